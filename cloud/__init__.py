@@ -1,0 +1,1 @@
+"""The machines: platforms that run calls, what they cost, and the processes behind them. No Django."""
