@@ -1,0 +1,297 @@
+"""Django settings, and the only place that reads the environment.
+
+Everything has a default that works on one machine with nothing installed: SQLite, and the Valkey that
+`manage.py up` starts. The variables an operator may set:
+
+STARLING_DATA      folder of everything this installation writes (default: var/)
+DATABASE_URL       postgresql://user:password@host/name (default: sqlite in STARLING_DATA)
+REDIS_URL          an existing Redis or Valkey (default: the embedded one)
+STARLING_BASE_URL  where people reach the site; https:// turns on HSTS and secure cookies
+ALLOWED_HOSTS      host names, separated by commas (default: this machine and STARLING_BASE_URL's host)
+CSRF_TRUSTED_ORIGINS, SECRET_KEY, DEBUG          as in Django
+STARLING_SIGNUP    open (default) or closed
+STARLING_MAX_LOCAL_ACTORS, STARLING_MAX_SIMULATED_ACTORS      what one job may ask for
+STARLING_LOG_LEVEL (default INFO)
+"""
+
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dj_database_url
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+
+def _text(name: str, default: str) -> str:
+    return os.environ.get(name, "").strip() or default
+
+
+def _flag(name: str, default: bool) -> bool:
+    word = _text(name, str(default)).lower()
+    if word not in {"1", "0", "true", "false", "yes", "no", "on", "off"}:
+        raise ImproperlyConfigured(f"{name} is {word!r}; it must be true or false.")
+    return word in {"1", "true", "yes", "on"}
+
+
+def _count(name: str, default: int) -> int:
+    word = _text(name, str(default))
+    if not word.isdecimal() or int(word) < 1:
+        raise ImproperlyConfigured(f"{name} is {word!r}; it must be a whole number, 1 or more.")
+    return int(word)
+
+
+def _choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
+    word = _text(name, default).lower()
+    if word not in allowed:
+        raise ImproperlyConfigured(f"{name} is {word!r}; it must be {' or '.join(allowed)}.")
+    return word
+
+
+def _words(name: str) -> list[str]:
+    return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()]
+
+
+def _generated_secret_key(path: Path) -> str:
+    """The key in `path`, made on first use. Several processes may ask at once: the first to link its file wins."""
+    if not path.exists():
+        candidate = path.with_name(f"{path.name}.{os.getpid()}")
+        descriptor = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(64))
+        try:
+            os.link(candidate, path)
+        except FileExistsError:
+            pass
+        finally:
+            candidate.unlink()
+    return path.read_text().strip()
+
+
+# Where things are
+BASE_DIR = Path(__file__).resolve().parent.parent
+STARLING_DATA = Path(_text("STARLING_DATA", str(BASE_DIR / "var"))).resolve()
+STARLING_DATA.mkdir(parents=True, exist_ok=True)
+STARLING_BASE_URL = _text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
+
+# What an installation allows
+STARLING_SIGNUP = _choice("STARLING_SIGNUP", "open", ("open", "closed"))
+STARLING_MAX_LOCAL_ACTORS = _count("STARLING_MAX_LOCAL_ACTORS", 16)
+STARLING_MAX_SIMULATED_ACTORS = _count("STARLING_MAX_SIMULATED_ACTORS", 1024)
+
+DEBUG = _flag("DEBUG", False)
+SECRET_KEY = _text("SECRET_KEY", "") or _generated_secret_key(STARLING_DATA / "secret_key")
+
+_base = urlsplit(STARLING_BASE_URL)
+_https = _base.scheme == "https"
+ALLOWED_HOSTS = _words("ALLOWED_HOSTS") or sorted({"localhost", "127.0.0.1", "[::1]", _base.hostname or "localhost"})
+CSRF_TRUSTED_ORIGINS = _words("CSRF_TRUSTED_ORIGINS") or ([STARLING_BASE_URL] if _https else [])
+
+INSTALLED_APPS = [
+    "webapp",  # for its commands: up, prepare
+    "webapp.accounts",
+    "webapp.jobs",
+    "webapp.money",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.humanize",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "channels",
+    "csp",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+
+ROOT_URLCONF = "webapp.urls"
+ASGI_APPLICATION = "webapp.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# Database: the truth. On SQLite, writers queue from the start of their transaction (IMMEDIATE) and never fail late.
+_SQLITE_OPTIONS = {
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=20000;",
+}
+DATABASES = {
+    "default": dj_database_url.parse(
+        _text("DATABASE_URL", f"sqlite:///{STARLING_DATA / 'starling.sqlite3'}"), conn_health_checks=True
+    )
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["OPTIONS"] = _SQLITE_OPTIONS
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+
+def _redis_url() -> str:
+    """The one given; else the one a running `manage.py up` wrote down; else the usual place."""
+    written_by_supervisor = STARLING_DATA / "redis.url"
+    if not _text("REDIS_URL", "") and written_by_supervisor.exists():
+        return written_by_supervisor.read_text().strip()
+    return _text("REDIS_URL", "redis://127.0.0.1:6379/0")
+
+
+# Redis: hints only. Short timeouts and no retries: a dead Redis must never hold up a request.
+REDIS_URL = _redis_url()
+
+CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 300,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+    "socket_keepalive": True,
+    "health_check_interval": 10,
+    "unacked_restore_throttle": 1,
+    "global_keyprefix": "starling:",
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0,
+}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+# A task that watches a job waits for hours and computes nothing: threads, many, each taking one message at a time.
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = 32
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 3.0
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# In memory: the default scheduler keeps its state in a pickle, and ours is in the database anyway.
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_BEAT_SCHEDULE = {
+    # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
+    "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}}
+}
+
+# Accounts: an e-mail address and a password.
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_UNIQUE_EMAIL = True
+ACCOUNT_EMAIL_VERIFICATION = "optional"  # no mail server is needed to get in
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Starling: "
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = _base.scheme
+ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = False
+ACCOUNT_SESSION_REMEMBER = True
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+# Letters are files to read until somebody configures a mail server.
+EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+EMAIL_FILE_PATH = STARLING_DATA / "mail"
+DEFAULT_FROM_EMAIL = "starling@localhost"
+
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+SESSION_SERIALIZER = "django.contrib.sessions.serializers.JSONSerializer"
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
+SECURE_SSL_REDIRECT = False  # the proxy that ends TLS redirects; health checks come to us in plain HTTP
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = False
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+# Nothing from other hosts, nothing inline. 'self' in connect-src covers our own websocket; data: is Bootstrap's icons.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# Static files: ours from static/, other people's from node_modules, under names that change with their content.
+STATIC_URL = "/static/"
+STATIC_ROOT = STARLING_DATA / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "webapp.static_files.VendorFinder",
+]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "webapp.static_files.ManifestStorage"},
+}
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": _text("STARLING_LOG_LEVEL", "INFO").upper()},
+    "loggers": {
+        # One line a message received and one a message done, every 5 seconds, tells nothing.
+        "celery.app.trace": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.beat": {"level": "WARNING"},
+        "django.server": {"level": "WARNING"},
+    },
+}

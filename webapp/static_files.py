@@ -1,0 +1,61 @@
+"""Static files: which of node_modules' files are ours to serve, and under which names.
+
+Only what pages load is listed: node_modules holds some 2,100 files (an SVG an icon), and every one of them would be
+hashed and compressed at start.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import BaseFinder
+from django.core.files.storage import FileSystemStorage
+from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+# served name -> file under node_modules
+VENDOR_FILES = {
+    "vendor/bootstrap/css/bootstrap.min.css": "bootstrap/dist/css/bootstrap.min.css",
+    "vendor/bootstrap/css/bootstrap.min.css.map": "bootstrap/dist/css/bootstrap.min.css.map",
+    "vendor/bootstrap/js/bootstrap.bundle.min.js": "bootstrap/dist/js/bootstrap.bundle.min.js",
+    "vendor/bootstrap/js/bootstrap.bundle.min.js.map": "bootstrap/dist/js/bootstrap.bundle.min.js.map",
+    "vendor/uplot/uPlot.esm.js": "uplot/dist/uPlot.esm.js",
+    "vendor/uplot/uPlot.iife.min.js": "uplot/dist/uPlot.iife.min.js",
+    "vendor/uplot/uPlot.min.css": "uplot/dist/uPlot.min.css",
+    "vendor/inter/inter-latin-wght-normal.woff2": "@fontsource-variable/inter/files/inter-latin-wght-normal.woff2",
+    "vendor/inter/inter-latin-ext-wght-normal.woff2": (
+        "@fontsource-variable/inter/files/inter-latin-ext-wght-normal.woff2"
+    ),
+    "vendor/bootstrap-icons/bootstrap-icons.svg": "bootstrap-icons/bootstrap-icons.svg",
+}
+
+
+class VendorFinder(BaseFinder):
+    """Finds VENDOR_FILES in node_modules; a file that is not there is simply not found."""
+
+    def __init__(self, app_names: Any = None, *args: Any, **kwargs: Any) -> None:
+        self.node_modules = Path(settings.BASE_DIR) / "node_modules"
+
+    def check(self, **kwargs: Any) -> list[Any]:
+        return []
+
+    def find(self, path: str, find_all: bool = False, **kwargs: Any) -> str | list[str] | None:
+        source = self.node_modules / VENDOR_FILES[path] if path in VENDOR_FILES else None
+        if source is None or not source.is_file():
+            return [] if find_all else None
+        return [str(source)] if find_all else str(source)
+
+    def list(self, ignore_patterns: Any) -> Iterator[tuple[str, FileSystemStorage]]:
+        """(path within storage, storage) pairs; the storage's prefix makes the served name."""
+        for served, file in VENDOR_FILES.items():
+            source = self.node_modules / file
+            if source.is_file():
+                storage = FileSystemStorage(location=source.parent)
+                storage.prefix = served.rpartition("/")[0]  # type: ignore[attr-defined]
+                yield source.name, storage
+
+
+class ManifestStorage(CompressedManifestStaticFilesStorage):
+    """WhiteNoise's hashed and compressed files, with `import` lines of JavaScript modules rewritten as well."""
+
+    support_js_module_import_aggregation = True

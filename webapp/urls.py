@@ -1,0 +1,13 @@
+"""Which room answers which address. Every object's address begins with its project."""
+
+from django.urls import include, path
+
+from webapp import health
+
+urlpatterns = [
+    path("livez", health.livez, name="livez"),
+    path("readyz", health.readyz, name="readyz"),
+    path("", include("webapp.accounts.urls")),
+    path("", include("webapp.jobs.urls")),
+    path("", include("webapp.money.urls")),
+]
