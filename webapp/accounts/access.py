@@ -1,0 +1,64 @@
+"""The one door to a project: who asks, for which one, and needing which role.
+
+A project that is not yours does not exist (404); one where your role is too low refuses (403).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+
+from webapp.accounts.models import Membership, Project, Role, User
+
+SESSION_KEY = "last_project"
+
+
+def membership_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") -> Membership:
+    """The person's membership of the project; Http404 for foreign projects, PermissionDenied for too low a role."""
+    if not user.is_authenticated:
+        raise Http404("There is no such project.")
+    membership = Membership.objects.select_related("project").filter(user_id=user.pk, project__slug=slug).first()
+    if membership is None:
+        raise Http404("There is no such project.")
+    if not Role(membership.role).allows(needs):
+        raise PermissionDenied(refusal(membership.role, needs))
+    return membership
+
+
+def project_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") -> Project:
+    """The project, if the person may do there what `needs` stands for. Raises as `membership_for` does."""
+    return membership_for(user, slug, needs).project
+
+
+def refusal(role: str, needs: str) -> str:
+    """Why a role is not enough, in words for the page."""
+    may = "view it" if role == Role.VIEWER else "view and run it"
+    return f"You are {role} of this project and may {may}. This needs the role {needs}; ask one of its owners."
+
+
+ProjectView = Callable[..., HttpResponseBase]
+
+
+def project_page(needs: str = "viewer") -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
+    """For views under /p/<slug>/: signed in, let in, and handed the project; the frame finds it on the request."""
+
+    def decorate(view: ProjectView) -> Callable[..., HttpResponseBase]:
+        @login_required
+        @wraps(view)
+        def wrapped(request: HttpRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            membership = membership_for(request.user, slug, needs)
+            request.membership = membership  # type: ignore[attr-defined]
+            if request.session.get(SESSION_KEY) != slug:
+                request.session[SESSION_KEY] = slug
+            return view(request, membership.project, *args, **kwargs)
+
+        return wrapped
+
+    return decorate

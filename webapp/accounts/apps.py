@@ -1,0 +1,14 @@
+"""The accounts app; on start it listens for new people."""
+
+from importlib import import_module
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    name = "webapp.accounts"
+    label = "accounts"
+    verbose_name = "Accounts"
+
+    def ready(self) -> None:
+        import_module("webapp.accounts.signals")

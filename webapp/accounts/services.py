@@ -1,0 +1,141 @@
+"""Everything that changes people, projects and memberships."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth.base_user import BaseUserManager
+from django.core import signing
+from django.db import IntegrityError, transaction
+from django.urls import reverse
+from django.utils.text import slugify
+
+from webapp.accounts.models import Membership, Project, Role, SignInLink, User
+from webapp.clock import SYSTEM_CLOCK, Clock
+
+LINK_LIFETIME = timedelta(hours=1)
+_SIGNER = signing.Signer(salt="starling.accounts.sign_in_link")
+
+
+class MembershipError(Exception):
+    """A change of members that cannot be made; the text says why, for the page."""
+
+
+class LinkError(Exception):
+    """A sign-in link that does not work (any more); the text says why, for the page."""
+
+
+def create_project(name: str, owner: User) -> Project:
+    """A project of `owner`. Its slug comes from the name, with a few letters added where that is taken."""
+    base = slugify(name)[:50] or "project"
+    for slug in (base, *(f"{base}-{secrets.token_hex(2)}" for _ in range(5))):
+        if Project.objects.filter(slug=slug).exists():
+            continue
+        try:
+            with transaction.atomic():
+                project = Project.objects.create(name=name[:80], slug=slug)
+                Membership.objects.create(project=project, user=owner, role=Role.OWNER)
+                return project
+        except IntegrityError:  # somebody took the slug just now
+            continue
+    raise RuntimeError(f"No free address for a project named {name!r}.")
+
+
+def ensure_personal_project(user: User) -> Project:
+    """The person's first project, made now if there is none. Called at sign-up, safe to call again."""
+    existing = user.projects.order_by("memberships__created_at", "pk").first()
+    if existing is not None:
+        return existing
+    return create_project(f"{user.email.partition('@')[0]}'s project", user)
+
+
+def create_person(email: str, password: str | None = None) -> User:
+    """A person with a personal project, as sign-up makes them; for the demo account and for tests."""
+    with transaction.atomic():
+        user = User.objects.create_user(email, password)
+        ensure_personal_project(user)
+    return user
+
+
+# Members
+
+
+def add_member(project: Project, email: str, role: str) -> Membership:
+    """Gives the person with this address a role in the project."""
+    address = BaseUserManager.normalize_email(email.strip()).lower()
+    user = User.objects.filter(email__iexact=address, is_active=True).first()
+    if user is None:
+        raise MembershipError(f"Nobody has signed up as {address} yet. Ask them to, then add them here.")
+    membership, created = Membership.objects.get_or_create(
+        project=project, user=user, defaults={"role": Role(role).value}
+    )
+    if not created:
+        raise MembershipError(f"{address} is {membership.role} of this project already.")
+    return membership
+
+
+def change_role(membership: Membership, role: str) -> None:
+    """Sets the role, unless that would leave the project without an owner."""
+    with transaction.atomic():
+        locked = _locked(membership)
+        if role != Role.OWNER:
+            _keep_an_owner(locked)
+        locked.role = Role(role).value
+        locked.save(update_fields=["role"])
+
+
+def remove_member(membership: Membership) -> None:
+    """Takes the person out of the project, unless they are its last owner."""
+    with transaction.atomic():
+        locked = _locked(membership)
+        _keep_an_owner(locked)
+        locked.delete()
+
+
+def _locked(membership: Membership) -> Membership:
+    # The project's row is the lock: two owners who leave at once must not both succeed.
+    Project.objects.select_for_update().get(pk=membership.project_id)
+    try:
+        return Membership.objects.select_related("user").get(pk=membership.pk)
+    except Membership.DoesNotExist:
+        raise MembershipError("This person is not a member any more.") from None
+
+
+def _keep_an_owner(membership: Membership) -> None:
+    others = Membership.objects.filter(project_id=membership.project_id, role=Role.OWNER).exclude(pk=membership.pk)
+    if membership.role == Role.OWNER and not others.exists():
+        raise MembershipError(
+            f"{membership.user.email} is the only owner. Make somebody else an owner first: "
+            "a project without one could not be looked after."
+        )
+
+
+# One-time sign-in
+
+
+def one_time_sign_in_path(user: User, clock: Clock = SYSTEM_CLOCK) -> str:
+    """The path of a fresh link that signs this person in once, within an hour."""
+    secret = secrets.token_urlsafe(24)
+    SignInLink.objects.create(secret_sha256=_digest(secret), user=user, expires_at=clock.now() + LINK_LIFETIME)
+    return reverse("accounts:one_time_sign_in", args=[_SIGNER.sign(secret)])
+
+
+def redeem_sign_in_link(token: str, clock: Clock = SYSTEM_CLOCK) -> User:
+    """The person this link signs in; marks it used. LinkError if it is no link of ours, used, or too old."""
+    try:
+        digest = _digest(_SIGNER.unsign(token))
+    except signing.BadSignature:
+        raise LinkError("This sign-in link is not complete. Copy the whole line.") from None
+    now = clock.now()
+    fresh = SignInLink.objects.filter(
+        secret_sha256=digest, used_at__isnull=True, expires_at__gt=now, user__is_active=True
+    )
+    if fresh.update(used_at=now) != 1:
+        raise LinkError("This sign-in link was used already or is older than an hour. Ask for a new one.")
+    return SignInLink.objects.select_related("user").get(secret_sha256=digest).user
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
