@@ -36,7 +36,8 @@ def die_with_parent(parent_pid: int | None = None, *, with_signal: int = signal.
 
 def bound_to_this_process(command: Sequence[str]) -> list[str]:
     """The same command, as one that dies with the process calling this. For `subprocess.Popen`."""
-    return [sys.executable, "-m", "cloud.processes", "--parent", str(os.getpid()), "--", *command]
+    # By path, not -m: it works from any folder, and -P keeps this folder's names out of the import path.
+    return [sys.executable, "-P", __file__, "--parent", str(os.getpid()), "--", *command]
 
 
 def main(arguments: Sequence[str]) -> None:

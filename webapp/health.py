@@ -27,7 +27,9 @@ def readyz(request: HttpRequest) -> HttpResponse:
     """200 when the database answers and has this program's tables, else 503. The body says which part is missing."""
     database = _database()
     ready = database == "ready"
-    return JsonResponse({"ready": ready, "database": database, "redis": _redis()}, status=200 if ready else 503)
+    return JsonResponse(
+        {"ready": ready, "database": database, "redis": _redis()}, status=200 if ready else 503
+    )
 
 
 def _database() -> str:
@@ -42,7 +44,10 @@ def _database() -> str:
 
 def _redis() -> str:
     client = redis.Redis.from_url(
-        settings.REDIS_URL, socket_connect_timeout=_REDIS_TIMEOUT_S, socket_timeout=_REDIS_TIMEOUT_S, retry=None
+        settings.REDIS_URL,
+        socket_connect_timeout=_REDIS_TIMEOUT_S,
+        socket_timeout=_REDIS_TIMEOUT_S,
+        retry=None,
     )
     try:
         client.ping()

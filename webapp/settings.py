@@ -7,10 +7,11 @@ STARLING_DATA      folder of everything this installation writes (default: var/)
 DATABASE_URL       postgresql://user:password@host/name (default: sqlite in STARLING_DATA)
 REDIS_URL          an existing Redis or Valkey (default: the embedded one)
 STARLING_BASE_URL  where people reach the site; https:// turns on HSTS and secure cookies
-ALLOWED_HOSTS      host names, separated by commas (default: this machine and STARLING_BASE_URL's host)
+ALLOWED_HOSTS      host names, separated by commas besides this machine's own (default: STARLING_BASE_URL's)
 CSRF_TRUSTED_ORIGINS, SECRET_KEY, DEBUG          as in Django
 STARLING_SIGNUP    open (default) or closed
 STARLING_MAX_LOCAL_ACTORS, STARLING_MAX_SIMULATED_ACTORS      what one job may ask for
+REDIS_SERVER       the server program that `manage.py up` starts (default: the one that came with `make setup`)
 STARLING_LOG_LEVEL (default INFO)
 """
 
@@ -85,7 +86,13 @@ SECRET_KEY = _text("SECRET_KEY", "") or _generated_secret_key(STARLING_DATA / "s
 
 _base = urlsplit(STARLING_BASE_URL)
 _https = _base.scheme == "https"
-ALLOWED_HOSTS = _words("ALLOWED_HOSTS") or sorted({"localhost", "127.0.0.1", "[::1]", _base.hostname or "localhost"})
+# This machine's own names always belong to it: health checks use them.
+ALLOWED_HOSTS = [
+    *(_words("ALLOWED_HOSTS") or [_base.hostname or "localhost"]),
+    "localhost",
+    "127.0.0.1",
+    "[::1]",
+]
 CSRF_TRUSTED_ORIGINS = _words("CSRF_TRUSTED_ORIGINS") or ([STARLING_BASE_URL] if _https else [])
 
 INSTALLED_APPS = [
@@ -159,6 +166,11 @@ def _redis_url() -> str:
     return _text("REDIS_URL", "redis://127.0.0.1:6379/0")
 
 
+# For `manage.py up`: whether it has to bring a server along, and which program to use for that.
+REDIS_URL_GIVEN = bool(_text("REDIS_URL", ""))
+REDIS_SERVER = _text("REDIS_SERVER", "")
+STARLING_BASE_URL_GIVEN = bool(_text("STARLING_BASE_URL", ""))
+
 # Redis: hints only. Short timeouts and no retries: a dead Redis must never hold up a request.
 REDIS_URL = _redis_url()
 
@@ -214,6 +226,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
+ACCOUNT_ADAPTER = "webapp.accounts.adapter.AccountAdapter"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
@@ -289,9 +302,6 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": _text("STARLING_LOG_LEVEL", "INFO").upper()},
     "loggers": {
         # One line a message received and one a message done, every 5 seconds, tells nothing.
-        "celery.app.trace": {"level": "WARNING"},
-        "celery.worker.strategy": {"level": "WARNING"},
-        "celery.beat": {"level": "WARNING"},
-        "django.server": {"level": "WARNING"},
+        "celery": {"level": "WARNING"},
     },
 }

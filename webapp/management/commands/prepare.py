@@ -1,0 +1,35 @@
+"""`manage.py prepare`: what must be true before the services start."""
+
+import json
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from webapp.static_files import collect_if_changed
+
+
+class Command(BaseCommand):
+    help = "Bring the database up to date and collect static files. Does nothing where nothing is to be done."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--demo", action="store_true", help="on an empty database, make the demo account and job"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+            self.stdout.write("The database is up to date.")
+        if count := collect_if_changed():
+            self.stdout.write(f"{count} static files collected.")
+        if options["demo"] and not get_user_model().objects.exists():
+            from webapp.jobs.demo import create_demo
+
+            # One line that `manage.py up` reads; people get the whole address from it.
+            self.stdout.write(json.dumps({"demo_sign_in": create_demo()}))

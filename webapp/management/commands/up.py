@@ -1,0 +1,173 @@
+"""`manage.py up`: the whole of Starling as one command, until Ctrl-C."""
+
+import http.client
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.color import supports_color
+
+from webapp.data_folder import FolderHeld, FolderLock
+from webapp.embedded_valkey import NoServerProgram, embedded_valkey, free_port
+from webapp.supervisor import Service, ServiceFailed, StopRequested, Supervisor
+
+Say = Callable[[str, str], None]
+
+_COLOURS = {"starling": "1", "valkey": "35", "prepare": "36", "web": "32", "worker": "34", "beat": "33"}
+
+
+class Command(BaseCommand):
+    help = "Start Valkey, web, worker and beat as one, and stop them as one. Ctrl-C stops."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--port", type=int, default=8000, help="where to serve; the next free one if it is busy"
+        )
+        parser.add_argument(
+            "--host", default="127.0.0.1", help="which address to serve on (default: this machine only)"
+        )
+        parser.add_argument(
+            "--data", type=Path, default=settings.STARLING_DATA, help="folder of everything written"
+        )
+        parser.add_argument(
+            "--no-demo", action="store_true", help="make no demo account on an empty database"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        folder = options["data"].resolve()
+        os.chdir(settings.BASE_DIR)
+        lock = FolderLock(folder)
+        try:
+            lock.take()
+        except FolderHeld as held:
+            raise CommandError(str(held), returncode=2) from held
+        say = _printer(coloured=supports_color() and not options["no_color"])
+        try:
+            _run(folder, lock, say, host=options["host"], port=options["port"], demo=not options["no_demo"])
+        except (ServiceFailed, NoServerProgram) as failure:
+            raise CommandError(str(failure)) from failure
+        finally:
+            lock.release()
+
+
+def _run(folder: Path, lock: FolderLock, say: Say, *, host: str, port: int, demo: bool) -> None:
+    """Start everything, say where it is, and watch until asked to stop."""
+    began_s = time.monotonic()
+    chosen = free_port(port, host=host)
+    if chosen != port:
+        say("starling", f"Port {port} is busy; using {chosen}.")
+    shown_host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
+    url = f"http://{shown_host}:{chosen}"
+    lock.describe(url=url)
+    # The services inherit these: it is how they find one another.
+    os.environ.update({"STARLING_DATA": str(folder), "PYTHONUNBUFFERED": "1"})
+    if not settings.STARLING_BASE_URL_GIVEN:
+        os.environ["STARLING_BASE_URL"] = url
+    url_note = folder / "redis.url"
+    try:
+        with Supervisor(say) as supervisor:
+            try:
+                if not settings.REDIS_URL_GIVEN:
+                    _start_valkey(supervisor, folder, url_note)
+                sign_in = _prepare(supervisor, demo=demo)
+                supervisor.start(_services(host, chosen, shown_host), ready_within_s=60)
+                _announce(say, url, sign_in, took_s=time.monotonic() - began_s)
+                supervisor.watch()
+            except StopRequested:
+                say("starling", "Stopping.")
+            except ServiceFailed as failure:
+                say("starling", f"{failure} Stopping everything.")
+                raise
+        say("starling", "Stopped.")
+    finally:
+        if not settings.REDIS_URL_GIVEN:
+            url_note.unlink(missing_ok=True)
+
+
+def _start_valkey(supervisor: Supervisor, folder: Path, url_note: Path) -> None:
+    valkey = embedded_valkey(folder / "valkey", program=settings.REDIS_SERVER)
+    supervisor.start([Service("valkey", valkey.command, ready_probe=valkey.answers)], ready_within_s=15)
+    url_note.touch(mode=0o600)
+    url_note.write_text(valkey.url)
+    os.environ["REDIS_URL"] = valkey.url
+
+
+def _prepare(supervisor: Supervisor, *, demo: bool) -> str | None:
+    """Migrate, collect, make the demo. Returns the path of the demo's one-time sign-in, if one was made."""
+    command = [*_manage("prepare"), *(["--demo"] if demo else [])]
+    for line in supervisor.run_to_end(Service("prepare", command), within_s=300):
+        if line.startswith('{"demo_sign_in"'):
+            return str(json.loads(line)["demo_sign_in"])
+    return None
+
+
+def _services(host: str, port: int, probed_host: str) -> list[Service]:
+    """Web, worker and beat; started together, as none needs another to start."""
+    uvicorn = [
+        *(sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--host", host, "--port", str(port)),
+        *("--ws-per-message-deflate", "false", "--lifespan", "off", "--log-level", "warning"),
+        *("--timeout-graceful-shutdown", "2"),
+    ]
+    celery = [sys.executable, "-m", "celery", "--quiet", "-A", "webapp.celery"]
+    worker = [
+        *celery,
+        "worker",
+        "--without-gossip",
+        "--without-mingle",
+        "--without-heartbeat",
+        "-n",
+        "starling@%h",
+    ]
+    return [
+        Service("web", uvicorn, ready_probe=_answers(probed_host, port)),
+        Service("worker", worker, ready_line="worker is ready"),
+        Service("beat", [*celery, "beat", "--pidfile="], ready_line="beat is ready"),
+    ]
+
+
+def _manage(command: str) -> list[str]:
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), command]
+
+
+def _answers(host: str, port: int) -> Callable[[], bool]:
+    """A probe of /readyz that goes there directly, whatever proxy the environment names."""
+
+    def probe() -> bool:
+        connection = http.client.HTTPConnection(host, port, timeout=1)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    return probe
+
+
+def _announce(say: Say, url: str, sign_in: str | None, *, took_s: float) -> None:
+    lines = ["", f"Starling is ready after {took_s:.1f} s:  {url}"]
+    if sign_in is not None:
+        lines.append(f"Sign in to the demo (works once):  {url}{sign_in}")
+    for line in [*lines, "Ctrl-C stops everything.", ""]:
+        say("starling", line)
+
+
+def _printer(*, coloured: bool) -> Say:
+    """Prints a line with the name of who said it before it."""
+    width = max(len(name) for name in _COLOURS)
+
+    def say(name: str, line: str) -> None:
+        prefix = f"{name:<{width}} |"
+        if coloured:
+            prefix = f"\033[{_COLOURS.get(name, '0')}m{prefix}\033[0m"
+        print(f"{prefix} {line}".rstrip(), flush=True)
+
+    return say

@@ -1,0 +1,240 @@
+"""Several server processes run as one: started in order, watched, restarted, and stopped in reverse order.
+
+Knows nothing of what the services do; `manage.py up` says which they are. Everything happens in the one thread that
+calls in, because the kernel ties each service's life to the thread that started it (see cloud/processes.py): when
+this process is killed, `kill -9` included, no service is left behind.
+"""
+
+import os
+import re
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import IO
+
+from cloud.processes import bound_to_this_process
+
+_TICK_S = 0.05
+_QUICK_DEATH_S = 15.0
+_QUICK_DEATHS_ALLOWED = 5
+_LONGEST_BACKOFF_S = 8.0
+
+
+@dataclass(frozen=True)
+class Service:
+    """One server process: how to start it, how to see that it is ready, how long it may take to stop."""
+
+    name: str
+    command: Sequence[str]
+    ready_line: str | None = None  # a pattern that one line of its output contains once it is ready
+    ready_probe: Callable[[], bool] | None = None  # or: asked until it says yes; must return within a second
+    grace_s: float = 8.0
+
+
+class StopRequested(Exception):
+    """Somebody pressed Ctrl-C or sent SIGTERM while we were waiting."""
+
+
+class ServiceFailed(Exception):
+    """A service did not start, or died too often. The message says which and what to do."""
+
+
+@dataclass
+class _Running:
+    """A service and its present process; the process changes when the service is restarted."""
+
+    service: Service
+    process: subprocess.Popen[bytes] | None = None
+    started_s: float = 0.0
+    restart_at_s: float | None = None
+    quick_deaths: int = 0
+    ready: bool = False
+    unfinished_line: bytes = b""
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def output(self) -> IO[bytes]:
+        """What the present process says; only while there is one."""
+        assert self.process is not None
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+
+class Supervisor:
+    """Starts, watches and stops services. Use as a context manager: leaving it stops whatever runs.
+
+    `say(name, line)` receives every line of output of every service, and the supervisor's own words under "starling".
+    """
+
+    def __init__(self, say: Callable[[str, str], None]) -> None:
+        self._say = say
+        self._running: list[_Running] = []
+        self._outputs = selectors.DefaultSelector()
+        self._stop_requests = 0
+        self._previous_handlers: dict[int, object] = {}
+
+    def __enter__(self) -> "Supervisor":
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self._previous_handlers[number] = signal.signal(number, self._request_stop)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+        for number, handler in self._previous_handlers.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def start(self, services: Iterable[Service], *, ready_within_s: float) -> None:
+        """Start these services together and return once all are ready. Raises StopRequested or ServiceFailed."""
+        added = [_Running(service) for service in services]
+        for running in added:
+            self._running.append(running)
+            self._spawn(running)
+        deadline_s = time.monotonic() + ready_within_s
+        while waiting := [running for running in added if not running.ready]:
+            self._turn()
+            if time.monotonic() > deadline_s:
+                names = " and ".join(running.service.name for running in waiting)
+                raise ServiceFailed(
+                    f"{names}: not ready after {ready_within_s:.0f} s. Its last lines are above."
+                )
+
+    def run_to_end(self, service: Service, *, within_s: float) -> list[str]:
+        """Run a command that is meant to end, and return its lines of output. Raises as `start` does."""
+        running = _Running(service)
+        self._spawn(running)
+        assert running.process is not None
+        self._running.append(running)
+        deadline_s = time.monotonic() + within_s
+        while running.process.poll() is None:
+            self._turn(watch=False)
+            if time.monotonic() > deadline_s:
+                raise ServiceFailed(f"{service.name}: not done after {within_s:.0f} s.")
+        self._read_to_end(running)
+        self._running.remove(running)
+        if running.process.returncode != 0:
+            raise ServiceFailed(
+                f"{service.name} failed (exit {running.process.returncode}); its words are above."
+            )
+        return running.lines
+
+    def watch(self) -> None:
+        """Pass output on and restart what dies, until a stop is requested. Raises StopRequested or ServiceFailed."""
+        while True:
+            self._turn()
+
+    def stop(self) -> None:
+        """Stop everything, last started first; each gets its grace, then is killed. A second Ctrl-C kills at once."""
+        for running in reversed(self._running):
+            if running.process is not None:
+                self._stop_one(running, running.process)
+        self._running.clear()
+
+    def _turn(self, *, watch: bool = True) -> None:
+        self._pass_output_on(_TICK_S)
+        if self._stop_requests:
+            raise StopRequested
+        for running in self._running if watch else ():
+            if running.process is not None and running.process.poll() is not None:
+                self._note_death(running)
+            elif running.restart_at_s is not None and time.monotonic() >= running.restart_at_s:
+                self._spawn(running)
+            elif (
+                running.process is not None and not running.ready and running.service.ready_probe is not None
+            ):
+                running.ready = running.service.ready_probe()
+
+    def _spawn(self, running: _Running) -> None:
+        running.process = subprocess.Popen(
+            bound_to_this_process(running.service.command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # the terminal's Ctrl-C reaches only us, who know the order
+        )
+        os.set_blocking(running.output.fileno(), False)
+        self._outputs.register(running.output, selectors.EVENT_READ, running)
+        running.started_s = time.monotonic()
+        running.restart_at_s = None
+        running.ready = running.service.ready_line is None and running.service.ready_probe is None
+
+    def _note_death(self, running: _Running) -> None:
+        assert running.process is not None
+        self._read_to_end(running)
+        how, name = _manner_of_death(running.process.returncode), running.service.name
+        running.process = None
+        lived_s = time.monotonic() - running.started_s
+        running.quick_deaths = running.quick_deaths + 1 if lived_s < _QUICK_DEATH_S else 1
+        if running.quick_deaths >= _QUICK_DEATHS_ALLOWED:
+            raise ServiceFailed(
+                f"{name} {how} {running.quick_deaths} times within seconds of its start. Giving up."
+            )
+        wait_s = min(0.5 * 2 ** (running.quick_deaths - 1), _LONGEST_BACKOFF_S)
+        running.restart_at_s = time.monotonic() + wait_s
+        self._say("starling", f"{name} {how} after {lived_s:.0f} s; starting it again in {wait_s:g} s.")
+
+    def _stop_one(self, running: _Running, process: subprocess.Popen[bytes]) -> None:
+        process.send_signal(signal.SIGTERM)
+        deadline_s = time.monotonic() + running.service.grace_s
+        impatience = self._stop_requests + 1
+        while process.poll() is None:
+            self._pass_output_on(_TICK_S)
+            if time.monotonic() > deadline_s or self._stop_requests > impatience:
+                self._say("starling", f"{running.service.name} does not stop; killing it.")
+                process.kill()
+                process.wait()
+        # Whatever it started in its own process group goes with it.
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self._read_to_end(running)
+
+    def _pass_output_on(self, timeout_s: float) -> None:
+        if not self._outputs.get_map():
+            time.sleep(timeout_s)
+        for key, _ in self._outputs.select(timeout_s):
+            self._read_available(key.data)
+
+    def _read_available(self, running: _Running) -> bool:
+        """Pass on what there is to read; False at the end of the output."""
+        try:
+            data = os.read(running.output.fileno(), 65536)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._outputs.unregister(running.output)
+            running.output.close()
+            return False
+        *lines, running.unfinished_line = (running.unfinished_line + data).split(b"\n")
+        for line in lines:
+            self._hear(running, line.decode(errors="replace").rstrip())
+        return True
+
+    def _read_to_end(self, running: _Running) -> None:
+        while not running.output.closed and self._read_available(running):
+            pass
+        if not running.output.closed:  # something it started still holds the other end
+            self._outputs.unregister(running.output)
+            running.output.close()
+        if running.unfinished_line:
+            self._hear(running, running.unfinished_line.decode(errors="replace"))
+            running.unfinished_line = b""
+
+    def _hear(self, running: _Running, line: str) -> None:
+        running.lines = [*running.lines[-49:], line]
+        if running.service.ready_line is not None and re.search(running.service.ready_line, line):
+            running.ready = True
+        self._say(running.service.name, line)
+
+    def _request_stop(self, signal_number: int, frame: FrameType | None) -> None:
+        self._stop_requests += 1
+
+
+def _manner_of_death(returncode: int) -> str:
+    if returncode >= 0:
+        return f"ended (exit {returncode})"
+    return f"was killed ({signal.Signals(-returncode).name})"
