@@ -1,0 +1,218 @@
+"""The job form, drawn from `JobSpec`: a new field or a new member of a union appears here by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from django import forms
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from webapp.jobs.problems import Problem, problems
+from webapp.jobs.spec import JobSpec
+from webapp.jobs.spec_fields import (
+    Choice,
+    Group,
+    Leaf,
+    Shape,
+    Variant,
+    as_meant,
+    control,
+    described,
+    discriminator_of,
+    extra,
+    shape_of,
+    tag_of,
+    title_of,
+)
+
+
+class SpecForm(forms.Form):
+    """A form over any pydantic model. After `is_valid`, `spec` is the validated model.
+
+    Controls are named by their path ("training.algorithm.clip"); inside a union the chosen tag is part of the name
+    ("training.scaling.ramp.over_rounds"), so all members can stand on the page at once and none is lost on a redraw.
+    """
+
+    spec: BaseModel
+
+    def __init__(
+        self,
+        model: type[BaseModel],
+        data: Mapping[str, Any] | None = None,
+        start: BaseModel | Mapping[str, Any] | None = None,
+        further_checks: Callable[[Any], Iterable[Problem]] = lambda spec: (),
+    ) -> None:
+        """`start` gives the values of a fresh form; `further_checks` are asked once the model itself is content."""
+        super().__init__(data)
+        self.model = model
+        self.further_checks = further_checks
+        self.input_of_path: dict[str, str] = {}
+        start_values = start.model_dump() if isinstance(start, BaseModel) else dict(start or {})
+        self.tree = self._group(model, (), (), "", start_values, chosen=True)
+        for leaf in self.tree.leaves():
+            leaf.bound = self[leaf.name]
+
+    # Drawing
+
+    def _group(
+        self,
+        model: type[BaseModel],
+        path: tuple[str, ...],
+        prefix: tuple[str, ...],
+        title: str,
+        values: Mapping[str, Any],
+        chosen: bool,
+        into: Group | None = None,
+    ) -> Group:
+        group = into or Group(title, path, model)
+        for name, info in model.model_fields.items():
+            shape = shape_of(info)
+            if shape.constant:
+                continue
+            value = values[name] if name in values else _default(info)
+            place = (name, info, shape, (*path, name), (*prefix, name))
+            if shape.variants:
+                group.items.append(self._choice(*place, value, chosen))
+            elif shape.model is not None:
+                inner_values = value.model_dump() if isinstance(value, BaseModel) else value or {}
+                group.items.append(
+                    self._group(shape.model, place[3], place[4], title_of(name, info), inner_values, chosen)
+                )
+            else:
+                group.items.append(self._leaf(*place, value, chosen))
+        return group
+
+    def _leaf(
+        self,
+        name: str,
+        info: FieldInfo,
+        shape: Shape,
+        path: tuple[str, ...],
+        prefix: tuple[str, ...],
+        value: Any,
+        chosen: bool,
+    ) -> Leaf:
+        input_name = ".".join(prefix)
+        self.fields[input_name] = control(shape, info, title_of(name, info))
+        self.initial[input_name] = value
+        if chosen:
+            self.input_of_path[".".join(path)] = input_name
+        return Leaf(input_name, path, info, shape, bool(extra(info, "advanced")), str(extra(info, "unit") or ""))
+
+    def _choice(
+        self,
+        name: str,
+        info: FieldInfo,
+        shape: Shape,
+        path: tuple[str, ...],
+        prefix: tuple[str, ...],
+        value: Any,
+        chosen: bool,
+    ) -> Choice:
+        values = value.model_dump() if isinstance(value, BaseModel) else dict(value or {})
+        first = next(iter(shape.variants.values()))
+        discriminator = discriminator_of(first)
+        input_name = ".".join((*prefix, discriminator))
+        labels = [(tag, described(member)[0]) for tag, member in shape.variants.items()]
+        self.fields[input_name] = forms.ChoiceField(
+            choices=labels, required=False, label=title_of(name, info), help_text=info.description or ""
+        )
+        self.initial[input_name] = values.get(discriminator, tag_of(first))
+        selected = str(self.data.get(input_name) or self.initial[input_name])
+        if chosen:
+            self.input_of_path[".".join(path)] = input_name
+        choice = Choice(Leaf(input_name, path, info, shape, False, ""), path)
+        for tag, member in shape.variants.items():
+            mine = tag == selected
+            title, description = described(member)
+            variant = Variant(title, path, member, description, tag=tag, selected=mine)
+            known = values if tag == str(values.get(discriminator)) else {}
+            self._group(member, path, (*prefix, tag), title, known, chosen and mine, into=variant)
+            choice.variants.append(variant)
+        return choice
+
+    # Reading
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        try:
+            spec = self.model.model_validate(self._document(self.tree))
+            found = list(self.further_checks(spec))
+        except ValidationError as error:
+            found = problems(error, self.model)
+        for problem in found:
+            self.add_error(self._input_for(problem.path), problem.sentence)
+        if not found and not self.errors:
+            self.spec = spec
+        return cleaned
+
+    def _document(self, group: Group) -> dict[str, Any]:
+        """The nested document that was meant; members of unions that were not chosen are left out."""
+        document: dict[str, Any] = {}
+        for item in group.items:
+            name = item.path[-1]
+            if isinstance(item, Leaf):
+                document[name] = as_meant(item.shape, self.cleaned_data.get(item.name))
+            elif isinstance(item, Choice):
+                document[name] = self._chosen(item)
+            else:
+                document[name] = self._document(item)
+        return document
+
+    def _chosen(self, choice: Choice) -> dict[str, Any]:
+        for variant in choice.variants:
+            if variant.selected:
+                return {discriminator_of(variant.model): variant.tag, **self._document(variant)}
+        return {discriminator_of(choice.variants[0].model): self.data.get(choice.selector.name)}
+
+    def _input_for(self, path: str) -> str | None:
+        """The control a problem belongs to: its own, or the nearest one above; None for the form as a whole."""
+        parts = path.split(".")
+        for length in range(len(parts), 0, -1):
+            name = self.input_of_path.get(".".join(parts[:length]))
+            if name is not None:
+                return name
+        return None
+
+
+def _default(info: FieldInfo) -> Any:
+    value = info.get_default(call_default_factory=True)
+    return None if value is PydanticUndefined else value
+
+
+# The job form's sections
+
+SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("what", "What is learned", ("name", "training")),
+    ("where", "Where it runs", ("platform",)),
+    ("how-much", "How much", ("training.stop", "budget_usd")),
+)
+"""Key, heading and the paths shown there; a longer path wins, and what no path names comes last."""
+
+
+def sections(tree: Group) -> list[dict[str, Any]]:
+    """The tree's parts in the order of the page: each with its key, its heading and a group to draw."""
+    parts = {key: Group("", (), tree.model) for key, _, _ in SECTIONS}
+    own_place = {path: key for key, _, paths in SECTIONS for path in paths}
+    for item in tree.items:
+        key = own_place.get(".".join(item.path), SECTIONS[-1][0])
+        if isinstance(item, Group):
+            moved = [child for child in item.items if ".".join(child.path) in own_place]
+            for child in moved:
+                parts[own_place[".".join(child.path)]].items.append(child)
+            rest = Group("", item.path, item.model, items=[c for c in item.items if c not in moved])
+            parts[key].items.append(rest)
+        else:
+            parts[key].items.append(item)
+    return [{"key": key, "title": title, "group": parts[key]} for key, title, _ in SECTIONS]
+
+
+def job_form(
+    data: Mapping[str, Any] | None = None,
+    start: JobSpec | None = None,
+    further_checks: Callable[[JobSpec], Iterable[Problem]] = lambda spec: (),
+) -> SpecForm:
+    return SpecForm(JobSpec, data, start, further_checks)

@@ -1,0 +1,160 @@
+"""Tables of jobs. Written only by `services` and `recorder`, read by `queries`.
+
+What the user wants (`desired`) stands apart from what is (`observed`). Whoever runs a job holds its lease; every
+write of a run carries the lease's epoch. `last_seq` numbers the job's events without a gap: it grows in the same
+transaction as the event rows are written.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+if TYPE_CHECKING:
+    from webapp.jobs.spec import JobSpec
+
+_ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def new_job_id() -> str:
+    """50 random bits, as letters that survive being read aloud."""
+    return "job_" + "".join(secrets.choice(_ID_LETTERS) for _ in range(10))
+
+
+class Desired(models.TextChoices):
+    RUN = "run", "Run"
+    PAUSED = "paused", "Pause"
+    CANCELLED = "cancelled", "Stop"
+
+
+class Observed(models.TextChoices):
+    QUEUED = "queued", "Queued"
+    STARTING = "starting", "Starting"
+    RUNNING = "running", "Running"
+    RECOVERING = "recovering", "Recovering"
+    DRAINING = "draining", "Stopping"
+    PAUSED = "paused", "Paused"
+    SUCCEEDED = "succeeded", "Succeeded"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Stopped"
+
+
+class EventKind(models.TextChoices):
+    STATE = "state", "State"
+    STARTED = "started", "Started"
+    ROUND = "round", "Round"
+    EVALUATION = "evaluation", "Evaluation"
+    CHECKPOINT = "checkpoint", "Checkpoint"
+    CALL_FAILED = "call_failed", "Call failed"
+    RESUMED = "resumed", "Resumed"
+    BUDGET = "budget", "Budget"
+    STOPPED = "stopped", "Stopped"
+    NOTE = "note", "Note"
+
+
+class Job(models.Model):
+    """One training run: what was asked, what is wanted of it now, where it stands, and its latest figures."""
+
+    id = models.CharField(primary_key=True, max_length=20, default=new_job_id, editable=False)
+    project = models.ForeignKey("accounts.Project", on_delete=models.PROTECT, related_name="jobs")
+    name = models.CharField(max_length=100)
+    spec = models.JSONField()
+    simulated = models.BooleanField(default=False)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+    idempotency_key = models.CharField(max_length=100, null=True, blank=True)
+
+    desired = models.CharField(max_length=10, choices=Desired, default=Desired.RUN)
+    observed = models.CharField(max_length=10, choices=Observed, default=Observed.QUEUED)
+    reason_code = models.CharField(max_length=30, blank=True, default="")
+    reason = models.TextField(blank=True, default="")
+    since = models.DateTimeField()
+    last_seq = models.BigIntegerField(default=0)
+
+    lease_owner = models.CharField(max_length=100, blank=True, default="")
+    lease_epoch = models.BigIntegerField(default=0)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    crashes = models.IntegerField(default=0)
+
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    summary = models.JSONField(default=dict, blank=True)
+
+    round_no = models.BigIntegerField(default=0)
+    env_steps = models.BigIntegerField(default=0)
+    actors = models.IntegerField(default=0)
+    episode_return_mean = models.FloatField(null=True, blank=True)
+    evaluation_return_mean = models.FloatField(null=True, blank=True)
+    platform_s = models.FloatField(default=0.0)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["project", "-created_at"], name="job_of_project"),
+            models.Index(fields=["observed", "lease_expires_at"], name="job_to_look_after"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "idempotency_key"], name="job_asked_for_once"),
+            models.CheckConstraint(condition=Q(last_seq__gte=0), name="job_last_seq_not_negative"),
+            models.CheckConstraint(condition=Q(desired__in=Desired.values), name="job_desired_known"),
+            models.CheckConstraint(condition=Q(observed__in=Observed.values), name="job_observed_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"
+
+    def parsed_spec(self) -> JobSpec:
+        """The spec as it was validated when the job was made."""
+        from webapp.jobs.spec import JobSpec  # migrations and the like do without the engine
+
+        return JobSpec.model_validate(self.spec)
+
+
+class Event(models.Model):
+    """Something that happened to a job. `payload` is the engine's event, or {"text": ...} of our own."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="events")
+    seq = models.BigIntegerField()
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=12, choices=EventKind)
+    payload = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "seq"], name="event_number_once"),
+            models.CheckConstraint(condition=Q(seq__gte=1), name="event_number_from_1"),
+        ]
+
+
+class Round(models.Model):
+    """The report of a round that counts: one that a resume repeats is replaced."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="rounds")
+    round_no = models.BigIntegerField()
+    epoch = models.BigIntegerField()
+    at = models.DateTimeField()
+    report = models.JSONField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "round_no"], name="round_once")]
+
+
+class Checkpoint(models.Model):
+    """Durable learner state after a round. A row exists only for a file that is complete."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="checkpoints")
+    round_no = models.BigIntegerField()
+    epoch = models.BigIntegerField()
+    name = models.CharField(max_length=200)
+    sha256 = models.CharField(max_length=64)
+    byte_count = models.BigIntegerField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "round_no", "epoch"], name="checkpoint_once"),
+        ]
+        ordering = [F("round_no").desc(), F("epoch").desc()]

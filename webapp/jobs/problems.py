@@ -1,0 +1,155 @@
+"""What is wrong with a spec, as sentences for people: each names the field and what is allowed.
+
+The form and the command line say the same words. A field is named by its title and its path, such as
+`training.rollout.steps_per_call`; the path leaves out which member of a union was chosen.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+
+class Problem(NamedTuple):
+    """One thing to correct. `path` is empty where the document as a whole is meant."""
+
+    path: str
+    sentence: str
+
+
+class _Place(NamedTuple):
+    path: str
+    field: FieldInfo | None
+    model: type[BaseModel] | None
+    """The model whose fields are allowed here, if the place is a model or an unknown field of one."""
+
+
+def problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
+    """One sentence for each error of a validation against `model`, in the order of the document."""
+    found = []
+    for detail in error.errors(include_url=False):
+        place = _locate(model, detail["loc"])
+        found.append(Problem(place.path, _sentence(dict(detail), place)))
+    return found
+
+
+def _locate(model: type[BaseModel], location: Sequence[int | str]) -> _Place:
+    """Follow an error's location through the models; tags of unions choose a member and are not part of the path."""
+    names: list[str] = []
+    here: type[BaseModel] | None = model
+    field: FieldInfo | None = None
+    tags: dict[str, type[BaseModel]] = {}
+    for part in location:
+        if str(part) in tags:
+            here, tags = tags[str(part)], {}
+            continue
+        names.append(str(part))
+        tags = {}
+        field = here.model_fields.get(str(part)) if here is not None else field
+        if here is not None and field is not None:
+            here, tags = _inside(field)
+    return _Place(".".join(names), field, here)
+
+
+def _inside(field: FieldInfo) -> tuple[type[BaseModel] | None, dict[str, type[BaseModel]]]:
+    """The model a field holds, or for a union its members by tag."""
+    annotation = field.annotation
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, {}
+    members = [
+        member
+        for member in get_args(annotation)
+        if isinstance(member, type) and issubclass(member, BaseModel)
+    ]
+    return None, {_tag(member): member for member in members if "kind" in member.model_fields}
+
+
+def _tag(member: type[BaseModel]) -> str:
+    return str(get_args(member.model_fields["kind"].annotation)[0])
+
+
+def _sentence(detail: dict[str, Any], place: _Place) -> str:
+    name = _name(place)
+    given = _given(detail.get("input"))
+    match detail["type"]:
+        case "extra_forbidden":
+            allowed = ", ".join(place.model.model_fields) if place.model is not None else "none"
+            return f"{place.path} is not a field; allowed here are: {allowed}."
+        case "missing":
+            return f"{name} is missing; it must be {_allowed(place.field)}."
+        case "value_error":
+            return (
+                f"{name}: {detail['ctx']['error']}{'' if str(detail['ctx']['error']).endswith('.') else '.'}"
+            )
+        case "union_tag_invalid":
+            tags = str(detail["ctx"]["expected_tags"]).replace("'", "")
+            return f"{name}: kind must be one of {tags}; {_given(detail['ctx']['tag'])} was given."
+        case "union_tag_not_found":
+            return f"{name}: kind is missing; it must be one of {', '.join(_tags(place.field))}."
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"{name or 'The document'} must be a table of fields; {given} was given."
+    return f"{name} must be {_allowed(place.field)}; {given} was given."
+
+
+def _name(place: _Place) -> str:
+    title = place.field.title if place.field is not None else None
+    return f"{title} ({place.path})" if title else place.path
+
+
+def _given(value: Any) -> str:
+    if isinstance(value, dict | list | tuple):
+        return "a list" if isinstance(value, list | tuple) else "a table"
+    shown = repr(value) if isinstance(value, str) else str(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+def _tags(field: FieldInfo | None) -> list[str]:
+    return list(_inside(field)[1]) if field is not None else []
+
+
+def _allowed(field: FieldInfo | None) -> str:
+    """What a field takes, in words, from its type and its limits."""
+    if field is None:
+        return "a valid value"
+    words = _type_words(field.annotation)
+    limits = _limit_words(field.metadata)
+    return f"{words} {limits}".strip()
+
+
+def _type_words(annotation: Any) -> str:
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType):
+        members = [_type_words(member) for member in get_args(annotation) if member is not type(None)]
+        return f"{' or '.join(dict.fromkeys(members))} or nothing"
+    if str(origin) == "typing.Literal":
+        return "one of " + ", ".join(str(choice) for choice in get_args(annotation))
+    if origin in (tuple, list):
+        return f"a list, each item {_type_words(get_args(annotation)[0])},"
+    names = {"int": "a whole number", "float": "a number", "Decimal": "a number", "bool": "true or false"}
+    return names.get(getattr(annotation, "__name__", ""), "a text" if annotation is str else "a valid value")
+
+
+def _limit_words(metadata: Sequence[Any]) -> str:
+    found: dict[str, Any] = {}
+    for limit in metadata:
+        for key in ("ge", "gt", "le", "lt", "min_length", "max_length", "decimal_places"):
+            value = getattr(limit, key, None)
+            if value is not None:
+                found[key] = value
+    words = []
+    for key, word in (("ge", "at least"), ("gt", "greater than"), ("le", "at most"), ("lt", "less than")):
+        if key in found:
+            words.append(f"{word} {_number(found[key])}")
+    if "min_length" in found or "max_length" in found:
+        words.append(f"of length {found.get('min_length', 0)} to {found.get('max_length', 'any')}")
+    if "decimal_places" in found:
+        words.append(f"with at most {found['decimal_places']} decimal places")
+    return " and ".join(words) if len(words) <= 2 else ", ".join(words)
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

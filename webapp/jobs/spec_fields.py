@@ -1,0 +1,277 @@
+"""One field of a pydantic model as one control of a form: what it is called, how it is typed in, how it is read.
+
+Nothing is checked here. A control gives the plain value that a person meant (a number stays text until pydantic
+reads it), and the model says what is wrong with it. So limits and sentences exist once, at the model's field.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from django import forms
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a field holds, with Annotated and "or nothing" taken off."""
+
+    annotation: Any
+    optional: bool = False
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        return get_args(self.annotation) if get_origin(self.annotation) is Literal else ()
+
+    @property
+    def constant(self) -> bool:
+        """A Literal of one value is not a question: it is filled in, not shown."""
+        return len(self.choices) == 1
+
+    @property
+    def model(self) -> type[BaseModel] | None:
+        return self.annotation if _is_model(self.annotation) else None
+
+    @property
+    def variants(self) -> dict[str, type[BaseModel]]:
+        """The members of a discriminated union by tag; empty for anything else."""
+        members = get_args(self.annotation) if _is_union(self.annotation) else ()
+        members = tuple(_without_annotated(member) for member in members)
+        if not members or not all(_is_model(member) for member in members):
+            return {}
+        return {tag_of(member): member for member in members}
+
+    @property
+    def listed(self) -> bool:
+        return get_origin(self.annotation) in (tuple, list)
+
+
+def shape_of(info: FieldInfo) -> Shape:
+    annotation = _without_annotated(info.annotation)
+    if not _is_union(annotation):
+        return Shape(annotation)
+    members = tuple(member for member in get_args(annotation) if member is not type(None))
+    optional = len(members) < len(get_args(annotation))
+    rest = _without_annotated(members[0]) if len(members) == 1 else Union[members]  # noqa: UP007 - built at run time
+    return Shape(rest, optional)
+
+
+def tag_of(model: type[BaseModel]) -> str:
+    """The value by which a member of a union is chosen: that of its `kind`, or of its first constant field."""
+    names = ["kind"] if "kind" in model.model_fields else list(model.model_fields)
+    for name in names:
+        shape = shape_of(model.model_fields[name])
+        if shape.constant:
+            return str(shape.choices[0])
+    raise TypeError(f"{model.__name__} has no constant field to be chosen by")
+
+
+def discriminator_of(model: type[BaseModel]) -> str:
+    names = ["kind"] if "kind" in model.model_fields else list(model.model_fields)
+    return next(name for name in names if shape_of(model.model_fields[name]).constant)
+
+
+def extra(info: FieldInfo, key: str) -> Any:
+    """`unit` or `advanced`, as the model's author wrote it beside the field."""
+    return info.json_schema_extra.get(key) if isinstance(info.json_schema_extra, dict) else None
+
+
+def title_of(name: str, info: FieldInfo | None = None) -> str:
+    if info is not None and info.title:
+        return info.title
+    return name.replace("_", " ").capitalize()
+
+
+def described(model: type[BaseModel]) -> tuple[str, str]:
+    """A model's name and one sentence for people, from a docstring such as "Ramp: from one number to another."."""
+    text = " ".join((model.__doc__ or "").split("\n\n")[0].split()) if "__doc__" in model.__dict__ else ""
+    title, colon, sentence = text.partition(": ")
+    if not colon or len(title) > 40:
+        return title_of(model.__name__), text
+    return title, sentence[:1].upper() + sentence[1:]
+
+
+# Controls
+
+
+class PlainText(forms.CharField):
+    """A number, a list of numbers or a text, kept as it was typed so that a page with errors shows it again."""
+
+    def __init__(self, shape: Shape, **options: Any) -> None:
+        self.shape = shape
+        numeric = shape.annotation in (int, float, Decimal)
+        attrs = {"inputmode": "decimal" if numeric else "text", "autocomplete": "off", "spellcheck": "false"}
+        super().__init__(required=False, widget=forms.TextInput(attrs=attrs), **options)
+
+    def prepare_value(self, value: Any) -> Any:
+        return as_typed(value)
+
+
+def control(shape: Shape, info: FieldInfo, label: str) -> forms.Field:
+    """The form field for one leaf of a model."""
+    options: dict[str, Any] = {"label": label, "help_text": info.description or ""}
+    if shape.annotation is bool:
+        return forms.BooleanField(required=False, **options)
+    if shape.choices or (isinstance(shape.annotation, type) and issubclass(shape.annotation, Enum)):
+        values = shape.choices or tuple(member.value for member in shape.annotation)
+        blank = [("", "None")] if shape.optional else []
+        choices = [*blank, *((str(value), _choice_label(value)) for value in values)]
+        # A value that is not offered must reach the model, which says what is allowed.
+        return _AnyChoice(choices=choices, required=False, **options)
+    return PlainText(shape, **options)
+
+
+class _AnyChoice(forms.ChoiceField):
+    def valid_value(self, value: Any) -> bool:
+        return True
+
+
+def as_typed(value: Any) -> Any:
+    """A value of the model as a person would type it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, list | tuple):
+        return ", ".join(str(as_typed(item)) for item in value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return str(value.value) if isinstance(value, Enum) else str(value)
+
+
+def as_meant(shape: Shape, typed: Any) -> Any:
+    """What to hand to the model for what was typed: spaces and thousands separators gone, lists split, blank = None."""
+    if isinstance(typed, bool):
+        return typed
+    text = str(typed or "").strip()
+    if shape.listed:
+        (item, *_) = get_args(shape.annotation)
+        parts = [part for part in text.strip("()[]").replace(";", ",").split(",") if part.strip()]
+        return [as_meant(Shape(item), part) for part in parts]
+    if shape.optional and not text:
+        return None
+    if shape.choices:
+        return next((choice for choice in shape.choices if str(choice) == text), text)
+    if shape.annotation in (int, float, Decimal):
+        return _number(shape.annotation, text)
+    return text
+
+
+def _number(kind: type, text: str) -> Any:
+    bare = text.replace(" ", "").replace("\u00a0", "").replace("_", "").removeprefix("$")
+    if all(len(group) == 3 and group.isdecimal() for group in bare.split(".")[0].split(",")[1:]):
+        bare = bare.replace(",", "")  # 100,000 is a number; 0,5 stays what it is, and the model refuses it
+    if kind is not int:
+        return bare
+    try:
+        value = float(bare)
+    except ValueError:
+        return text
+    return int(value) if "e" in bare.lower() and value.is_integer() else bare
+
+
+def _choice_label(value: Any) -> str:
+    return str(value).replace("_", " ")
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _is_union(annotation: Any) -> bool:
+    return get_origin(annotation) in (Union, types.UnionType)
+
+
+def _without_annotated(annotation: Any) -> Any:
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return annotation
+
+
+# The tree that templates walk
+
+
+@dataclass
+class Leaf:
+    """One control. `bound` is Django's bound field; the tree is made before the form is."""
+
+    name: str
+    path: tuple[str, ...]
+    info: FieldInfo
+    shape: Shape
+    advanced: bool
+    unit: str
+    bound: Any = None
+
+    template = "jobs/form/leaf.html"
+
+
+@dataclass
+class Group:
+    """The fields of one model under one heading."""
+
+    title: str
+    path: tuple[str, ...]
+    model: type[BaseModel]
+    description: str = ""
+    items: list[Leaf | Group | Choice] = field(default_factory=list)
+
+    template = "jobs/form/group.html"
+
+    def leaves(self) -> Iterator[Leaf]:
+        """All controls below, those of variants not chosen included."""
+        for item in self.items:
+            if isinstance(item, Leaf):
+                yield item
+            else:
+                yield from item.leaves()
+
+    @property
+    def has_basic(self) -> bool:
+        return any(not leaf.advanced for leaf in self.leaves())
+
+    @property
+    def has_advanced(self) -> bool:
+        return any(leaf.advanced for leaf in self.leaves())
+
+
+@dataclass
+class Variant(Group):
+    """One member of a union."""
+
+    tag: str = ""
+    selected: bool = False
+
+    template = "jobs/form/variant.html"
+
+
+@dataclass
+class Choice:
+    """A union: a select, and a group for each member."""
+
+    selector: Leaf
+    path: tuple[str, ...]
+    variants: list[Variant] = field(default_factory=list)
+
+    template = "jobs/form/choice.html"
+
+    def leaves(self) -> Iterator[Leaf]:
+        yield self.selector
+        for variant in self.variants:
+            yield from variant.leaves()
+
+    @property
+    def has_basic(self) -> bool:
+        return True
+
+    @property
+    def has_advanced(self) -> bool:
+        return any(variant.has_advanced for variant in self.variants)

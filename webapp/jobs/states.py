@@ -1,0 +1,33 @@
+"""The states of a job and which may follow which. Terminal states have no successor."""
+
+from webapp.jobs.models import Observed
+
+TERMINAL = frozenset({Observed.SUCCEEDED, Observed.FAILED, Observed.CANCELLED})
+ACTIVE = frozenset(
+    {Observed.QUEUED, Observed.STARTING, Observed.RUNNING, Observed.RECOVERING, Observed.DRAINING}
+)
+"""States in which somebody has to be running the job, or about to."""
+
+_ENDS = {Observed.PAUSED, Observed.SUCCEEDED, Observed.FAILED, Observed.CANCELLED}
+
+SUCCESSORS: dict[Observed, frozenset[Observed]] = {
+    Observed.QUEUED: frozenset({Observed.STARTING, Observed.PAUSED, Observed.FAILED, Observed.CANCELLED}),
+    Observed.STARTING: frozenset({Observed.RUNNING, Observed.RECOVERING, Observed.DRAINING, *_ENDS}),
+    Observed.RUNNING: frozenset({Observed.RECOVERING, Observed.DRAINING, *_ENDS}),
+    Observed.RECOVERING: frozenset({Observed.STARTING, Observed.PAUSED, Observed.FAILED, Observed.CANCELLED}),
+    Observed.DRAINING: frozenset({Observed.RECOVERING, *_ENDS}),
+    Observed.PAUSED: frozenset({Observed.QUEUED, Observed.CANCELLED}),
+    Observed.SUCCEEDED: frozenset(),
+    Observed.FAILED: frozenset(),
+    Observed.CANCELLED: frozenset(),
+}
+
+
+class IllegalTransition(Exception):
+    """A change of state that the graph does not have."""
+
+
+def require_allowed(before: str, after: str) -> None:
+    """Raise IllegalTransition unless `after` may follow `before`."""
+    if Observed(after) not in SUCCESSORS[Observed(before)]:
+        raise IllegalTransition(f"a job that is {before} cannot become {after}")

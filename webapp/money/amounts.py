@@ -1,0 +1,33 @@
+"""Amounts for people and for files. Inside, money is a whole number of picodollars (1 USD = 10**12)."""
+
+from decimal import ROUND_HALF_UP, Decimal
+
+PICODOLLARS_PER_USD = 10**12
+
+
+def picodollars(usd: Decimal) -> int:
+    """Dollars as picodollars. At most 12 decimals: nothing is rounded away unseen."""
+    amount = usd * PICODOLLARS_PER_USD
+    if amount != amount.to_integral_value():
+        raise ValueError(f"{usd} USD has more than 12 decimal places")
+    return int(amount)
+
+
+def exact_usd(amount_picodollars: int) -> str:
+    """The exact dollars as a plain decimal text, for files and messages: no sign, no exponent, no spare zeros."""
+    sign, digits = ("-" if amount_picodollars < 0 else ""), f"{abs(amount_picodollars):013d}"
+    fraction = digits[-12:].rstrip("0")
+    return f"{sign}{digits[:-12]}{'.' + fraction if fraction else ''}"
+
+
+def display_usd(amount_picodollars: int) -> str:
+    """For reading: two decimals from one dollar on, below it three significant digits."""
+    usd = Decimal(amount_picodollars) / PICODOLLARS_PER_USD
+    sign, usd = ("-" if usd < 0 else ""), abs(usd)
+    if usd >= 1 or usd == 0:
+        return f"{sign}${usd.quantize(Decimal('0.01'), ROUND_HALF_UP):,}"
+    places = max(2, 2 - usd.adjusted())
+    rounded = usd.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    if rounded >= 1:
+        rounded = rounded.quantize(Decimal("0.01"))
+    return f"{sign}${rounded:f}"

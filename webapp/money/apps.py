@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class MoneyConfig(AppConfig):
+    name = "webapp.money"
+    label = "money"
