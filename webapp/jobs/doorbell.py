@@ -1,0 +1,71 @@
+"""Hints through Redis that something new is in the database. A lost hint costs seconds, never truth.
+
+Nothing here raises for a Redis that is away, and nothing waits long for one: after a failure hints are left out
+for a moment, as whoever listens looks at the database by itself.
+"""
+
+import logging
+import threading
+import time
+
+import redis
+from django.conf import settings
+from django.db import transaction
+
+from webapp.celery import app as celery_app
+
+log = logging.getLogger(__name__)
+
+CHANNEL_PREFIX = "starling:job:"
+_TIMEOUT_S = 1.0
+_SILENT_AFTER_FAILURE_S = 2.0
+
+
+class _Bell:
+    """One connection a process, made on first use; quiet for a moment after it failed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._client: redis.Redis | None = None
+        self._quiet_until = 0.0
+
+    def ring(self, job_id: str, seq: int) -> None:
+        with self._lock:
+            if time.monotonic() < self._quiet_until:
+                return
+            try:
+                self._connected().publish(f"{CHANNEL_PREFIX}{job_id}", seq)
+            except redis.RedisError as error:
+                self._quiet_until = time.monotonic() + _SILENT_AFTER_FAILURE_S
+                log.debug("no doorbell for %s: %s", job_id, error)
+
+    def _connected(self) -> redis.Redis:
+        if self._client is None:
+            self._client = redis.Redis.from_url(
+                settings.REDIS_URL,
+                socket_connect_timeout=_TIMEOUT_S,
+                socket_timeout=_TIMEOUT_S,
+                retry=None,
+            )
+        return self._client
+
+
+_bell = _Bell()
+
+
+def ring_on_commit(job_id: str, seq: int) -> None:
+    """Once the present transaction is committed, tell pages that the job has events up to `seq`."""
+    transaction.on_commit(lambda: _bell.ring(job_id, seq), robust=True)
+
+
+def launch_on_commit(job_id: str) -> None:
+    """Once the present transaction is committed, ask the worker to start the job now rather than at its next look."""
+    transaction.on_commit(lambda: ask_to_launch(job_id), robust=True)
+
+
+def ask_to_launch(job_id: str) -> None:
+    """Send the launch message. The row says the same, and is looked at every few seconds."""
+    try:
+        celery_app.send_task("webapp.jobs.tasks.launch_job", args=[job_id])
+    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
+        log.warning("job %s waits for the next look, no message could be sent: %s", job_id, error)

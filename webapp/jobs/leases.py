@@ -1,0 +1,50 @@
+"""Who runs a job: at most one holder at a time, each with an epoch of its own that only grows.
+
+Every change is one conditional UPDATE, so two who try at once cannot both succeed.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Desired, Job
+from webapp.jobs.states import ACTIVE
+
+LEASE_TTL = timedelta(seconds=12)
+RENEW_EVERY = timedelta(seconds=3)
+ABORT_BEFORE_EXPIRY = timedelta(seconds=2)
+
+
+def idle(now: datetime) -> Q:
+    """Jobs whose lease nobody holds (any more)."""
+    return Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=now)
+
+
+def is_idle(job: Job, now: datetime) -> bool:
+    return job.lease_expires_at is None or job.lease_expires_at <= now
+
+
+@transaction.atomic
+def take_lease(*, job_id: str, owner: str, clock: Clock = SYSTEM_CLOCK) -> int | None:
+    """The epoch to write under; None if the job is not to be run, or somebody runs it already."""
+    now = clock.now()
+    free = Job.objects.filter(idle(now), pk=job_id, observed__in=ACTIVE, desired=Desired.RUN)
+    taken = free.update(lease_owner=owner, lease_epoch=F("lease_epoch") + 1, lease_expires_at=now + LEASE_TTL)
+    return Job.objects.values_list("lease_epoch", flat=True).get(pk=job_id) if taken else None
+
+
+def renew_lease(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> bool:
+    """Keep the lease for another TTL; False if it is no longer ours."""
+    return bool(_held(job_id, epoch).update(lease_expires_at=clock.now() + LEASE_TTL))
+
+
+def release_lease(*, job_id: str, epoch: int) -> bool:
+    """Give the lease back. The epoch stays used: writes under it are refused from now on."""
+    return bool(_held(job_id, epoch).update(lease_owner="", lease_expires_at=None))
+
+
+def _held(job_id: str, epoch: int) -> Any:
+    return Job.objects.filter(pk=job_id, lease_epoch=epoch).exclude(lease_owner="")

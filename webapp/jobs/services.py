@@ -1,0 +1,138 @@
+"""What people do to jobs: submit, stop, raise the budget. All writes; each in one transaction.
+
+The row is the truth and comes first; messages that hurry things up follow on commit and may be lost.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs import doorbell
+from webapp.jobs.events import append_events, note, transition
+from webapp.jobs.leases import is_idle
+from webapp.jobs.models import Desired, EventKind, Job, Observed
+from webapp.jobs.problems import Problem
+from webapp.jobs.spec import JobSpec, Limits
+from webapp.jobs.states import TERMINAL
+from webapp.money.amounts import display_usd
+from webapp.money.services import LimitTooLow, open_account, raise_limit, settle_leftovers
+
+__all__ = ["JobFinished", "LimitTooLow", "SpecRefused", "limits", "raise_budget", "stop_job", "submit_job"]
+
+
+class SpecRefused(ValueError):
+    """A spec this installation does not take; `problems` name the fields."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(" ".join(problem.sentence for problem in problems))
+        self.problems = list(problems)
+
+
+class JobFinished(ValueError):
+    """Asked of a job that is over; the text says how it ended."""
+
+
+def limits() -> Limits:
+    """What one job may ask for in this installation."""
+    return Limits(local=settings.STARLING_MAX_LOCAL_ACTORS, simulated=settings.STARLING_MAX_SIMULATED_ACTORS)
+
+
+def submit_job(
+    *, project: Any, user: Any, spec: JobSpec, idempotency_key: str | None = None, clock: Clock = SYSTEM_CLOCK
+) -> Job:
+    """A queued job with its account and first event. The same key in the same project gives the same job again."""
+    if refused := spec.check_limits(limits()):
+        raise SpecRefused(refused)
+    try:
+        with transaction.atomic():
+            return _create(project, user, spec, idempotency_key, clock)
+    except IntegrityError:
+        existing = Job.objects.filter(project=project, idempotency_key=idempotency_key).first()
+        if idempotency_key is None or existing is None:
+            raise
+        return existing
+
+
+def _create(project: Any, user: Any, spec: JobSpec, idempotency_key: str | None, clock: Clock) -> Job:
+    now = clock.now()
+    job = Job.objects.create(
+        project=project,
+        name=spec.name,
+        spec=spec.model_dump(mode="json"),
+        simulated=spec.simulated,
+        created_by=user,
+        created_at=now,
+        since=now,
+        idempotency_key=idempotency_key,
+        reason="Waiting for a worker.",
+    )
+    account = open_account(job_id=job.pk, limit_usd=spec.budget_usd)
+    text = f"Submitted by {user} with a budget of {display_usd(account.limit_picodollars)}."
+    job.last_seq = append_events(
+        job.pk, [note(text, EventKind.STATE, observed=Observed.QUEUED.value, reason_code="")], clock=clock
+    )
+    doorbell.launch_on_commit(job.pk)
+    return job
+
+
+@transaction.atomic
+def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
+    """Want the job cancelled. One that runs drains within seconds; one that nobody runs is over at once.
+
+    Stopping a job that is over changes nothing.
+    """
+    job = Job.objects.select_for_update().get(pk=job.pk)
+    if job.observed in TERMINAL or job.desired == Desired.CANCELLED:
+        return job
+    wanted = {"desired": Desired.CANCELLED}
+    text = f"Stop asked for by {user}."
+    if is_idle(job, clock.now()):
+        append_events(job.pk, [note(text)], clock=clock, changes=wanted)
+        cancel_idle(job.pk, clock=clock)
+    elif job.observed in (Observed.STARTING, Observed.RUNNING):
+        transition(
+            job.pk, Observed.DRAINING, reason_code="cancelled", reason=text, clock=clock, changes=wanted
+        )
+    else:
+        append_events(job.pk, [note(text)], clock=clock, changes=wanted)
+    job.refresh_from_db()
+    return job
+
+
+@transaction.atomic
+def cancel_idle(job_id: str, *, clock: Clock) -> bool:
+    """End a job that is to be cancelled and that nobody runs, with its open charges booked; False if it is not so."""
+    job = Job.objects.select_for_update().get(pk=job_id)
+    if job.desired != Desired.CANCELLED or job.observed in TERMINAL or not is_idle(job, clock.now()):
+        return False
+    settle_leftovers(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
+    changes = {"lease_owner": "", "lease_expires_at": None}
+    reason = "Stopped on request."
+    transition(
+        job_id, Observed.CANCELLED, reason_code="cancelled", reason=reason, clock=clock, changes=changes
+    )
+    return True
+
+
+@transaction.atomic
+def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Job:
+    """Set a higher budget; a job that was stopped by its budget goes on. LimitTooLow or JobFinished say why not."""
+    job = Job.objects.select_for_update().get(pk=job.pk)
+    if job.observed in TERMINAL:
+        raise JobFinished(f"The job is over ({job.get_observed_display().lower()}); its budget cannot be changed.")
+    account = raise_limit(job_id=job.pk, limit_usd=limit_usd)
+    text = f"Budget raised to {display_usd(account.limit_picodollars)} by {user}."
+    entry = note(text, EventKind.BUDGET, limit_usd=str(limit_usd))
+    if job.observed == Observed.PAUSED and job.reason_code == "budget":
+        reason = "Waiting for a worker, with a raised budget."
+        changes = {"desired": Desired.RUN, "crashes": 0}
+        transition(job.pk, Observed.QUEUED, reason=reason, clock=clock, changes=changes, before=[entry])
+        doorbell.launch_on_commit(job.pk)
+    else:
+        append_events(job.pk, [entry], clock=clock)
+    job.refresh_from_db()
+    return job
