@@ -4,11 +4,15 @@ Messages are hints that carry ids; the database holds what is to be done. Losing
 """
 
 import logging
+import logging.config
 import os
+import warnings
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, worker_ready
+from celery.platforms import SecurityWarning
+from celery.signals import beat_init, setup_logging, worker_ready
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
@@ -17,6 +21,15 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 logger = logging.getLogger(__name__)
+
+# It warns of a root worker that takes pickles. Ours takes JSON only, and in a container everybody is root.
+warnings.filterwarnings("ignore", category=SecurityWarning)
+
+
+@setup_logging.connect
+def _log_as_the_settings_say(**details: Any) -> None:
+    """Being connected is what counts: Celery then leaves logging alone."""
+    logging.config.dictConfig(settings.LOGGING)
 
 
 @worker_ready.connect

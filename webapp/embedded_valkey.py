@@ -46,7 +46,7 @@ def embedded_valkey(folder: Path, *, program: str = "") -> EmbeddedValkey:
     configuration.touch(mode=0o600)
     configuration.write_text(
         f"bind 127.0.0.1\nport {port}\nrequirepass {password}\n"
-        f'save ""\nappendonly no\ndir "{folder}"\nloglevel warning\ndaemonize no\n'
+        f'save ""\nappendonly no\ndir "{folder}"\nloglevel nothing\ndaemonize no\n'
     )
     command = [program or _server_program(), str(configuration)]
     return EmbeddedValkey(command, f"redis://:{password}@127.0.0.1:{port}/0")

@@ -1,7 +1,6 @@
 """`manage.py up`: the whole of Starling as one command, until Ctrl-C."""
 
 import http.client
-import json
 import os
 import sys
 import time
@@ -15,6 +14,7 @@ from django.core.management.color import supports_color
 
 from webapp.data_folder import FolderHeld, FolderLock
 from webapp.embedded_valkey import NoServerProgram, embedded_valkey, free_port
+from webapp.management.commands.prepare import DEMO_SIGN_IN
 from webapp.supervisor import Service, ServiceFailed, StopRequested, Supervisor
 
 Say = Callable[[str, str], None]
@@ -103,8 +103,8 @@ def _prepare(supervisor: Supervisor, *, demo: bool) -> str | None:
     """Migrate, collect, make the demo. Returns the path of the demo's one-time sign-in, if one was made."""
     command = [*_manage("prepare"), *(["--demo"] if demo else [])]
     for line in supervisor.run_to_end(Service("prepare", command), within_s=300):
-        if line.startswith('{"demo_sign_in"'):
-            return str(json.loads(line)["demo_sign_in"])
+        if line.startswith(DEMO_SIGN_IN):
+            return line.removeprefix(DEMO_SIGN_IN)
     return None
 
 
@@ -112,7 +112,16 @@ def _services(host: str, port: int, probed_host: str) -> list[Service]:
     """Web, worker and beat; started together, as none needs another to start."""
     uvicorn = [
         *(sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--host", host, "--port", str(port)),
-        *("--ws-per-message-deflate", "false", "--lifespan", "off", "--log-level", "warning"),
+        *(
+            "--ws",
+            "websockets-sansio",
+            "--ws-per-message-deflate",
+            "false",
+            "--lifespan",
+            "off",
+            "--log-level",
+            "warning",
+        ),
         *("--timeout-graceful-shutdown", "2"),
     ]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "webapp.celery"]
