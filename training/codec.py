@@ -1,0 +1,131 @@
+"""Arrays to bytes and back: a msgpack header, then the raw buffers; never pickle.
+
+Layout: magic `STRL1`, one byte of flags, the header's length (4 bytes, little endian), the header, the body.
+The header holds the plain values and, for each array, its name, dtype, shape and offset. What is decoded comes from
+machines that may be wrong or hostile, so sizes are capped before anything is allocated and only plain numeric
+dtypes are let through.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import msgpack
+import numpy as np
+import numpy.typing as npt
+import zstandard
+
+Array = npt.NDArray[Any]
+Document = dict[str, Any]
+
+_MAGIC = b"STRL1"
+_COMPRESSED = 1
+_PREFIX = struct.Struct("<5sBI")
+_DTYPES = frozenset({"|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f4", "<f8"})
+
+HEADER_LIMIT_BYTES = 4 * 2**20
+BODY_LIMIT_BYTES = 2**30
+ARRAY_LIMIT = 4096
+
+
+class CodecError(ValueError):
+    """The bytes are not a document of ours, or larger than allowed."""
+
+
+def encode(document: Document, *, compress: bool = False) -> bytes:
+    """Arrays anywhere at the top level of `document` become raw buffers; everything else goes into the header."""
+    values: Document = {}
+    arrays: list[list[Any]] = []
+    buffers: list[memoryview | bytes] = []
+    offset = 0
+    for name, value in document.items():
+        if not isinstance(value, np.ndarray):
+            values[name] = value
+            continue
+        array = np.ascontiguousarray(value)
+        dtype = array.dtype.newbyteorder("<").str if array.dtype.byteorder == ">" else array.dtype.str
+        if dtype not in _DTYPES:
+            raise CodecError(f"array {name!r} has dtype {array.dtype}, which is not a plain number")
+        arrays.append([name, dtype, list(value.shape), offset])
+        buffers.append(array.astype(dtype, copy=False).reshape(-1).view(np.uint8).data)
+        offset += array.nbytes
+    header = msgpack.packb({"values": values, "arrays": arrays, "body_bytes": offset}, use_bin_type=True)
+    body = b"".join(buffers)
+    flags = 0
+    if compress:
+        packed = zstandard.ZstdCompressor(level=1).compress(body)
+        if len(packed) < 0.9 * len(body):
+            body, flags = packed, _COMPRESSED
+    return b"".join((_PREFIX.pack(_MAGIC, flags, len(header)), header, body))
+
+
+def decode(data: bytes, *, body_limit_bytes: int = BODY_LIMIT_BYTES) -> Document:
+    """The document, with arrays as read-only views where possible. CodecError for anything unexpected."""
+    header, flags, body = _split(data)
+    body_bytes = header["body_bytes"]
+    if not isinstance(body_bytes, int) or not 0 <= body_bytes <= body_limit_bytes:
+        raise CodecError(f"the body would have {body_bytes} bytes; at most {body_limit_bytes} are allowed")
+    if flags & _COMPRESSED:
+        try:
+            # The declared size is the cap: a bomb that unpacks to more is an error, not an allocation.
+            body = memoryview(
+                zstandard.ZstdDecompressor().decompress(bytes(body), max_output_size=body_bytes)
+            )
+        except zstandard.ZstdError as error:
+            raise CodecError(f"the body does not decompress: {error}") from None
+    if len(body) != body_bytes:
+        raise CodecError(f"the body has {len(body)} bytes; the header says {body_bytes}")
+    document: Document = dict(header["values"])
+    for entry in header["arrays"]:
+        name, array = _array(entry, body)
+        document[name] = array
+    return document
+
+
+def _split(data: bytes) -> tuple[Document, int, memoryview]:
+    if len(data) < _PREFIX.size:
+        raise CodecError("too short to be a document")
+    magic, flags, header_bytes = _PREFIX.unpack_from(data)
+    if magic != _MAGIC:
+        raise CodecError("does not begin like a document of ours")
+    if flags & ~_COMPRESSED:
+        raise CodecError(f"unknown flags {flags}")
+    if header_bytes > HEADER_LIMIT_BYTES or _PREFIX.size + header_bytes > len(data):
+        raise CodecError(f"the header claims {header_bytes} bytes")
+    view = memoryview(data)
+    try:
+        header = msgpack.unpackb(view[_PREFIX.size : _PREFIX.size + header_bytes], raw=False)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise CodecError(f"the header cannot be read: {error}") from None
+    if not isinstance(header, dict) or set(header) != {"values", "arrays", "body_bytes"}:
+        raise CodecError("the header is not one of ours")
+    if not isinstance(header["values"], dict) or not isinstance(header["arrays"], list):
+        raise CodecError("the header is not one of ours")
+    if len(header["arrays"]) > ARRAY_LIMIT:
+        raise CodecError(f"{len(header['arrays'])} arrays; at most {ARRAY_LIMIT} are allowed")
+    return header, flags, view[_PREFIX.size + header_bytes :]
+
+
+def _array(entry: Any, body: memoryview) -> tuple[str, Array]:
+    if not isinstance(entry, list) or len(entry) != 4:
+        raise CodecError("an array is described wrongly")
+    name, dtype, shape, offset = entry
+    plain = (
+        isinstance(name, str)
+        and dtype in _DTYPES
+        and isinstance(offset, int)
+        and offset >= 0
+        and isinstance(shape, list)
+        and len(shape) <= 8
+        and all(isinstance(size, int) and 0 <= size <= BODY_LIMIT_BYTES for size in shape)
+    )
+    if not plain:
+        raise CodecError(f"array {name!r} is described wrongly")
+    count = 1
+    for size in shape:
+        count *= size
+    item = np.dtype(dtype)
+    if offset + count * item.itemsize > len(body):
+        raise CodecError(f"array {name!r} reaches past the end")
+    return name, np.frombuffer(body, dtype=item, count=count, offset=offset).reshape(shape)

@@ -1,0 +1,49 @@
+"""The engine: a spec and a platform in, events out. A generator, so nothing of the outside goes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from training.checkpoints import Progress
+from training.environments.making import can_travel, spaces_of
+from training.learner import LearnerState
+from training.loops.synchronous import SynchronousLoop
+from training.messages import Event, Started
+from training.ports import CheckpointStore, ControlSource, Platform
+from training.seeds import derive
+from training.spec import TrainingSpec
+
+
+def train(
+    spec: TrainingSpec,
+    *,
+    platform: Platform,
+    checkpoints: CheckpointStore,
+    control: ControlSource,
+    resume: bytes | None = None,
+    call_prefix: str = "",
+) -> Iterator[Event]:
+    """Train until the stop rule, a person or the budget ends it; the last event is `Stopped`, whatever the end.
+
+    `resume` is a checkpoint's content; the run goes on from there as if it had never stopped. `call_prefix` goes
+    before every call's id, so that a ledger that sees several runs of one job sees no id twice. The platform is the
+    caller's to close.
+    """
+    progress = Progress.decode(resume, spec) if resume is not None else _beginning(spec)
+    yield Started(resumed_from_round=progress.round_no if resume is not None else None, notes=_notes(spec))
+    loop = SynchronousLoop(spec, platform, checkpoints, control, progress, call_prefix)
+    yield from loop.run()
+
+
+def _beginning(spec: TrainingSpec) -> Progress:
+    state = LearnerState.initial(spec, spaces_of(spec.environment), derive(spec.seed, "network"))
+    return Progress(learner=state.encode(), weights=state.actor_weights(spec.network.activation))
+
+
+def _notes(spec: TrainingSpec) -> tuple[str, ...]:
+    if can_travel(spec.environment):
+        return ()
+    return (
+        f"The state of {spec.environment.id} cannot be saved between calls, so every call starts with a new episode. "
+        f"Episodes longer than {spec.rollout.steps_per_call} steps are never seen to their end in training.",
+    )

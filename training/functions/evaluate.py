@@ -1,0 +1,46 @@
+"""Whole episodes with the deterministic policy, apart from training: own seeds, frozen normaliser, nothing learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from training.codec import encode
+from training.environments.making import make
+from training.functions.rollout import policy_of
+from training.functions.run import Result, Warmth
+from training.inference import NumpyPolicy
+from training.messages import Call, EvaluateRequest, Usage
+
+
+def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warmth: Warmth) -> Result:
+    """One episode for each seed; their returns and lengths in the order of the seeds."""
+    policy = policy_of(call, weights, warmth)
+    key = f"{request.environment.id}/evaluation"
+    environment = warmth.environments.get(key)
+    if environment is None:
+        environment = warmth.environments[key] = make(request.environment)
+    played = [_episode(environment, policy, seed) for seed in request.episode_seeds]
+    returns = np.array([episode[0] for episode in played], dtype=np.float64)
+    lengths = np.array([episode[1] for episode in played], dtype=np.int64)
+    steps = int(lengths.sum())
+    usage = Usage(env_steps=steps, inferences=steps, episodes=len(played))
+    return Result(encode({"returns": returns, "lengths": lengths}), None, usage)
+
+
+def _episode(environment: Any, policy: NumpyPolicy, seed: int) -> tuple[float, int]:
+    seen, _ = environment.reset(seed=seed)
+    low, high = (
+        (None, None) if policy.discrete else (environment.action_space.low, environment.action_space.high)
+    )
+    total, length, over = 0.0, 0, False
+    while not over:
+        action = policy.best(np.asarray(seen, dtype=np.float32)[None])[0]
+        seen, reward, terminated, truncated, _ = environment.step(
+            int(action) if policy.discrete else np.clip(action, space.low, space.high)
+        )
+        total += float(reward)
+        length += 1
+        over = bool(terminated or truncated)
+    return total, length

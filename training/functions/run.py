@@ -1,0 +1,60 @@
+"""One entrance for every platform: run a call's body where you are, and say what work it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from training.messages import Call, EvaluateRequest, RolloutRequest, UpdateRequest, Usage
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a body gives back. `usage` holds the work only; times are the platform's to fill in."""
+
+    payload: bytes
+    env_state: bytes | None
+    usage: Usage
+
+
+@dataclass
+class Warmth:
+    """What a process keeps between calls to save time. A cache only: results never depend on it."""
+
+    environments: dict[str, Any] = field(default_factory=dict)
+    policies: dict[str, Any] = field(default_factory=dict)
+    learners: dict[str, Any] = field(default_factory=dict)
+
+
+def execute(call: Call, weights: bytes | None, warmth: Warmth) -> Result:
+    """Run the body of `call`. Raises whatever went wrong; the platform turns that into a failed outcome.
+
+    `weights` are the bytes that `call.weights` names, already fetched and checked by the platform.
+    """
+    request = call.request
+    if isinstance(request, RolloutRequest):
+        from training.functions.rollout import rollout
+
+        return rollout(call, request, _present(weights), warmth)
+    if isinstance(request, EvaluateRequest):
+        from training.functions.evaluate import evaluate
+
+        return evaluate(call, request, _present(weights), warmth)
+    if isinstance(request, UpdateRequest):
+        from training.functions.update import update
+
+        return update(call, request, warmth)
+    raise TypeError(f"no body for a call of kind {request!r}")
+
+
+def warm_learner() -> None:
+    """Import what a learner needs, so that its first call does not wait for it."""
+    from training.functions.update import import_torch
+
+    import_torch()
+
+
+def _present(weights: bytes | None) -> bytes:
+    if weights is None:
+        raise ValueError("this call needs weights and was given none")
+    return weights

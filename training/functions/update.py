@@ -1,0 +1,45 @@
+"""The learner's work as a call: its state and a round's trajectories in, its next state and the new policy out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from training.batch import Batch
+from training.codec import encode
+from training.functions.run import Result, Warmth
+from training.learner import LearnerState
+from training.messages import Call, UpdateRequest, Usage
+
+
+def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
+    """The payload holds `state` and `weights` as bytes, the update's report, and the episodes that ended."""
+    import_torch()
+    state = LearnerState.decode(call.inputs[0])
+    first_layer = state.parameters["policy.0.weight"]
+    batch = Batch.of(call.inputs[1:], state.version, first_layer.shape[1])
+    state, report, minibatches = request.algorithm.learn(state, batch, request.network, request.progress, call.seed)
+    episodes = len(batch.episode_returns)
+    payload = encode(
+        {
+            "state": state.encode(),
+            "weights": state.actor_weights(request.network.activation),
+            "version": state.version,
+            "report": report.model_dump(),
+            "episodes": episodes,
+            "episode_return_mean": float(np.mean(batch.episode_returns)) if episodes else None,
+            "episode_length_mean": float(np.mean(batch.episode_lengths)) if episodes else None,
+        }
+    )
+    samples = batch.size * request.algorithm.epochs
+    return Result(payload, None, Usage(minibatches=minibatches, samples=samples))
+
+
+def import_torch() -> Any:
+    """Torch with one thread: on machines that share cores more threads are slower, and results stay the same."""
+    import torch
+
+    if torch.get_num_threads() != 1:
+        torch.set_num_threads(1)
+    return torch

@@ -1,0 +1,1 @@
+"""Who waits for whom: one small loop a file."""

@@ -1,0 +1,240 @@
+"""What crosses a wire or a table: calls, outcomes, usage, reports and events.
+
+Everything here is a frozen pydantic model. Units stand in the names; money is a whole number of picodollars.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from training.environments.model import EnvironmentSpec
+from training.spec import AnyAlgorithm, NetworkSpec
+
+CallKind = Literal["rollout", "evaluate", "update"]
+Status = Literal["done", "failed", "refused", "cancelled"]
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BlobRef(Message):
+    """Names bytes that a platform holds for us: one published version of the policy."""
+
+    version: int
+    sha256: str
+    byte_count: int
+
+
+class RolloutRequest(Message):
+    """Sample `steps` steps of each of `environments` copies, going on from the slot's travelling state."""
+
+    kind: Literal["rollout"] = "rollout"
+    environment: EnvironmentSpec
+    environments: int
+    steps: int
+    slot: int
+    discount: float
+
+
+class EvaluateRequest(Message):
+    """Play whole episodes with the deterministic policy, each episode with a seed of its own."""
+
+    kind: Literal["evaluate"] = "evaluate"
+    environment: EnvironmentSpec
+    episode_seeds: tuple[int, ...]
+
+
+class UpdateRequest(Message):
+    """One learner update. The call's inputs are the learner's state, then the trajectories in order of slot."""
+
+    kind: Literal["update"] = "update"
+    algorithm: AnyAlgorithm
+    network: NetworkSpec
+    environment: EnvironmentSpec
+    progress: float = Field(ge=0.0, le=1.0)
+
+
+AnyRequest = Annotated[RolloutRequest | EvaluateRequest | UpdateRequest, Field(discriminator="kind")]
+
+
+class Call(Message):
+    """One function invocation. A retry is a new call with the next attempt and the same seed and state."""
+
+    id: str
+    request: AnyRequest
+    where: Literal["actor", "learner"]
+    round_no: int
+    attempt: int = 1
+    seed: int
+    deadline_s: float
+    memory_mb: int
+    weights: BlobRef | None = None
+    env_state: bytes | None = None
+    inputs: tuple[bytes, ...] = ()
+
+    @property
+    def kind(self) -> CallKind:
+        return self.request.kind
+
+
+class Usage(Message):
+    """The work of a call, by which its time and price can be computed again, and what the provider measured."""
+
+    env_steps: int = 0
+    inferences: int = 0
+    episodes: int = 0
+    minibatches: int = 0
+    samples: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    cold_start: bool = False
+    startup_s: float = 0.0
+    run_s: float = 0.0
+    transfer_s: float = 0.0
+    billed_s: float | None = None
+    memory_mb: int = 0
+
+
+class Outcome(Message):
+    """What came back of a call. Exactly one for each call that was submitted, and never an exception."""
+
+    call_id: str
+    status: Status
+    started_s: float
+    finished_s: float
+    usage: Usage = Usage()
+    cost_picodollars: int | None = None
+    payload: bytes = b""
+    env_state: bytes | None = None
+    reason: str = ""
+    reason_code: str = ""
+
+
+class Spend(Message):
+    """The job's money as its ledger saw it last. None where nothing is metered."""
+
+    spent_picodollars: int
+    reserved_picodollars: int
+    limit_picodollars: int
+
+
+class UpdateReport(Message):
+    """What the learner measured in one update."""
+
+    policy_loss: float
+    value_loss: float
+    entropy: float
+    approximate_kl: float
+    clip_fraction: float
+    explained_variance: float
+    gradient_norm: float
+    learning_rate: float
+
+
+class RoundReport(Message):
+    """One round: what was planned, what came back, what it took and what it cost."""
+
+    round_no: int
+    version: int
+    actors: int
+    plan_reason: str
+    env_steps: int
+    total_env_steps: int
+    episodes: int
+    episode_return_mean: float | None
+    episode_length_mean: float | None
+    update: UpdateReport
+    started_s: float
+    collect_s: float
+    update_s: float
+    total_s: float
+    cold_starts: int
+    failed_calls: int
+    retried_calls: int
+    usage: Usage
+    learner_usage: Usage
+    cost_picodollars: int
+    spend: Spend | None = None
+
+
+# What the engine tells, in order. Consumers may ignore ticks; everything else is worth keeping.
+
+
+class Started(Message):
+    kind: Literal["started"] = "started"
+    resumed_from_round: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Tick(Message):
+    """Nothing happened for a moment; the engine is alive and waits for `waiting_for`."""
+
+    kind: Literal["tick"] = "tick"
+    at_s: float
+    calls_in_flight: int
+    waiting_for: str
+
+
+class CallFailed(Message):
+    kind: Literal["call_failed"] = "call_failed"
+    call_id: str
+    call_kind: CallKind
+    round_no: int
+    slot: int | None
+    attempt: int
+    reason: str
+    reason_code: str
+    will_retry: bool
+
+
+class RoundFinished(Message):
+    kind: Literal["round"] = "round"
+    report: RoundReport
+
+
+class Evaluated(Message):
+    kind: Literal["evaluation"] = "evaluation"
+    round_no: int
+    total_env_steps: int
+    at_s: float
+    episode_returns: tuple[float, ...]
+    return_mean: float
+    return_std: float
+    length_mean: float
+    cost_picodollars: int
+
+
+class CheckpointSaved(Message):
+    kind: Literal["checkpoint"] = "checkpoint"
+    round_no: int
+    name: str
+    sha256: str
+    byte_count: int
+
+
+StopCode = Literal[
+    "target", "rounds", "steps", "minutes", "no_progress", "budget", "cancelled", "paused", "failing"
+]
+
+
+class Stopped(Message):
+    """The last event of every run. `summary` is what a person wants to know first."""
+
+    kind: Literal["stopped"] = "stopped"
+    reason_code: StopCode
+    reason: str
+    rounds: int
+    env_steps: int
+    platform_s: float
+    evaluation_return_mean: float | None
+    episode_return_mean: float | None
+    cost_picodollars: int
+
+
+Event = Annotated[
+    Started | Tick | CallFailed | RoundFinished | Evaluated | CheckpointSaved | Stopped,
+    Field(discriminator="kind"),
+]

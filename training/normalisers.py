@@ -1,0 +1,39 @@
+"""Running mean and variance, merged from batches; frozen copies travel with each version of the policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean and variance of all that was seen so far. Merging is exact whatever the batches (Chan et al. 1979)."""
+
+    mean: Doubles
+    variance: Doubles
+    count: float
+
+    @staticmethod
+    def nothing_seen(size: int) -> Moments:
+        return Moments(np.zeros(size), np.ones(size), 0.0)
+
+    def merged(self, samples: npt.NDArray[np.floating]) -> Moments:
+        """These moments and those of `samples` ([n, size]) as one."""
+        count = float(len(samples))
+        if count == 0:
+            return self
+        values = samples.astype(np.float64, copy=False)
+        mean, variance = values.mean(axis=0), values.var(axis=0)
+        total = self.count + count
+        shift = mean - self.mean
+        square_sum = self.variance * self.count + variance * count + shift**2 * (self.count * count / total)
+        return Moments(self.mean + shift * (count / total), square_sum / total, total)
+
+    def scale(self) -> Doubles:
+        """What to multiply by to get unit variance."""
+        return 1.0 / np.sqrt(self.variance + 1e-8)

@@ -1,0 +1,135 @@
+"""The doors of the house: what the engine needs from outside, and what platforms need from whoever hosts them.
+
+`Platform` and `CheckpointStore` are the engine's. `Ledger` is used by metered platforms; it is defined here,
+once, so that the database ledger of the web application and the in-memory one of the command line are the same
+thing to a platform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from training.messages import BlobRef, Call, Outcome, Spend
+
+
+class Platform(Protocol):
+    """Calls in flight, whatever runs them. The engine's only clock is `now_s`."""
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        """Hold `blob` for calls that name it. Older versions may be dropped once no call in flight names them."""
+
+    def submit(self, call: Call) -> None:
+        """Take a call on; returns at once. Its outcome comes from `next`, exactly once, whatever happens."""
+
+    def next(self, timeout_s: float) -> Outcome | None:
+        """The next call to finish in this platform's time; None after `timeout_s`, or at once if none flies."""
+
+    def cancel(self, call_id: str) -> None:
+        """Stop a call. Its outcome still comes: cancelled, or done if it was faster. Unknown ids are ignored."""
+
+    def now_s(self) -> float:
+        """Seconds since some fixed moment, in this platform's time."""
+
+    def close(self) -> None:
+        """Stop everything. Afterwards nothing of ours runs or bills. Safe to call twice."""
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """What a platform behind a ledger can tell beside its calls."""
+
+    def spend(self) -> Spend:
+        """The job's money now, with all settlements booked."""
+
+
+@dataclass(frozen=True)
+class CheckpointRef:
+    name: str
+    round_no: int
+    sha256: str
+    byte_count: int
+
+
+class CheckpointStore(Protocol):
+    """Durable bytes by round. A name that can be listed is complete: writes are atomic."""
+
+    def save(self, round_no: int, data: bytes) -> CheckpointRef: ...
+
+    def load(self, name: str) -> bytes:
+        """The bytes, or CheckpointError with one clear sentence when missing or not what was written."""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A request to set money aside for one call or one slice of rent, before anything is spent."""
+
+    id: str
+    kind: Literal["rollout", "evaluate", "update", "rent"]
+    round_no: int
+    picodollars: int
+
+
+@dataclass(frozen=True)
+class PriceLine:
+    """One line of a bill: a quantity of one SKU, rounded half up to a picodollar once."""
+
+    sku: str
+    quantity: str
+    unit: str
+    picodollars: int
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """What a reservation came to. `basis` is "assumed" where the true figure is unknown and the whole was booked."""
+
+    id: str
+    picodollars: int
+    basis: Literal["metered", "assumed"]
+    lines: tuple[PriceLine, ...]
+    usage: dict[str, object]
+
+
+class Ledger(Protocol):
+    """Money that cannot be spent around. Each reservation ends exactly once: settled or released."""
+
+    def reserve(self, batch: Sequence[Reservation]) -> list[bool]:
+        """Set aside each in order as long as it fits; False where it did not. One transaction."""
+
+    def settle(self, batch: Sequence[Settlement]) -> None:
+        """Book what reservations came to. Repeating a settlement changes nothing."""
+
+    def release(self, ids: Sequence[str]) -> None:
+        """Give reservations back unused. Repeating changes nothing; a settled one stays settled."""
+
+    def headroom(self) -> int:
+        """Picodollars that can still be reserved."""
+
+    def spend(self) -> Spend: ...
+
+
+Desired = Literal["run", "paused", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a scaling policy may choose from."""
+
+    actors_min: int = 1
+    actors_max: int = 1024
+    memory_mb_min: int = 128
+    memory_mb_max: int = 10_240
+
+
+@dataclass(frozen=True)
+class Control:
+    """What the person wants of a running job, asked about once a second."""
+
+    desired: Desired = "run"
+    bounds: Bounds = Bounds()
+    checkpoint_now: bool = False
+
+
+ControlSource = Callable[[], Control]

@@ -1,0 +1,29 @@
+"""The same number of actors in every round: the baseline each other policy has to beat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from training.frozen import Frozen
+from training.scaling.plan import Plan, within
+
+if TYPE_CHECKING:
+    from training.messages import RoundReport
+    from training.ports import Bounds
+
+
+class Fixed(Frozen):
+    """Fixed: the same number of actors in every round."""
+
+    kind: Literal["fixed"] = "fixed"
+    actors: int = Field(8, ge=1, le=4096, title="Actors", description="Functions started in every round.")
+
+    @property
+    def largest(self) -> int:
+        return self.actors
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        return within(self.actors, bounds, f"fixed at {self.actors}")

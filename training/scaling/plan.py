@@ -1,0 +1,36 @@
+"""What every scaling policy speaks: history in, a plan with its reason out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from training.messages import RoundReport
+    from training.ports import Bounds
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many actors the next round gets. `why` is shown to people."""
+
+    actors: int
+    why: str
+
+
+class ScalingPolicy(Protocol):
+    @property
+    def largest(self) -> int:
+        """The most actors this policy can ever ask for, for limits and worst cases before a launch."""
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        """The plan for round `len(history) + 1`. The same arguments always give the same plan."""
+
+
+def within(actors: int, bounds: Bounds, why: str) -> Plan:
+    """A plan held inside the bounds, saying so where they changed it."""
+    allowed = max(bounds.actors_min, min(bounds.actors_max, actors))
+    if allowed != actors:
+        why = f"{why}; {actors} held to {allowed} by the bounds"
+    return Plan(allowed, why)

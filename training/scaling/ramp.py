@@ -1,0 +1,37 @@
+"""A straight line from one number of actors to another: the simplest schedule that changes at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from training.frozen import Frozen
+from training.scaling.plan import Plan, within
+
+if TYPE_CHECKING:
+    from training.messages import RoundReport
+    from training.ports import Bounds
+
+
+class Ramp(Frozen):
+    """Ramp: from one number of actors to another in a straight line."""
+
+    kind: Literal["ramp"] = "ramp"
+    actors_first: int = Field(4, ge=1, le=4096, title="Actors in the first round")
+    actors_last: int = Field(16, ge=1, le=4096, title="Actors at the end of the ramp")
+    over_rounds: int = Field(
+        50, ge=1, le=100_000, title="Length of the ramp", json_schema_extra={"unit": "rounds"}
+    )
+
+    @property
+    def largest(self) -> int:
+        return max(self.actors_first, self.actors_last)
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        done = min(1.0, len(history) / self.over_rounds)
+        actors = round(self.actors_first + (self.actors_last - self.actors_first) * done)
+        return within(
+            actors, bounds, f"{done:.0%} of the ramp from {self.actors_first} to {self.actors_last}"
+        )

@@ -1,0 +1,165 @@
+"""What a person asks to be learned. Frozen, validated, one JSON document; the form is drawn from it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from training.algorithms import AnyAlgorithm
+from training.environments.model import EnvironmentSpec
+from training.frozen import Frozen
+from training.scaling import AnyScaling
+from training.scaling.fixed import Fixed
+
+__all__ = ["AnyAlgorithm", "AnyScaling", "NetworkSpec", "StopRule", "TrainingSpec"]
+
+
+class NetworkSpec(Frozen):
+    hidden: tuple[int, ...] = Field(
+        (64, 64),
+        min_length=1,
+        max_length=6,
+        title="Hidden layers",
+        description="Sizes of the hidden layers, policy and value each have their own.",
+        json_schema_extra={"advanced": True},
+    )
+    activation: Literal["tanh", "relu"] = Field(
+        "tanh", title="Activation", json_schema_extra={"advanced": True}
+    )
+    log_std_initial: float = Field(
+        0.0,
+        ge=-5.0,
+        le=2.0,
+        title="Initial log standard deviation",
+        description="Of continuous actions.",
+        json_schema_extra={"advanced": True},
+    )
+
+    @field_validator("hidden")
+    @classmethod
+    def sizes_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if any(not 1 <= size <= 4096 for size in value):
+            raise ValueError("each hidden layer must have between 1 and 4096 units")
+        return value
+
+
+class RolloutSpec(Frozen):
+    steps_per_call: int = Field(
+        256,
+        ge=1,
+        le=65_536,
+        title="Steps per call",
+        description="Steps of each environment copy in one function call.",
+        json_schema_extra={"unit": "steps"},
+    )
+    environments_per_actor: int = Field(
+        1, ge=1, le=256, title="Environment copies per actor", json_schema_extra={"advanced": True}
+    )
+    memory_mb: int = Field(
+        1024,
+        ge=128,
+        le=10_240,
+        title="Memory of an actor",
+        description="Decides price and CPU share where functions are billed by memory.",
+        json_schema_extra={"unit": "MB", "advanced": True},
+    )
+    deadline_s: float = Field(
+        60.0,
+        ge=1.0,
+        le=900.0,
+        title="Longest call",
+        description="A call that takes longer is stopped. Tightened from what calls really take.",
+        json_schema_extra={"unit": "s", "advanced": True},
+    )
+    attempts: int = Field(
+        3,
+        ge=1,
+        le=10,
+        title="Attempts",
+        description="How often a failed call is tried before its round goes on without it.",
+        json_schema_extra={"advanced": True},
+    )
+
+
+class EvaluationSpec(Frozen):
+    every_rounds: int = Field(
+        10, ge=1, le=100_000, title="Evaluate every", json_schema_extra={"unit": "rounds"}
+    )
+    episodes: int = Field(
+        5,
+        ge=1,
+        le=1000,
+        title="Episodes per evaluation",
+        description="Whole episodes with the deterministic policy, on seeds never used for training.",
+    )
+
+
+class CheckpointSpec(Frozen):
+    every_rounds: int = Field(
+        10,
+        ge=1,
+        le=100_000,
+        title="Checkpoint every",
+        json_schema_extra={"unit": "rounds", "advanced": True},
+    )
+    keep: int = Field(3, ge=1, le=1000, title="Checkpoints kept", json_schema_extra={"advanced": True})
+
+
+class StopRule(Frozen):
+    """When a run is over. Whatever comes first; the budget is a stop of its own, kept by the ledger."""
+
+    env_steps: int | None = Field(
+        100_000,
+        ge=1,
+        le=10**11,
+        title="Steps",
+        description="Environment steps in all.",
+        json_schema_extra={"unit": "steps"},
+    )
+    target_return: float | None = Field(
+        None,
+        title="Target return",
+        description="Stop when three evaluations in a row reach this.",
+    )
+    rounds: int | None = Field(
+        None, ge=1, le=10_000_000, title="Rounds", json_schema_extra={"unit": "rounds", "advanced": True}
+    )
+    minutes: float | None = Field(
+        None,
+        gt=0,
+        le=100_000,
+        title="Time",
+        description="On the platform's own clock, which is virtual on a simulated cloud.",
+        json_schema_extra={"unit": "min"},
+    )
+    no_progress_evaluations: int | None = Field(
+        None,
+        ge=1,
+        le=100_000,
+        title="Patience",
+        description="Stop when this many evaluations in a row brought no new best.",
+        json_schema_extra={"unit": "evaluations", "advanced": True},
+    )
+
+
+class TrainingSpec(Frozen):
+    """What is to be learned, how, and when it is over."""
+
+    kind: Literal["reinforcement"] = "reinforcement"
+    schema_version: Literal[1] = 1
+    environment: EnvironmentSpec = EnvironmentSpec()
+    algorithm: AnyAlgorithm = Field(default_factory=AnyAlgorithm)
+    network: NetworkSpec = NetworkSpec()
+    scaling: AnyScaling = Field(default_factory=Fixed)
+    rollout: RolloutSpec = RolloutSpec()
+    evaluation: EvaluationSpec = EvaluationSpec()
+    checkpoints: CheckpointSpec = CheckpointSpec()
+    stop: StopRule = StopRule()
+    seed: int = Field(
+        0,
+        ge=0,
+        le=2**31 - 1,
+        title="Seed",
+        description="The same seed gives the same run, whichever worker answers first.",
+    )
