@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 from webapp.jobs.problems import Problem, problems
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.spec_fields import (
+    AnyChoice,
     Choice,
     Group,
     Leaf,
@@ -117,7 +118,7 @@ class SpecForm(forms.Form):
         discriminator = discriminator_of(first)
         input_name = ".".join((*prefix, discriminator))
         labels = [(tag, described(member)[0]) for tag, member in shape.variants.items()]
-        self.fields[input_name] = forms.ChoiceField(
+        self.fields[input_name] = AnyChoice(
             choices=labels, required=False, label=title_of(name, info), help_text=info.description or ""
         )
         self.initial[input_name] = values.get(discriminator, tag_of(first))

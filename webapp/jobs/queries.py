@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.http import Http404
 
@@ -93,11 +92,16 @@ def _event(row: Event) -> dict[str, Any]:
 
 def snapshot(job_id: str) -> dict[str, Any]:
     """Everything a page needs to start from, as it was when the job's last event had number `seq`."""
-    with transaction.atomic():
-        job = _with_account(job_id)
-        events = events_before(job_id, job.last_seq + 1)
-        series = all_series(round_rows(job_id), evaluation_rows(job_id))
-        return {"t": "snapshot", "seq": job.last_seq, "job": header(job), "series": series, "events": events}
+    # No transaction (it would hold up writers on SQLite): the job's row says how far everything else is to be read.
+    job = _with_account(job_id)
+    series = all_series(round_rows(job_id, job.round_no), evaluation_rows(job_id, job.last_seq))
+    return {
+        "t": "snapshot",
+        "seq": job.last_seq,
+        "job": header(job),
+        "series": series,
+        "events": events_before(job_id, job.last_seq + 1),
+    }
 
 
 def events_message(job_id: str, after: int) -> dict[str, Any] | None:
@@ -149,10 +153,9 @@ _ROUND_FIGURES = (
 )
 
 
-def round_rows(job_id: str) -> list[RoundRow]:
-    """The rounds' figures for charts; of a long run every n-th and the last."""
-    rounds = Round.objects.filter(job_id=job_id)
-    last = rounds.order_by("-round_no").values_list("round_no", flat=True).first() or 0
+def round_rows(job_id: str, last: int) -> list[RoundRow]:
+    """The figures of the rounds up to number `last`, for charts; of a long run every n-th and the last."""
+    rounds = Round.objects.filter(job_id=job_id, round_no__lte=last)
     every = -(-last // POINTS_IN_CHART)
     if every > 1:
         rounds = rounds.annotate(left=F("round_no") % every).filter(Q(left=0) | Q(round_no=last))
@@ -168,10 +171,10 @@ def _as_rows(values: Sequence[Any]) -> list[RoundRow]:
     return rows
 
 
-def evaluation_rows(job_id: str) -> list[EvaluationRow]:
-    """The evaluations by round; of one that a resume repeated, the last."""
+def evaluation_rows(job_id: str, last_seq: int) -> list[EvaluationRow]:
+    """The evaluations up to an event number, by round; of one that a resume repeated, the last."""
     values = (
-        Event.objects.filter(job_id=job_id, kind=EventKind.EVALUATION)
+        Event.objects.filter(job_id=job_id, kind=EventKind.EVALUATION, seq__lte=last_seq)
         .order_by("seq")
         .values_list("payload__round_no", "payload__total_env_steps", "payload__return_mean")
     )

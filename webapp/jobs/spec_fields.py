@@ -123,11 +123,13 @@ def control(shape: Shape, info: FieldInfo, label: str) -> forms.Field:
         blank = [("", "None")] if shape.optional else []
         choices = [*blank, *((str(value), _choice_label(value)) for value in values)]
         # A value that is not offered must reach the model, which says what is allowed.
-        return _AnyChoice(choices=choices, required=False, **options)
+        return AnyChoice(choices=choices, required=False, **options)
     return PlainText(shape, **options)
 
 
-class _AnyChoice(forms.ChoiceField):
+class AnyChoice(forms.ChoiceField):
+    """A select that lets any value through to the model."""
+
     def valid_value(self, value: Any) -> bool:
         return True
 

@@ -1,0 +1,40 @@
+"""Named places where a test can make a process die or fail, to prove what happens then. Off in production.
+
+`settings.FAILPOINTS` names them, as in "after_checkpoint_file:exit" or "after_round:raise@3" (the third time).
+"""
+
+import os
+from collections import Counter
+
+from django.conf import settings
+
+NAMES = frozenset({"after_checkpoint_file", "after_round", "after_reserve"})
+_hits: Counter[str] = Counter()
+
+
+class FailpointReached(Exception):
+    """What a failpoint raises when it is told to."""
+
+
+def reach(name: str) -> None:
+    """Do here what the settings say is to be done at `name`; usually nothing."""
+    configured = getattr(settings, "FAILPOINTS", "")
+    if not configured:
+        return
+    if name not in NAMES:
+        raise ValueError(f"{name} is not a failpoint")
+    for entry in configured.split(","):
+        wanted, _, rest = entry.strip().partition(":")
+        action, _, at = rest.partition("@")
+        if wanted == name:
+            _hits[name] += 1
+            if not at or _hits[name] == int(at):
+                _act(name, action)
+
+
+def _act(name: str, action: str) -> None:
+    if action == "exit":
+        os._exit(86)
+    if action == "raise":
+        raise FailpointReached(f"failpoint {name}")
+    raise ValueError(f"failpoint {name} has no action {action!r}; it can exit or raise")

@@ -1,0 +1,179 @@
+"""A job's money in the database, behind the engine's `Ledger` port: it cannot be spent around.
+
+Each batch is one transaction that begins by locking the job's account, and whose amounts are added up by one
+conditional UPDATE: the database holds the limit even if this file were wrong. A ledger writes for one epoch of the
+job's lease; once somebody else holds it, every write raises LedgerClosed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import F
+from training.messages import Spend
+from training.ports import Reservation, Settlement
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.money.models import Account, Charge, ChargeState
+
+_NAMES_IN_ONE_QUERY = 500
+"""SQLite limits the number of parameters of a statement."""
+
+
+class LedgerClosed(Exception):
+    """The epoch this ledger writes for is over: somebody else runs the job now, or nobody does."""
+
+
+class DatabaseLedger:
+    """The account `account_id`, written under `epoch` of its job's lease."""
+
+    def __init__(
+        self,
+        account_id: int,
+        epoch: int,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        after_reserve: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._account_id = account_id
+        self._epoch = epoch
+        self._clock = clock
+        self._after_reserve = after_reserve
+
+    def reserve(self, batch: Sequence[Reservation]) -> list[bool]:
+        """Set aside each in order as long as it fits. A name used before under this epoch is a mistake, and raises."""
+        if not batch:
+            return []
+        with transaction.atomic():
+            account = self._locked()
+            accepted = _fitting(account, batch)
+            taken = [item for item, fits in zip(batch, accepted, strict=True) if fits]
+            self._set_aside(sum(item.picodollars for item in taken))
+            now = self._clock.now()
+            Charge.objects.bulk_create(
+                [
+                    Charge(
+                        account_id=self._account_id,
+                        epoch=self._epoch,
+                        name=item.id,
+                        round_no=item.round_no,
+                        kind=item.kind,
+                        reserved_picodollars=item.picodollars,
+                        opened_at=now,
+                    )
+                    for item in taken
+                ],
+                batch_size=_NAMES_IN_ONE_QUERY,
+            )
+        self._after_reserve()
+        return accepted
+
+    def _set_aside(self, total: int) -> None:
+        rows = Account.objects.filter(
+            pk=self._account_id,
+            limit_picodollars__gte=F("spent_picodollars") + F("reserved_picodollars") + total,
+        )
+        if total and rows.update(reserved_picodollars=F("reserved_picodollars") + total) != 1:
+            raise RuntimeError("the account changed while it was locked")
+
+    def settle(self, batch: Sequence[Settlement]) -> None:
+        """Book what reservations came to; what goes beyond a reservation is an overrun and freezes the account."""
+        if not batch:
+            return
+        with transaction.atomic():
+            self._locked()
+            open_charges = self._open([item.id for item in batch])
+            changed, reserved, spent, overrun = [], 0, 0, 0
+            for item in batch:
+                charge = open_charges.pop(item.id, None)
+                if charge is None:
+                    continue
+                within = min(item.picodollars, charge.reserved_picodollars)
+                reserved, spent = reserved + charge.reserved_picodollars, spent + within
+                overrun += item.picodollars - within
+                changed.append(self._settled(charge, item))
+            Charge.objects.bulk_update(
+                changed,
+                ["state", "basis", "settled_picodollars", "usage", "lines", "resolved_at"],
+                batch_size=100,
+            )
+            self._book(reserved, spent, overrun)
+
+    def _settled(self, charge: Charge, item: Settlement) -> Charge:
+        charge.state = ChargeState.SETTLED
+        charge.basis = item.basis
+        charge.settled_picodollars = item.picodollars
+        charge.usage = dict(item.usage)
+        charge.lines = [asdict(line) for line in item.lines]
+        charge.resolved_at = self._clock.now()
+        return charge
+
+    def _book(self, reserved: int, spent: int, overrun: int) -> None:
+        changes: dict[str, Any] = {
+            "reserved_picodollars": F("reserved_picodollars") - reserved,
+            "spent_picodollars": F("spent_picodollars") + spent,
+        }
+        if overrun:
+            changes |= {"overrun_picodollars": F("overrun_picodollars") + overrun, "frozen": True}
+        Account.objects.filter(pk=self._account_id).update(**changes)
+
+    def release(self, ids: Sequence[str]) -> None:
+        """Give reservations back unused."""
+        if not ids:
+            return
+        with transaction.atomic():
+            self._locked()
+            charges = self._open(ids)
+            for at in range(0, len(ids), _NAMES_IN_ONE_QUERY):
+                keys = [charges[name].pk for name in ids[at : at + _NAMES_IN_ONE_QUERY] if name in charges]
+                Charge.objects.filter(pk__in=keys).update(
+                    state=ChargeState.RELEASED, resolved_at=self._clock.now()
+                )
+            self._book(sum(charge.reserved_picodollars for charge in charges.values()), 0, 0)
+
+    def headroom(self) -> int:
+        """Picodollars that can still be reserved; none on a frozen account."""
+        return _headroom(Account.objects.get(pk=self._account_id))
+
+    def spend(self) -> Spend:
+        """The account now. What ran over is part of what was spent."""
+        account = Account.objects.get(pk=self._account_id)
+        return Spend(
+            spent_picodollars=account.spent_picodollars + account.overrun_picodollars,
+            reserved_picodollars=account.reserved_picodollars,
+            limit_picodollars=account.limit_picodollars,
+        )
+
+    def _locked(self) -> Account:
+        rows = Account.objects.filter(pk=self._account_id, job__lease_epoch=self._epoch).exclude(job__lease_owner="")
+        if connection.features.has_select_for_update:
+            rows = rows.select_for_update(of=("self",))
+        account = rows.first()
+        if account is None:
+            raise LedgerClosed(f"account {self._account_id} is no longer written under epoch {self._epoch}")
+        return account
+
+    def _open(self, names: Sequence[str]) -> dict[str, Charge]:
+        mine = Charge.objects.filter(account_id=self._account_id, epoch=self._epoch, state=ChargeState.OPEN)
+        found: dict[str, Charge] = {}
+        for at in range(0, len(names), _NAMES_IN_ONE_QUERY):
+            found |= {charge.name: charge for charge in mine.filter(name__in=names[at : at + _NAMES_IN_ONE_QUERY])}
+        return found
+
+
+def _headroom(account: Account) -> int:
+    if account.frozen:
+        return 0
+    held = account.spent_picodollars + account.overrun_picodollars + account.reserved_picodollars
+    return max(0, account.limit_picodollars - held)
+
+
+def _fitting(account: Account, batch: Sequence[Reservation]) -> list[bool]:
+    room = _headroom(account)
+    accepted = []
+    for item in batch:
+        fits = 0 <= item.picodollars <= room and not account.frozen
+        room -= item.picodollars if fits else 0
+        accepted.append(fits)
+    return accepted
