@@ -55,7 +55,9 @@ class Batch:
     @staticmethod
     def of(payloads: Sequence[bytes], version: int, observation_size: int) -> Batch:
         """The trajectories in `payloads` side by side, in their order. BadTrajectory names what is wrong."""
-        documents = [_checked(decode(payload), i, version, observation_size) for i, payload in enumerate(payloads)]
+        documents = [
+            _checked(decode(payload), i, version, observation_size) for i, payload in enumerate(payloads)
+        ]
         if not documents:
             raise BadTrajectory("there is no trajectory to learn from")
         if len({document["rewards"].shape[0] for document in documents}) > 1:
@@ -122,7 +124,9 @@ def _check_shapes(document: Document, position: int, observation_size: int) -> N
     }
     for name, shape in expected.items():
         if not steps or document[name].shape != shape:
-            raise BadTrajectory(f"trajectory {position} has {name} of shape {document[name].shape}, not {shape}")
+            raise BadTrajectory(
+                f"trajectory {position} has {name} of shape {document[name].shape}, not {shape}"
+            )
     if document["actions"].shape[:2] != (steps, copies):
         raise BadTrajectory(f"trajectory {position} has actions of shape {document['actions'].shape}")
     for name in ("observations", "rewards", "log_probs"):

@@ -23,7 +23,8 @@ def verdict(rule: StopRule, progress: Progress) -> Verdict | None:
     means = progress.evaluation_means
     if rule.target_return is not None and _held(means, rule.target_return):
         return Verdict(
-            "target", f"the evaluation return stayed at {rule.target_return:g} or above for {HELD_EVALUATIONS} evaluations"
+            "target",
+            f"the evaluation return stayed at {rule.target_return:g} or above for {HELD_EVALUATIONS} evaluations",
         )
     if rule.env_steps is not None and progress.total_env_steps >= rule.env_steps:
         return Verdict("steps", f"{progress.total_env_steps:,} of {rule.env_steps:,} steps are done")
@@ -33,7 +34,9 @@ def verdict(rule: StopRule, progress: Progress) -> Verdict | None:
         return Verdict("minutes", f"{rule.minutes:g} minutes of the platform's time are over")
     patience = rule.no_progress_evaluations
     if patience is not None and _evaluations_since_best(means) >= patience:
-        return Verdict("no_progress", f"{patience} evaluations in a row brought no new best of {max(means):.1f}")
+        return Verdict(
+            "no_progress", f"{patience} evaluations in a row brought no new best of {max(means):.1f}"
+        )
     return None
 
 

@@ -104,4 +104,6 @@ class Optimisation:
         )
 
     def _arrays(self, tensors: list[torch.Tensor]) -> Parameters:
-        return {name: tensor.detach().numpy().copy() for name, tensor in zip(self._names, tensors, strict=True)}
+        return {
+            name: tensor.detach().numpy().copy() for name, tensor in zip(self._names, tensors, strict=True)
+        }

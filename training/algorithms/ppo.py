@@ -43,13 +43,24 @@ class PPO(Frozen):
     clip: float = Field(0.2, gt=0, le=1, title="Clip range ε")
     clip_decay: bool = Field(False, title="Decay the clip range", json_schema_extra=_ADVANCED)
     epochs: int = Field(10, ge=1, le=100, title="Passes over the data")
-    minibatch_size: int = Field(256, ge=1, le=1_000_000, title="Minibatch", json_schema_extra={"unit": "samples"})
-    value_coefficient: float = Field(0.5, ge=0, le=100, title="Value loss weight", json_schema_extra=_ADVANCED)
+    minibatch_size: int = Field(
+        256, ge=1, le=1_000_000, title="Minibatch", json_schema_extra={"unit": "samples"}
+    )
+    value_coefficient: float = Field(
+        0.5, ge=0, le=100, title="Value loss weight", json_schema_extra=_ADVANCED
+    )
     value_clip: float | None = Field(
-        None, gt=0, le=1000, title="Value clip", description="Empty: values are not clipped.", json_schema_extra=_ADVANCED
+        None,
+        gt=0,
+        le=1000,
+        title="Value clip",
+        description="Empty: values are not clipped.",
+        json_schema_extra=_ADVANCED,
     )
     entropy_coefficient: float = Field(0.0, ge=0, le=10, title="Entropy weight", json_schema_extra=_ADVANCED)
-    max_gradient_norm: float = Field(0.5, gt=0, le=1e6, title="Largest gradient norm", json_schema_extra=_ADVANCED)
+    max_gradient_norm: float = Field(
+        0.5, gt=0, le=1e6, title="Largest gradient norm", json_schema_extra=_ADVANCED
+    )
     normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=_ADVANCED)
     target_kl: float | None = Field(
         None,
@@ -78,7 +89,9 @@ class PPO(Frozen):
         mean, scale = state.normaliser()
         observations = normalised(batch.observations, mean, scale)
         grown = state.having_seen(batch.observations.reshape(batch.size, -1), batch.discounted_returns)
-        optimisation = Optimisation(state, network, self._rate(progress), self.adam_epsilon, self.max_gradient_norm)
+        optimisation = Optimisation(
+            state, network, self._rate(progress), self.adam_epsilon, self.max_gradient_norm
+        )
         values = optimisation.values(observations)
         next_values = self._next_values(batch, values, optimisation, mean, scale)
         advantages = generalised_advantages(
@@ -91,7 +104,9 @@ class PPO(Frozen):
             self.trace_decay,
         )
         targets = advantages + values
-        report, minibatches = self._passes(optimisation, observations, batch, advantages, values, targets, progress, seed)
+        report, minibatches = self._passes(
+            optimisation, observations, batch, advantages, values, targets, progress, seed
+        )
         return replace(optimisation.next_state(grown), version=state.version + 1), report, minibatches
 
     def _rate(self, progress: float) -> float:
@@ -104,7 +119,12 @@ class PPO(Frozen):
         return np.clip(scaled, -REWARD_CLIP, REWARD_CLIP)
 
     def _next_values(
-        self, batch: Batch, values: np.ndarray, optimisation: Any, mean: np.ndarray | None, scale: np.ndarray | None
+        self,
+        batch: Batch,
+        values: np.ndarray,
+        optimisation: Any,
+        mean: np.ndarray | None,
+        scale: np.ndarray | None,
     ) -> np.ndarray:
         """V of the state that really followed each step: also of the one that a time limit cut off."""
         last = optimisation.values(normalised(batch.last_observations, mean, scale))

@@ -58,7 +58,9 @@ class PPOLoss:
             self._measured.append(torch.stack([policy_loss, value_loss, mean_entropy, kl, outside]))
         return policy_loss + self._value_coefficient * value_loss - self._entropy_coefficient * mean_entropy
 
-    def _value_loss(self, parameters: Tensors, network: NetworkSpec, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    def _value_loss(
+        self, parameters: Tensors, network: NetworkSpec, batch: dict[str, torch.Tensor]
+    ) -> torch.Tensor:
         values = forward(batch["observations"], parameters, "value", network).squeeze(1)
         error = (values - batch["targets"]) ** 2
         if self._value_clip is not None:

@@ -25,11 +25,12 @@ def spaces_of(environment: EnvironmentSpec) -> Spaces:
     """What the environment shows and takes; from the catalogue, or else from a copy made for the purpose."""
     entry = ENTRIES.get(environment.id)
     if entry is not None:
-        limit = (entry.action_limit,) * entry.action_size
+        # Gymnasium keeps limits in float32.
+        limit = (float(np.float32(entry.action_limit)),) * entry.action_size
         return Spaces(entry.observation_size, entry.action_count, tuple(-x for x in limit), limit)
     made = make(environment)
     try:
-        return _measured(environment.id, made)
+        return measured_spaces(environment.id, made)
     finally:
         made.close()
 
@@ -48,7 +49,8 @@ def can_travel(environment: EnvironmentSpec) -> bool:
         made.close()
 
 
-def _measured(name: str, made: Any) -> Spaces:
+def measured_spaces(name: str, made: Any) -> Spaces:
+    """What `made` shows and takes, or UnsupportedSpace in words."""
     from gymnasium.spaces import Box, Discrete
 
     seen, done = made.observation_space, made.action_space

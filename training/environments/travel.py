@@ -26,9 +26,14 @@ def save(environment: AnyEnvironment) -> bytes | None:
     document: Document = {}
     if not _save_wrappers(environment, document):
         return None
-    base = environment.unwrapped
+    base: Any = environment.unwrapped
+    # A subclass from elsewhere may hold more state than we know of, so only Gymnasium's own classes are trusted.
+    if not type(base).__module__.startswith("gymnasium.envs."):
+        return None
     if isinstance(base, _CLASSIC):
-        document["state"] = np.asarray(base.state, dtype=np.float64)
+        # With its own dtype and type: what is computed from it next is not the same in float32 and float64.
+        document["state"] = np.asarray(base.state)
+        document["state_is_tuple"] = isinstance(base.state, tuple)
         document["beyond"] = getattr(base, "steps_beyond_terminated", None)
     elif _is_mujoco(base):
         _save_mujoco(base, document)
@@ -44,7 +49,8 @@ def restore(environment: AnyEnvironment, data: bytes) -> None:
     _restore_wrappers(environment, document)
     base: Any = environment.unwrapped
     if isinstance(base, _CLASSIC):
-        base.state = document["state"].copy()
+        state = document["state"].copy()
+        base.state = tuple(state.tolist()) if document["state_is_tuple"] else state
         if hasattr(base, "steps_beyond_terminated"):
             base.steps_beyond_terminated = document["beyond"]
     else:

@@ -19,7 +19,9 @@ def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
     state = LearnerState.decode(call.inputs[0])
     first_layer = state.parameters["policy.0.weight"]
     batch = Batch.of(call.inputs[1:], state.version, first_layer.shape[1])
-    state, report, minibatches = request.algorithm.learn(state, batch, request.network, request.progress, call.seed)
+    state, report, minibatches = request.algorithm.learn(
+        state, batch, request.network, request.progress, call.seed
+    )
     episodes = len(batch.episode_returns)
     payload = encode(
         {

@@ -30,14 +30,17 @@ def evaluation(
     """Play the spec's episodes; the progress with their mean noted. Without a single episode nothing is noted."""
     actors = progress.history[-1].actors if progress.history else 1
     seeds = [
-        derive(spec.seed, "evaluation", progress.round_no, episode) % 2**31 for episode in range(spec.evaluation.episodes)
+        derive(spec.seed, "evaluation", progress.round_no, episode) % 2**31
+        for episode in range(spec.evaluation.episodes)
     ]
     # The share of each call depends on the spec and the plan only, so that workers and timing change nothing.
     share = -(-len(seeds) // min(actors, len(seeds), _CALLS_AT_MOST))
     calls = [
         Call(
             id=f"{call_prefix}r{progress.round_no}-evaluate{position}-a1",
-            request=EvaluateRequest(environment=spec.environment, episode_seeds=tuple(seeds[begin : begin + share])),
+            request=EvaluateRequest(
+                environment=spec.environment, episode_seeds=tuple(seeds[begin : begin + share])
+            ),
             where="actor",
             round_no=progress.round_no,
             seed=derive(spec.seed, "evaluate", progress.round_no, position),

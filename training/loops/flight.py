@@ -51,7 +51,9 @@ class Flight:
             return Halt("cancelled", "stopped by hand")
         return Halt("paused", "paused") if desired == "paused" else None
 
-    def gather(self, calls: Sequence[Call], attempts: int, waiting_for: str) -> Generator[Event, None, Gathered]:
+    def gather(
+        self, calls: Sequence[Call], attempts: int, waiting_for: str
+    ) -> Generator[Event, None, Gathered]:
         """Every call to its end. A failed one is sent again with the same seed and state, so a retry changes nothing.
 
         When the run has to halt, what is in flight is cancelled, and gathered all the same: it was paid for.
@@ -117,7 +119,9 @@ class Flight:
         attempt = call.attempt + 1
         base = call.id.rsplit("-a", 1)[0]
         deadline_s = max(call.deadline_s, self._deadlines.for_kind(call.kind))
-        return call.model_copy(update={"attempt": attempt, "id": f"{base}-a{attempt}", "deadline_s": deadline_s})
+        return call.model_copy(
+            update={"attempt": attempt, "id": f"{base}-a{attempt}", "deadline_s": deadline_s}
+        )
 
     def _cancel(self, flying: dict[str, tuple[int, Call]]) -> None:
         for call_id in flying:

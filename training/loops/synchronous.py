@@ -88,7 +88,9 @@ class SynchronousLoop:
             return sampled.halt
         if not sampled.done:
             return self._barren(f"no actor of round {round_no} came back: {sampled.last_failure}")
-        updated = yield from self._flight.gather([self._update(round_no, sampled)], _UPDATE_ATTEMPTS, "the learner")
+        updated = yield from self._flight.gather(
+            [self._update(round_no, sampled)], _UPDATE_ATTEMPTS, "the learner"
+        )
         if updated.halt is not None:
             return updated.halt
         if not updated.done:

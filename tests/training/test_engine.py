@@ -1,0 +1,172 @@
+"""The engine as a generator: a test is `list(train(...))`."""
+
+import pytest
+
+from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import Forgetful, events_of, final_learner
+from tests.training.specs import tiny
+from training.checkpoints import CheckpointError, FileCheckpointStore
+from training.engine import train
+from training.ports import Bounds, Control
+
+
+def kinds(events):
+    return [event.kind for event in events if event.kind != "tick"]
+
+
+def reports(events):
+    return [event.report for event in events if event.kind == "round"]
+
+
+def test_a_run_tells_its_story_in_order():
+    events = events_of(tiny(), InlinePlatform())
+    assert kinds(events) == [
+        "started", "round", "round", "evaluation", "checkpoint", "round", "round", "evaluation", "checkpoint", "stopped",
+    ]  # fmt: skip
+    assert [report.round_no for report in reports(events)] == [1, 2, 3, 4]
+    assert [report.total_env_steps for report in reports(events)] == [48, 96, 144, 192]
+    last = events[-1]
+    assert (last.reason_code, last.rounds, last.env_steps) == ("rounds", 4, 192)
+    spent = sum(report.cost_picodollars for report in reports(events))
+    assert last.cost_picodollars == spent + sum(e.cost_picodollars for e in events if e.kind == "evaluation")
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
+def test_the_same_seed_gives_the_same_weights_whichever_worker_answers_first(environment, tmp_path):
+    """Workers are caches of their own; answers come first to last, last to first, or from the middle."""
+    spec = tiny(environment)
+    orders = [lambda n: 0, lambda n: n - 1, lambda n: n // 2]
+    learners = {
+        final_learner(spec, InlinePlatform(order=order, warmths=workers), tmp_path / f"{i}-{workers}")
+        for i, order in enumerate(orders)
+        for workers in (1, 2, 8)
+    }
+    assert len(learners) == 1
+    assert final_learner(tiny(environment, seed=1), InlinePlatform(), tmp_path / "other") not in learners
+
+
+def test_failed_calls_are_tried_again_and_change_nothing(tmp_path):
+    spec = tiny()
+    flaky = InlinePlatform(
+        fault=lambda call: "worker died" if call.attempt == 1 and call.round_no % 2 else None
+    )
+    assert final_learner(spec, flaky, tmp_path / "a") == final_learner(spec, InlinePlatform(), tmp_path / "b")
+
+
+def test_a_slot_that_always_fails_leaves_its_round_smaller():
+    fault = lambda call: "broken" if call.round_no == 2 and getattr(call.request, "slot", None) == 1 else None  # noqa: E731
+    events = events_of(tiny(), InlinePlatform(fault=fault))
+    assert [report.env_steps for report in reports(events)] == [48, 32, 48, 48]
+    failures = [event for event in events if event.kind == "call_failed"]
+    assert [(f.slot, f.attempt, f.will_retry) for f in failures] == [
+        (1, 1, True),
+        (1, 2, True),
+        (1, 3, False),
+    ]
+    assert reports(events)[1].failed_calls == 3
+
+
+@pytest.mark.parametrize(("kind", "rounds"), [("rollout", 0), ("update", 0)])
+def test_a_run_that_cannot_go_on_says_why(kind, rounds):
+    events = events_of(
+        tiny(), InlinePlatform(fault=lambda call: "no such thing" if call.kind == kind else None)
+    )
+    last = events[-1]
+    assert (last.reason_code, last.rounds) == ("failing", rounds)
+    assert "no such thing" in last.reason
+
+
+def test_refused_money_stops_the_run_with_a_checkpoint_before_the_round():
+    store = Forgetful()
+    fault = lambda call: "budget" if call.round_no == 3 else None  # noqa: E731
+    events = events_of(tiny(), InlinePlatform(fault=fault), checkpoints=store)
+    assert (events[-1].reason_code, events[-1].rounds) == ("budget", 2)
+    assert list(store.saved) == [2]
+
+
+@pytest.mark.parametrize("desired", ["cancelled", "paused"])
+def test_a_person_stops_the_run_at_once(desired):
+    asked = []
+
+    def control():
+        asked.append(1)
+        return Control(desired=desired if len(asked) > 12 else "run")
+
+    platform = InlinePlatform()
+    events = events_of(tiny(stop={"rounds": 10_000}), platform, control=control)
+    assert events[-1].reason_code == desired
+    assert platform.next(0) is None
+    assert kinds(events)[-2:] == ["checkpoint", "stopped"]
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
+@pytest.mark.parametrize("split", [2, 3])
+def test_a_split_run_equals_an_unsplit_one_bit_for_bit(environment, split, tmp_path):
+    spec = tiny(environment)
+    whole = final_learner(spec, InlinePlatform(), tmp_path / "whole")
+    store = FileCheckpointStore(tmp_path / "split")
+    first = spec.model_copy(update={"stop": spec.stop.model_copy(update={"rounds": split})})
+    first_events = events_of(first, InlinePlatform(), checkpoints=store)
+    data = store.load(store.names()[-1])
+    events = events_of(spec, InlinePlatform(), checkpoints=store, resume=data)
+    assert events[0].resumed_from_round == split
+    assert [report.round_no for report in reports(first_events) + reports(events)] == [1, 2, 3, 4]
+    # Where the first part ended differs only in what decays with progress, which this spec turns off.
+    assert spec.algorithm.learning_rate_decay is False
+    from training.checkpoints import Progress
+
+    assert Progress.decode(store.load(store.names()[-1]), spec).learner == whole
+
+
+def test_bounds_hold_the_scaling_policy():
+    events = events_of(tiny(), InlinePlatform(), control=lambda: Control(bounds=Bounds(actors_max=2)))
+    assert {report.actors for report in reports(events)} == {2}
+    assert "held to 2" in reports(events)[0].plan_reason
+
+
+def test_a_ramp_grows_and_slots_that_rest_keep_their_state():
+    spec = tiny(scaling={"kind": "ramp", "actors_first": 1, "actors_last": 4, "over_rounds": 3})
+    assert [report.actors for report in reports(events_of(spec, InlinePlatform()))] == [1, 2, 3, 4]
+
+
+def test_calls_have_ids_of_their_own_and_carry_the_prefix():
+    platform = InlinePlatform(fault=lambda call: "x" if call.attempt == 1 else None)
+    events_of(tiny(), platform, call_prefix="job_1-2-")
+    ids = [call.id for call in platform.submitted]
+    assert len(ids) == len(set(ids))
+    assert all(call_id.startswith("job_1-2-") for call_id in ids)
+
+
+def test_not_a_number_stops_the_round_and_names_where_it_arose(monkeypatch):
+    from gymnasium.envs.classic_control import CartPoleEnv
+
+    step = CartPoleEnv.step
+    monkeypatch.setattr(
+        CartPoleEnv, "step", lambda self, action: (*step(self, action)[:1], float("nan"), False, False, {})
+    )
+    last = events_of(tiny(), InlinePlatform())[-1]
+    assert last.reason_code == "failing"
+    assert "CartPole-v1 gave a reward that is not a finite number at step 0" in last.reason
+
+
+def test_an_environment_whose_state_cannot_travel_is_named_at_the_start():
+    import gymnasium
+    from gymnasium.envs.classic_control import CartPoleEnv
+
+    class Elsewhere(CartPoleEnv):
+        pass
+
+    gymnasium.register("Elsewhere-v0", entry_point=Elsewhere, max_episode_steps=500)
+    try:
+        events = events_of(tiny("Elsewhere-v0"), InlinePlatform())
+    finally:
+        gymnasium.registry.pop("Elsewhere-v0")
+    assert "The state of Elsewhere-v0 cannot be saved" in events[0].notes[0]
+    assert events[-1].reason_code == "rounds"
+
+
+def test_resuming_something_else_is_refused():
+    with pytest.raises(CheckpointError):
+        next(
+            train(tiny(), platform=InlinePlatform(), checkpoints=Forgetful(), control=Control, resume=b"junk")
+        )
