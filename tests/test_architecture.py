@@ -11,6 +11,7 @@ ROOMS = ("training", "cloud", "webapp")
 
 # A name that says nothing collects everything.
 NAMELESS = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "managers", "base2", "stuff"}
+TENSOR_MODULES = {"training.algorithms.surrogate", "training.algorithms.optimiser"}
 PICKLES = {"pickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"}
 
 
@@ -104,16 +105,26 @@ def test_the_rooms_below_look_at_nothing_above() -> None:
     assert not culprits
 
 
-def test_torch_is_never_imported_where_a_module_loads() -> None:
-    """It costs seconds and hundreds of megabytes: whoever needs it imports it inside the function that does."""
-    culprits = [
-        _where(path, node)
+def test_torch_is_loaded_only_by_those_who_compute_with_it() -> None:
+    """It costs seconds and hundreds of megabytes. Files of tensor mathematics may import it, and nobody imports those
+    files as he loads: whoever needs them imports them inside the function that does."""
+    at_load = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): set(_imported_at_load(tree))
         for path, tree in _trees(*ROOMS)
-        for node in _run_on_import(tree.body)
-        for module, _ in _imports(node)
-        if module.partition(".")[0] == "torch"
-    ]
-    assert not culprits
+    }
+    tensor_modules = {module for module, imported in at_load.items() if "torch" in imported}
+    assert tensor_modules <= TENSOR_MODULES
+    early = {module for module, imported in at_load.items() if imported & tensor_modules}
+    assert early <= tensor_modules
+
+
+def _imported_at_load(tree: ast.Module) -> Iterator[str]:
+    for statement in _run_on_import(tree.body):
+        for module, node in _imports(statement):
+            yield module
+            yield module.partition(".")[0]
+            if isinstance(node, ast.ImportFrom):
+                yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
 def _run_on_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
