@@ -6,6 +6,7 @@ are. Torch is imported only by whoever calls the forward pass; making the first 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,7 @@ def initial_parameters(network: NetworkSpec, spaces: Spaces, seed: int) -> Param
     parameters: Parameters = {}
     for tower, outputs, head_gain in (("policy", spaces.policy_outputs, 0.01), ("value", 1, 1.0)):
         sizes = (spaces.observation_size, *network.hidden, outputs)
-        for i, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
             gain = head_gain if i == len(network.hidden) else float(np.sqrt(2.0))
             parameters[f"{tower}.{i}.weight"] = _orthogonal(rng, fan_out, fan_in, gain)
             parameters[f"{tower}.{i}.bias"] = np.zeros(fan_out, dtype=np.float32)

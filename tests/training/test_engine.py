@@ -18,8 +18,9 @@ def reports(events):
     return [event.report for event in events if event.kind == "round"]
 
 
-def test_a_run_tells_its_story_in_order():
-    events = events_of(tiny(), InlinePlatform())
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
+def test_a_run_tells_its_story_in_order(environment):
+    events = events_of(tiny(environment), InlinePlatform())
     assert kinds(events) == [
         "started", "round", "round", "evaluation", "checkpoint", "round", "round", "evaluation", "checkpoint", "stopped",
     ]  # fmt: skip
@@ -142,7 +143,7 @@ def test_not_a_number_stops_the_round_and_names_where_it_arose(monkeypatch):
 
     step = CartPoleEnv.step
     monkeypatch.setattr(
-        CartPoleEnv, "step", lambda self, action: (*step(self, action)[:1], float("nan"), False, False, {})
+        CartPoleEnv, "step", lambda self, action: (step(self, action)[0], float("nan"), False, False, {})
     )
     last = events_of(tiny(), InlinePlatform())[-1]
     assert last.reason_code == "failing"

@@ -34,6 +34,7 @@ def _episode(environment: Any, policy: NumpyPolicy, seed: int) -> tuple[float, i
     low, high = (
         (None, None) if policy.discrete else (environment.action_space.low, environment.action_space.high)
     )
+    space = environment.action_space
     total, length, over = 0.0, 0, False
     while not over:
         action = policy.best(np.asarray(seen, dtype=np.float32)[None])[0]

@@ -11,7 +11,7 @@ from training.checkpoints import Progress
 from training.codec import decode
 from training.deadlines import Deadlines
 from training.loops.flight import Flight, Halt
-from training.messages import BlobRef, Call, EvaluateRequest, Evaluated, Event
+from training.messages import BlobRef, Call, Evaluated, EvaluateRequest, Event
 from training.seeds import derive
 from training.spec import TrainingSpec
 
