@@ -63,9 +63,11 @@ def launch_on_commit(job_id: str) -> None:
     transaction.on_commit(lambda: ask_to_launch(job_id), robust=True)
 
 
-def ask_to_launch(job_id: str) -> None:
-    """Send the launch message. The row says the same, and is looked at every few seconds."""
+def ask_to_launch(job_id: str) -> bool:
+    """Send the launch message; False if it could not be. The row says the same, and is looked at every few seconds."""
     try:
         celery_app.send_task("webapp.jobs.tasks.launch_job", args=[job_id])
     except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
         log.warning("job %s waits for the next look, no message could be sent: %s", job_id, error)
+        return False
+    return True

@@ -118,15 +118,19 @@ def events_message(job_id: str, after: int) -> dict[str, Any] | None:
     }
 
 
-def needs_snapshot(after: int, last_seq: int) -> bool:
+def last_seq(job_id: str) -> int:
+    """The number of the job's last event."""
+    return Job.objects.values_list("last_seq", flat=True).get(pk=job_id)
+
+
+def needs_snapshot(after: int, last: int) -> bool:
     """Whether a viewer at `after` is better off starting anew: it has nothing, too little, or what never was."""
-    return after <= 0 or after > last_seq or last_seq - after > FURTHEST_BEHIND
+    return after <= 0 or after > last or last - after > FURTHEST_BEHIND
 
 
 def stream_messages(job: Job, after: int) -> list[dict[str, Any]]:
     """What a polling page gets: the messages a socket would have sent since number `after`."""
-    last_seq = Job.objects.values_list("last_seq", flat=True).get(pk=job.pk)
-    if needs_snapshot(after, last_seq):
+    if needs_snapshot(after, last_seq(job.pk)):
         return [snapshot(job.pk)]
     messages = []
     while message := events_message(job.pk, after):

@@ -84,16 +84,23 @@ def _resumed_text(kept: int, last: int) -> str:
 
 @transaction.atomic
 def run_ended(
-    *, job_id: str, epoch: int | None, reason: str, reason_code: str = "crashed", clock: Clock = SYSTEM_CLOCK
+    *,
+    job_id: str,
+    epoch: int | None,
+    reason: str,
+    reason_code: str = "crashed",
+    only_if_idle: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> bool:
     """A run is over without having ended its job: to be started again, or failed after too many; False if not so.
 
-    `epoch` None means a process that died before it got the lease.
+    `epoch` None means a process that died before it got the lease. `only_if_idle` leaves a lease alone that is still
+    good.
     """
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.observed in TERMINAL or job.observed not in ACTIVE:
         return False
-    if epoch is None and not is_idle(job, clock.now()):
+    if (epoch is None or only_if_idle) and not is_idle(job, clock.now()):
         return False
     if epoch is not None and (job.lease_epoch != epoch or not job.lease_owner):
         return False

@@ -1,0 +1,114 @@
+"""The live page's socket: a snapshot or what was missed, then events in order without a hole, and a sign of life.
+
+The client sends nothing. Sockets end with 4401 (signed out), 4404 (no such job for you), 4400 (you spoke) or 4008
+(too slow a reader); the page then starts again after the last event it has, or falls back to polling.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import Any
+from urllib.parse import parse_qs
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
+
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.feed import Chunk, JobFeed, encode, hub
+from webapp.jobs.viewers import refusal
+
+HEARTBEAT_S = 5.0
+CHECK_ACCESS_EVERY_S = 30.0
+SEND_WITHIN_S = 5.0
+SPOKE = 4400
+TOO_SLOW = 4008
+_TRY_AGAIN = 1011
+
+
+class JobConsumer(AsyncWebsocketConsumer):
+    """One viewer of one job."""
+
+    async def connect(self) -> None:
+        self._job_id: str = self.scope["url_route"]["kwargs"]["job_id"]
+        self._task: asyncio.Task[None] | None = None
+        await self.accept()
+        self._task = asyncio.get_running_loop().create_task(self._serve())
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        await self.close(SPOKE)
+
+    async def disconnect(self, code: int) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _serve(self) -> None:
+        feeds = hub()
+        feed = feeds.feed(self._job_id)
+        queue = feed.add_viewer()
+        try:
+            code = await self._refused() or await self._tell(feed, queue)
+            await self.close(code)
+        except TimeoutError:
+            await self.close(TOO_SLOW)
+        except DatabaseError:
+            await self.close(_TRY_AGAIN)
+        finally:
+            feed.remove_viewer(queue)
+            await feeds.leave(self._job_id)
+
+    async def _refused(self) -> int | None:
+        return await hub().read(refusal, self.scope["session"].session_key, self._job_id)
+
+    async def _tell(self, feed: JobFeed, queue: asyncio.Queue[Chunk | None]) -> int:
+        """Send until there is a reason to stop: the code to close with."""
+        seq = await self._catch_up(feed)
+        heartbeat_at = time.monotonic() + HEARTBEAT_S
+        check_at = time.monotonic() + CHECK_ACCESS_EVERY_S
+        while True:
+            try:
+                chunk = await asyncio.wait_for(queue.get(), max(0.0, heartbeat_at - time.monotonic()))
+            except TimeoutError:
+                await self._send(encode({"t": "hb", "at": SYSTEM_CLOCK.now().isoformat(), "seq": seq}))
+                heartbeat_at = time.monotonic() + HEARTBEAT_S
+            else:
+                if chunk is None:
+                    return TOO_SLOW
+                seq = await self._pass_on(feed, chunk, seq)
+            if time.monotonic() >= check_at:
+                check_at = time.monotonic() + CHECK_ACCESS_EVERY_S
+                if code := await self._refused():
+                    return code
+
+    async def _catch_up(self, feed: JobFeed) -> int:
+        """Bring the viewer to the present; the number of the last event it has then."""
+        after = _number(parse_qs(self.scope["query_string"].decode("latin-1")).get("after", ["0"])[0])
+        if not await feed.needs_snapshot(after):
+            return await self._send_after(feed, after)
+        seq, text = await feed.snapshot()
+        await self._send(text)
+        return await self._send_after(feed, seq)
+
+    async def _pass_on(self, feed: JobFeed, chunk: Chunk, seq: int) -> int:
+        if chunk.last <= seq:
+            return seq
+        if chunk.first != seq + 1:
+            return await self._send_after(feed, seq)
+        await self._send(chunk.text)
+        return chunk.last
+
+    async def _send_after(self, feed: JobFeed, seq: int) -> int:
+        while chunk := await feed.chunk_after(seq):
+            await self._send(chunk.text)
+            seq = chunk.last
+        return seq
+
+    async def _send(self, text: str) -> None:
+        await asyncio.wait_for(self.send(text_data=text), SEND_WITHIN_S)
+
+
+def _number(text: Any) -> int:
+    return int(text) if str(text).isdecimal() and len(str(text)) < 18 else 0

@@ -1,0 +1,118 @@
+"""Starts a job's process, watches it, and starts it again at once if it dies before its job is done."""
+
+import logging
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.leases import is_idle
+from webapp.jobs.models import Desired, Job
+from webapp.jobs.recovery import run_ended
+from webapp.jobs.states import ACTIVE
+
+log = logging.getLogger(__name__)
+
+THREADS_LEFT_FOR_OTHERS = 4
+"""Each watched job holds a thread of the worker; looks after jobs need some too."""
+_SLOWEST_RESTART_S = 4.0
+
+
+class _Watched:
+    """The jobs this worker watches, and their processes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: dict[str, subprocess.Popen[bytes] | None] = {}
+        self.stopping = False
+
+    @contextmanager
+    def claim(self, job_id: str) -> Iterator[bool]:
+        """Whether the job is ours to watch while the block runs; not if we watch it already, or are full."""
+        most = settings.CELERY_WORKER_CONCURRENCY - THREADS_LEFT_FOR_OTHERS
+        with self._lock:
+            ours = not self.stopping and job_id not in self._processes and len(self._processes) < most
+            if ours:
+                self._processes[job_id] = None
+        try:
+            yield ours
+        finally:
+            if ours:
+                with self._lock:
+                    del self._processes[job_id]
+
+    def start(self, job_id: str, owner: str) -> subprocess.Popen[bytes] | None:
+        """The job's process; None when the worker is stopping."""
+        with self._lock:
+            if self.stopping:
+                return None
+            process = self._processes[job_id] = subprocess.Popen(_command(job_id, owner), cwd=settings.BASE_DIR)
+            return process
+
+    def stop(self) -> None:
+        """Ask every process to hand its job over. Their watchers then return."""
+        with self._lock:
+            self.stopping = True
+            for process in self._processes.values():
+                if process is not None and process.poll() is None:
+                    process.send_signal(signal.SIGTERM)
+
+
+watched = _Watched()
+
+
+def _command(job_id: str, owner: str) -> list[str]:
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), "run-job", job_id, "--owner", owner]
+
+
+def launch_and_watch(job_id: str) -> None:
+    """Run the job's process until the job needs none any more. Harmless when the job is looked after already."""
+    with watched.claim(job_id) as ours:
+        while ours and _wants_process(job_id):
+            owner = uuid.uuid4().hex
+            process = watched.start(job_id, owner)
+            if process is None or not _died(job_id, owner, process):
+                return
+            crashes = Job.objects.values_list("crashes", flat=True).get(pk=job_id)
+            time.sleep(min(max(0.0, crashes - 1.0), _SLOWEST_RESTART_S))
+
+
+def _wants_process(job_id: str) -> bool:
+    job = Job.objects.filter(pk=job_id).first()
+    return (
+        job is not None
+        and job.observed in ACTIVE
+        and job.desired == Desired.RUN
+        and is_idle(job, SYSTEM_CLOCK.now())
+    )
+
+
+def _died(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> bool:
+    """Wait for the process; whether it left its job to be started again."""
+    code = process.wait()
+    job = Job.objects.get(pk=job_id)
+    if watched.stopping and code == 0:
+        return False
+    reason = f"The job's process ended unexpectedly ({_how(code)}). It is started again."
+    if job.lease_owner == owner:
+        return run_ended(job_id=job_id, epoch=job.lease_epoch, reason=reason)
+    if code != 0 and not job.lease_owner and job.last_seq and _wants_process(job_id):
+        # It said itself what went wrong, or died before it could take the lease.
+        return job.lease_epoch > 0 or run_ended(job_id=job_id, epoch=None, reason=reason)
+    return False
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"

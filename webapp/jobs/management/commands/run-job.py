@@ -1,0 +1,29 @@
+"""`manage.py run-job ID`: the process of one job. Started by the worker; dies with it."""
+
+import signal
+import sys
+import threading
+from argparse import ArgumentParser
+from typing import Any
+
+from cloud.processes import die_with_parent
+from django.core.management.base import BaseCommand
+
+
+class Command(BaseCommand):
+    help = "Runs one job until it ends. SIGTERM hands it over: checkpoint first, then somebody else goes on."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("job_id")
+        parser.add_argument("--owner", required=True, help="a name for this process, never used before")
+
+    def handle(self, *args: Any, job_id: str, owner: str, **options: Any) -> None:
+        die_with_parent()
+        hand_over = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: hand_over.set())
+        # Ctrl-C reaches the whole group of processes; the supervisor decides who ends when.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        from webapp.jobs.runner import run_job
+
+        sys.exit(run_job(job_id, owner=owner, hand_over=hand_over))

@@ -1,0 +1,147 @@
+"""Runs one job in this process, from taking its lease to its last event.
+
+Whatever happens, the job is left so that somebody can go on: ended, paused, or recovering with its lease given back.
+What even that cannot do (kill -9) is done by whoever watches the process, or by the next look at expired leases.
+"""
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+from training.checkpoints import CheckpointError, FileCheckpointStore
+from training.messages import Event, Stopped
+from training.ports import Bounds, Control
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs import failpoints
+from webapp.jobs.events import LeaseLost
+from webapp.jobs.heartbeat import LEASE_LOST_EXIT, Heartbeat
+from webapp.jobs.leases import take_lease
+from webapp.jobs.models import Checkpoint, Desired, Job
+from webapp.jobs.recorder import Recorder
+from webapp.jobs.recovery import begin_run, resume_point, run_ended
+from webapp.jobs.services import limits
+from webapp.money.ledger import DatabaseLedger, LedgerClosed
+
+log = logging.getLogger(__name__)
+
+CRASHED_EXIT = 70
+_ASK_EVERY_S = 1.0
+
+
+def run_job(job_id: str, *, owner: str, hand_over: threading.Event, clock: Clock = SYSTEM_CLOCK) -> int:
+    """Run the job to an end, or until `hand_over` is set; the process's exit code. 0 also if it is not ours to run."""
+    epoch = take_lease(job_id=job_id, owner=owner, clock=clock)
+    if epoch is None:
+        return 0
+    try:
+        with Heartbeat(job_id, epoch):
+            _Run(job_id, epoch, hand_over, clock).to_the_end()
+    except (LeaseLost, LedgerClosed) as error:
+        log.error("job %s: %s", job_id, error)
+        return LEASE_LOST_EXIT
+    except Exception as error:
+        log.exception("job %s failed", job_id)
+        sentence = f"The run ended with an error: {type(error).__name__}: {error}"
+        run_ended(job_id=job_id, epoch=epoch, reason=_limited(sentence), reason_code="error", clock=clock)
+        return CRASHED_EXIT
+    return 0
+
+
+def checkpoint_folder(job_id: str) -> Path:
+    """Where a job's checkpoints lie."""
+    return Path(settings.STARLING_DATA) / "checkpoints" / job_id
+
+
+class _Run:
+    """One run of a job under one epoch of its lease."""
+
+    def __init__(self, job_id: str, epoch: int, hand_over: threading.Event, clock: Clock) -> None:
+        self._job = Job.objects.select_related("account").get(pk=job_id)
+        self._epoch = epoch
+        self._hand_over = hand_over
+        self._clock = clock
+        self._spec = self._job.parsed_spec()
+        keep = self._spec.training.checkpoints.keep
+        self._store = FileCheckpointStore(checkpoint_folder(job_id), keep)
+        self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, clock=clock)
+        allowed = limits().actors(self._spec.platform.kind)
+        self._bounds = Bounds(actors_max=allowed)
+        self._desired = Desired.RUN
+        self._asked_s = float("-inf")
+
+    def to_the_end(self) -> None:
+        begin_run(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
+        stopped = self._train()
+        if stopped.reason_code == "paused" and self._hand_over.is_set():
+            self._recorder.flush()
+            reason = "The worker was stopped; the job goes on from its checkpoint once one is back."
+            run_ended(
+                job_id=self._job.pk, epoch=self._epoch, reason=reason, reason_code="handover", clock=self._clock
+            )
+        else:
+            self._recorder.finish(stopped)
+
+    def _train(self) -> Stopped:
+        """Record all events but the last, which is returned once the platform is closed and everything is paid."""
+        from webapp.jobs.assembly import assemble  # opens processes and threads: only a run needs it
+
+        ledger = DatabaseLedger(
+            self._job.account.pk,
+            self._epoch,
+            clock=self._clock,
+            after_reserve=lambda: failpoints.reach("after_reserve"),
+        )
+        platform = assemble(self._spec, ledger)
+        stopped = None
+        try:
+            for event in self._events(platform):
+                if isinstance(event, Stopped):
+                    stopped = event
+                else:
+                    self._recorder.record(event)
+        finally:
+            platform.close()
+        if stopped is None:
+            raise RuntimeError("the engine ended without its last event")
+        return stopped
+
+    def _events(self, platform: object) -> Iterator[Event]:
+        from training.engine import train
+
+        resume = resume_point(job_id=self._job.pk, epoch=self._epoch, load=self._load, clock=self._clock)
+        return train(
+            self._spec.training,
+            platform=platform,
+            checkpoints=self._store,
+            control=self._control,
+            resume=resume.data if resume else None,
+            call_prefix=f"e{self._epoch}-",
+        )
+
+    def _load(self, row: Checkpoint) -> bytes | None:
+        try:
+            data = self._store.load(row.name)
+        except CheckpointError as error:
+            log.warning("job %s: %s", self._job.pk, error)
+            return None
+        if hashlib.sha256(data).hexdigest() != row.sha256:
+            log.warning("job %s: %s is not the checkpoint that was recorded", self._job.pk, row.name)
+            return None
+        return data
+
+    def _control(self) -> Control:
+        if self._hand_over.is_set() and self._desired == Desired.RUN:
+            return Control(desired="paused", bounds=self._bounds)
+        if time.monotonic() - self._asked_s >= _ASK_EVERY_S:
+            self._asked_s = time.monotonic()
+            self._desired = Desired(Job.objects.values_list("desired", flat=True).get(pk=self._job.pk))
+        return Control(desired=self._desired.value, bounds=self._bounds)
+
+
+def _limited(sentence: str) -> str:
+    return sentence if len(sentence) <= 500 else f"{sentence[:499]}…"

@@ -1,0 +1,25 @@
+"""What the worker does when it is told to. Messages carry ids only; each task may come twice, late, or never."""
+
+from celery import shared_task
+from celery.signals import worker_shutting_down
+
+from webapp.jobs.launcher import launch_and_watch, watched
+from webapp.jobs.look_after import look_after_jobs
+
+
+@shared_task(name="webapp.jobs.tasks.launch_job", acks_late=False, max_retries=0)
+def launch_job(job_id: str) -> None:
+    """Start and watch the job's process, for as long as the job runs."""
+    launch_and_watch(job_id)
+
+
+@shared_task(name="webapp.jobs.tasks.tick")
+def tick() -> None:
+    """Every few seconds: bring on what lost messages and dead processes left behind."""
+    look_after_jobs()
+
+
+@worker_shutting_down.connect
+def hand_jobs_over(**_: object) -> None:
+    """The worker is to end: its jobs write a checkpoint and wait for the next worker."""
+    watched.stop()
