@@ -21,9 +21,8 @@ def reports(events):
 @pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
 def test_a_run_tells_its_story_in_order(environment):
     events = events_of(tiny(environment), InlinePlatform())
-    assert kinds(events) == [
-        "started", "round", "round", "evaluation", "checkpoint", "round", "round", "evaluation", "checkpoint", "stopped",
-    ]  # fmt: skip
+    pair = ["round", "round", "evaluation", "checkpoint"]
+    assert kinds(events) == ["started", *pair, *pair, "stopped"]
     assert [report.round_no for report in reports(events)] == [1, 2, 3, 4]
     assert [report.total_env_steps for report in reports(events)] == [48, 96, 144, 192]
     last = events[-1]

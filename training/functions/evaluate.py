@@ -31,9 +31,6 @@ def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warmth: Warmt
 
 def _episode(environment: Any, policy: NumpyPolicy, seed: int) -> tuple[float, int]:
     seen, _ = environment.reset(seed=seed)
-    low, high = (
-        (None, None) if policy.discrete else (environment.action_space.low, environment.action_space.high)
-    )
     space = environment.action_space
     total, length, over = 0.0, 0, False
     while not over:
