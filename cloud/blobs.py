@@ -1,0 +1,48 @@
+"""Published weights, held by hash for the calls that name them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+
+from training.messages import BlobRef, Call
+
+_VERSIONS_KEPT = 8
+
+
+class MissingWeights(LookupError):
+    """A call names weights that nobody published here, or that were dropped long ago."""
+
+
+class BlobShelf:
+    """The last few published blobs. A call takes its bytes along when it is submitted, so older ones may go."""
+
+    def __init__(self) -> None:
+        self._by_sha256: OrderedDict[str, bytes] = OrderedDict()
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        ref = BlobRef(version=version, sha256=hashlib.sha256(blob).hexdigest(), byte_count=len(blob))
+        self._by_sha256[ref.sha256] = blob
+        self._by_sha256.move_to_end(ref.sha256)
+        while len(self._by_sha256) > _VERSIONS_KEPT:
+            self._by_sha256.popitem(last=False)
+        return ref
+
+    def weights_of(self, call: Call) -> bytes | None:
+        """The bytes that `call` names, None if it names none; MissingWeights if they are not here."""
+        if call.weights is None:
+            return None
+        blob = self._by_sha256.get(call.weights.sha256)
+        if blob is None:
+            raise MissingWeights(f"the weights of version {call.weights.version} are not published here")
+        return blob
+
+
+def bytes_in(call: Call) -> int:
+    """What travels to a function: weights, the environments' state and other inputs."""
+    weights = call.weights.byte_count if call.weights is not None else 0
+    return weights + len(call.env_state or b"") + sum(map(len, call.inputs))
+
+
+def bytes_out(payload: bytes, env_state: bytes | None) -> int:
+    return len(payload) + len(env_state or b"")

@@ -1,0 +1,27 @@
+"""How one call really went, on this machine's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cloud.failures import Failure
+from training.functions.run import Result
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One for each call that an executor takes on. `cold`: the process had run nothing before.
+
+    `waited_s` is from the submission to the hand-over, `transfer_s` what the way there and back took.
+    """
+
+    call_id: str
+    result: Result | Failure
+    waited_s: float = 0.0
+    run_s: float = 0.0
+    transfer_s: float = 0.0
+    cold: bool = False
+
+
+Deliver = Callable[[Execution], None]

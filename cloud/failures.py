@@ -1,0 +1,34 @@
+"""What went wrong, in words a person can use: the error, where it happened, and a short way there."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from pathlib import PurePath
+
+_FRAMES_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A call that gave no result. `code` is for programs, `reason` for people (first line: the whole story)."""
+
+    code: str
+    reason: str
+
+
+CANCELLED = Failure("cancelled", "cancelled")
+
+
+def from_exception(error: BaseException) -> Failure:
+    """`ValueError: message at training/functions/rollout.py:31`, then the last few frames, one a line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {_place(frames[-1])}" if frames else ""
+    lines = [f"{type(error).__name__}: {error}{where}"]
+    lines += [f"  {_place(frame)} in {frame.name}: {frame.line}" for frame in frames[-_FRAMES_SHOWN:]]
+    return Failure("error", "\n".join(lines))
+
+
+def _place(frame: traceback.FrameSummary) -> str:
+    # The last parts name the file; what is before them is this machine's business.
+    return f"{'/'.join(PurePath(frame.filename).parts[-3:])}:{frame.lineno}"

@@ -1,0 +1,248 @@
+"""Any platform behind a ledger: no call starts without room for its worst case, and nothing that stands goes unpaid."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cloud.pricing import Tariff, usd
+from cloud.rent import SLICE_S, Rented
+from cloud.timing import NS, to_ns
+from training.messages import BlobRef, Call, Outcome, Spend
+from training.ports import Ledger, Platform, Reservation, Settlement
+
+_BATCH = 64
+_DRAIN_S = 1.0
+_DRAINS = 30
+
+
+@dataclass(frozen=True)
+class _Reserved:
+    call: Call
+    reservation: Reservation
+
+
+class MeteredPlatform:
+    """Implements `Platform` and `Metered` over another platform. Single-threaded, like its caller.
+
+    Calls are held until the next `next`, `publish` or `cancel` and reserved in one batch; one that does not fit
+    becomes an outcome "refused". Outcomes carry their cost. When rent cannot be paid everything stops: calls in
+    flight are cancelled, what stands is ended, and all later calls are refused.
+
+    `id_prefix` goes before the ids of all reservations, for ledgers that hold more than one run.
+    """
+
+    def __init__(self, platform: Platform, ledger: Ledger, tariff: Tariff, *, id_prefix: str = "") -> None:
+        self._platform = platform
+        self._ledger = ledger
+        self._tariff = tariff
+        self._id_prefix = id_prefix
+        self._waiting: dict[str, Call] = {}
+        self._in_flight: dict[str, _Reserved] = {}
+        self._ready: deque[Outcome] = deque()
+        self._unsettled: list[Settlement] = []
+        self._unreleased: list[str] = []
+        self._rented: dict[str, Rented] = {}
+        self._round_no = 0
+        self._stopped = ""
+        self._closed = False
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        self._send_waiting()
+        return self._platform.publish(version, blob)
+
+    def submit(self, call: Call) -> None:
+        self._waiting[call.id] = call
+        self._round_no = max(self._round_no, call.round_no)
+
+    def next(self, timeout_s: float) -> Outcome | None:
+        end_ns = to_ns(self.now_s()) + to_ns(timeout_s)
+        while True:
+            self._send_waiting()
+            if self._ready:
+                return self._ready.popleft()
+            if not self._in_flight:
+                self._book()
+                return None
+            # The clock may not pass the moment at which rent falls due, so the wait is cut there.
+            due_ns = min((rented.renew_at_ns for rented in self._rented.values()), default=end_ns)
+            wait_ns = min(end_ns, due_ns) - to_ns(self.now_s())
+            outcome = self._platform.next(max(0, wait_ns) / NS)
+            if outcome is not None:
+                return self._priced(outcome)
+            if due_ns >= end_ns or to_ns(self.now_s()) < due_ns:
+                return None
+
+    def cancel(self, call_id: str) -> None:
+        call = self._waiting.pop(call_id, None)
+        if call is not None:
+            self._ready.append(self._unsent(call, "cancelled", "cancelled before it was sent", "cancelled"))
+            return
+        self._send_waiting()
+        self._platform.cancel(call_id)
+
+    def now_s(self) -> float:
+        return self._platform.now_s()
+
+    def spend(self) -> Spend:
+        self._book()
+        return self._ledger.spend()
+
+    def close(self) -> None:
+        """Stop everything, book what was used, give back what was not. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        self._drain()
+        self._platform.close()
+        self._end_rent()
+        # Whoever was not heard of may have run to its end: it is booked as if.
+        for reserved in self._in_flight.values():
+            self._settle_whole(
+                reserved, Outcome(call_id=reserved.call.id, status="failed", started_s=0, finished_s=0)
+            )
+        self._in_flight.clear()
+        self._waiting.clear()
+        self._book()
+
+    def _send_waiting(self) -> None:
+        """Pay rent that falls due, then reserve and send what was submitted since."""
+        calls, self._waiting = list(self._waiting.values()), {}
+        self._pay_rent(learner=any(call.where == "learner" for call in calls))
+        if not calls:
+            return
+        if self._stopped or self._closed:
+            self._refuse(calls, self._stopped or "the platform is closed")
+            return
+        self._book()
+        asked = [
+            Reservation(self._id_prefix + call.id, call.kind, call.round_no, self._tariff.worst_case(call))
+            for call in calls
+        ]
+        granted = self._ledger.reserve(asked)
+        refused: list[_Reserved] = []
+        for call, reservation, fits in zip(calls, asked, granted, strict=True):
+            if not fits:
+                refused.append(_Reserved(call, reservation))
+                continue
+            self._in_flight[call.id] = _Reserved(call, reservation)
+            self._platform.submit(call)
+        if refused:
+            left = usd(self._ledger.headroom())
+            for reserved in refused:
+                most = usd(reserved.reservation.picodollars)
+                self._refuse(
+                    [reserved.call], f"this call may cost up to {most} and {left} of the budget is left"
+                )
+
+    def _refuse(self, calls: Iterable[Call], reason: str) -> None:
+        self._ready.extend(self._unsent(call, "refused", reason, "budget") for call in calls)
+
+    def _unsent(self, call: Call, status: str, reason: str, code: str) -> Outcome:
+        now_s = self.now_s()
+        return Outcome.model_validate(
+            {
+                "call_id": call.id,
+                "status": status,
+                "started_s": now_s,
+                "finished_s": now_s,
+                "cost_picodollars": 0,
+                "reason": reason,
+                "reason_code": code,
+            }
+        )
+
+    def _priced(self, outcome: Outcome) -> Outcome:
+        """The outcome with its cost; its settlement waits for the next batch."""
+        reserved = self._in_flight.pop(outcome.call_id)
+        if outcome.status == "refused":
+            self._unreleased.append(reserved.reservation.id)
+            cost = 0
+        else:
+            lines = self._tariff.lines(reserved.call, outcome)
+            if lines is None:
+                cost = self._settle_whole(reserved, outcome)
+            else:
+                cost = sum(line.picodollars for line in lines)
+                usage = outcome.usage.model_dump()
+                self._unsettled.append(Settlement(reserved.reservation.id, cost, "metered", lines, usage))
+        if not self._in_flight or len(self._unsettled) >= _BATCH:
+            self._book()
+        return outcome.model_copy(update={"cost_picodollars": cost})
+
+    def _settle_whole(self, reserved: _Reserved, outcome: Outcome) -> int:
+        """Nobody knows what it cost: the whole reservation, until somebody does."""
+        reservation = reserved.reservation
+        usage = outcome.usage.model_dump()
+        self._unsettled.append(Settlement(reservation.id, reservation.picodollars, "assumed", (), usage))
+        return reservation.picodollars
+
+    def _book(self) -> None:
+        settlements, self._unsettled = self._unsettled, []
+        released, self._unreleased = self._unreleased, []
+        if settlements:
+            self._ledger.settle(settlements)
+        if released:
+            self._ledger.release(released)
+
+    def _pay_rent(self, learner: bool) -> None:
+        if self._stopped or self._closed:
+            return
+        now_s = self.now_s()
+        for standing in self._tariff.standing:
+            rented = self._rented.get(standing.resource)
+            if rented is None:
+                if standing.begins == "learner_call" and not learner:
+                    continue
+                rented = self._rented[standing.resource] = Rented(
+                    standing, self._ledger, self._id_prefix, now_s
+                )
+            if to_ns(now_s) < rented.renew_at_ns:
+                continue
+            self._book()
+            refused = rented.keep(now_s, self._round_no)
+            if refused is not None:
+                self._stop(
+                    f"the next {SLICE_S:g} s of {standing.resource} ({standing.row.sku}) cost "
+                    f"{usd(refused.picodollars)} and {usd(self._ledger.headroom())} of the budget is left"
+                )
+                return
+
+    def _stop(self, reason: str) -> None:
+        """The budget is over: nothing flies on, nothing stands on."""
+        self._stopped = reason
+        for outcome in self._drain():
+            self._ready.append(_because(outcome, reason))
+        self._platform.close()
+        self._end_rent()
+        for reserved in list(self._in_flight.values()):
+            now_s = self.now_s()
+            lost = Outcome(call_id=reserved.call.id, status="cancelled", started_s=now_s, finished_s=now_s)
+            self._ready.append(_because(self._priced(lost), reason))
+        self._book()
+
+    def _drain(self) -> list[Outcome]:
+        """Cancel all that flies and wait for it, within reason."""
+        for call_id in list(self._in_flight):
+            self._platform.cancel(call_id)
+        outcomes: list[Outcome] = []
+        for _ in range(_DRAINS + len(self._in_flight)):
+            if not self._in_flight:
+                break
+            outcome = self._platform.next(_DRAIN_S)
+            if outcome is not None:
+                outcomes.append(self._priced(outcome))
+        return outcomes
+
+    def _end_rent(self) -> None:
+        for rented in self._rented.values():
+            rented.end(self.now_s())
+        self._rented.clear()
+
+
+def _because(outcome: Outcome, reason: str) -> Outcome:
+    """A call that was cancelled for the budget says so."""
+    if outcome.status != "cancelled":
+        return outcome
+    return outcome.model_copy(update={"reason": reason, "reason_code": "budget"})

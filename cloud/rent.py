@@ -1,0 +1,83 @@
+"""Rent of what stands: reserved in slices before they begin, settled for the time used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloud.pricing import Standing
+from cloud.timing import NS, to_ns
+from training.ports import Ledger, Reservation, Settlement
+
+SLICE_S = 60.0
+RENEW_AHEAD_S = 5.0
+
+
+@dataclass(frozen=True)
+class _Slice:
+    reservation: Reservation
+    begin_ns: int
+    end_ns: int
+
+
+class Rented:
+    """One standing resource from its start to its end. All times are the platform's."""
+
+    def __init__(self, standing: Standing, ledger: Ledger, id_prefix: str, now_s: float) -> None:
+        self.standing = standing
+        self._ledger = ledger
+        self._id_prefix = id_prefix
+        self._slices: list[_Slice] = []
+        self._count = 0
+        self._paid_until_ns = to_ns(now_s)
+
+    @property
+    def renew_at_ns(self) -> int:
+        """When the next slice has to be reserved: a little before the running one ends."""
+        return self._paid_until_ns - to_ns(RENEW_AHEAD_S)
+
+    def keep(self, now_s: float, round_no: int) -> Reservation | None:
+        """Book slices that are over and reserve the next ones in time. The refused reservation, if there is one.
+
+        A wall clock may have run on while nobody looked: then the time that has passed is reserved afterwards.
+        """
+        while to_ns(now_s) >= self.renew_at_ns:
+            refused = self._reserve_next(round_no)
+            if refused is not None:
+                return refused
+        over = [piece for piece in self._slices if piece.end_ns <= to_ns(now_s)]
+        self._slices = [piece for piece in self._slices if piece.end_ns > to_ns(now_s)]
+        self._ledger.settle([self._settlement(piece, piece.end_ns) for piece in over])
+        return None
+
+    def end(self, now_s: float) -> None:
+        """The resource stands no longer: book exactly the time used and give the rest back."""
+        now_ns = to_ns(now_s)
+        unused = [piece for piece in self._slices if piece.begin_ns >= now_ns]
+        used = [piece for piece in self._slices if piece.begin_ns < now_ns]
+        self._slices = []
+        self._ledger.release([piece.reservation.id for piece in unused])
+        # Time beyond the last slice was used all the same; its ledger books it as an overrun.
+        ends_ns = [now_ns if piece is used[-1] else min(piece.end_ns, now_ns) for piece in used]
+        self._ledger.settle([self._settlement(*piece) for piece in zip(used, ends_ns, strict=True)])
+
+    def _reserve_next(self, round_no: int) -> Reservation | None:
+        self._count += 1
+        begin_ns = self._paid_until_ns
+        end_ns = begin_ns + to_ns(SLICE_S)
+        name = f"{self._id_prefix}rent-{self.standing.resource}-{self._count}"
+        picodollars = self.standing.line(end_ns - begin_ns).picodollars
+        reservation = Reservation(name, "rent", round_no, picodollars)
+        if not self._ledger.reserve([reservation])[0]:
+            return reservation
+        self._slices.append(_Slice(reservation, begin_ns, end_ns))
+        self._paid_until_ns = end_ns
+        return None
+
+    def _settlement(self, piece: _Slice, end_ns: int) -> Settlement:
+        line = self.standing.line(end_ns - piece.begin_ns)
+        usage: dict[str, object] = {
+            "resource": self.standing.resource,
+            "from_s": piece.begin_ns / NS,
+            "to_s": end_ns / NS,
+        }
+        return Settlement(piece.reservation.id, line.picodollars, "metered", (line,), usage)
