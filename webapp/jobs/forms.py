@@ -216,4 +216,6 @@ def job_form(
     start: JobSpec | None = None,
     further_checks: Callable[[JobSpec], Iterable[Problem]] = lambda spec: (),
 ) -> SpecForm:
-    return SpecForm(JobSpec, data, start, further_checks)
+    form = SpecForm(JobSpec, data, start, further_checks)
+    form.fields["training.environment.id"].widget.attrs["list"] = "suggested-environments"
+    return form

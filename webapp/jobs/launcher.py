@@ -1,6 +1,7 @@
 """Starts a job's process, watches it, and starts it again at once if it dies before its job is done."""
 
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -69,7 +70,8 @@ watched = _Watched()
 
 
 def _command(job_id: str, owner: str) -> list[str]:
-    return [sys.executable, str(settings.BASE_DIR / "manage.py"), "run-job", job_id, "--owner", owner]
+    program = [sys.executable, str(settings.BASE_DIR / "manage.py")]
+    return [*program, "run-job", job_id, "--owner", owner, "--parent", str(os.getpid())]
 
 
 def launch_and_watch(job_id: str) -> None:

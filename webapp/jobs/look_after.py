@@ -49,8 +49,9 @@ def _to_cancel(now: datetime) -> list[Job]:
 
 
 def _deserted(now: datetime) -> list[Job]:
-    held = ACTIVE - {Observed.QUEUED}
-    return list(Job.objects.filter(idle(now), observed__in=held, lease_expires_at__isnull=False)[:_JOBS_AT_ONCE])
+    at_work = Q(observed__in=ACTIVE - {Observed.QUEUED, Observed.RECOVERING})
+    died_early = Q(observed=Observed.RECOVERING, lease_expires_at__isnull=False)
+    return list(Job.objects.filter(idle(now), at_work | died_early)[:_JOBS_AT_ONCE])
 
 
 def _waiting(now: datetime) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -95,6 +95,10 @@ def _sentence(detail: dict[str, Any], place: _Place) -> str:
     return f"{name} must be {_allowed(place.field)}; {given} was given."
 
 
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
+
+
 def _name(place: _Place) -> str:
     title = place.field.title if place.field is not None else None
     return f"{title} ({place.path})" if title else place.path
@@ -103,6 +107,8 @@ def _name(place: _Place) -> str:
 def _given(value: Any) -> str:
     if isinstance(value, dict | list | tuple):
         return "a list" if isinstance(value, list | tuple) else "a table"
+    if value is None:
+        return "nothing"
     shown = repr(value) if isinstance(value, str) else str(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
@@ -115,40 +121,45 @@ def _allowed(field: FieldInfo | None) -> str:
     """What a field takes, in words, from its type and its limits."""
     if field is None:
         return "a valid value"
-    words = _type_words(field.annotation)
-    limits = _limit_words(field.metadata)
-    return f"{words} {limits}".strip()
+    members = [member for member in get_args(field.annotation) if member is not type(None)]
+    optional = get_origin(field.annotation) in (Union, types.UnionType) and type(None) in get_args(field.annotation)
+    words = _type_words(members[0] if optional else field.annotation)
+    allowed = f"{words} {_limit_words(field.metadata)}".strip()
+    return f"{allowed}, or nothing" if optional else allowed
 
 
 def _type_words(annotation: Any) -> str:
     origin = get_origin(annotation)
-    if origin in (Union, types.UnionType):
-        members = [_type_words(member) for member in get_args(annotation) if member is not type(None)]
-        return f"{' or '.join(dict.fromkeys(members))} or nothing"
-    if str(origin) == "typing.Literal":
-        return "one of " + ", ".join(str(choice) for choice in get_args(annotation))
+    if origin is Literal:
+        choices = ", ".join(str(choice) for choice in get_args(annotation))
+        return f"one of {choices}" if len(get_args(annotation)) > 1 else choices
     if origin in (tuple, list):
         return f"a list, each item {_type_words(get_args(annotation)[0])},"
-    names = {"int": "a whole number", "float": "a number", "Decimal": "a number", "bool": "true or false"}
-    return names.get(getattr(annotation, "__name__", ""), "a text" if annotation is str else "a valid value")
+    names = {"int": "a whole number", "float": "a number", "Decimal": "a number", "bool": "true or false", "str": "a text"}
+    return names.get(getattr(annotation, "__name__", ""), "a valid value")
+
+
+_BOUNDS = (("ge", "at least"), ("gt", "greater than"), ("le", "at most"), ("lt", "less than"))
 
 
 def _limit_words(metadata: Sequence[Any]) -> str:
-    found: dict[str, Any] = {}
-    for limit in metadata:
-        for key in ("ge", "gt", "le", "lt", "min_length", "max_length", "decimal_places"):
-            value = getattr(limit, key, None)
-            if value is not None:
-                found[key] = value
-    words = []
-    for key, word in (("ge", "at least"), ("gt", "greater than"), ("le", "at most"), ("lt", "less than")):
-        if key in found:
-            words.append(f"{word} {_number(found[key])}")
+    found = _limits(metadata)
+    if "ge" in found and "le" in found:
+        words = [f"between {_number(found['ge'])} and {_number(found['le'])}"]
+    else:
+        words = [" and ".join(f"{word} {_number(found[key])}" for key, word in _BOUNDS if key in found)]
     if "min_length" in found or "max_length" in found:
         words.append(f"of length {found.get('min_length', 0)} to {found.get('max_length', 'any')}")
     if "decimal_places" in found:
         words.append(f"with at most {found['decimal_places']} decimal places")
-    return " and ".join(words) if len(words) <= 2 else ", ".join(words)
+    return ", ".join(filter(None, words))
+
+
+def _limits(metadata: Sequence[Any]) -> dict[str, Any]:
+    keys = (*(key for key, _ in _BOUNDS), "min_length", "max_length", "decimal_places")
+    return {
+        key: getattr(limit, key) for limit in metadata for key in keys if getattr(limit, key, None) is not None
+    }
 
 
 def _number(value: Any) -> str:

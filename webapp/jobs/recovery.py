@@ -102,8 +102,10 @@ def run_ended(
         return False
     if (epoch is None or only_if_idle) and not is_idle(job, clock.now()):
         return False
-    if epoch is not None and (job.lease_epoch != epoch or not job.lease_owner):
+    if epoch is not None and job.lease_epoch != epoch:
         return False
+    if epoch is not None and not job.lease_owner and job.observed in (Observed.QUEUED, Observed.RECOVERING):
+        return False  # somebody has said so already
     settle_leftovers(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
     crashes = job.crashes + (reason_code != "handover")
     changes: dict[str, Any] = {**NOT_HELD, "crashes": crashes}

@@ -244,6 +244,15 @@ class Group:
     def has_advanced(self) -> bool:
         return any(leaf.advanced for leaf in self.leaves())
 
+    @property
+    def advanced_has_problems(self) -> bool:
+        return any(leaf.advanced and leaf.bound.errors for leaf in self.leaves())
+
+    @property
+    def needs_heading(self) -> bool:
+        """A single field says by its own label what it is about."""
+        return len(list(self.leaves())) > 1
+
 
 @dataclass
 class Variant(Group):

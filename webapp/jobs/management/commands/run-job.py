@@ -17,9 +17,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("job_id")
         parser.add_argument("--owner", required=True, help="a name for this process, never used before")
+        parser.add_argument("--parent", type=int, help="process id of whoever starts this, which it dies with")
 
-    def handle(self, *args: Any, job_id: str, owner: str, **options: Any) -> None:
-        die_with_parent()
+    def handle(self, *args: Any, job_id: str, owner: str, parent: int | None, **options: Any) -> None:
+        die_with_parent(parent)
         hand_over = threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: hand_over.set())
         # Ctrl-C reaches the whole group of processes; the supervisor decides who ends when.

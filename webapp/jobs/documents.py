@@ -1,0 +1,99 @@
+"""Specs as people write them: a preset or a TOML or JSON file, with single values set by path.
+
+Everything that can be wrong becomes a SpecError with one sentence a problem, naming the field and what is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from webapp.jobs.presets import preset_document, preset_names
+from webapp.jobs.problems import Problem, problems
+from webapp.jobs.spec import JobSpec, Limits
+
+_LARGEST_FILE_BYTES = 1_000_000
+
+
+class SpecError(ValueError):
+    """A spec that cannot be used; the text is one sentence a line."""
+
+    def __init__(self, found: Sequence[Problem]) -> None:
+        super().__init__("\n".join(problem.sentence for problem in found))
+        self.problems = list(found)
+
+
+def read_spec(preset_or_file: str, changes: Sequence[str], limits: Limits) -> JobSpec:
+    """The spec of that name or in that file, with `path=value` changes, validated and within the limits."""
+    document = _document(preset_or_file)
+    for change in changes:
+        _set(document, change)
+    try:
+        spec = JobSpec.model_validate(document)
+    except ValidationError as error:
+        raise SpecError(problems(error, JobSpec)) from None
+    if refused := spec.check_limits(limits):
+        raise SpecError(refused)
+    return spec
+
+
+def _document(preset_or_file: str) -> dict[str, Any]:
+    if preset_or_file in preset_names():
+        return preset_document(preset_or_file)
+    path = Path(preset_or_file)
+    if not path.is_file():
+        names = ", ".join(preset_names())
+        raise _wrong(f"{preset_or_file!r} is neither a preset ({names}) nor a file.")
+    return _parsed(path)
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    language = "JSON" if path.suffix == ".json" else "TOML"
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_FILE_BYTES + 1)
+        if len(text) > _LARGEST_FILE_BYTES:
+            raise _wrong(f"{path} is larger than {_LARGEST_FILE_BYTES:,} bytes; a spec is a short {language} document.")
+        content = json.loads(text) if language == "JSON" else tomllib.loads(text.decode())
+    except OSError as error:
+        raise _wrong(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, SpecError):
+            raise
+        raise _wrong(f"{path} is not a {language} document: {error}.") from None
+    if not isinstance(content, dict):
+        raise _wrong(f"{path} must hold one table of fields, such as name, training, platform and budget_usd.")
+    return content
+
+
+def _set(document: dict[str, Any], change: str) -> None:
+    """Put one value where its path says. Whether such a field exists is for the spec to say."""
+    path, equals, text = change.partition("=")
+    if not equals or not path.strip():
+        raise _wrong(f"--set takes path=value, such as training.seed=7; {change!r} was given.")
+    *tables, name = path.strip().split(".")
+    here = document
+    for table in tables:
+        here = here.setdefault(table, {})
+        if not isinstance(here, dict):
+            raise _wrong(f"{path.strip()} is not a field: {table} is a value, not a table of fields.", path.strip())
+    here[name] = _value(text.strip())
+
+
+def _value(text: str) -> Any:
+    """As TOML has it; words need no quotes, and `none` stands for nothing."""
+    if text.lower() in ("none", "null"):
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _wrong(sentence: str, path: str = "") -> SpecError:
+    return SpecError([Problem(path, sentence)])

@@ -1,0 +1,87 @@
+"""A run without the house: the engine, a platform, and a ledger in memory that holds the budget."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cloud.ledger import MemoryLedger
+from training.checkpoints import FileCheckpointStore, Progress, read_checkpoint
+from training.messages import CheckpointSaved, Event, Stopped
+from training.ports import CheckpointRef, CheckpointStore, Control
+
+from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
+
+
+class _NoCheckpoints:
+    """For runs that nobody will resume."""
+
+    def save(self, round_no: int, data: bytes) -> CheckpointRef:
+        return CheckpointRef("", round_no, hashlib.sha256(data).hexdigest(), len(data))
+
+    def load(self, name: str) -> bytes:
+        raise LookupError(name)
+
+
+class Headless:
+    """One run of a spec. CheckpointError at once if it cannot go on from `resume`; nothing is created before `events`."""
+
+    def __init__(self, spec: JobSpec, *, checkpoints: Path | None = None, resume: Path | None = None) -> None:
+        self._spec = spec
+        self._resume = read_checkpoint(resume) if resume is not None else None
+        if self._resume is not None:
+            Progress.decode(self._resume, spec.training)
+        self._store: CheckpointStore = _NoCheckpoints()
+        self._keeps = checkpoints is not None
+        if checkpoints is not None:
+            self._store = FileCheckpointStore(checkpoints, spec.training.checkpoints.keep)
+        self._ledger = MemoryLedger(picodollars(spec.budget_usd))
+        self._stopping = False
+        self._stopped: Stopped | None = None
+
+    def stop(self) -> None:
+        """End the run at the next opportunity, within about a second."""
+        self._stopping = True
+
+    def events(self) -> Iterator[Event]:
+        """Run to the end, telling what happens."""
+        from training.engine import train
+
+        from webapp.jobs.assembly import assemble
+
+        platform = assemble(self._spec, self._ledger)
+        try:
+            events = train(
+                self._spec.training,
+                platform=platform,
+                checkpoints=self._store,
+                control=self._control,
+                resume=self._resume,
+            )
+            for event in events:
+                if isinstance(event, Stopped):
+                    self._stopped = event
+                if self._keeps or not isinstance(event, CheckpointSaved):
+                    yield event
+        finally:
+            platform.close()
+
+    def _control(self) -> Control:
+        return Control(desired="cancelled" if self._stopping else "run")
+
+    def summary(self) -> dict[str, Any]:
+        """What one wants to know at the end, with the whole cost as the ledger has it."""
+        if self._stopped is None:
+            raise RuntimeError("the run is not over")
+        spent = self._ledger.spend().spent_picodollars + self._ledger.overrun_picodollars
+        figures = self._stopped.model_dump(mode="json", exclude={"kind", "cost_picodollars"})
+        return {
+            "kind": "summary",
+            **figures,
+            "cost_usd": spent / PICODOLLARS_PER_USD,
+            "budget_usd": float(self._spec.budget_usd),
+            "simulated": self._spec.simulated,
+        }

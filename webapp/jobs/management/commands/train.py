@@ -1,0 +1,103 @@
+"""`manage.py train PRESET|FILE`: the engine without the house. No database, broker or server is touched."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from webapp.jobs.documents import SpecError, read_spec
+from webapp.jobs.presets import preset_names
+
+WRONG_INPUT_EXIT = 2
+FAILED_EXIT = 1
+
+
+class Command(BaseCommand):
+    help = "Trains as a preset or a spec file says, and tells what happens: with --json one JSON line an event."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("spec", metavar="PRESET|FILE", help=f"{', '.join(preset_names())}, or a TOML or JSON file")
+        parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="PATH=VALUE",
+            dest="changes",
+            help="change one field, such as training.seed=7; may be repeated",
+        )
+        parser.add_argument("--json", action="store_true", dest="as_json", help="one JSON line an event, then a summary")
+        parser.add_argument("--checkpoints", type=Path, metavar="FOLDER", help="keep checkpoints there")
+        parser.add_argument("--resume", type=Path, metavar="FILE", help="go on from this checkpoint")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from training.checkpoints import CheckpointError
+
+        from webapp.jobs.headless import Headless
+        from webapp.jobs.services import limits
+
+        try:
+            spec = read_spec(options["spec"], options["changes"], limits())
+            run = Headless(spec, checkpoints=options["checkpoints"], resume=options["resume"])
+        except (SpecError, CheckpointError) as error:
+            self.stderr.write(str(error))
+            sys.exit(WRONG_INPUT_EXIT)
+        for wanted in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(wanted, lambda *_: run.stop())
+        self._tell(run.events(), as_json=options["as_json"])
+        summary = run.summary()
+        self._write(json.dumps(summary) if options["as_json"] else _summary_line(summary))
+        if summary["reason_code"] == "failing":
+            sys.exit(FAILED_EXIT)
+
+    def _tell(self, events: Iterator[Any], *, as_json: bool) -> None:
+        for event in events:
+            line = event.model_dump_json() if as_json else _line(event)
+            if line:
+                self._write(line)
+
+    def _write(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _line(event: Any) -> str:
+    """An event for people; nothing for what tells them nothing."""
+    match event.kind:
+        case "started":
+            resumed = event.resumed_from_round
+            first = "Training begins." if resumed is None else f"Training goes on from round {resumed:,}."
+            return "\n".join([first, *event.notes])
+        case "round":
+            report = event.report
+            seen = report.episode_return_mean
+            reward = "" if seen is None else f", return {seen:.1f}"
+            return (
+                f"round {report.round_no:,}: {report.total_env_steps:,} steps, {report.actors} actors"
+                f"{reward}, {report.total_s:.2f} s"
+            )
+        case "evaluation":
+            return f"evaluation after round {event.round_no:,}: {event.return_mean:.1f} ± {event.return_std:.1f}"
+        case "checkpoint":
+            return f"checkpoint {event.name}"
+        case "call_failed":
+            return f"call {event.call_id} failed: {event.reason}{' (tried again)' if event.will_retry else ''}"
+    return ""
+
+
+def _summary_line(summary: dict[str, Any]) -> str:
+    mean = summary["evaluation_return_mean"]
+    judged = "not evaluated" if mean is None else f"evaluation return {mean:.1f}"
+    simulated = ", simulated" if summary["simulated"] else ""
+    return (
+        f"Over: {summary['reason']}. {summary['env_steps']:,} steps in {summary['rounds']:,} rounds, {judged},"
+        f" cost ${summary['cost_usd']:.6f}{simulated}."
+    )
+

@@ -1,0 +1,157 @@
+"""The pages of jobs: list, form, job. Reads come from `queries`, changes go through `services`."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from training.environments import catalogue
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.jobs import detail, queries, services
+from webapp.jobs.forms import SpecForm, job_form, sections
+from webapp.jobs.models import Job, Observed
+from webapp.jobs.presets import presets
+from webapp.jobs.states import TERMINAL
+from webapp.jobs.wording import EVENT_ICONS, FILTERS, shown_state, states_for_script
+from webapp.money.amounts import exact_usd
+
+JOBS_A_PAGE = 50
+
+
+@project_page()
+@require_safe
+def job_list(request: HttpRequest, project: Project) -> HttpResponse:
+    """The project's jobs. With ?rows=1 only the table's rows, for the page that keeps itself fresh."""
+    state = request.GET.get("state", "")
+    jobs = queries.job_list(project).defer("spec", "summary")
+    if state in FILTERS:
+        jobs = jobs.filter(observed__in=FILTERS[state][1])
+    page = Paginator(jobs, JOBS_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "section": "jobs",
+        "page": page,
+        "rows": [{"job": job, "state": shown_state(job), **_spent(job)} for job in page],
+        "state": state if state in FILTERS else "",
+        "filters": [(key, word) for key, (word, _) in FILTERS.items()],
+    }
+    if request.GET.get("rows"):
+        return render(request, "jobs/rows.html", context)
+    context["presets"] = presets().values()
+    context["nothing_yet"] = page.paginator.count == 0 and not state
+    return render(request, "jobs/list.html", context)
+
+
+@project_page(needs="editor")
+@require_http_methods(["GET", "HEAD", "POST"])
+def job_new(request: HttpRequest, project: Project) -> HttpResponse:
+    """The form, and its launch. Nothing is created while anything is wrong."""
+    chosen = presets().get(request.GET.get("preset", "")) or next(iter(presets().values()))
+    if request.method != "POST":
+        return _form_page(request, job_form(start=chosen.spec), chosen.name)
+    form = job_form(request.POST, chosen.spec, lambda spec: spec.check_limits(services.limits()))
+    if not form.is_valid():
+        return _form_page(request, form, chosen.name, status=422)
+    key = request.POST.get("idempotency_key", "")[:100] or None
+    job = services.submit_job(project=project, user=request.user, spec=form.spec, idempotency_key=key)
+    return redirect("jobs:detail", project.slug, job.pk)
+
+
+def _form_page(request: HttpRequest, form: SpecForm, preset: str, status: int = 200) -> HttpResponse:
+    context = {
+        "section": "jobs",
+        "form": form,
+        "sections": sections(form.tree),
+        "presets": presets().values(),
+        "chosen": preset,
+        "environments": catalogue.ENTRIES.values(),
+        "idempotency_key": request.POST.get("idempotency_key") or secrets.token_urlsafe(12),
+    }
+    return render(request, "jobs/new.html", context, status=status)
+
+
+@project_page()
+@require_safe
+def job_detail(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    job = queries.job_in(project, job_id)
+    document = job.spec
+    environment = catalogue.ENTRIES.get(document["training"]["environment"]["id"])
+    context = {
+        "section": "jobs",
+        "job": job,
+        "state": shown_state(job),
+        **_spent(job),
+        "header": queries.header(job),
+        "states": states_for_script(),
+        "event_icons": EVENT_ICONS,
+        "events": detail.telling_events(job.pk),
+        "environment": environment,
+        "environment_id": document["training"]["environment"]["id"],
+        "steps_wanted": document["training"]["stop"]["env_steps"],
+        "spec_json": json.dumps(document, indent=2, ensure_ascii=False),
+        "cost_rows": detail.cost_by_kind(job.account),
+        "over": job.observed in TERMINAL,
+        "stopped_by_budget": job.observed == Observed.PAUSED and job.reason_code == "budget",
+        "suggested_limit": f"{suggested_limit(job):f}",
+    }
+    return render(request, "jobs/detail.html", context)
+
+
+@project_page(needs="editor")
+@require_POST
+def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    job = services.stop_job(job=queries.job_in(project, job_id), user=request.user)
+    if job.observed not in TERMINAL:
+        messages.info(request, "Stopping: no new calls start, and those in flight are cancelled.")
+    return redirect("jobs:detail", project.slug, job.pk)
+
+
+@project_page(needs="editor")
+@require_POST
+def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    job = queries.job_in(project, job_id)
+    try:
+        limit = Decimal(request.POST.get("limit_usd", "").replace(",", "").strip().removeprefix("$"))
+        if not limit.is_finite():
+            raise InvalidOperation
+        services.raise_budget(job=job, user=request.user, limit_usd=limit)
+    except InvalidOperation:
+        messages.error(request, "The new budget must be a number of dollars, such as 2.50.")
+    except ValueError as refusal:  # too low, too many decimals, or the job is over: the text says which
+        messages.error(request, str(refusal))
+    return redirect("jobs:detail", project.slug, job.pk)
+
+
+@project_page()
+@require_safe
+@never_cache
+def job_stream(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """What a socket would have sent since number `after`, for pages that have none."""
+    after = request.GET.get("after", "0")
+    job = queries.job_in(project, job_id)
+    return JsonResponse(queries.stream_messages(job, int(after) if after.isdecimal() else 0), safe=False)
+
+
+def suggested_limit(job: Job) -> Decimal:
+    """Twice the present budget, which is what somebody who wants the job to go on most often means."""
+    return Decimal(exact_usd(job.account.limit_picodollars)) * 2
+
+
+def _spent(job: Job) -> dict[str, Any]:
+    account = job.account
+    spent = account.spent_picodollars + account.overrun_picodollars
+    return {
+        "spent": spent,
+        "reserved": account.reserved_picodollars,
+        "limit": account.limit_picodollars,
+        "free": max(0, account.limit_picodollars - spent - account.reserved_picodollars),
+    }
