@@ -24,7 +24,9 @@ def membership_for(user: User | AnonymousUser, slug: str, needs: str = "viewer")
     """The person's membership of the project; Http404 for foreign projects, PermissionDenied for too low a role."""
     if not user.is_authenticated:
         raise Http404("There is no such project.")
-    membership = Membership.objects.select_related("project").filter(user_id=user.pk, project__slug=slug).first()
+    membership = (
+        Membership.objects.select_related("project").filter(user_id=user.pk, project__slug=slug).first()
+    )
     if membership is None:
         raise Http404("There is no such project.")
     if not Role(membership.role).allows(needs):
@@ -40,7 +42,9 @@ def project_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") ->
 def refusal(role: str, needs: str) -> str:
     """Why a role is not enough, in words for the page."""
     may = "view it" if role == Role.VIEWER else "view and run it"
-    return f"You are {role} of this project and may {may}. This needs the role {needs}; ask one of its owners."
+    return (
+        f"You are {role} of this project and may {may}. This needs the role {needs}; ask one of its owners."
+    )
 
 
 ProjectView = Callable[..., HttpResponseBase]

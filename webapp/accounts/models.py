@@ -96,6 +96,9 @@ class Membership(models.Model):
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.project}"
 
+    def allows(self, needs: str) -> bool:
+        return Role(self.role).allows(needs)
+
 
 class SignInLink(models.Model):
     """A link that signs one person in, once. Only the hash of its secret is stored."""

@@ -15,6 +15,8 @@ def projects_of(user: User) -> QuerySet[Project]:
 def members_of(project: Project) -> QuerySet[Membership]:
     """Owners first, then by address."""
     weight = Case(
-        *(When(role=role, then=Value(-role.rank)) for role in Role), default=Value(0), output_field=IntegerField()
+        *(When(role=role, then=Value(-role.rank)) for role in Role),
+        default=Value(0),
+        output_field=IntegerField(),
     )
     return project.memberships.select_related("user").order_by(weight, "user__email")

@@ -104,7 +104,9 @@ def _locked(membership: Membership) -> Membership:
 
 
 def _keep_an_owner(membership: Membership) -> None:
-    others = Membership.objects.filter(project_id=membership.project_id, role=Role.OWNER).exclude(pk=membership.pk)
+    others = Membership.objects.filter(project_id=membership.project_id, role=Role.OWNER).exclude(
+        pk=membership.pk
+    )
     if membership.role == Role.OWNER and not others.exists():
         raise MembershipError(
             f"{membership.user.email} is the only owner. Make somebody else an owner first: "
@@ -118,7 +120,9 @@ def _keep_an_owner(membership: Membership) -> None:
 def one_time_sign_in_path(user: User, clock: Clock = SYSTEM_CLOCK) -> str:
     """The path of a fresh link that signs this person in once, within an hour."""
     secret = secrets.token_urlsafe(24)
-    SignInLink.objects.create(secret_sha256=_digest(secret), user=user, expires_at=clock.now() + LINK_LIFETIME)
+    SignInLink.objects.create(
+        secret_sha256=_digest(secret), user=user, expires_at=clock.now() + LINK_LIFETIME
+    )
     return reverse("accounts:one_time_sign_in", args=[_SIGNER.sign(secret)])
 
 

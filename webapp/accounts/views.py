@@ -111,7 +111,9 @@ def _member(project: Project, membership_id: int) -> Membership:
     return get_object_or_404(Membership.objects.select_related("user"), pk=membership_id, project=project)
 
 
-def _members_page(request: HttpRequest, project: Project, form: MemberForm, status: int = 200) -> HttpResponse:
+def _members_page(
+    request: HttpRequest, project: Project, form: MemberForm, status: int = 200
+) -> HttpResponse:
     context = {
         "section": "members",
         "members": queries.members_of(project),

@@ -1,0 +1,12 @@
+/** What every page does: menus that close, the choice of theme, messages that go away, dialogs, times that stay true. */
+import { startMenus } from "./frame/menus.js";
+import { startThemes } from "./frame/themes.js";
+import { startMessages } from "./frame/messages.js";
+import { startDialogs } from "./frame/dialogs.js";
+import { startClocks } from "./frame/clocks.js";
+
+startMenus();
+startThemes();
+startMessages();
+startDialogs();
+startClocks();

@@ -1,0 +1,79 @@
+"""What stands around every page: the rail of places and the project switcher."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django import template
+from django.urls import reverse
+
+from webapp.accounts import queries
+from webapp.accounts.access import SESSION_KEY
+from webapp.accounts.models import Membership
+
+register = template.Library()
+
+
+class Place(NamedTuple):
+    """One row of the rail. `of_project` places have the project's slug in their address."""
+
+    section: str
+    word: str
+    icon: str
+    url_name: str
+    of_project: bool = True
+    at_foot: bool = False
+
+
+# A new page of the rail is one row here.
+PLACES = (
+    Place("jobs", "Jobs", "play-btn", "jobs:list"),
+    Place("members", "Members", "people", "accounts:members"),
+    Place("account", "Account", "gear", "accounts:account", of_project=False, at_foot=True),
+)
+
+
+@register.inclusion_tag("frame/rail.html", takes_context=True)
+def rail(context: dict[str, Any]) -> dict[str, Any]:
+    membership = current_membership(context)
+    rows = [
+        {
+            "word": place.word,
+            "icon": place.icon,
+            "at_foot": place.at_foot,
+            "here": context.get("section") == place.section,
+            "url": reverse(place.url_name, args=[membership.project.slug] if place.of_project and membership else []),
+        }
+        for place in PLACES
+        if membership or not place.of_project
+    ]
+    return {"rows": rows, "home_url": reverse("accounts:home")}
+
+
+@register.inclusion_tag("frame/project_switcher.html", takes_context=True)
+def project_switcher(context: dict[str, Any]) -> dict[str, Any]:
+    membership = current_membership(context)
+    user = context["request"].user
+    return {
+        "current": membership.project if membership else None,
+        "role": membership.get_role_display() if membership else "",
+        "projects": queries.projects_of(user)[:50],
+    }
+
+
+def current_membership(context: dict[str, Any]) -> Membership | None:
+    """The project this page belongs to; outside of projects, the one last looked at."""
+    request = context["request"]
+    if not hasattr(request, "membership"):
+        memberships = Membership.objects.select_related("project").filter(user=request.user).order_by("pk")
+        last = request.session.get(SESSION_KEY, "")
+        request.membership = memberships.filter(project__slug=last).first() or memberships.first()
+    membership: Membership | None = request.membership
+    return membership
+
+
+@register.simple_tag(takes_context=True)
+def may(context: dict[str, Any], needs: str) -> bool:
+    """Whether this person's role here allows what `needs` stands for; pages hide what would be refused."""
+    membership = current_membership(context)
+    return membership is not None and membership.allows(needs)
