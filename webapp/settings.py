@@ -13,6 +13,7 @@ STARLING_SIGNUP    open (default) or closed
 STARLING_MAX_LOCAL_ACTORS, STARLING_MAX_SIMULATED_ACTORS      what one job may ask for
 REDIS_SERVER       the server program that `manage.py up` starts (default: the one that came with `make setup`)
 STARLING_LOG_LEVEL (default INFO)
+STARLING_FAILPOINTS  for tests only: where a job's process is to die or fail (see webapp/jobs/failpoints.py)
 """
 
 import os
@@ -80,6 +81,8 @@ STARLING_BASE_URL = _text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("
 STARLING_SIGNUP = _choice("STARLING_SIGNUP", "open", ("open", "closed"))
 STARLING_MAX_LOCAL_ACTORS = _count("STARLING_MAX_LOCAL_ACTORS", 16)
 STARLING_MAX_SIMULATED_ACTORS = _count("STARLING_MAX_SIMULATED_ACTORS", 1024)
+
+FAILPOINTS = _text("STARLING_FAILPOINTS", "")
 
 DEBUG = _flag("DEBUG", False)
 SECRET_KEY = _text("SECRET_KEY", "") or _generated_secret_key(STARLING_DATA / "secret_key")

@@ -18,7 +18,7 @@ class FailpointReached(Exception):
 
 def reach(name: str) -> None:
     """Do here what the settings say is to be done at `name`; usually nothing."""
-    configured = getattr(settings, "FAILPOINTS", "")
+    configured = settings.FAILPOINTS
     if not configured:
         return
     if name not in NAMES:

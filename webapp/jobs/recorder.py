@@ -154,7 +154,7 @@ class Recorder:
             self._job_id,
             _ENDS[stopped.reason_code],
             reason_code=stopped.reason_code,
-            reason=stopped.reason,
+            reason=_sentence(stopped.reason),
             clock=self._clock,
             epoch=self._epoch,
             changes=self._last_figures(stopped) | NOT_HELD,
@@ -171,3 +171,8 @@ class Recorder:
             "evaluation_return_mean": stopped.evaluation_return_mean,
             "episode_return_mean": stopped.episode_return_mean,
         }
+
+
+def _sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."

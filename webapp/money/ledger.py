@@ -5,12 +5,12 @@ conditional UPDATE: the database holds the limit even if this file were wrong. A
 job's lease; once somebody else holds it, every write raises LedgerClosed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from training.messages import Spend
 from training.ports import Reservation, Settlement
 
@@ -42,13 +42,14 @@ class DatabaseLedger:
         self._after_reserve = after_reserve
 
     def reserve(self, batch: Sequence[Reservation]) -> list[bool]:
-        """Set aside each in order as long as it fits. A name used before under this epoch is a mistake, and raises."""
+        """Set aside each in order as long as it fits. Asked again for one it knows, it says whether that is open."""
         if not batch:
             return []
         with transaction.atomic():
             account = self._locked()
-            accepted = _fitting(account, batch)
-            taken = [item for item, fits in zip(batch, accepted, strict=True) if fits]
+            known = self._states([item.id for item in batch])
+            accepted = _accepted(account, batch, known)
+            taken = [item for item in batch if item.id not in known and accepted[item.id]]
             self._set_aside(sum(item.picodollars for item in taken))
             now = self._clock.now()
             Charge.objects.bulk_create(
@@ -67,7 +68,7 @@ class DatabaseLedger:
                 batch_size=_NAMES_IN_ONE_QUERY,
             )
         self._after_reserve()
-        return accepted
+        return [accepted[item.id] for item in batch]
 
     def _set_aside(self, total: int) -> None:
         rows = Account.objects.filter(
@@ -125,9 +126,8 @@ class DatabaseLedger:
         with transaction.atomic():
             self._locked()
             charges = self._open(ids)
-            for at in range(0, len(ids), _NAMES_IN_ONE_QUERY):
-                keys = [charges[name].pk for name in ids[at : at + _NAMES_IN_ONE_QUERY] if name in charges]
-                Charge.objects.filter(pk__in=keys).update(
+            for some in _batched(list(charges)):
+                self._mine().filter(name__in=some).update(
                     state=ChargeState.RELEASED, resolved_at=self._clock.now()
                 )
             self._book(sum(charge.reserved_picodollars for charge in charges.values()), 0, 0)
@@ -154,12 +154,25 @@ class DatabaseLedger:
             raise LedgerClosed(f"account {self._account_id} is no longer written under epoch {self._epoch}")
         return account
 
-    def _open(self, names: Sequence[str]) -> dict[str, Charge]:
-        mine = Charge.objects.filter(account_id=self._account_id, epoch=self._epoch, state=ChargeState.OPEN)
-        found: dict[str, Charge] = {}
-        for at in range(0, len(names), _NAMES_IN_ONE_QUERY):
-            found |= {charge.name: charge for charge in mine.filter(name__in=names[at : at + _NAMES_IN_ONE_QUERY])}
+    def _states(self, names: Sequence[str]) -> dict[str, bool]:
+        """Which of these are known, and whether they are open."""
+        found: dict[str, bool] = {}
+        for some in _batched(names):
+            states = self._mine().filter(name__in=some).values_list("name", "state")
+            found |= {name: state == ChargeState.OPEN for name, state in states}
         return found
+
+    def _open(self, names: Sequence[str]) -> dict[str, Charge]:
+        mine = self._mine().filter(state=ChargeState.OPEN)
+        return {charge.name: charge for some in _batched(names) for charge in mine.filter(name__in=some)}
+
+    def _mine(self) -> QuerySet[Charge]:
+        return Charge.objects.filter(account_id=self._account_id, epoch=self._epoch)
+
+
+def _batched(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    for at in range(0, len(names), _NAMES_IN_ONE_QUERY):
+        yield names[at : at + _NAMES_IN_ONE_QUERY]
 
 
 def _headroom(account: Account) -> int:
@@ -169,11 +182,13 @@ def _headroom(account: Account) -> int:
     return max(0, account.limit_picodollars - held)
 
 
-def _fitting(account: Account, batch: Sequence[Reservation]) -> list[bool]:
+def _accepted(account: Account, batch: Sequence[Reservation], known: dict[str, bool]) -> dict[str, bool]:
     room = _headroom(account)
-    accepted = []
+    accepted = dict(known)
     for item in batch:
-        fits = 0 <= item.picodollars <= room and not account.frozen
-        room -= item.picodollars if fits else 0
-        accepted.append(fits)
+        if item.picodollars < 0:
+            raise ValueError(f"{item.id} would reserve {item.picodollars} picodollars")
+        if item.id not in accepted:
+            accepted[item.id] = item.picodollars <= room and not account.frozen
+            room -= item.picodollars if accepted[item.id] else 0
     return accepted

@@ -1,0 +1,135 @@
+"""The bill of a job as CSV, by round or by call: exact dollars, and sums that equal the ledger's.
+
+Rows are read and sent in pieces, so a job of a million calls needs no memory. Amounts still reserved are no cost yet
+and appear in the report by call only.
+"""
+
+import csv
+from collections.abc import AsyncIterator, Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+from django.db.models import Count, Sum
+
+from webapp.jobs.models import Job
+from webapp.money.amounts import exact_usd
+from webapp.money.models import Basis, Charge, ChargeKind, ChargeState
+
+_KINDS = [kind.value for kind in ChargeKind]
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+ROUND_COLUMNS = [
+    "round",
+    "calls",
+    *(f"{kind} [USD]" for kind in _KINDS),
+    "cost [USD]",
+    "of it assumed [USD]",
+    "basis",
+    "prices",
+]
+CALL_COLUMNS = [
+    "round",
+    "epoch",
+    "call",
+    "kind",
+    "state",
+    "reserved [USD]",
+    "cost [USD]",
+    "basis",
+    "prices",
+    "opened [UTC]",
+    "resolved [UTC]",
+    "environment steps",
+    "billed time [s]",
+    "memory [MB]",
+    "price lines",
+]
+
+
+class _Line:
+    """Where csv.writer puts what it wrote."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+_writer = csv.writer(_Line())
+
+
+def csv_line(cells: Iterable[Any]) -> str:
+    """One line; a text that a spreadsheet would take for a formula is marked as text."""
+    return str(_writer.writerow([_guarded(cell) for cell in cells]))
+
+
+def _guarded(cell: Any) -> str:
+    text = "" if cell is None else str(cell)
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def prices_of(job: Job) -> str:
+    """Whether the job's prices were really charged by somebody."""
+    return "simulated" if job.simulated else "actual"
+
+
+async def by_round(job: Job) -> AsyncIterator[str]:
+    """A line a round, with rent under the round in which it was reserved, then the total."""
+    yield csv_line(ROUND_COLUMNS)
+    settled = Charge.objects.filter(account__job=job, state=ChargeState.SETTLED)
+    groups = (
+        settled.values("round_no", "kind", "basis")
+        .annotate(picodollars=Sum("settled_picodollars"), calls=Count("pk"))
+        .order_by("round_no", "kind", "basis")
+    )
+    rows = [row async for row in groups.aiterator()]
+    for round_no, parts in groupby(rows, key=lambda row: row["round_no"]):
+        yield csv_line(_round_cells(round_no, list(parts), job))
+    yield csv_line(_round_cells("total", rows, job))
+
+
+def _round_cells(name: Any, parts: list[Mapping[str, Any]], job: Job) -> list[Any]:
+    def cost(**wanted: str) -> int:
+        chosen = (part for part in parts if all(part[key] == value for key, value in wanted.items()))
+        return sum(int(part["picodollars"]) for part in chosen)
+
+    calls = sum(part["calls"] for part in parts if part["kind"] != ChargeKind.RENT)
+    by_kind = [exact_usd(cost(kind=kind)) for kind in _KINDS]
+    basis = " and ".join(sorted({part["basis"] for part in parts}))
+    assumed = exact_usd(cost(basis=Basis.ASSUMED.value))
+    return [name, calls, *by_kind, exact_usd(cost()), assumed, basis, prices_of(job)]
+
+
+async def by_call(job: Job) -> AsyncIterator[str]:
+    """A line a call or slice of rent, in order of reservation, then the total."""
+    yield csv_line(CALL_COLUMNS)
+    reserved, cost = 0, 0
+    async for charge in Charge.objects.filter(account__job=job).order_by("pk").aiterator(chunk_size=1000):
+        cost += charge.settled_picodollars or 0
+        reserved += charge.reserved_picodollars if charge.state == ChargeState.OPEN else 0
+        yield csv_line(_call_cells(charge, job))
+    blank = [""] * (len(CALL_COLUMNS) - 9)
+    yield csv_line(["total", "", "", "", "", exact_usd(reserved), exact_usd(cost), "", prices_of(job), *blank])
+
+
+def _call_cells(charge: Charge, job: Job) -> list[Any]:
+    cost = charge.settled_picodollars
+    return [
+        charge.round_no,
+        charge.epoch,
+        charge.name,
+        charge.kind,
+        charge.state,
+        exact_usd(charge.reserved_picodollars),
+        "" if cost is None else exact_usd(cost),
+        charge.basis,
+        prices_of(job),
+        charge.opened_at.isoformat(),
+        charge.resolved_at.isoformat() if charge.resolved_at else "",
+        charge.usage.get("env_steps", ""),
+        charge.usage.get("billed_s", ""),
+        charge.usage.get("memory_mb", ""),
+        "; ".join(_price_line(line) for line in charge.lines),
+    ]
+
+
+def _price_line(line: Mapping[str, Any]) -> str:
+    return f"{line['quantity']} {line['unit']} {line['sku']} = {exact_usd(line['picodollars'])}"

@@ -1,0 +1,27 @@
+"""Reports about money."""
+
+from typing import Any
+
+from django.http import HttpRequest, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+
+from webapp.accounts.access import project_page
+from webapp.jobs.queries import job_in
+from webapp.money.costs import by_call, by_round
+
+_REPORTS = {"round": by_round, "call": by_call}
+
+
+@require_safe
+@project_page("viewer")
+def cost_csv(request: HttpRequest, project: Any, job_id: str) -> StreamingHttpResponse:
+    """The job's bill as a file, by round (or `?by=call`)."""
+    job = job_in(project, job_id)
+    by = request.GET.get("by", "round")
+    by = by if by in _REPORTS else "round"
+    name = f"starling-{job.pk}-cost-by-{by}.csv"
+    return StreamingHttpResponse(
+        _REPORTS[by](job),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
+    )
