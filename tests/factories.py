@@ -1,0 +1,188 @@
+"""The one place where tests make people, projects, jobs and what an engine would tell of them."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from training.messages import (
+    CallFailed,
+    CheckpointSaved,
+    Evaluated,
+    RoundFinished,
+    RoundReport,
+    Spend,
+    Started,
+    Stopped,
+    UpdateReport,
+    Usage,
+)
+
+_numbers = itertools.count(1)
+
+
+class FixedClock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self, moment: datetime = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)) -> None:
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def forward(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+def make_user(email: str = "", password: str | None = None) -> Any:
+    """A person without a project."""
+    from webapp.accounts.models import User
+
+    return User.objects.create_user(email or f"person{next(_numbers)}@example.org", password)
+
+
+def make_project(owner: Any = None, name: str = "") -> Any:
+    """A project with an owner."""
+    from webapp.accounts.services import create_project
+
+    return create_project(name or f"Project {next(_numbers)}", owner or make_user())
+
+
+def make_spec(preset: str = "cartpole", **changes: Any) -> Any:
+    """A preset's spec; changes by path with double underscores, such as training__stop__rounds=2."""
+    from webapp.jobs.presets import preset_document
+    from webapp.jobs.spec import JobSpec
+
+    document = preset_document(preset)
+    for path, value in changes.items():
+        *tables, field = path.split("__")
+        here = document
+        for table in tables:
+            here = here.setdefault(table, {})
+        here[field] = value
+    return JobSpec.model_validate(document)
+
+
+def make_job(project: Any = None, user: Any = None, spec: Any = None, **options: Any) -> Any:
+    """A queued job, as submitting makes it."""
+    from webapp.jobs.services import submit_job
+
+    project = project or make_project(user)
+    user = user or project.people.first()
+    return submit_job(project=project, user=user, spec=spec or make_spec(), **options)
+
+
+def make_running_job(clock: Any = None, **options: Any) -> tuple[Any, int]:
+    """A job whose run has just started, and the epoch of its lease."""
+    from webapp.clock import SYSTEM_CLOCK
+    from webapp.jobs.leases import take_lease
+    from webapp.jobs.recorder import Recorder
+    from webapp.jobs.recovery import begin_run
+
+    clock = clock or SYSTEM_CLOCK
+    job = make_job(clock=clock, **options)
+    epoch = take_lease(job_id=job.pk, owner=f"test-{next(_numbers)}", clock=clock)
+    assert epoch is not None
+    begin_run(job_id=job.pk, epoch=epoch, clock=clock)
+    Recorder(job.pk, epoch, keep_checkpoints=3, clock=clock).record(Started())
+    job.refresh_from_db()
+    return job, epoch
+
+
+def make_ledger(limit_picodollars: int) -> Any:
+    """The ledger of a running job with this limit."""
+    from webapp.money.ledger import DatabaseLedger
+
+    budget = Decimal(limit_picodollars) / 10**12
+    spec = make_spec().model_copy(update={"budget_usd": budget})
+    job, epoch = make_running_job(spec=spec)
+    return DatabaseLedger(job.account.pk, epoch)
+
+
+def round_finished(round_no: int, *, actors: int = 8, spent: int | None = None, mean: float | None = 20.0) -> Any:
+    """A round of 256 steps and one second."""
+    update = UpdateReport(
+        policy_loss=0.0,
+        value_loss=1.0,
+        entropy=0.5,
+        approximate_kl=0.01,
+        clip_fraction=0.1,
+        explained_variance=0.0,
+        gradient_norm=1.0,
+        learning_rate=1e-3,
+    )
+    spend = None
+    if spent is not None:
+        spend = Spend(spent_picodollars=spent, reserved_picodollars=0, limit_picodollars=10**12)
+    return RoundFinished(
+        report=RoundReport(
+            round_no=round_no,
+            version=round_no,
+            actors=actors,
+            plan_reason="fixed",
+            env_steps=256,
+            total_env_steps=256 * round_no,
+            episodes=3,
+            episode_return_mean=mean,
+            episode_length_mean=mean,
+            update=update,
+            started_s=round_no - 1.0,
+            collect_s=0.75,
+            update_s=0.25,
+            total_s=1.0,
+            cold_starts=0,
+            failed_calls=0,
+            retried_calls=0,
+            usage=Usage(),
+            learner_usage=Usage(),
+            cost_picodollars=0,
+            spend=spend,
+        )
+    )
+
+
+def evaluated(round_no: int, mean: float = 100.0) -> Any:
+    return Evaluated(
+        round_no=round_no,
+        total_env_steps=256 * round_no,
+        at_s=float(round_no),
+        episode_returns=(mean,),
+        return_mean=mean,
+        return_std=0.0,
+        length_mean=mean,
+        cost_picodollars=0,
+    )
+
+
+def checkpoint_saved(round_no: int, sha256: str = "0" * 64) -> Any:
+    return CheckpointSaved(
+        round_no=round_no, name=f"round-{round_no:08d}.checkpoint", sha256=sha256, byte_count=10
+    )
+
+
+def call_failed(call_id: str = "r1-s0-a1") -> Any:
+    return CallFailed(
+        call_id=call_id,
+        call_kind="rollout",
+        round_no=1,
+        slot=0,
+        attempt=1,
+        reason="it fell over",
+        reason_code="raised",
+        will_retry=True,
+    )
+
+
+def stopped(reason_code: str = "steps", rounds: int = 1) -> Any:
+    return Stopped(
+        reason_code=reason_code,
+        reason="all is done",
+        rounds=rounds,
+        env_steps=256 * rounds,
+        platform_s=float(rounds),
+        evaluation_return_mean=None,
+        episode_return_mean=20.0,
+        cost_picodollars=0,
+    )

@@ -1,0 +1,107 @@
+"""The database's ledger keeps the contract of all ledgers, holds under concurrency, and only for its own epoch."""
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from tests.factories import make_ledger as make_database_ledger
+from tests.factories import make_running_job
+from tests.ledger_contract import LedgerContract, MakeLedger, reservation, settlement
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.leases import release_lease
+from webapp.money.ledger import DatabaseLedger, LedgerClosed
+from webapp.money.models import Account, Basis, Charge, ChargeState
+from webapp.money.services import settle_leftovers
+
+
+@pytest.mark.django_db
+class TestDatabaseLedger(LedgerContract):
+    @pytest.fixture
+    def make_ledger(self, db: None) -> MakeLedger:
+        return make_database_ledger
+
+
+def _running(**options: Any) -> tuple[Any, int, DatabaseLedger]:
+    job, epoch = make_running_job(**options)
+    return job, epoch, DatabaseLedger(job.account.pk, epoch)
+
+
+@pytest.mark.django_db
+def test_a_charge_keeps_what_it_was_for() -> None:
+    job, epoch, ledger = _running()
+    ledger.reserve([reservation("a", 60)])
+    ledger.settle([settlement("a", 25)])
+    charge = Charge.objects.get(account=job.account)
+    assert (charge.epoch, charge.name, charge.state, charge.basis) == (epoch, "a", "settled", "metered")
+    assert (charge.reserved_picodollars, charge.settled_picodollars) == (60, 25)
+    assert charge.lines[0]["sku"] == "lambda.request"
+    assert charge.usage == {"env_steps": 256}
+
+
+@pytest.mark.django_db
+def test_batches_of_thousands_of_calls() -> None:
+    _, _, ledger = _running()
+    names = [f"call-{number}" for number in range(1500)]
+    assert all(ledger.reserve([reservation(name, 2) for name in names]))
+    ledger.settle([settlement(name, 1) for name in names[:1200]])
+    ledger.release(names)
+    assert ledger.spend().spent_picodollars == 1200
+    assert ledger.spend().reserved_picodollars == 0
+
+
+@pytest.mark.django_db
+def test_an_old_epoch_can_do_nothing() -> None:
+    job, epoch, ledger = _running()
+    ledger.reserve([reservation("a", 60)])
+    release_lease(job_id=job.pk, epoch=epoch)
+    for act in (
+        lambda: ledger.reserve([reservation("b", 1)]),
+        lambda: ledger.settle([settlement("a", 1)]),
+        lambda: ledger.release(["a"]),
+    ):
+        with pytest.raises(LedgerClosed):
+            act()
+    assert Charge.objects.get().state == ChargeState.OPEN
+
+
+@pytest.mark.django_db
+def test_what_a_dead_run_left_open_is_booked_whole_and_once() -> None:
+    job, epoch, ledger = _running()
+    ledger.reserve([reservation("a", 60), reservation("b", 10)])
+    ledger.settle([settlement("a", 25)])
+    for expected in (1, 0):
+        assert settle_leftovers(job_id=job.pk, before_epoch=epoch + 1, clock=SYSTEM_CLOCK) == expected
+    assert ledger.spend().spent_picodollars == 35
+    assert ledger.spend().reserved_picodollars == 0
+    assert Charge.objects.get(name="b").basis == Basis.ASSUMED
+
+
+@pytest.mark.django_db
+def test_the_database_itself_refuses_to_overspend() -> None:
+    job, _, _ = _running()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Account.objects.filter(job=job).update(spent_picodollars=10**15)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_threads_and_one_budget() -> None:
+    """40 threads want 3 of 100 each: 33 get it."""
+    ledger = make_database_ledger(100)
+    granted: list[bool] = []
+
+    def reserve(number: int) -> None:
+        try:
+            granted.extend(ledger.reserve([reservation(f"call-{number}", 3)]))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=reserve, args=[number]) for number in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(granted) == 40
+    assert sum(granted) == 33
+    assert ledger.spend().reserved_picodollars == 99

@@ -1,0 +1,211 @@
+"""The socket of a job page: snapshot, then every event once and in order, for those who may see it."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from asgiref.sync import sync_to_async
+from channels.auth import AuthMiddlewareStack
+from channels.routing import URLRouter
+from django.test import Client
+
+from tests.factories import evaluated, make_running_job, make_user, round_finished
+from tests.webapp.socket_client import SocketClient
+from webapp.jobs import consumers, doorbell
+from webapp.jobs import feed as feeds
+from webapp.jobs.models import Job
+from webapp.jobs.recorder import Recorder
+from webapp.jobs.routing import websocket_urlpatterns
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.asyncio]
+
+_application = AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+
+
+class Seen:
+    """A running job and who may see it."""
+
+    def __init__(self) -> None:
+        self.job, epoch = make_running_job()
+        self.user = self.job.created_by
+        self.recorder = Recorder(self.job.pk, epoch, keep_checkpoints=3)
+
+    def rounds(self, *numbers: int) -> None:
+        for number in numbers:
+            self.recorder.record(round_finished(number))
+
+    def last_seq(self) -> int:
+        return Job.objects.values_list("last_seq", flat=True).get(pk=self.job.pk)
+
+
+def _cookie(user: Any) -> str:
+    client = Client()
+    client.force_login(user)
+    return str(client.cookies["sessionid"].value)
+
+
+@asynccontextmanager
+async def _viewer(seen: Seen, user: Any = None, after: int | None = None) -> AsyncIterator[SocketClient]:
+    cookie = f"sessionid={await sync_to_async(_cookie)(user)}" if user is not None else ""
+    query = "" if after is None else f"after={after}"
+    viewer = SocketClient(_application, f"/ws/v1/jobs/{seen.job.pk}/", query=query, cookie=cookie)
+    await viewer.open()
+    try:
+        yield viewer
+    finally:
+        await viewer.close()
+
+
+async def _message(viewer: SocketClient, kind: str = "events") -> dict[str, Any]:
+    """The next message of this kind; signs of life are passed over."""
+    while True:
+        message = json.loads(await viewer.text())
+        if message["t"] != "hb" or kind == "hb":
+            assert message["t"] == kind
+            return message
+
+
+async def _events(viewer: SocketClient, until: int) -> list[int]:
+    numbers: list[int] = []
+    while not numbers or numbers[-1] < until:
+        message = await _message(viewer)
+        assert [message["first"], message["last"]] == [message["events"][0]["seq"], message["events"][-1]["seq"]]
+        numbers += [event["seq"] for event in message["events"]]
+    return numbers
+
+
+@pytest_asyncio.fixture
+async def seen(transactional_db: None) -> Seen:
+    return await sync_to_async(Seen)()
+
+
+async def test_a_snapshot_then_what_happens(seen: Seen) -> None:
+    await sync_to_async(seen.rounds)(1, 2)
+    await sync_to_async(seen.recorder.record)(evaluated(2, 50.0))
+    async with _viewer(seen, seen.user) as viewer:
+        snapshot = await _message(viewer, "snapshot")
+        assert snapshot["seq"] == await sync_to_async(seen.last_seq)()
+        assert snapshot["job"]["observed"] == "running"
+        assert snapshot["series"]["return"]["x"] == [256, 512]
+        assert snapshot["series"]["return"]["evaluation"] == {"x": [512], "y": [50.0]}
+        assert [event["seq"] for event in snapshot["events"]] == list(range(1, snapshot["seq"] + 1))
+        await sync_to_async(seen.rounds)(3, 4, 5)
+        assert await _events(viewer, snapshot["seq"] + 3) == [snapshot["seq"] + n for n in (1, 2, 3)]
+
+
+async def test_going_on_after_a_number(seen: Seen) -> None:
+    await sync_to_async(seen.rounds)(1, 2, 3)
+    last = await sync_to_async(seen.last_seq)()
+    async with _viewer(seen, seen.user, after=last - 2) as viewer:
+        assert await _events(viewer, last) == [last - 1, last]
+
+
+async def test_a_number_that_never_was_gets_a_snapshot(seen: Seen) -> None:
+    async with _viewer(seen, seen.user, after=1000) as viewer:
+        await _message(viewer, "snapshot")
+
+
+async def test_strangers_see_nothing(seen: Seen) -> None:
+    stranger = await sync_to_async(make_user)()
+    async with _viewer(seen, stranger) as viewer:
+        assert await viewer.closed() == 4404
+    async with _viewer(seen) as viewer:
+        assert await viewer.closed() == 4401
+
+
+async def test_a_lost_membership_ends_the_view(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "HEARTBEAT_S", 0.1)
+    monkeypatch.setattr(consumers, "CHECK_ACCESS_EVERY_S", 0.1)
+    async with _viewer(seen, seen.user) as viewer:
+        await _message(viewer, "snapshot")
+        await sync_to_async(seen.user.memberships.all().delete)()
+        assert await viewer.closed() == 4404
+
+
+async def test_signs_of_life(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "HEARTBEAT_S", 0.1)
+    async with _viewer(seen, seen.user) as viewer:
+        snapshot = await _message(viewer, "snapshot")
+        assert (await _message(viewer, "hb"))["seq"] == snapshot["seq"]
+
+
+async def test_who_speaks_is_shown_out(seen: Seen) -> None:
+    async with _viewer(seen, seen.user) as viewer:
+        await viewer.say("hello")
+        assert await viewer.closed() == 4400
+
+
+async def test_who_reads_too_slowly_is_shown_out(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "SEND_WITHIN_S", 0.1)
+    send = consumers.JobConsumer.send
+
+    async def stuck(self: Any, text_data: str | None = None, **more: Any) -> None:
+        if text_data is not None and '"t":"events"' in text_data:
+            await asyncio.sleep(60)
+        await send(self, text_data=text_data, **more)
+
+    monkeypatch.setattr(consumers.JobConsumer, "send", stuck)
+    async with _viewer(seen, seen.user) as viewer:
+        await _message(viewer, "snapshot")
+        await sync_to_async(seen.rounds)(1)
+        assert await viewer.closed() == 4008
+
+
+async def test_a_full_queue_drops_its_viewer(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "QUEUE_LENGTH", 2)
+    hub = feeds.hub()
+    feed = hub.feed(seen.job.pk)
+    queue = feed.add_viewer()
+    for number in range(3):
+        feed._offer(queue, feeds.Chunk(number, number, ""))
+    assert [await queue.get() for _ in range(2)] == [(0, 0, ""), (1, 1, "")]
+    assert await queue.get() is None
+    assert not feed.watched
+    await hub.leave(seen.job.pk)
+
+
+async def test_doorbells_make_it_quick(seen: Seen, valkey: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "LOOK_EVERY_S", 30.0)
+    monkeypatch.setattr(doorbell, "_bell", doorbell._Bell())  # other tests' went quiet, without Redis
+    async with _viewer(seen, seen.user) as viewer:
+        snapshot = await _message(viewer, "snapshot")
+        await asyncio.sleep(0.3)  # until the process listens
+        delays = []
+        for number in range(1, 21):
+            await sync_to_async(seen.rounds)(number)
+            committed_s = time.perf_counter()
+            assert (await _message(viewer))["last"] == snapshot["seq"] + number
+            delays.append(time.perf_counter() - committed_s)
+    print("event committed to received, ms:", [round(delay * 1000, 1) for delay in sorted(delays)])
+    assert sorted(delays)[18] < 0.05
+
+
+async def test_many_viewers_share_one_reader(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = _counted(monkeypatch, "_encoded_events")
+    async with _viewer(seen, seen.user) as one, _viewer(seen, seen.user) as other:
+        for viewer in (one, other):
+            await _message(viewer, "snapshot")
+        await asyncio.sleep(0.1)
+        before = len(reads)
+        await sync_to_async(seen.rounds)(1)
+        for viewer in (one, other):
+            await _message(viewer)
+        assert len(reads) - before <= 2
+    assert not feeds.hub()._feeds
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[None]:
+    calls: list[None] = []
+    real: Callable[..., Any] = getattr(feeds, name)
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(None)
+        return real(*arguments)
+
+    monkeypatch.setattr(feeds, name, counted)
+    return calls

@@ -1,0 +1,178 @@
+"""What people do to jobs, and the states it leads through."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, stopped
+from webapp.jobs import doorbell
+from webapp.jobs.events import transition
+from webapp.jobs.leases import LEASE_TTL, release_lease, renew_lease, take_lease
+from webapp.jobs.models import Event, Job, Observed
+from webapp.jobs.recorder import Recorder
+from webapp.jobs.services import (
+    JobFinished,
+    LimitTooLow,
+    SpecRefused,
+    cancel_idle,
+    raise_budget,
+    stop_job,
+    submit_job,
+)
+from webapp.jobs.states import SUCCESSORS, TERMINAL, IllegalTransition
+from webapp.clock import SYSTEM_CLOCK
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The jobs whose launch was asked for, instead of messages to a broker."""
+    asked: list[str] = []
+    monkeypatch.setattr(doorbell, "ask_to_launch", asked.append)
+    return asked
+
+
+def test_a_submitted_job_is_queued_with_its_account_and_first_event(
+    launched: list[str], django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        job = make_job()
+    assert (job.observed, job.desired, job.last_seq) == ("queued", "run", 1)
+    assert job.account.limit_picodollars == 10**12
+    assert job.events.get().payload["text"].endswith("with a budget of $1.00.")
+    assert job.parsed_spec() == make_spec()
+    assert launched == [job.pk]
+
+
+def test_the_same_key_gives_the_same_job() -> None:
+    project = make_project()
+    first = make_job(project, idempotency_key="k")
+    assert make_job(project, idempotency_key="k") == first
+    assert make_job(make_project(), idempotency_key="k") != first
+    assert Job.objects.filter(project=project).count() == 1
+
+
+def test_more_actors_than_allowed_is_refused_and_nothing_is_made(settings: Any) -> None:
+    settings.STARLING_MAX_LOCAL_ACTORS = 4
+    with pytest.raises(SpecRefused, match=r"Actors \(training.scaling.actors\) must be at most 4 .* 8 was given"):
+        make_job()
+    assert not Job.objects.exists()
+
+
+def test_a_broker_that_is_away_does_not_fail_a_request(
+    monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError("no broker")
+
+    monkeypatch.setattr(doorbell.celery_app, "send_task", refuse)
+    with django_capture_on_commit_callbacks(execute=True):
+        job = make_job()
+    assert job.observed == "queued"
+
+
+def test_stopping_a_job_nobody_runs_ends_it_at_once() -> None:
+    job = make_job()
+    job = stop_job(job=job, user=job.created_by)
+    assert (job.observed, job.reason_code) == ("cancelled", "cancelled")
+    assert job.finished_at is not None
+
+
+def test_stopping_a_running_job_drains_it() -> None:
+    job, epoch = make_running_job()
+    job = stop_job(job=job, user=job.created_by)
+    assert (job.observed, job.desired) == ("draining", "cancelled")
+    assert not cancel_idle(job.pk, clock=SYSTEM_CLOCK)
+    Recorder(job.pk, epoch, keep_checkpoints=3).finish(stopped("cancelled"))
+    job.refresh_from_db()
+    assert (job.observed, job.lease_owner) == ("cancelled", "")
+
+
+def test_stopping_twice_or_too_late_changes_nothing() -> None:
+    job = make_job()
+    job = stop_job(job=job, user=job.created_by)
+    again = stop_job(job=job, user=job.created_by)
+    assert again.last_seq == job.last_seq
+
+
+def test_raising_the_budget_resumes_a_job_that_it_stopped(
+    launched: list[str], django_capture_on_commit_callbacks: Any
+) -> None:
+    job, epoch = make_running_job()
+    Recorder(job.pk, epoch, keep_checkpoints=3).finish(stopped("budget"))
+    job.refresh_from_db()
+    assert (job.observed, job.reason_code) == ("paused", "budget")
+    with django_capture_on_commit_callbacks(execute=True):
+        job = raise_budget(job=job, user=job.created_by, limit_usd=Decimal("2.50"))
+    assert job.observed == "queued"
+    assert job.account.limit_picodollars == 2_500_000_000_000
+    assert launched[-1] == job.pk
+
+
+def test_a_budget_can_only_be_raised() -> None:
+    job = make_job()
+    with pytest.raises(LimitTooLow, match=r"more than \$1.00"):
+        raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1"))
+
+
+def test_the_budget_of_a_finished_job_stays() -> None:
+    job = make_job()
+    stop_job(job=job, user=job.created_by)
+    with pytest.raises(JobFinished):
+        raise_budget(job=job, user=job.created_by, limit_usd=Decimal("5"))
+
+
+@pytest.mark.parametrize("before", list(Observed))
+def test_states_change_along_the_graph_only(before: Observed) -> None:
+    job = make_job()
+    for after in Observed:
+        Job.objects.filter(pk=job.pk).update(observed=before)
+        if after in SUCCESSORS[before]:
+            transition(job.pk, after, clock=SYSTEM_CLOCK)
+            assert Job.objects.get(pk=job.pk).observed == after
+        else:
+            with pytest.raises(IllegalTransition), transaction.atomic():
+                transition(job.pk, after, clock=SYSTEM_CLOCK)
+            assert Job.objects.get(pk=job.pk).observed == before
+
+
+def test_nothing_follows_the_end() -> None:
+    assert all(not SUCCESSORS[state] for state in TERMINAL)
+
+
+def test_one_holder_at_a_time_with_epochs_that_grow() -> None:
+    clock = FixedClock()
+    job = make_job(clock=clock)
+    assert take_lease(job_id=job.pk, owner="a", clock=clock) == 1
+    assert take_lease(job_id=job.pk, owner="b", clock=clock) is None
+    clock.forward(LEASE_TTL.total_seconds() - 1)
+    assert renew_lease(job_id=job.pk, epoch=1, clock=clock)
+    clock.forward(LEASE_TTL.total_seconds() - 1)
+    assert take_lease(job_id=job.pk, owner="b", clock=clock) is None
+    clock.forward(1)
+    assert take_lease(job_id=job.pk, owner="b", clock=clock) == 2
+    assert not renew_lease(job_id=job.pk, epoch=1, clock=clock)
+    assert release_lease(job_id=job.pk, epoch=2)
+    assert take_lease(job_id=job.pk, owner="c", clock=clock) == 3
+
+
+def test_no_lease_on_a_job_that_is_not_to_run() -> None:
+    job = make_job()
+    stop_job(job=job, user=job.created_by)
+    assert take_lease(job_id=job.pk, owner="a") is None
+
+
+def test_submitting_rolls_back_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = make_project()
+
+    def fail(**_: Any) -> None:
+        raise RuntimeError("no account")
+
+    monkeypatch.setattr("webapp.jobs.services.open_account", fail)
+    with pytest.raises(RuntimeError):
+        submit_job(project=project, user=project.people.get(), spec=make_spec())
+    assert not Job.objects.exists()
+    assert not Event.objects.exists()

@@ -1,0 +1,146 @@
+"""Specs from presets and files, and what is said of wrong ones: one sentence that names the field and what is allowed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from pydantic import ValidationError
+
+from tests.factories import make_spec
+from training.checkpoints import FileCheckpointStore
+from webapp.jobs.documents import SpecError, read_spec
+from webapp.jobs.presets import preset_names, presets
+from webapp.jobs.problems import problems
+from webapp.jobs.spec import JobSpec, Limits
+
+_LIMITS = Limits(local=16, simulated=1024)
+
+
+def test_every_preset_is_a_valid_spec_within_the_limits() -> None:
+    assert list(presets()) == preset_names() == ["cartpole", "hopper", "hopper-simulated"]
+    for preset in presets().values():
+        assert preset.spec.check_limits(_LIMITS) == []
+        assert JobSpec.model_validate_json(preset.spec.model_dump_json()) == preset.spec
+    assert presets()["hopper-simulated"].spec.simulated
+
+
+WRONG = [
+    ("training.environment.id=Nowhere-v1", "Environment (training.environment.id): there is no environment"),
+    (
+        "training.rollout.steps_per_call=0",
+        "Steps per call (training.rollout.steps_per_call) must be a whole number between 1 and 65,536; 0 was given.",
+    ),
+    (
+        "training.rollout.stpes=3",
+        "training.rollout.stpes is not a field; allowed here are: steps_per_call, environments_per_actor,",
+    ),
+    ("budget_usd=0", "Budget (budget_usd) must be a number greater than 0 and at most 1,000,000"),
+    ("budget_usd=-1", "Budget (budget_usd) must be a number greater than 0"),
+    ("budget_usd=nan", "Budget (budget_usd) must be a number greater than 0"),
+    ("budget_usd=lots", "Budget (budget_usd) must be a number greater than 0"),
+    (
+        "training.scaling.actors=17",
+        "Actors (training.scaling.actors) must be at most 16 on the local platform; 17 was given.",
+    ),
+    ("training.scaling.kind=magic", "training.scaling.kind must be one of fixed, ramp"),
+    ("platform.kind=mainframe", "platform.kind must be one of local, simulated; 'mainframe' was given."),
+    ("training.seed=1.5", "Seed (training.seed) must be a whole number between 0 and 2,147,483,647; 1.5 was given."),
+    ("training.stop.env_steps.x=1", "training.stop.env_steps.x is not a field: env_steps is a value"),
+    ("training=3", "training must be a table of fields; 3 was given."),
+    ("name=", "Name (name) must be a text, of length 1 to 100; '' was given."),
+    ("rounds", "--set takes path=value, such as training.seed=7; 'rounds' was given."),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), WRONG, ids=[change for change, _ in WRONG])
+def test_a_wrong_value_is_named(change: str, sentence: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        read_spec("cartpole", [change], _LIMITS)
+    assert str(refused.value).startswith(sentence)
+    assert len(refused.value.problems) == 1
+
+
+def test_values_are_set_by_path() -> None:
+    changes = ["training.seed=7", "training.stop.target_return=none", "name=Mine", "budget_usd=0.25"]
+    spec = read_spec("cartpole", changes, _LIMITS)
+    assert (spec.training.seed, spec.training.stop.target_return, spec.name) == (7, None, "Mine")
+    assert str(spec.budget_usd) == "0.25"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("spec.toml", "name = [", "is not a TOML document"),
+        ("spec.toml", b"\xff\xfe", "is not a TOML document"),
+        ("spec.json", "{", "is not a JSON document"),
+        ("spec.json", "[1]", "must hold one table of fields"),
+        ("spec.toml", "#" * 1_000_001, "is larger than 1,000,000 bytes"),
+    ],
+)
+def test_a_malformed_file_is_named(tmp_path: Path, name: str, content: Any, sentence: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(SpecError, match=sentence):
+        read_spec(str(file), [], _LIMITS)
+
+
+def test_a_file_is_a_whole_spec(tmp_path: Path) -> None:
+    file = tmp_path / "spec.json"
+    file.write_text(make_spec().model_dump_json())
+    assert read_spec(str(file), [], _LIMITS) == make_spec()
+
+
+def test_a_name_that_is_nothing_lists_the_presets() -> None:
+    with pytest.raises(SpecError, match="neither a preset \\(cartpole, hopper, hopper-simulated\\) nor a file"):
+        read_spec("carpole", [], _LIMITS)
+
+
+def test_several_errors_are_several_sentences() -> None:
+    document = {"budget_usd": 0, "training": {"seed": -1, "rollout": {"x": 1}}}
+    with pytest.raises(ValidationError) as refused:
+        JobSpec.model_validate(document)
+    assert [problem.path for problem in problems(refused.value, JobSpec)] == [
+        "training.rollout.x",
+        "training.seed",
+        "budget_usd",
+    ]
+
+
+class TestCommand:
+    """`manage.py train`, without a database: pytest-django refuses one to tests that do not ask for it."""
+
+    def test_bad_input_ends_with_2_and_one_sentence(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as ended:
+            call_command("train", "cartpole", changes=["budget_usd=0"])
+        assert ended.value.code == 2
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert output.err.startswith("Budget (budget_usd) must be")
+        assert output.err.count("\n") == 1
+
+    def test_a_damaged_checkpoint_ends_with_2(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        store = FileCheckpointStore(tmp_path)
+        path = tmp_path / store.save(1, b"learned so far").name
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(SystemExit) as ended:
+            call_command("train", "cartpole", resume=path)
+        assert ended.value.code == 2
+        assert "is damaged: its content has hash" in capsys.readouterr().err
+
+    def test_events_then_a_summary(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        changes = ["training.stop.rounds=2", "training.scaling.actors=2", "training.checkpoints.every_rounds=1"]
+        call_command("train", "cartpole", as_json=True, changes=changes, checkpoints=tmp_path)
+        events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        kinds = [event["kind"] for event in events if event["kind"] != "tick"]
+        assert kinds[:3] == ["started", "round", "checkpoint"]
+        assert kinds[-2:] == ["stopped", "summary"]
+        assert kinds.count("round") == kinds.count("checkpoint") == 2
+        summary = events[-1]
+        assert (summary["reason_code"], summary["rounds"], summary["env_steps"]) == ("rounds", 2, 128)
+        assert summary["evaluation_return_mean"] > 0
+        assert summary["cost_usd"] == 0
+        assert len(list(tmp_path.iterdir())) == 2
