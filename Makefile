@@ -31,6 +31,7 @@ help: ## List these commands
 
 .PHONY: setup
 setup: .venv/frontend.done ## Install what Starling runs on into .venv and node_modules
+	@:
 
 .PHONY: run
 run: setup ## Start the dashboard on http://127.0.0.1:8000 (Ctrl-C stops it)
