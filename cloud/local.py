@@ -23,6 +23,8 @@ from training.messages import BlobRef, Call, Outcome, Usage
 
 
 class LocalOptions(Frozen):
+    """This machine: worker processes here do the calls. It costs nothing unless you give it a price."""
+
     kind: Literal["local"] = "local"
     workers: int | None = Field(
         None,

@@ -31,6 +31,8 @@ _PATIENCE_S = 1.0
 
 
 class SimulatedOptions(Frozen):
+    """Simulated cloud: real training here, with the time and the bill that a cloud's functions would have had."""
+
     kind: Literal["simulated"] = "simulated"
     profile: str = Field(
         "lambda",

@@ -23,6 +23,11 @@ export function count(value) {
   return value === null || value === undefined ? UNKNOWN : grouped(value);
 }
 
+/** A tick between whole numbers of something countable says nothing. */
+export function wholeCount(value) {
+  return Number.isInteger(value) ? grouped(value) : "";
+}
+
 /** A return: one decimal under a thousand, none above. */
 export function score(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
@@ -40,7 +45,20 @@ export function duration(seconds) {
 /** A short time, as of a call or a round: three significant digits. */
 export function shortTime(seconds) {
   if (seconds === null || seconds === undefined) return UNKNOWN;
-  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${Number(seconds.toPrecision(3))} s`;
+  return seconds > 0 && seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${Number(seconds.toPrecision(3))} s`;
+}
+
+/** Seconds at a tick of an axis: 30 s, 2 min, 1 h 30 min. */
+export function axisTime(seconds) {
+  if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min${seconds % 60 ? ` ${Math.round(seconds % 60)} s` : ""}`;
+  return `${grouped(Math.floor(minutes / 60))} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
+}
+
+/** Dollars at a tick of an axis: $0, $0.5, $1,200. */
+export function axisMoney(usd) {
+  return `$${Number(usd.toPrecision(3)).toLocaleString("en-GB", { maximumFractionDigits: 9 })}`;
 }
 
 /** How long something is ago, in its largest unit. */

@@ -4,9 +4,11 @@ import { startThemes } from "./frame/themes.js";
 import { startMessages } from "./frame/messages.js";
 import { startDialogs } from "./frame/dialogs.js";
 import { startClocks } from "./frame/clocks.js";
+import { startForms } from "./frame/forms.js";
 
 startMenus();
 startThemes();
 startMessages();
 startDialogs();
 startClocks();
+startForms();

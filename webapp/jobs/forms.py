@@ -79,9 +79,9 @@ class SpecForm(forms.Form):
                 group.items.append(self._choice(*place, value, chosen))
             elif shape.model is not None:
                 inner_values = value.model_dump() if isinstance(value, BaseModel) else value or {}
-                group.items.append(
-                    self._group(shape.model, place[3], place[4], title_of(name, info), inner_values, chosen)
-                )
+                inner = self._group(shape.model, place[3], place[4], title_of(name, info), inner_values, chosen)
+                inner.description = (shape.model.__dict__.get("__doc__") or "").split("\n\n")[0]
+                group.items.append(inner)
             else:
                 group.items.append(self._leaf(*place, value, chosen))
         return group

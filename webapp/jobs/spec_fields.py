@@ -6,6 +6,7 @@ reads it), and the model says what is wrong with it. So limits and sentences exi
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -93,7 +94,8 @@ def described(model: type[BaseModel]) -> tuple[str, str]:
     text = " ".join((model.__doc__ or "").split("\n\n")[0].split()) if "__doc__" in model.__dict__ else ""
     title, colon, sentence = text.partition(": ")
     if not colon or len(title) > 40:
-        return title_of(model.__name__), text
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"(Options|Spec)$", "", model.__name__))
+        return words.capitalize(), text
     return title, sentence[:1].upper() + sentence[1:]
 
 
@@ -141,7 +143,9 @@ def as_typed(value: Any) -> Any:
     if isinstance(value, bool | str):
         return value
     if isinstance(value, list | tuple):
-        return ", ".join(str(as_typed(item)) for item in value)
+        return ", ".join(str(item) for item in value)
+    if isinstance(value, int):
+        return f"{value:,}"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     if isinstance(value, Decimal):
@@ -248,10 +252,15 @@ class Group:
     def advanced_has_problems(self) -> bool:
         return any(leaf.advanced and leaf.bound.errors for leaf in self.leaves())
 
+    # A single field says by its own label what it is about.
+
     @property
-    def needs_heading(self) -> bool:
-        """A single field says by its own label what it is about."""
-        return len(list(self.leaves())) > 1
+    def basic_heading(self) -> bool:
+        return bool(self.title) and sum(not leaf.advanced for leaf in self.leaves()) > 1
+
+    @property
+    def advanced_heading(self) -> bool:
+        return bool(self.title) and sum(leaf.advanced for leaf in self.leaves()) > 1
 
 
 @dataclass

@@ -113,7 +113,8 @@ def control(bound: BoundField, css: str = "") -> SafeString:
     look = "form-select" if isinstance(kind, Select) else "form-control"
     if isinstance(kind, CheckboxInput):
         look = "form-check-input"
-    attrs = {"class": f"{look} {css}".strip()}
+    # The label says it already; a text that vanishes while typing helps nobody.
+    attrs = {"class": f"{look} {css}".strip(), "placeholder": ""}
     described = [f"{bound.auto_id}-hint"] if bound.help_text else []
     if bound.errors:
         attrs["aria-invalid"] = "true"

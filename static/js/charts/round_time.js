@@ -1,0 +1,67 @@
+/** Where a round's time goes: collecting, updating and the rest, one on top of the other. */
+import { colour } from "./colours.js";
+import { LiveChart } from "./live_chart.js";
+import { FromZero } from "./scale.js";
+import { count, shortTime, wholeCount } from "../format.js";
+
+const PARTS = [
+  { name: "Other", variable: "--series-6" },
+  { name: "Update", variable: "--series-5" },
+  { name: "Collect", variable: "--series-1" },
+];
+
+export class RoundTimeChart extends LiveChart {
+  constructor(figure, columns) {
+    super(figure, new RoundTimeRecipe(columns));
+  }
+}
+
+class RoundTimeRecipe {
+  constructor(columns) {
+    this.columns = columns;
+    this.x = new FromZero(10);
+    this.y = new FromZero();
+    // Drawn from the highest sum to the lowest; each is filled down to zero and covered by the next.
+    this.lines = PARTS.map((part) => ({
+      series: () => ({ stroke: colour(part.variable), fill: opaque(part.variable), width: 1.5, points: { show: false } }),
+    }));
+  }
+
+  data() {
+    const { round, collect, update, total } = this.columns;
+    return [round, total, collect.map((seconds, at) => seconds + update[at]), collect];
+  }
+
+  xRange(low, high) {
+    return this.x.over(0, high);
+  }
+
+  yRange(low, high) {
+    return this.y.over(0, high);
+  }
+
+  xWords = wholeCount;
+  yWords = shortTime;
+
+  legend(at) {
+    const { round, collect, update, total } = this.columns;
+    const shown = at ?? round.length - 1;
+    const other = shown < 0 ? undefined : Math.max(0, total[shown] - collect[shown] - update[shown]);
+    const values = { Collect: collect[shown], Update: update[shown], Other: other };
+    const entries = [...PARTS].reverse().map(({ name, variable }) => ({ name, value: shortTime(values[name]), mark: "box", variable }));
+    return at === null ? entries : [...entries, { name: "in round", value: count(round[shown]) }];
+  }
+
+  summary() {
+    const { collect, update, total } = this.columns;
+    if (!total.length) return "Round time: no rounds yet.";
+    return `The last round took ${shortTime(total.at(-1))}: collecting ${shortTime(collect.at(-1))}, updating ${shortTime(update.at(-1))}.`;
+  }
+}
+
+/** A light tint of a series colour on the surface, without transparency: areas cover one another. */
+function opaque(variable) {
+  const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  const [ink, paper] = [channels(colour(variable)), channels(colour("--surface"))];
+  return `rgb(${ink.map((value, at) => Math.round(0.3 * value + 0.7 * paper[at])).join(" ")})`;
+}

@@ -1,0 +1,69 @@
+/** The job form: shows the chosen member of a union only, and keeps the review beside it true. */
+import { grouped, money } from "../format.js";
+
+const form = document.querySelector("[data-job-form]");
+const review = form.querySelector("[data-review]");
+const launch = form.querySelector("[data-launch]");
+
+function showVariants() {
+  for (const variant of form.querySelectorAll("[data-variant]")) {
+    const selector = form.elements.namedItem(variant.dataset.of);
+    variant.classList.toggle("selected", selector.value === variant.dataset.variant);
+  }
+}
+
+/** The budget as typed, or null if it is no amount. */
+function budget() {
+  const text = form.elements.namedItem("budget_usd").value.replace(/[\s,$]/g, "");
+  const value = Number(text);
+  return text !== "" && Number.isFinite(value) && value > 0 ? value : null;
+}
+
+function shownValue(input, blank) {
+  if (input.tagName === "SELECT") return input.selectedOptions[0]?.textContent ?? "";
+  const text = input.value.trim();
+  if (text === "") return blank || "\u2013";
+  const number = Number(text.replace(/,/g, ""));
+  return Number.isInteger(number) ? grouped(number) : text;
+}
+
+function showReview() {
+  for (const place of review.querySelectorAll("[data-review-of]")) {
+    const input = form.elements.namedItem(place.dataset.reviewOf);
+    if (input) place.textContent = shownValue(input, place.dataset.blank);
+  }
+  const most = budget();
+  const simulated = form.elements.namedItem("platform.kind")?.value === "simulated";
+  review.classList.toggle("simulated", simulated);
+  review.querySelector("[data-simulated-note]").hidden = !simulated;
+  const amount = review.querySelector("[data-budget]");
+  amount.textContent = most === null ? "\u2013" : money(most);
+  amount.classList.toggle("simulated-money", simulated);
+  review.querySelector("[data-worst-case]").textContent =
+    most === null ? "Set a budget: the job stops before it can spend more." : `This job cannot cost more than ${money(most)}.`;
+  launch.textContent = most === null ? "Launch" : `Launch \u2013 at most ${money(most)}`;
+}
+
+function showFirstProblem() {
+  const wrong = form.querySelector("[aria-invalid='true']");
+  if (!wrong) return;
+  wrong.focus({ preventScroll: true });
+  wrong.scrollIntoView({ block: "center" });
+}
+
+form.addEventListener("input", () => {
+  showVariants();
+  showReview();
+});
+form.addEventListener("submit", () => {
+  launch.disabled = true;
+});
+// Coming back by the browser's button must find the button usable again.
+addEventListener("pageshow", () => {
+  launch.disabled = false;
+  showVariants();
+  showReview();
+});
+showVariants();
+showReview();
+showFirstProblem();

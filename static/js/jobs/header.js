@@ -1,0 +1,86 @@
+/** The head of a job's page: state, sentences and figures, kept true from each message's header. */
+import { UNKNOWN, count, duration, money, plural, score } from "../format.js";
+import { timeElement } from "../frame/clocks.js";
+import { icon } from "./icons.js";
+
+const OVER = new Set(["succeeded", "failed", "cancelled"]);
+const states = JSON.parse(document.getElementById("job-states").textContent);
+const slots = {};
+for (const slot of document.querySelectorAll("[data-live]")) slots[slot.dataset.live] = slot;
+let shownState = "";
+
+/** @param {any} job the header of a message */
+export function showHeader(job) {
+  write("return", score(job.episode_return_mean));
+  write("evaluation", job.evaluation_return_mean === null ? "not evaluated yet" : `evaluated ${score(job.evaluation_return_mean)}`);
+  write("steps", count(job.env_steps));
+  write("actors", job.actors ? count(job.actors) : UNKNOWN);
+  write("round", job.round_no ? `round ${count(job.round_no)}` : "no round yet");
+  write("spent", money(job.spent_usd));
+  write("limit", money(job.limit_usd));
+  write("time", job.platform_s ? duration(job.platform_s) : UNKNOWN);
+  write("reason", job.reason);
+  showBar(Number(job.spent_usd), Number(job.reserved_usd), Number(job.limit_usd));
+  showSentences(job);
+  showState(job);
+}
+
+function write(name, text) {
+  const slot = slots[name];
+  if (slot && slot.textContent !== text) slot.textContent = text;
+}
+
+function showBar(spent, reserved, limit) {
+  const percent = (part) => `${Math.min(100, (100 * part) / limit).toFixed(2)}%`;
+  slots.bar.querySelector(".spent").setAttribute("width", percent(spent));
+  slots.bar.querySelector(".reserved").setAttribute("width", percent(spent + reserved));
+}
+
+function showSentences(job) {
+  const sentence = slots["money-sentence"];
+  const bold = document.createElement("b");
+  if (OVER.has(job.observed)) {
+    bold.textContent = money(job.spent_usd);
+    sentence.replaceChildren("This job cost ", bold, ` of the ${money(job.limit_usd)} it was allowed.`);
+  } else {
+    bold.textContent = money(job.limit_usd);
+    const inFlight = `${money(job.reserved_usd)} reserved for ${plural(job.calls_in_flight, "call")} in flight, `;
+    const reserved = Number(job.reserved_usd) > 0 ? inFlight : "";
+    const parts = `${money(job.spent_usd)} spent, ${reserved}${money(job.free_usd)} free.`;
+    sentence.replaceChildren("This job cannot cost more than ", bold, `: ${parts}`);
+  }
+  const evaluated = job.evaluation_return_mean === null ? "" : `, evaluated ${score(job.evaluation_return_mean)}`;
+  const reward = job.episode_return_mean === null ? "No return yet" : `Return ${score(job.episode_return_mean)}`;
+  write("progress-sentence", `${reward}${evaluated}`);
+}
+
+function showState(job) {
+  const key = `${job.observed}/${job.reason_code}/${job.since}`;
+  if (key === shownState) return;
+  shownState = key;
+  const state = states[`${job.observed}:${job.reason_code}`] ?? states[job.observed];
+  const pill = document.createElement("span");
+  pill.className = `pill tone-${state.tone}`;
+  const word = document.createElement("span");
+  word.textContent = state.word;
+  pill.append(icon(state.icon), word);
+  slots.pill.replaceChildren(pill);
+  slots.since.replaceChildren(timeElement(job.since, "since"));
+  slots["budget-box"].hidden = !(job.observed === "paused" && job.reason_code === "budget");
+  if (slots["stop-form"]) slots["stop-form"].hidden = OVER.has(job.observed);
+}
+
+/** Shows how live the page is; `stale` dims what may be old. */
+export function showStatus(status, heardAt, over) {
+  const mark = slots.mark;
+  const seconds = Math.max(0, (Date.now() - heardAt) / 1000);
+  const words = {
+    live: over ? "finished" : `live \u2013 ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s ago`,
+    polling: `every 2 s \u2013 ${seconds.toFixed(1)} s ago`,
+    reconnecting: seconds < 3 ? "reconnecting\u2026" : `reconnecting\u2026 ${Math.round(seconds)} s old`,
+    closed: "sign in again to go on",
+  }[status];
+  if (words === undefined) return;
+  mark.dataset.state = status;
+  write("mark-words", words);
+}

@@ -1,0 +1,137 @@
+/**
+ * A job's live messages in order and without a gap: a websocket first, polling where sockets do not get through.
+ *
+ * onSnapshot gets the whole picture and replaces what was shown; onEvents gets what came after, each number once.
+ * onStatus gets "live", "reconnecting", "polling" or "closed".
+ *
+ * @typedef {{t: "snapshot", seq: number, job: object, series: object, events: object[]}} Snapshot
+ * @typedef {{t: "events", first: number, last: number, events: object[], job: object}} Events
+ */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 8000;
+const SILENCE_MS = 12000; // heartbeats come every 5 s
+const FAILURES_BEFORE_POLLING = 3;
+const POLL_MS = 2000;
+const SOCKET_AGAIN_MS = 30000;
+const REFUSED = new Set([4401, 4403, 4404]);
+
+export class LiveFeed {
+  /**
+   * @param {{socketPath: string, streamPath: string, onSnapshot: (m: Snapshot) => void, onEvents: (m: Events) => void,
+   *   onStatus: (s: string) => void}} options
+   */
+  constructor(options) {
+    this.options = options;
+    this.seq = 0;
+    this.failures = 0;
+    this.heardAt = Date.now();
+    this.socket = null;
+    this.timer = null;
+    this.status = "";
+  }
+
+  start() {
+    this.connect();
+    setInterval(() => this.checkSilence(), 1000);
+    addEventListener("online", () => this.hurry());
+    document.addEventListener("visibilitychange", () => document.hidden || this.hurry());
+  }
+
+  connect() {
+    clearTimeout(this.timer);
+    const address = new URL(this.options.socketPath, location.href);
+    address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+    if (this.seq > 0) address.searchParams.set("after", String(this.seq));
+    const socket = new WebSocket(address);
+    this.socket = socket;
+    this.openedAt = Date.now();
+    socket.addEventListener("message", (event) => {
+      if (socket !== this.socket) return;
+      this.failures = 0;
+      this.tell("live");
+      this.take(JSON.parse(event.data));
+    });
+    socket.addEventListener("close", (event) => {
+      if (socket === this.socket) this.lost(event.code);
+    });
+  }
+
+  lost(code) {
+    this.socket = null;
+    if (REFUSED.has(code)) {
+      this.tell("closed");
+      return;
+    }
+    this.failures += 1;
+    if (this.failures >= FAILURES_BEFORE_POLLING) {
+      this.poll(Date.now() + SOCKET_AGAIN_MS);
+      return;
+    }
+    this.tell("reconnecting");
+    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.failures - 1));
+    this.timer = setTimeout(() => this.connect(), pause * (0.75 + Math.random() / 2));
+  }
+
+  /** One message of the protocol; what was seen is dropped, and after a gap the connection starts anew. */
+  take(message) {
+    this.heardAt = Date.now();
+    if (message.t === "snapshot") {
+      this.seq = message.seq;
+      this.options.onSnapshot(message);
+    } else if (message.t === "events") {
+      if (message.first > this.seq + 1) {
+        this.reconnect();
+      } else if (message.last > this.seq) {
+        const fresh = message.events.filter((event) => event.seq > this.seq);
+        this.seq = message.last;
+        this.options.onEvents({ ...message, events: fresh });
+      }
+    } else if (message.t === "hb" && message.seq > this.seq) {
+      this.reconnect();
+    }
+  }
+
+  reconnect() {
+    const socket = this.socket;
+    this.socket = null;
+    socket?.close();
+    this.timer = setTimeout(() => this.connect(), FIRST_PAUSE_MS);
+  }
+
+  checkSilence() {
+    if (this.socket && Date.now() - Math.max(this.heardAt, this.openedAt) > SILENCE_MS) {
+      const socket = this.socket;
+      this.lost(0);
+      socket.close();
+    }
+  }
+
+  hurry() {
+    if (this.socket || this.status === "closed" || this.status === "polling") return;
+    this.connect();
+  }
+
+  async poll(socketAgainAt) {
+    try {
+      const answer = await fetch(`${this.options.streamPath}?after=${this.seq}`, { headers: { Accept: "application/json" } });
+      if (answer.status === 403 || answer.status === 404 || answer.redirected) {
+        this.tell("closed");
+        return;
+      }
+      if (!answer.ok) throw new Error(String(answer.status));
+      for (const message of await answer.json()) this.take(message);
+      this.heardAt = Date.now();
+      this.tell("polling");
+    } catch {
+      this.tell("reconnecting");
+    }
+    const again = Date.now() > socketAgainAt ? () => this.connect() : () => this.poll(socketAgainAt);
+    this.timer = setTimeout(again, POLL_MS);
+  }
+
+  tell(status) {
+    if (status === this.status) return;
+    this.status = status;
+    this.options.onStatus(status);
+  }
+}

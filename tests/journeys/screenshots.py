@@ -1,0 +1,131 @@
+"""Pictures of the pages to look at: `python -m tests.journeys.screenshots FOLDER [WORD ...]`.
+
+Serves the site on a folder of its own with made-up jobs, and takes each page in light and dark, wide and narrow.
+With words, only pages whose name has one of them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # the browser's driver keeps an event loop in this thread
+
+import django
+
+django.setup()
+
+from django.conf import settings
+from django.core.management import call_command
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.chromium import QUIET, chromium_path
+from tests.journeys import scenes
+from tests.servers import answers, server_process, wait_until
+from webapp.accounts import services as accounts
+from webapp.embedded_valkey import free_port
+
+WIDTHS = {"wide": (1280, 900), "narrow": (360, 740)}
+THEMES = ("light", "dark")
+
+
+def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
+    """By name: the address, and what to do there before the picture is taken. Makes what they show."""
+    ada = accounts.create_person("ada@example.org", "correct horse battery")
+    bob = accounts.create_person("bob@example.org", "correct horse battery")
+    project = accounts.ensure_personal_project(ada)
+    accounts.add_member(project, bob.email, "viewer")
+    empty = accounts.create_project("Another project", ada)
+    scenes.jobs_in_every_state(project, ada)
+    by_name = {job.name: job for job in project.jobs.all()}
+    jobs = f"/p/{project.slug}/jobs/"
+    live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
+    return {
+        "list": (jobs, None),
+        "list-empty": (f"/p/{empty.slug}/jobs/", None),
+        "form": (f"{jobs}new/?preset=hopper-simulated", None),
+        "form-errors": (f"{jobs}new/?preset=cartpole", _submit_nonsense),
+        "job-running": (live, _until_drawn),
+        "job-cost": (f"{live}#cost", None),
+        "job-spec": (f"{live}#spec", None),
+        "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", _until_drawn),
+        "job-queued": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/", None),
+        "members": (f"/p/{project.slug}/members/", None),
+        "account": ("/account/", None),
+        "missing": ("/nowhere/", None),
+    }
+
+
+GATES = {"sign-in": "/accounts/login/", "sign-up": "/accounts/signup/", "password-reset": "/accounts/password/reset/"}
+
+
+def _until_drawn(page: Page) -> None:
+    page.wait_for_selector("html[data-drawn-seq]", state="attached")
+
+
+def _submit_nonsense(page: Page) -> None:
+    page.fill("[name='training.environment.id']", "CartPoll-v1")
+    page.fill("[name='budget_usd']", "0")
+    page.fill("[name='training.scaling.fixed.actors']", "9000")
+    page.click("[data-launch]")
+    page.wait_for_selector("[aria-invalid='true']")
+
+
+def take(browser: Browser, site: str, folder: Path, wanted: list[str]) -> None:
+    shown = pages()
+    for theme in THEMES:
+        for size, (width, height) in WIDTHS.items():
+            context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+            context.set_default_timeout(10_000)
+            page = context.new_page()
+            page.on("console", lambda message: message.type == "error" and print("console:", message.text))
+            page.on("pageerror", lambda error: print("page error:", error))
+            for name, path in GATES.items():
+                _picture(page, site + path, folder / f"{name}-{theme}-{size}.png", None, name, wanted)
+            page.goto(f"{site}/accounts/login/")
+            page.fill("[name=login]", "ada@example.org")
+            page.fill("[name=password]", "correct horse battery")
+            page.click("main button")
+            page.wait_for_url("**/jobs/")
+            for name, (path, act) in shown.items():
+                _picture(page, site + path, folder / f"{name}-{theme}-{size}.png", act, name, wanted)
+            context.close()
+
+
+def _picture(
+    page: Page, address: str, file: Path, act: Callable[[Page], None] | None, name: str, wanted: list[str]
+) -> None:
+    if wanted and not any(word in name for word in wanted):
+        return
+    page.goto(address)
+    if act is not None:
+        act(page)
+    page.wait_for_timeout(400)
+    page.screenshot(path=str(file), full_page=True)
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    if overflow > 0:
+        print(f"{file.name}: {overflow} px too wide")
+
+
+def main(folder: Path, wanted: list[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    call_command("migrate", verbosity=0)
+    port = free_port()
+    command = [
+        *(sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port), "--lifespan", "off"),
+        *("--ws", "websockets-sansio"),
+    ]
+    environment = {"STARLING_TEST_FOLDER": str(settings.STARLING_TEST_FOLDER), "SECRET_KEY": settings.SECRET_KEY}
+    with server_process(command, environment=environment, log=folder / "web.log"), sync_playwright() as playwright:
+        site = f"http://127.0.0.1:{port}"
+        wait_until(lambda: answers(f"{site}/livez"), within_s=30, what="the site answers")
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=QUIET)
+        take(browser, site, folder, wanted)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
