@@ -49,7 +49,7 @@ WRONG = [
     ("training.seed=1.5", "Seed (training.seed) must be a whole number between 0 and 2,147,483,647; 1.5 was given."),
     ("training.stop.env_steps.x=1", "training.stop.env_steps.x is not a field: env_steps is a value"),
     ("training=3", "training must be a table of fields; 3 was given."),
-    ("name=", "Name (name) must be a text, of length 1 to 100; '' was given."),
+    ("name=", "Name (name) must be a text of length 1 to 100; '' was given."),
     ("rounds", "--set takes path=value, such as training.seed=7; 'rounds' was given."),
 ]
 

@@ -87,9 +87,9 @@ def _sentence(detail: dict[str, Any], place: _Place) -> str:
             )
         case "union_tag_invalid":
             tags = str(detail["ctx"]["expected_tags"]).replace("'", "")
-            return f"{name}: kind must be one of {tags}; {_given(detail['ctx']['tag'])} was given."
+            return f"{place.path}.kind must be one of {tags}; {_given(detail['ctx']['tag'])} was given."
         case "union_tag_not_found":
-            return f"{name}: kind is missing; it must be one of {', '.join(_tags(place.field))}."
+            return f"{place.path}.kind is missing; it must be one of {', '.join(_tags(place.field))}."
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{name or 'The document'} must be a table of fields; {given} was given."
     return f"{name} must be {_allowed(place.field)}; {given} was given."
