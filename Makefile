@@ -15,9 +15,9 @@ export OMP_NUM_THREADS ?= 1
 
 # uv and npm do not read pip's configuration. Where pip is told to find wheels, and whom to trust, they are told too.
 define AS_PIP_IS_TOLD
-told() { $(BIN)/pip config list 2>/dev/null \
-	| sed -nE "/^(:env:|install|global)\.$$1=/{s/^[^=]*='(.*)'$$/\1/;s/\\\\n/ /g;p;q}"; }; \
-links="$$(told find-links | sed -E 's/^ +| +$$//g;s/ +/,/g')"; certificates="$$(told cert)"; \
+pip_is_told="$$($(BIN)/pip config list 2>/dev/null || true)"; \
+told() { sed -nE "/^(:env:|install|global)\.$$1=/{s/^[^=]*='(.*)'$$/\1/;s/\\\\n/ /g;p;q}" <<< "$$pip_is_told"; }; \
+links="$$(sed -E 's/^ +| +$$//g;s/ +/,/g' <<< "$$(told find-links)")"; certificates="$$(told cert)"; \
 if [ -n "$$links" ]; then export UV_FIND_LINKS="$${UV_FIND_LINKS:-$$links}"; fi; \
 if [ -n "$$certificates" ]; then export SSL_CERT_FILE="$${SSL_CERT_FILE:-$$certificates}" \
 	NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$$certificates}"; fi
