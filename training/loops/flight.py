@@ -91,7 +91,7 @@ class Flight:
         self._deadlines.learn(call, outcome)
         if outcome.status == "done":
             gathered.done[position] = outcome
-        elif outcome.status == "refused":
+        elif outcome.status == "refused" or outcome.reason_code == "budget":  # the latter was cut off in flight
             if gathered.halt is None:
                 gathered.halt = Halt("budget", outcome.reason)
                 self._cancel(flying)

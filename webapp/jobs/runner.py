@@ -88,7 +88,7 @@ class _Run:
 
     def _train(self) -> Stopped:
         """Record all events but the last, which is returned once the platform is closed and everything is paid."""
-        from webapp.jobs.assembly import assemble  # opens processes and threads: only a run needs it
+        from webapp.jobs.assembly import assemble  # only a run needs it
 
         ledger = DatabaseLedger(
             self._job.account.pk,

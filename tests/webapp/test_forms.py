@@ -1,0 +1,179 @@
+"""The job form is drawn from pydantic models: made-up ones show that nothing about a field is written twice."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import pytest
+from django.http import QueryDict
+from pydantic import BaseModel, Field
+
+from tests.factories import make_spec
+from webapp.jobs.forms import SpecForm, job_form, sections
+from webapp.jobs.presets import presets
+from webapp.jobs.spec import JobSpec
+from webapp.jobs.spec_fields import Shape, as_meant, as_typed
+
+
+class Walk(BaseModel):
+    """Walk: one step at a time."""
+
+    kind: Literal["walk"] = "walk"
+    pace: float = Field(1.5, gt=0, le=10, title="Pace", json_schema_extra={"unit": "m/s"})
+
+
+class Fly(BaseModel):
+    """Fly: in the air."""
+
+    kind: Literal["fly"] = "fly"
+    pace: float = Field(20.0, gt=0, le=100, title="Pace")
+    height: int | None = Field(None, ge=1, title="Height", json_schema_extra={"advanced": True})
+
+
+class Luggage(BaseModel):
+    weights: tuple[int, ...] = Field((10, 20), min_length=1, title="Weights")
+    fragile: bool = Field(False, title="Fragile")
+
+
+class Journey(BaseModel):
+    version: Literal[1] = 1
+    name: str = Field("Home", min_length=1, title="Name")
+    fare: Decimal = Field(Decimal("2.50"), gt=0, decimal_places=2, title="Fare")
+    colour: Literal["red", "blue"] = Field("red", title="Colour")
+    way: Annotated[Walk | Fly, Field(discriminator="kind")] = Field(default_factory=Walk, title="Way")
+    luggage: Luggage = Luggage()
+
+
+def posted(form: SpecForm, **changes: Any) -> Mapping[str, Any]:
+    """What a browser would send for the form as drawn, with changes by name."""
+    data = QueryDict(mutable=True)
+    for name in form.fields:
+        value = form[name].value()
+        if value is True:
+            data[name] = "on"
+        elif value not in (False, None):
+            data[name] = str(value)
+    for name, value in changes.items():
+        data[name.replace("__", ".")] = value
+    return data
+
+
+def filled(**changes: Any) -> SpecForm:
+    return SpecForm(Journey, posted(SpecForm(Journey), **changes))
+
+
+def test_a_form_sent_back_as_drawn_is_the_model_it_was_drawn_from() -> None:
+    journey = Journey(name="Away", way=Fly(height=3), luggage=Luggage(weights=(1, 2, 3), fragile=True))
+    form = SpecForm(Journey, posted(SpecForm(Journey, start=journey)))
+    assert form.is_valid(), form.errors
+    assert form.spec == journey
+
+
+def test_every_kind_of_field_has_its_control_title_and_unit() -> None:
+    form = SpecForm(Journey)
+    assert "version" not in form.fields  # a constant is no question
+    assert list(form.fields) == [
+        *("name", "fare", "colour", "way.kind", "way.walk.pace", "way.fly.pace", "way.fly.height"),
+        *("luggage.weights", "luggage.fragile"),
+    ]
+    leaves = {leaf.name: leaf for leaf in form.tree.leaves()}
+    assert leaves["way.walk.pace"].unit == "m/s"
+    assert leaves["way.fly.height"].advanced
+    assert form["colour"].field.choices == [("red", "red"), ("blue", "blue")]
+    assert form["way.kind"].field.choices == [("walk", "Walk"), ("fly", "Fly")]
+    assert form["luggage.weights"].value() == "10, 20"
+
+
+def test_only_the_chosen_member_of_a_union_is_read() -> None:
+    form = filled(way__kind="fly", way__fly__pace="55", way__walk__pace="nonsense")
+    assert form.is_valid(), form.errors
+    assert form.spec.way == Fly(pace=55)  # type: ignore[attr-defined]
+
+
+def test_errors_land_on_their_fields_in_the_words_of_the_model() -> None:
+    form = filled(way__kind="fly", way__fly__pace="1000", fare="0", luggage__weights="1, x", name="")
+    assert not form.is_valid()
+    assert set(form.errors) == {"way.fly.pace", "fare", "luggage.weights", "name"}
+    assert "at most 100" in form.errors["way.fly.pace"][0] or "and 100" in form.errors["way.fly.pace"][0]
+    assert form["way.fly.pace"].value() == "1000"  # what was typed is still there
+
+
+def test_a_choice_that_is_not_offered_is_refused_on_its_select() -> None:
+    assert set(filled(way__kind="swim").errors) == {"way.kind"}
+    assert set(filled(colour="green").errors) == {"colour"}
+
+
+def test_further_checks_speak_on_fields_too() -> None:
+    from webapp.jobs.problems import Problem
+
+    drawn = posted(SpecForm(Journey))
+    form = SpecForm(Journey, drawn, further_checks=lambda spec: [Problem("way.pace", "Too fast today.")])
+    assert form.errors == {"way.walk.pace": ["Too fast today."]}
+    form = SpecForm(Journey, drawn, further_checks=lambda spec: [Problem("", "Not today.")])
+    assert form.non_field_errors() == ["Not today."]
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "meant"),
+    [
+        (int, "100,000", "100000"),
+        (int, "1 000", "1000"),
+        (int, "1e6", 1_000_000),
+        (int, "2.5", "2.5"),
+        (float, "3e-4", "3e-4"),
+        (float, "0,5", "0,5"),
+        (Decimal, "$1,250.50", "1250.50"),
+        (str, " x ", "x"),
+        (tuple[int, ...], "64, 64", ["64", "64"]),
+        (tuple[int, ...], "(8; 16)", ["8", "16"]),
+        (bool, True, True),
+    ],
+)
+def test_what_people_type_is_understood(kind: Any, typed: Any, meant: Any) -> None:
+    assert as_meant(Shape(kind), typed) == meant
+
+
+@pytest.mark.parametrize(
+    ("value", "typed"),
+    [(None, ""), (0.0003, "0.0003"), (475.0, "475"), (100_000, "100,000"), ((64, 64), "64, 64"), (Decimal("1.00"), "1.00")],
+)
+def test_values_are_shown_as_people_type_them(value: Any, typed: str) -> None:
+    assert as_typed(value) == typed
+
+
+# The job form itself
+
+
+@pytest.mark.parametrize("name", list(presets()))
+def test_each_preset_goes_through_the_form_unchanged(name: str) -> None:
+    spec = presets()[name].spec
+    form = job_form(posted(job_form(start=spec)))
+    assert form.is_valid(), form.errors
+    assert form.spec == spec
+
+
+def test_sections_hold_every_field_once() -> None:
+    form = job_form(start=make_spec())
+    shown = [leaf.name for part in sections(form.tree) for leaf in part["group"].leaves()]
+    assert sorted(shown) == sorted(form.fields)
+    by_key = {part["key"]: [leaf.name for leaf in part["group"].leaves()] for part in sections(form.tree)}
+    assert "budget_usd" in by_key["how-much"] and "training.stop.env_steps" in by_key["how-much"]
+    assert "platform.kind" in by_key["where"]
+
+
+def test_bad_input_of_a_job_names_field_and_what_is_allowed() -> None:
+    data = posted(
+        job_form(start=make_spec()),
+        budget_usd="0",
+        training__environment__id="CartPoll-v1",
+        training__scaling__fixed__actors="9000",
+    )
+    form = job_form(data)
+    assert set(form.errors) == {"budget_usd", "training.environment.id", "training.scaling.fixed.actors"}
+    assert "CartPole-v1" in form.errors["training.environment.id"][0]
+    assert "4,096" in form.errors["training.scaling.fixed.actors"][0]
+
+
+def test_the_models_fields_all_have_titles() -> None:
+    for leaf in job_form(start=JobSpec()).tree.leaves():
+        assert leaf.info.title or leaf.name.endswith(".kind"), leaf.name

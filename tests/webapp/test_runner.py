@@ -1,0 +1,151 @@
+"""A job's process, from its lease to its last event, and after it died at the worst moments."""
+
+import os
+import subprocess
+import sys
+import threading
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.factories import make_job, make_spec
+from tests.servers import ROOT
+from webapp.jobs import failpoints
+from webapp.jobs.launcher import launch_and_watch
+from webapp.jobs.models import Job
+from webapp.jobs.recovery import run_ended
+from webapp.jobs.runner import checkpoint_folder, run_job
+from webapp.jobs.services import raise_budget
+from webapp.money.models import Charge, ChargeState
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+
+def _small(preset: str = "cartpole", **changes: Any) -> Any:
+    """Four rounds of two actors, a checkpoint after each second."""
+    return make_spec(
+        preset,
+        training__scaling__actors=2,
+        training__rollout__steps_per_call=16,
+        training__stop={"rounds": 4, "env_steps": None},
+        training__checkpoints={"every_rounds": 2},
+        training__evaluation={"every_rounds": 4, "episodes": 1},
+        platform__workers=1,
+        **changes,
+    )
+
+
+def _run(job: Job, hand_over: bool = False) -> int:
+    told = threading.Event()
+    if hand_over:
+        told.set()
+    code = run_job(job.pk, owner=os.urandom(8).hex(), hand_over=told)
+    job.refresh_from_db()
+    return code
+
+
+def _assert_whole(job: Job) -> None:
+    """Nothing twice, nothing missing, nothing owed."""
+    seqs = list(job.events.order_by("seq").values_list("seq", flat=True))
+    assert seqs == list(range(1, job.last_seq + 1))
+    rounds = list(job.rounds.order_by("round_no").values_list("round_no", flat=True))
+    assert rounds == list(range(1, job.round_no + 1))
+    account = job.account
+    account.refresh_from_db()
+    assert account.spent_picodollars + account.reserved_picodollars <= account.limit_picodollars
+    settled = Charge.objects.filter(account=account, state=ChargeState.SETTLED)
+    assert account.spent_picodollars == sum(settled.values_list("settled_picodollars", flat=True))
+    opened = Charge.objects.filter(account=account, state=ChargeState.OPEN)
+    assert account.reserved_picodollars == sum(opened.values_list("reserved_picodollars", flat=True))
+
+
+def test_a_job_runs_to_its_end() -> None:
+    job = make_job(spec=_small())
+    assert _run(job) == 0
+    assert (job.observed, job.reason_code, job.round_no) == ("succeeded", "rounds", 4)
+    assert job.summary["env_steps"] == 128
+    assert sorted(job.checkpoints.values_list("round_no", flat=True)) == [2, 4]
+    assert len(list(checkpoint_folder(job.pk).iterdir())) == 2
+    assert job.account.charges.count() >= 13
+    _assert_whole(job)
+
+
+def test_a_job_that_is_not_ours_is_left_alone() -> None:
+    job = make_job(spec=_small())
+    Job.objects.filter(pk=job.pk).update(desired="cancelled")
+    assert _run(job) == 0
+    assert job.observed == "queued"
+
+
+def test_handing_over_leaves_a_job_to_be_resumed() -> None:
+    job = make_job(spec=_small())
+    assert _run(job, hand_over=True) == 0
+    assert (job.observed, job.reason_code, job.crashes, job.lease_owner) == ("recovering", "handover", 0, "")
+    assert _run(job) == 0
+    assert job.observed == "succeeded"
+    _assert_whole(job)
+
+
+def test_the_budget_really_stops_a_job_and_raising_it_goes_on() -> None:
+    job = make_job(spec=_small("hopper-simulated", budget_usd="0.02"))
+    assert _run(job) == 0
+    assert (job.observed, job.reason_code) == ("paused", "budget"), job.reason
+    _assert_whole(job)
+    raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1"))
+    assert _run(job) == 0
+    assert (job.observed, job.round_no) == ("succeeded", 4)
+    _assert_whole(job)
+
+
+def test_an_error_is_told_in_a_sentence_and_tried_again(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.FAILPOINTS = "after_round:raise@3"
+    monkeypatch.setattr(failpoints, "_hits", failpoints.Counter())
+    job = make_job(spec=_small())
+    assert _run(job) == 70
+    assert (job.observed, job.reason_code, job.crashes) == ("recovering", "error", 1)
+    assert job.reason == "The run ended with an error: FailpointReached: failpoint after_round"
+    assert _run(job) == 0
+    assert job.observed == "succeeded"
+    assert job.events.get(kind="resumed").payload["from_round"] == 2
+    _assert_whole(job)
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("failpoint", ["after_checkpoint_file:exit", "after_round:exit@3", "after_reserve:exit@4"])
+def test_dying_at_the_worst_moment(failpoint: str, service_environment: dict[str, str]) -> None:
+    job = make_job(spec=_small())
+    command = [sys.executable, "manage.py", "run-job", job.pk, "--owner", "doomed"]
+    died = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **service_environment, "STARLING_FAILPOINTS": failpoint},
+        timeout=60,
+        capture_output=True,
+    )
+    assert died.returncode == 86, died.stderr.decode()
+    job.refresh_from_db()
+    assert (job.observed, job.lease_owner) == ("running", "doomed")
+    _assert_whole(job)
+    assert run_ended(job_id=job.pk, epoch=job.lease_epoch, reason="It died.")
+    assert _run(job) == 0
+    assert (job.observed, job.round_no) == ("succeeded", 4)
+    _assert_whole(job)
+
+
+@pytest.mark.stack
+def test_who_watches_starts_a_dead_process_again(
+    service_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**service_environment, "STARLING_FAILPOINTS": "after_round:exit@3"}.items():
+        monkeypatch.setenv(name, value)
+    job = make_job(spec=_small())
+    # Each process dies at its third round, and gets two further than the one before.
+    launch_and_watch(job.pk)
+    job.refresh_from_db()
+    assert (job.observed, job.round_no) == ("succeeded", 4)
+    assert job.lease_epoch == 2
+    assert job.events.filter(payload__reason_code="crashed").count() == 1
+    _assert_whole(job)
