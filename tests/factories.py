@@ -101,7 +101,9 @@ def make_ledger(limit_picodollars: int) -> Any:
     return DatabaseLedger(job.account.pk, epoch)
 
 
-def round_finished(round_no: int, *, actors: int = 8, spent: int | None = None, mean: float | None = 20.0) -> Any:
+def round_finished(
+    round_no: int, *, actors: int = 8, spent: int | None = None, mean: float | None = 20.0
+) -> Any:
     """A round of 256 steps and one second."""
     update = UpdateReport(
         policy_loss=0.0,

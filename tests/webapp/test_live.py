@@ -74,7 +74,10 @@ async def _events(viewer: SocketClient, until: int) -> list[int]:
     numbers: list[int] = []
     while not numbers or numbers[-1] < until:
         message = await _message(viewer)
-        assert [message["first"], message["last"]] == [message["events"][0]["seq"], message["events"][-1]["seq"]]
+        assert [message["first"], message["last"]] == [
+            message["events"][0]["seq"],
+            message["events"][-1]["seq"],
+        ]
         numbers += [event["seq"] for event in message["events"]]
     return numbers
 

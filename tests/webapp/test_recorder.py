@@ -152,7 +152,7 @@ def test_too_many_crashes_without_a_new_checkpoint_fail_the_job() -> None:
 
 
 def test_a_checkpoint_forgives_crashes() -> None:
-    job, epoch, recorder = _recording()
+    job, _, recorder = _recording()
     Job.objects.filter(pk=job.pk).update(crashes=4)
     recorder.record(checkpoint_saved(1))
     job.refresh_from_db()

@@ -114,7 +114,9 @@ def test_an_error_is_told_in_a_sentence_and_tried_again(
 
 
 @pytest.mark.stack
-@pytest.mark.parametrize("failpoint", ["after_checkpoint_file:exit", "after_round:exit@3", "after_reserve:exit@4"])
+@pytest.mark.parametrize(
+    "failpoint", ["after_checkpoint_file:exit", "after_round:exit@3", "after_reserve:exit@4"]
+)
 def test_dying_at_the_worst_moment(failpoint: str, service_environment: dict[str, str]) -> None:
     job = make_job(spec=_small())
     command = [sys.executable, "manage.py", "run-job", job.pk, "--owner", "doomed"]

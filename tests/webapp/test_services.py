@@ -7,6 +7,7 @@ import pytest
 from django.db import transaction
 
 from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, stopped
+from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import doorbell
 from webapp.jobs.events import transition
 from webapp.jobs.leases import LEASE_TTL, release_lease, renew_lease, take_lease
@@ -22,7 +23,6 @@ from webapp.jobs.services import (
     submit_job,
 )
 from webapp.jobs.states import SUCCESSORS, TERMINAL, IllegalTransition
-from webapp.clock import SYSTEM_CLOCK
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +57,9 @@ def test_the_same_key_gives_the_same_job() -> None:
 
 def test_more_actors_than_allowed_is_refused_and_nothing_is_made(settings: Any) -> None:
     settings.STARLING_MAX_LOCAL_ACTORS = 4
-    with pytest.raises(SpecRefused, match=r"Actors \(training.scaling.actors\) must be at most 4 .* 8 was given"):
+    with pytest.raises(
+        SpecRefused, match=r"Actors \(training.scaling.actors\) must be at most 4 .* 8 was given"
+    ):
         make_job()
     assert not Job.objects.exists()
 

@@ -1,4 +1,4 @@
-"""Specs from presets and files, and what is said of wrong ones: one sentence that names the field and what is allowed."""
+"""Specs from presets and files, and what is said of wrong ones: the field, and what is allowed."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,10 @@ WRONG = [
     ),
     ("training.scaling.kind=magic", "training.scaling.kind must be one of fixed, ramp"),
     ("platform.kind=mainframe", "platform.kind must be one of local, simulated; 'mainframe' was given."),
-    ("training.seed=1.5", "Seed (training.seed) must be a whole number between 0 and 2,147,483,647; 1.5 was given."),
+    (
+        "training.seed=1.5",
+        "Seed (training.seed) must be a whole number between 0 and 2,147,483,647; 1.5 was given.",
+    ),
     ("training.stop.env_steps.x=1", "training.stop.env_steps.x is not a field: env_steps is a value"),
     ("training=3", "training must be a table of fields; 3 was given."),
     ("name=", "Name (name) must be a text of length 1 to 100; '' was given."),
@@ -93,7 +96,9 @@ def test_a_file_is_a_whole_spec(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_nothing_lists_the_presets() -> None:
-    with pytest.raises(SpecError, match="neither a preset \\(cartpole, hopper, hopper-simulated\\) nor a file"):
+    with pytest.raises(
+        SpecError, match="neither a preset \\(cartpole, hopper, hopper-simulated\\) nor a file"
+    ):
         read_spec("carpole", [], _LIMITS)
 
 
@@ -120,7 +125,9 @@ class TestCommand:
         assert output.err.startswith("Budget (budget_usd) must be")
         assert output.err.count("\n") == 1
 
-    def test_a_damaged_checkpoint_ends_with_2(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_damaged_checkpoint_ends_with_2(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         store = FileCheckpointStore(tmp_path)
         path = tmp_path / store.save(1, b"learned so far").name
         content = bytearray(path.read_bytes())
@@ -132,7 +139,11 @@ class TestCommand:
         assert "is damaged: its content has hash" in capsys.readouterr().err
 
     def test_events_then_a_summary(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-        changes = ["training.stop.rounds=2", "training.scaling.actors=2", "training.checkpoints.every_rounds=1"]
+        changes = [
+            "training.stop.rounds=2",
+            "training.scaling.actors=2",
+            "training.checkpoints.every_rounds=1",
+        ]
         call_command("train", "cartpole", as_json=True, changes=changes, checkpoints=tmp_path)
         events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         kinds = [event["kind"] for event in events if event["kind"] != "tick"]

@@ -3,7 +3,6 @@
 from cloud.metering import MeteredPlatform
 from cloud.pricing import PriceBook
 from training.ports import Ledger
-
 from webapp.jobs.spec import JobSpec
 
 

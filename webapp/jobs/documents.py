@@ -58,7 +58,9 @@ def _parsed(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             text = file.read(_LARGEST_FILE_BYTES + 1)
         if len(text) > _LARGEST_FILE_BYTES:
-            raise _wrong(f"{path} is larger than {_LARGEST_FILE_BYTES:,} bytes; a spec is a short {language} document.")
+            raise _wrong(
+                f"{path} is larger than {_LARGEST_FILE_BYTES:,} bytes; a spec is a short {language} document."
+            )
         content = json.loads(text) if language == "JSON" else tomllib.loads(text.decode())
     except OSError as error:
         raise _wrong(f"{path} cannot be read: {error.strerror}.") from None
@@ -67,7 +69,9 @@ def _parsed(path: Path) -> dict[str, Any]:
             raise
         raise _wrong(f"{path} is not a {language} document: {error}.") from None
     if not isinstance(content, dict):
-        raise _wrong(f"{path} must hold one table of fields, such as name, training, platform and budget_usd.")
+        raise _wrong(
+            f"{path} must hold one table of fields, such as name, training, platform and budget_usd."
+        )
     return content
 
 
@@ -81,7 +85,9 @@ def _set(document: dict[str, Any], change: str) -> None:
     for table in tables:
         here = here.setdefault(table, {})
         if not isinstance(here, dict):
-            raise _wrong(f"{path.strip()} is not a field: {table} is a value, not a table of fields.", path.strip())
+            raise _wrong(
+                f"{path.strip()} is not a field: {table} is a value, not a table of fields.", path.strip()
+            )
     here[name] = _value(text.strip())
 
 

@@ -36,7 +36,12 @@ def note(text: str, kind: str = EventKind.NOTE, **facts: Any) -> Entry:
 
 @transaction.atomic
 def append_events(
-    job_id: str, entries: Sequence[Entry], *, clock: Clock, epoch: int | None = None, changes: Changes | None = None
+    job_id: str,
+    entries: Sequence[Entry],
+    *,
+    clock: Clock,
+    epoch: int | None = None,
+    changes: Changes | None = None,
 ) -> int:
     """Write events and, with them, changes to the job's row; the number of the last one."""
     rows = _writable(job_id, epoch)

@@ -205,11 +205,13 @@ class FeedHub:
         """Pass doorbells on to feeds, for ever; without Redis, feeds look by themselves."""
         while True:
             try:
-                async with redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2) as client:
-                    async with client.pubsub() as ear:
-                        await ear.psubscribe(f"{CHANNEL_PREFIX}*")
-                        async for message in ear.listen():
-                            self._heard(message)
+                async with (
+                    redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2) as client,
+                    client.pubsub() as ear,
+                ):
+                    await ear.psubscribe(f"{CHANNEL_PREFIX}*")
+                    async for message in ear.listen():
+                        self._heard(message)
             except (redis.RedisError, OSError) as error:
                 log.debug("no doorbells: %s", error)
             await asyncio.sleep(_LISTEN_AGAIN_AFTER_S)

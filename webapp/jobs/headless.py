@@ -11,7 +11,6 @@ from cloud.ledger import MemoryLedger
 from training.checkpoints import FileCheckpointStore, Progress, read_checkpoint
 from training.messages import CheckpointSaved, Event, Stopped
 from training.ports import CheckpointRef, CheckpointStore, Control
-
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
 
@@ -27,7 +26,7 @@ class _NoCheckpoints:
 
 
 class Headless:
-    """One run of a spec. CheckpointError at once if it cannot go on from `resume`; nothing is created before `events`."""
+    """One run of a spec; CheckpointError at once if it cannot go on from `resume`. Nothing is made before `events`."""
 
     def __init__(self, spec: JobSpec, *, checkpoints: Path | None = None, resume: Path | None = None) -> None:
         self._spec = spec
@@ -49,7 +48,6 @@ class Headless:
     def events(self) -> Iterator[Event]:
         """Run to the end, telling what happens."""
         from training.engine import train
-
         from webapp.jobs.assembly import assemble
 
         platform = assemble(self._spec, self._ledger)

@@ -54,7 +54,9 @@ class _Watched:
         with self._lock:
             if self.stopping:
                 return None
-            process = self._processes[job_id] = subprocess.Popen(_command(job_id, owner), cwd=settings.BASE_DIR)
+            process = self._processes[job_id] = subprocess.Popen(
+                _command(job_id, owner), cwd=settings.BASE_DIR
+            )
             return process
 
     def stop(self) -> None:

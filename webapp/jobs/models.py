@@ -128,6 +128,9 @@ class Event(models.Model):
             models.CheckConstraint(condition=Q(seq__gte=1), name="event_number_from_1"),
         ]
 
+    def __str__(self) -> str:
+        return f"{self.seq} {self.kind}"
+
 
 class Round(models.Model):
     """The report of a round that counts: one that a resume repeats is replaced."""
@@ -140,6 +143,9 @@ class Round(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "round_no"], name="round_once")]
+
+    def __str__(self) -> str:
+        return f"round {self.round_no}"
 
 
 class Checkpoint(models.Model):
@@ -158,3 +164,6 @@ class Checkpoint(models.Model):
             models.UniqueConstraint(fields=["job", "round_no", "epoch"], name="checkpoint_once"),
         ]
         ordering = [F("round_no").desc(), F("epoch").desc()]
+
+    def __str__(self) -> str:
+        return self.name

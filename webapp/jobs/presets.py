@@ -15,7 +15,10 @@ _FOLDER = Path(__file__).parent / "preset_files"
 _LINES = {
     "cartpole": ("Cart pole", "Balance a pole on this machine; solved in under a minute."),
     "hopper": ("Hopper", "Make one leg hop, on this machine: a million steps in some minutes."),
-    "hopper-simulated": ("Hopper, simulated cloud", "The same on simulated functions, with their time and their bill."),
+    "hopper-simulated": (
+        "Hopper, simulated cloud",
+        "The same on simulated functions, with their time and their bill.",
+    ),
 }
 
 

@@ -122,7 +122,9 @@ def _allowed(field: FieldInfo | None) -> str:
     if field is None:
         return "a valid value"
     members = [member for member in get_args(field.annotation) if member is not type(None)]
-    optional = get_origin(field.annotation) in (Union, types.UnionType) and type(None) in get_args(field.annotation)
+    optional = get_origin(field.annotation) in (Union, types.UnionType) and type(None) in get_args(
+        field.annotation
+    )
     words = _type_words(members[0] if optional else field.annotation)
     allowed = f"{words} {_limit_words(field.metadata)}".strip()
     return f"{allowed}, or nothing" if optional else allowed
@@ -135,7 +137,13 @@ def _type_words(annotation: Any) -> str:
         return f"one of {choices}" if len(get_args(annotation)) > 1 else choices
     if origin in (tuple, list):
         return f"a list, each item {_type_words(get_args(annotation)[0])},"
-    names = {"int": "a whole number", "float": "a number", "Decimal": "a number", "bool": "true or false", "str": "a text"}
+    names = {
+        "int": "a whole number",
+        "float": "a number",
+        "Decimal": "a number",
+        "bool": "true or false",
+        "str": "a text",
+    }
     return names.get(getattr(annotation, "__name__", ""), "a valid value")
 
 
@@ -158,7 +166,10 @@ def _limit_words(metadata: Sequence[Any]) -> str:
 def _limits(metadata: Sequence[Any]) -> dict[str, Any]:
     keys = (*(key for key, _ in _BOUNDS), "min_length", "max_length", "decimal_places")
     return {
-        key: getattr(limit, key) for limit in metadata for key in keys if getattr(limit, key, None) is not None
+        key: getattr(limit, key)
+        for limit in metadata
+        for key in keys
+        if getattr(limit, key, None) is not None
     }
 
 

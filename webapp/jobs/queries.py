@@ -25,12 +25,20 @@ POINTS_IN_CHART = 2_000
 
 def job_list(project: Any) -> QuerySet[Job]:
     """The project's jobs, newest first, with their accounts."""
-    return Job.objects.filter(project=project).select_related("account", "created_by").order_by("-created_at", "pk")
+    return (
+        Job.objects.filter(project=project)
+        .select_related("account", "created_by")
+        .order_by("-created_at", "pk")
+    )
 
 
 def job_in(project: Any, job_id: str) -> Job:
     """The project's job of this id; 404 for one that is not there, or not this project's."""
-    job = Job.objects.filter(project=project, pk=job_id).select_related("account", "created_by", "project").first()
+    job = (
+        Job.objects.filter(project=project, pk=job_id)
+        .select_related("account", "created_by", "project")
+        .first()
+    )
     if job is None:
         raise Http404("There is no such job in this project.")
     return job
@@ -79,7 +87,9 @@ def events_after(job_id: str, seq: int, limit: int = EVENTS_AT_ONCE) -> list[dic
     return [_event(row) for row in rows]
 
 
-def events_before(job_id: str, seq: int | None = None, limit: int = EVENTS_IN_SNAPSHOT) -> list[dict[str, Any]]:
+def events_before(
+    job_id: str, seq: int | None = None, limit: int = EVENTS_IN_SNAPSHOT
+) -> list[dict[str, Any]]:
     """The last events (before number `seq`, if given), in order."""
     rows = Event.objects.filter(job_id=job_id)
     rows = rows if seq is None else rows.filter(seq__lt=seq)

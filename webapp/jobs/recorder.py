@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from django.db import transaction
+
 from training.messages import (
     CallFailed,
     CheckpointSaved,
@@ -19,7 +20,6 @@ from training.messages import (
     Stopped,
     Tick,
 )
-
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import failpoints
 from webapp.jobs.events import Entry, append_events, transition
@@ -54,7 +54,9 @@ def as_json(event: Event) -> dict[str, Any]:
 class Recorder:
     """Writes what a run under `epoch` tells. The last event goes to `finish`, once everything is paid."""
 
-    def __init__(self, job_id: str, epoch: int, *, keep_checkpoints: int, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, job_id: str, epoch: int, *, keep_checkpoints: int, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         self._job_id = job_id
         self._epoch = epoch
         self._keep_checkpoints = keep_checkpoints

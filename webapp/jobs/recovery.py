@@ -75,7 +75,11 @@ def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock) -> No
 
 
 def _resumed_text(kept: int, last: int) -> str:
-    start = f"Goes on from the checkpoint of round {kept:,}." if kept else "Starts again: there is no checkpoint yet."
+    start = (
+        f"Goes on from the checkpoint of round {kept:,}."
+        if kept
+        else "Starts again: there is no checkpoint yet."
+    )
     if last <= kept:
         return start
     which = f"Round {last:,} is" if last == kept + 1 else f"Rounds {kept + 1:,} to {last:,} are"
@@ -111,7 +115,9 @@ def run_ended(
     changes: dict[str, Any] = {**NOT_HELD, "crashes": crashes}
     if crashes > CRASHES_ALLOWED:
         sentence = f"{reason} That was the {crashes}th time without a new checkpoint; the job is given up."
-        transition(job_id, Observed.FAILED, reason_code=reason_code, reason=sentence, clock=clock, changes=changes)
+        transition(
+            job_id, Observed.FAILED, reason_code=reason_code, reason=sentence, clock=clock, changes=changes
+        )
     elif job.observed in (Observed.QUEUED, Observed.RECOVERING):
         append_events(job_id, [note(reason)], clock=clock, changes=changes)
     else:

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from django.conf import settings
+
 from training.checkpoints import CheckpointError, FileCheckpointStore
 from training.messages import Event, Stopped
 from training.ports import Bounds, Control
-
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import failpoints
 from webapp.jobs.events import LeaseLost
@@ -81,7 +81,11 @@ class _Run:
             self._recorder.flush()
             reason = "The worker was stopped; the job goes on from its checkpoint once one is back."
             run_ended(
-                job_id=self._job.pk, epoch=self._epoch, reason=reason, reason_code="handover", clock=self._clock
+                job_id=self._job.pk,
+                epoch=self._epoch,
+                reason=reason,
+                reason_code="handover",
+                clock=self._clock,
             )
         else:
             self._recorder.finish(stopped)

@@ -123,7 +123,9 @@ def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYST
     """Set a higher budget; a job that was stopped by its budget goes on. LimitTooLow or JobFinished say why not."""
     job = Job.objects.select_for_update().get(pk=job.pk)
     if job.observed in TERMINAL:
-        raise JobFinished(f"The job is over ({job.get_observed_display().lower()}); its budget cannot be changed.")
+        raise JobFinished(
+            f"The job is over ({job.get_observed_display().lower()}); its budget cannot be changed."
+        )
     account = raise_limit(job_id=job.pk, limit_usd=limit_usd)
     text = f"Budget raised to {display_usd(account.limit_picodollars)} by {user}."
     entry = note(text, EventKind.BUDGET, limit_usd=str(limit_usd))

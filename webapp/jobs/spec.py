@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from cloud.local import LocalOptions
 from cloud.simulated import SimulatedOptions
-from pydantic import Field
 from training.frozen import Frozen
 from training.spec import TrainingSpec
-
 from webapp.jobs.problems import Problem
 
 AnyPlatformOptions = Annotated[LocalOptions | SimulatedOptions, Field(discriminator="kind")]

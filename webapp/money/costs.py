@@ -107,7 +107,9 @@ async def by_call(job: Job) -> AsyncIterator[str]:
         reserved += charge.reserved_picodollars if charge.state == ChargeState.OPEN else 0
         yield csv_line(_call_cells(charge, job))
     blank = [""] * (len(CALL_COLUMNS) - 9)
-    yield csv_line(["total", "", "", "", "", exact_usd(reserved), exact_usd(cost), "", prices_of(job), *blank])
+    yield csv_line(
+        ["total", "", "", "", "", exact_usd(reserved), exact_usd(cost), "", prices_of(job), *blank]
+    )
 
 
 def _call_cells(charge: Charge, job: Job) -> list[Any]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
+
 from training.messages import Spend
 from training.ports import Reservation, Settlement
-
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.models import Account, Charge, ChargeState
 
@@ -146,7 +146,9 @@ class DatabaseLedger:
         )
 
     def _locked(self) -> Account:
-        rows = Account.objects.filter(pk=self._account_id, job__lease_epoch=self._epoch).exclude(job__lease_owner="")
+        rows = Account.objects.filter(pk=self._account_id, job__lease_epoch=self._epoch).exclude(
+            job__lease_owner=""
+        )
         if connection.features.has_select_for_update:
             rows = rows.select_for_update(of=("self",))
         account = rows.first()

@@ -30,6 +30,9 @@ class Account(models.Model):
             ),
         ]
 
+    def __str__(self) -> str:
+        return f"account of {self.job_id}"
+
 
 class ChargeKind(models.TextChoices):
     ROLLOUT = "rollout", "Rollout"
@@ -85,3 +88,6 @@ class Charge(models.Model):
             models.Index(fields=["account"], condition=Q(state="open"), name="charge_open"),
             models.Index(fields=["account", "round_no"], name="charge_of_round"),
         ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.state})"

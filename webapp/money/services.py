@@ -27,7 +27,9 @@ def raise_limit(*, job_id: str, limit_usd: Decimal) -> Account:
     owed = account.spent_picodollars + account.reserved_picodollars + account.overrun_picodollars
     if limit <= account.limit_picodollars or limit < owed:
         least = display_usd(max(account.limit_picodollars, owed))
-        raise LimitTooLow(f"The new budget must be more than {least}, which is what it was or what is spent already.")
+        raise LimitTooLow(
+            f"The new budget must be more than {least}, which is what it was or what is spent already."
+        )
     Account.objects.filter(pk=account.pk).update(
         limit_picodollars=limit,
         spent_picodollars=F("spent_picodollars") + F("overrun_picodollars"),

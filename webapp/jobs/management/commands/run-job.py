@@ -7,8 +7,9 @@ import threading
 from argparse import ArgumentParser
 from typing import Any
 
-from cloud.processes import die_with_parent
 from django.core.management.base import BaseCommand
+
+from cloud.processes import die_with_parent
 
 _SIMULATED_NICENESS = 10
 """A virtual clock does not notice that its work gives way to pages and to training that people wait for."""
@@ -21,7 +22,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("job_id")
         parser.add_argument("--owner", required=True, help="a name for this process, never used before")
-        parser.add_argument("--parent", type=int, help="process id of whoever starts this, which it dies with")
+        parser.add_argument(
+            "--parent", type=int, help="process id of whoever starts this, which it dies with"
+        )
 
     def handle(self, *args: Any, job_id: str, owner: str, parent: int | None, **options: Any) -> None:
         die_with_parent(parent)

@@ -20,11 +20,15 @@ FAILED_EXIT = 1
 
 
 class Command(BaseCommand):
-    help = "Trains as a preset or a spec file says, and tells what happens: with --json one JSON line an event."
+    help = (
+        "Trains as a preset or a spec file says, and tells what happens: with --json one JSON line an event."
+    )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("spec", metavar="PRESET|FILE", help=f"{', '.join(preset_names())}, or a TOML or JSON file")
+        parser.add_argument(
+            "spec", metavar="PRESET|FILE", help=f"{', '.join(preset_names())}, or a TOML or JSON file"
+        )
         parser.add_argument(
             "--set",
             action="append",
@@ -33,13 +37,14 @@ class Command(BaseCommand):
             dest="changes",
             help="change one field, such as training.seed=7; may be repeated",
         )
-        parser.add_argument("--json", action="store_true", dest="as_json", help="one JSON line an event, then a summary")
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="one JSON line an event, then a summary"
+        )
         parser.add_argument("--checkpoints", type=Path, metavar="FOLDER", help="keep checkpoints there")
         parser.add_argument("--resume", type=Path, metavar="FILE", help="go on from this checkpoint")
 
     def handle(self, *args: Any, **options: Any) -> None:
         from training.checkpoints import CheckpointError
-
         from webapp.jobs.headless import Headless
         from webapp.jobs.services import limits
 
@@ -84,11 +89,15 @@ def _line(event: Any) -> str:
                 f"{reward}, {report.total_s:.2f} s"
             )
         case "evaluation":
-            return f"evaluation after round {event.round_no:,}: {event.return_mean:.1f} ± {event.return_std:.1f}"
+            return (
+                f"evaluation after round {event.round_no:,}: {event.return_mean:.1f} ± {event.return_std:.1f}"
+            )
         case "checkpoint":
             return f"checkpoint {event.name}"
         case "call_failed":
-            return f"call {event.call_id} failed: {event.reason}{' (tried again)' if event.will_retry else ''}"
+            return (
+                f"call {event.call_id} failed: {event.reason}{' (tried again)' if event.will_retry else ''}"
+            )
     return ""
 
 
@@ -100,4 +109,3 @@ def _summary_line(summary: dict[str, Any]) -> str:
         f"Over: {summary['reason']}. {summary['env_steps']:,} steps in {summary['rounds']:,} rounds, {judged},"
         f" cost ${summary['cost_usd']:.6f}{simulated}."
     )
-
