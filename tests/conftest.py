@@ -128,23 +128,26 @@ def live_worker(service_environment: dict[str, str], valkey: str, tmp_path: Path
         yield log
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def _chromium() -> Iterator["Browser"]:
+    """One browser a module, not a session: while it runs, this thread has a running event loop.
+
+    Django would refuse its ORM there (also when it empties the tables after a test), and asyncio tests could not run.
+    """
     try:
         path = chromium_path()
     except NoChromium as problem:
         pytest.fail(str(problem), pytrace=False)
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield playwright.chromium.launch(executable_path=path, args=QUIET)
 
 
 @pytest.fixture
-def browser(_chromium: "Browser", monkeypatch: pytest.MonkeyPatch) -> "Browser":
+def browser(_chromium: "Browser") -> "Browser":
     """A running Chromium."""
-    # Playwright's synchronous API keeps an event loop in this thread, where Django would refuse its ORM.
-    monkeypatch.setitem(os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE", "true")
     return _chromium
 
 
