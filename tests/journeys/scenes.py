@@ -35,7 +35,9 @@ def submitted(project: Project, user: User, preset: str, name: str, budget_usd: 
     return services.submit_job(project=project, user=user, spec=spec)
 
 
-def put(job: Job, observed: Observed, reason: str, reason_code: str = "", minutes: float = 12, **figures: Any) -> Job:
+def put(
+    job: Job, observed: Observed, reason: str, reason_code: str = "", minutes: float = 12, **figures: Any
+) -> Job:
     """Sets a job's row as a run would have left it."""
     now = SYSTEM_CLOCK.now()
     Job.objects.filter(pk=job.pk).update(
@@ -57,7 +59,9 @@ def spend(job: Job, spent_usd: float, reserved_usd: float = 0.0) -> None:
     )
 
 
-def round_report(round_no: int, *, actors: int = 8, peak: float = 2200.0, usd_a_round: float = 0.0032) -> RoundReport:
+def round_report(
+    round_no: int, *, actors: int = 8, peak: float = 2200.0, usd_a_round: float = 0.0032
+) -> RoundReport:
     """A round of a run that learns: noisy, quick at first, slower later."""
     noise = random.Random(round_no)
     reward = peak * (1 - math.exp(-round_no / 60)) * noise.uniform(0.75, 1.1) + 15
@@ -84,7 +88,9 @@ def round_report(round_no: int, *, actors: int = 8, peak: float = 2200.0, usd_a_
         learner_usage=Usage(),
         cost_picodollars=round(usd_a_round * USD),
         spend=Spend(
-            spent_picodollars=round(usd_a_round * round_no * USD), reserved_picodollars=0, limit_picodollars=USD
+            spent_picodollars=round(usd_a_round * round_no * USD),
+            reserved_picodollars=0,
+            limit_picodollars=USD,
         ),
     )
 
@@ -106,8 +112,12 @@ def evaluation(round_no: int) -> Evaluated:
 def history(job: Job, rounds: int, actors: Sequence[int] = (8,)) -> None:
     """Rounds with their events, an evaluation and a checkpoint every 20, and one call that failed."""
     now = SYSTEM_CLOCK.now()
-    events: list[tuple[str, dict[str, Any]]] = [("started", {"kind": "started", "resumed_from_round": None, "notes": []})]
-    reports = [round_report(no, actors=actors[no * len(actors) // (rounds + 1)]) for no in range(1, rounds + 1)]
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("started", {"kind": "started", "resumed_from_round": None, "notes": []})
+    ]
+    reports = [
+        round_report(no, actors=actors[no * len(actors) // (rounds + 1)]) for no in range(1, rounds + 1)
+    ]
     for report in reports:
         events.append(("round", {"kind": "round", "report": report.model_dump(mode="json")}))
         if report.round_no % 20 == 0:
@@ -122,7 +132,13 @@ def history(job: Job, rounds: int, actors: Sequence[int] = (8,)) -> None:
     )
     first = job.last_seq + 1
     Event.objects.bulk_create(
-        Event(job=job, seq=first + at, at=now - timedelta(seconds=2 * (len(events) - at)), kind=kind, payload=payload)
+        Event(
+            job=job,
+            seq=first + at,
+            at=now - timedelta(seconds=2 * (len(events) - at)),
+            kind=kind,
+            payload=payload,
+        )
         for at, (kind, payload) in enumerate(events)
     )
     Job.objects.filter(pk=job.pk).update(last_seq=first + len(events) - 1)
@@ -233,6 +249,16 @@ def jobs_in_every_state(project: Project, user: User) -> None:
         put(job, observed, reason, "", minutes, env_steps=steps, actors=actors, episode_return_mean=reward)
         spend(job, steps * 4e-6)
     job_stopped_by_budget(project, user)
-    put(submitted(project, user, "cartpole", "Cart pole, seed 8"), Observed.STARTING, "Starting the workers.", minutes=0.1)
+    put(
+        submitted(project, user, "cartpole", "Cart pole, seed 8"),
+        Observed.STARTING,
+        "Starting the workers.",
+        minutes=0.1,
+    )
     running_job(project, user)
-    put(submitted(project, user, "cartpole", "Cart pole, seed 9"), Observed.QUEUED, "Waiting for a worker.", minutes=0.05)
+    put(
+        submitted(project, user, "cartpole", "Cart pole, seed 9"),
+        Observed.QUEUED,
+        "Waiting for a worker.",
+        minutes=0.05,
+    )

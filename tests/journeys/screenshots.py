@@ -59,7 +59,11 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     }
 
 
-GATES = {"sign-in": "/accounts/login/", "sign-up": "/accounts/signup/", "password-reset": "/accounts/password/reset/"}
+GATES = {
+    "sign-in": "/accounts/login/",
+    "sign-up": "/accounts/signup/",
+    "password-reset": "/accounts/password/reset/",
+}
 
 
 def _until_drawn(page: Page) -> None:
@@ -115,11 +119,26 @@ def main(folder: Path, wanted: list[str]) -> None:
     call_command("migrate", verbosity=0)
     port = free_port()
     command = [
-        *(sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port), "--lifespan", "off"),
+        *(
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "webapp.asgi:application",
+            "--port",
+            str(port),
+            "--lifespan",
+            "off",
+        ),
         *("--ws", "websockets-sansio"),
     ]
-    environment = {"STARLING_TEST_FOLDER": str(settings.STARLING_TEST_FOLDER), "SECRET_KEY": settings.SECRET_KEY}
-    with server_process(command, environment=environment, log=folder / "web.log"), sync_playwright() as playwright:
+    environment = {
+        "STARLING_TEST_FOLDER": str(settings.STARLING_TEST_FOLDER),
+        "SECRET_KEY": settings.SECRET_KEY,
+    }
+    with (
+        server_process(command, environment=environment, log=folder / "web.log"),
+        sync_playwright() as playwright,
+    ):
         site = f"http://127.0.0.1:{port}"
         wait_until(lambda: answers(f"{site}/livez"), within_s=30, what="the site answers")
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=QUIET)

@@ -21,7 +21,9 @@ PASSWORD = "correct horse battery"
 
 def test_sign_up_gives_a_project_of_ones_own_and_lands_in_it(client: Client) -> None:
     answer = client.post(
-        "/accounts/signup/", {"email": "Ada@Example.org", "password1": PASSWORD, "password2": PASSWORD}, follow=True
+        "/accounts/signup/",
+        {"email": "Ada@Example.org", "password1": PASSWORD, "password2": PASSWORD},
+        follow=True,
     )
     user = User.objects.get()
     assert user.email == "ada@example.org"
@@ -49,7 +51,8 @@ def test_sign_up_can_be_closed(client: Client, settings: object) -> None:
 def test_sign_in_and_out(client: Client) -> None:
     services.create_person("ada@example.org", PASSWORD)
     wrong = client.post("/accounts/login/", {"login": "ada@example.org", "password": "something else"})
-    assert wrong.status_code == 200 and 'role="alert"' in wrong.content.decode()
+    assert wrong.status_code == 200
+    assert 'role="alert"' in wrong.content.decode()
     client.post("/accounts/login/", {"login": "ada@example.org", "password": PASSWORD})
     assert client.get("/account/").status_code == 200
     client.post("/accounts/logout/")
@@ -80,14 +83,18 @@ def test_reset_does_not_tell_who_has_an_account(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["login/", "signup/", "password/reset/", "password/reset/done/", "password/reset/key/done/", "inactive/"]
+    "path",
+    ["login/", "signup/", "password/reset/", "password/reset/done/", "password/reset/key/done/", "inactive/"],
 )
 def test_gates_can_be_opened_without_an_account(client: Client, path: str) -> None:
     page = client.get(f"/accounts/{path}")
-    assert page.status_code == 200 and 'class="gate"' in page.content.decode()
+    assert page.status_code == 200
+    assert 'class="gate"' in page.content.decode()
 
 
-@pytest.mark.parametrize("path", ["/accounts/email/", "/accounts/password/change/", "/accounts/logout/", "/account/"])
+@pytest.mark.parametrize(
+    "path", ["/accounts/email/", "/accounts/password/change/", "/accounts/logout/", "/account/"]
+)
 def test_account_pages_open_for_who_is_signed_in(client: Client, path: str) -> None:
     client.force_login(services.create_person("ada@example.org", PASSWORD))
     assert client.get(path).status_code == 200
@@ -102,7 +109,8 @@ def test_a_link_signs_in_once(client: Client) -> None:
     assert client.get(path).status_code == 302
     assert client.session["_auth_user_id"] == str(user.pk)
     second = Client().get(path)
-    assert second.status_code == 403 and "used already" in second.content.decode()
+    assert second.status_code == 403
+    assert "used already" in second.content.decode()
 
 
 def test_a_link_lasts_an_hour() -> None:
@@ -176,7 +184,8 @@ def test_members_page_changes_members_for_owners_only(client: Client) -> None:
     membership.refresh_from_db()
     assert membership.role == "editor"
     refused = client.post(f"{address}add/", {"email": "nobody@example.org", "role": "viewer"})
-    assert refused.status_code == 422 and "Nobody has signed up" in refused.content.decode()
+    assert refused.status_code == 422
+    assert "Nobody has signed up" in refused.content.decode()
 
     client.force_login(other)
     assert "Add a member" not in client.get(address).content.decode()

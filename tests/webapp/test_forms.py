@@ -135,7 +135,14 @@ def test_what_people_type_is_understood(kind: Any, typed: Any, meant: Any) -> No
 
 @pytest.mark.parametrize(
     ("value", "typed"),
-    [(None, ""), (0.0003, "0.0003"), (475.0, "475"), (100_000, "100,000"), ((64, 64), "64, 64"), (Decimal("1.00"), "1.00")],
+    [
+        (None, ""),
+        (0.0003, "0.0003"),
+        (475.0, "475"),
+        (100_000, "100,000"),
+        ((64, 64), "64, 64"),
+        (Decimal("1.00"), "1.00"),
+    ],
 )
 def test_values_are_shown_as_people_type_them(value: Any, typed: str) -> None:
     assert as_typed(value) == typed
@@ -157,7 +164,8 @@ def test_sections_hold_every_field_once() -> None:
     shown = [leaf.name for part in sections(form.tree) for leaf in part["group"].leaves()]
     assert sorted(shown) == sorted(form.fields)
     by_key = {part["key"]: [leaf.name for leaf in part["group"].leaves()] for part in sections(form.tree)}
-    assert "budget_usd" in by_key["how-much"] and "training.stop.env_steps" in by_key["how-much"]
+    assert "budget_usd" in by_key["how-much"]
+    assert "training.stop.env_steps" in by_key["how-much"]
     assert "platform.kind" in by_key["where"]
 
 

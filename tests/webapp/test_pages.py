@@ -90,7 +90,8 @@ def test_filter_and_pages(client: Client, project: Any, django_assert_max_num_qu
     client.get(f"/p/{project.slug}/jobs/")  # the session remembers the project now
     with django_assert_max_num_queries(7):
         first = client.get(f"/p/{project.slug}/jobs/")
-    assert first.content.decode().count("data-job=") == 50 and "1 to 50 of 121" in text(first)
+    assert first.content.decode().count("data-job=") == 50
+    assert "1 to 50 of 121" in text(first)
     assert client.get(f"/p/{project.slug}/jobs/?page=3").content.decode().count("data-job=") == 21
     failed = client.get(f"/p/{project.slug}/jobs/?state=failed")
     assert failed.content.decode().count("data-job=") == 1
@@ -132,11 +133,15 @@ def test_errors_create_nothing_and_keep_what_was_typed(client: Client, project: 
     settings.STARLING_MAX_LOCAL_ACTORS = 4
     start = job_form(start=presets()["cartpole"].spec)
     answer = client.post(f"/p/{project.slug}/jobs/new/", posted(start, name="Kept", budget_usd="-1"))
-    assert answer.status_code == 422 and not Job.objects.exists()
+    assert answer.status_code == 422
+    assert not Job.objects.exists()
     page = answer.content.decode()
-    assert 'value="Kept"' in page and 'aria-invalid="true"' in page and "Budget (budget_usd) must be" in text(answer)
+    assert 'value="Kept"' in page
+    assert 'aria-invalid="true"' in page
+    assert "Budget (budget_usd) must be" in text(answer)
     too_many = client.post(f"/p/{project.slug}/jobs/new/", posted(start))
-    assert too_many.status_code == 422 and not Job.objects.exists()
+    assert too_many.status_code == 422
+    assert not Job.objects.exists()
     assert "must be at most 4 on the local platform" in text(too_many)
 
 
@@ -151,9 +156,12 @@ def test_the_job_page_tells_its_story(client: Client, project: Any) -> None:
     page = client.get(f"/p/{project.slug}/jobs/{job.pk}/")
     words = text(page)
     assert "This job cannot cost more than $1.00 : $0.00 spent" in words
-    assert "Return 123.4, evaluated 150.0" in words and "reference 475.0" in words
-    assert "Running" in words and "manage.py train job.json" in words
-    assert "by=round" in page.content.decode() and "by=call" in page.content.decode()
+    assert "Return 123.4, evaluated 150.0" in words
+    assert "reference 475.0" in words
+    assert "Running" in words
+    assert "manage.py train job.json" in words
+    assert "by=round" in page.content.decode()
+    assert "by=call" in page.content.decode()
 
 
 def test_the_polling_fallback_sends_what_a_socket_would(client: Client, project: Any) -> None:
@@ -164,7 +172,8 @@ def test_the_polling_fallback_sends_what_a_socket_would(client: Client, project:
     assert snapshot["t"] == "snapshot"
     assert client.get(f"{address}?after={snapshot['seq']}").json() == []
     (events,) = client.get(f"{address}?after={snapshot['seq'] - 1}").json()
-    assert events["t"] == "events" and events["first"] == events["last"] == snapshot["seq"]
+    assert events["t"] == "events"
+    assert events["first"] == events["last"] == snapshot["seq"]
 
 
 def test_stop_and_a_raised_budget(client: Client, project: Any) -> None:
@@ -183,7 +192,8 @@ def test_stop_and_a_raised_budget(client: Client, project: Any) -> None:
     assert Account.objects.get(job=job).limit_picodollars == 25 * 10**11
     client.post(f"{address}stop/")
     job.refresh_from_db()
-    assert job.desired == Desired.CANCELLED and job.observed == Observed.CANCELLED
+    assert job.desired == Desired.CANCELLED
+    assert job.observed == Observed.CANCELLED
     assert "data-dialog" not in client.get(address).content.decode().split("stop-form")[0]
 
 
@@ -197,12 +207,14 @@ def test_viewers_see_but_do_not_touch(client: Client, project: Any) -> None:
     page = client.get(address).content.decode()
     assert "/jobs/new/" not in page
     page = client.get(f"{address}{job.pk}/").content.decode()
-    assert "/stop/" not in page and "/budget/" not in page
+    assert "/stop/" not in page
+    assert "/budget/" not in page
     assert client.get(f"{address}new/").status_code == 403
     assert client.post(f"{address}new/", {}).status_code == 403
     assert client.post(f"{address}{job.pk}/stop/").status_code == 403
     refused = client.post(f"{address}{job.pk}/budget/", {"limit_usd": "5"})
-    assert refused.status_code == 403 and "You are viewer of this project" in text(refused)
+    assert refused.status_code == 403
+    assert "You are viewer of this project" in text(refused)
     job.refresh_from_db()
     assert job.desired == Desired.RUN
 
@@ -217,7 +229,8 @@ def test_what_belongs_to_others_is_not_there(client: Client, project: Any) -> No
         assert client.post(f"{address}stop/").status_code == 404
         assert client.post(f"{address}budget/", {"limit_usd": "5"}).status_code == 404
     missing = client.get("/nowhere/")
-    assert missing.status_code == 404 and "There is nothing here" in text(missing)
+    assert missing.status_code == 404
+    assert "There is nothing here" in text(missing)
 
 
 def test_strangers_are_asked_to_sign_in(project: Any) -> None:
@@ -246,4 +259,5 @@ def test_every_state_has_a_shape_of_its_own() -> None:
     assert {str(state) for state in Observed} <= {str(key) for key in STATES}
     icons = [state.icon for state in STATES.values()]
     assert len(set(icons)) == len(icons)
-    assert shown("paused", "budget").word == "Stopped by budget" and shown("paused").word == "Paused"
+    assert shown("paused", "budget").word == "Stopped by budget"
+    assert shown("paused").word == "Paused"

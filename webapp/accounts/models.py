@@ -107,3 +107,6 @@ class SignInLink(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"a link for {self.user}"

@@ -16,7 +16,8 @@ def telling_events(job_id: str) -> list[dict[str, Any]]:
     """The last events that are not rounds, in order: rounds are many, and would push everything else off the list."""
     rows = Event.objects.filter(job_id=job_id).exclude(kind=EventKind.ROUND).order_by("-seq")[:EVENTS_SHOWN]
     return [
-        {"seq": row.seq, "at": row.at.isoformat(), "kind": row.kind, "payload": row.payload} for row in reversed(rows)
+        {"seq": row.seq, "at": row.at.isoformat(), "kind": row.kind, "payload": row.payload}
+        for row in reversed(rows)
     ]
 
 

@@ -79,7 +79,9 @@ class SpecForm(forms.Form):
                 group.items.append(self._choice(*place, value, chosen))
             elif shape.model is not None:
                 inner_values = value.model_dump() if isinstance(value, BaseModel) else value or {}
-                inner = self._group(shape.model, place[3], place[4], title_of(name, info), inner_values, chosen)
+                inner = self._group(
+                    shape.model, place[3], place[4], title_of(name, info), inner_values, chosen
+                )
                 inner.description = (shape.model.__dict__.get("__doc__") or "").split("\n\n")[0]
                 group.items.append(inner)
             else:
@@ -101,7 +103,9 @@ class SpecForm(forms.Form):
         self.initial[input_name] = value
         if chosen:
             self.input_of_path[".".join(path)] = input_name
-        return Leaf(input_name, path, info, shape, bool(extra(info, "advanced")), str(extra(info, "unit") or ""))
+        return Leaf(
+            input_name, path, info, shape, bool(extra(info, "advanced")), str(extra(info, "unit") or "")
+        )
 
     def _choice(
         self,

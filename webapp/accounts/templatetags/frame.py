@@ -42,7 +42,9 @@ def rail(context: dict[str, Any]) -> dict[str, Any]:
             "icon": place.icon,
             "at_foot": place.at_foot,
             "here": context.get("section") == place.section,
-            "url": reverse(place.url_name, args=[membership.project.slug] if place.of_project and membership else []),
+            "url": reverse(
+                place.url_name, args=[membership.project.slug] if place.of_project and membership else []
+            ),
         }
         for place in PLACES
         if membership or not place.of_project

@@ -1,0 +1,201 @@
+"""The live page: what happens to a job is seen without a reload, in order, and through a cut connection."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.factories import (
+    call_failed,
+    evaluated,
+    make_project,
+    make_running_job,
+    make_user,
+    round_finished,
+    stopped,
+)
+from tests.journeys.signed_in import sign_in, watch_for_faults
+from webapp.accounts.services import add_member
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.events import transition
+from webapp.jobs.models import Desired, Job, Observed
+from webapp.jobs.recorder import Recorder
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+
+KEEP_SOCKETS = """
+window.sockets = [];
+window.WebSocket = class extends WebSocket {
+  constructor(...how) { super(...how); window.sockets.push(this); }
+};
+"""
+NO_SOCKETS = """
+window.WebSocket = class extends EventTarget {
+  constructor() { super(); setTimeout(() => this.dispatchEvent(new CloseEvent("close", { code: 1006 })), 5); }
+  close() {}
+};
+"""
+PLACES = """
+[...document.querySelectorAll(".figures, .tabs, .chart, [data-plot]")].map((element) => {
+  const { x, y, width, height } = element.getBoundingClientRect();
+  return [x, y, width, height].join();
+})
+"""
+
+
+class Watched:
+    """A running job, and a page that shows it."""
+
+    def __init__(self, site: str, page: "Page", role: str = "owner") -> None:
+        owner = make_user()
+        self.job, epoch = make_running_job(project=make_project(owner), user=owner)
+        self.recorder = Recorder(self.job.pk, epoch, keep_checkpoints=3)
+        viewer = owner
+        if role != "owner":
+            viewer = make_user()
+            add_member(self.job.project, viewer.email, role)
+        self.page = page
+        self.faults = watch_for_faults(page)
+        sign_in(page, site, viewer)
+        self.address = f"{site}/p/{self.job.project.slug}/jobs/{self.job.pk}/"
+
+    def open(self) -> None:
+        self.page.goto(self.address)
+        self.seen()
+
+    def record(self, *events: Any) -> None:
+        for event in events:
+            self.recorder.record(event)
+        self.recorder.flush()  # failed calls wait for company
+
+    def seen(self) -> None:
+        """Waits until the page has drawn the job's last event."""
+        seq = Job.objects.values_list("last_seq", flat=True).get(pk=self.job.pk)
+        self.page.wait_for_selector(f"html[data-drawn-seq='{seq}']", state="attached")
+
+    def shown(self, slot: str) -> str:
+        return self.page.inner_text(f"[data-live='{slot}']")
+
+
+def test_rounds_and_evaluations_appear_as_they_happen(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    watched.open()
+    assert page.is_visible("[data-chart=return] [data-nothing]")
+    watched.record(round_finished(1, mean=21.5), round_finished(2, mean=33.25))
+    watched.seen()
+    assert watched.shown("return") in ("33.3", "33.2")
+    assert watched.shown("steps") == "512"
+    assert not page.is_visible("[data-chart=return] [data-nothing]")
+    watched.record(evaluated(2, mean=150.0), call_failed())
+    watched.seen()
+    assert watched.shown("evaluation") == "evaluated 150.0"
+    assert "Evaluated after round 2" in page.inner_text("[data-events]")
+    assert "It fell over. It is tried again." in page.inner_text("[data-events]")
+    assert "live" in watched.shown("mark")
+    assert watched.faults == []
+
+
+def test_a_cut_connection_is_told_and_made_good(live_site: str, page: "Page") -> None:
+    page.add_init_script(KEEP_SOCKETS)
+    watched = Watched(live_site, page)
+    watched.open()
+    page.context.set_offline(True)
+    page.evaluate("window.sockets.forEach((socket) => socket.close())")
+    page.wait_for_selector("[data-live=mark][data-state=reconnecting]")
+    watched.record(round_finished(1), round_finished(2), round_finished(3))
+    page.context.set_offline(False)
+    watched.record(round_finished(4))
+    watched.seen()
+    assert page.locator("li[data-kind=round]").count() == 4
+    assert watched.shown("round") == "round 4"
+    assert "after=" in page.evaluate("window.sockets.at(-1).url")  # it asked for the rest, not for everything
+
+
+def test_without_sockets_the_page_polls(live_site: str, page: "Page") -> None:
+    page.add_init_script(NO_SOCKETS)
+    watched = Watched(live_site, page)
+    watched.record(round_finished(1))
+    watched.open()
+    assert "every 2 s" in watched.shown("mark")
+    watched.record(round_finished(2))
+    watched.seen()
+    assert watched.shown("steps") == "512"
+
+
+def test_stopping_asks_first_and_says_what_it_means(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    watched.open()
+    page.click("[data-live=stop-form] button")
+    assert page.is_visible("text=A stopped job cannot go on.")
+    page.click("dialog >> text=Let it run")
+    assert Job.objects.get(pk=watched.job.pk).desired == Desired.RUN
+    page.click("[data-live=stop-form] button")
+    page.click("text=Stop the job for good")
+    page.wait_for_selector(".pill:has-text('Stopping')")
+    assert Job.objects.get(pk=watched.job.pk).desired == Desired.CANCELLED
+
+
+def test_a_job_at_its_budget_offers_to_raise_it(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    watched.open()
+    assert not page.is_visible("[data-live=budget-box]")
+    watched.record(round_finished(1), stopped("budget"))
+    transition(
+        watched.job.pk,
+        Observed.PAUSED,
+        reason_code="budget",
+        reason="The budget is used.",
+        clock=SYSTEM_CLOCK,
+    )
+    watched.seen()
+    assert page.is_visible("[data-live=budget-box]")
+    assert "Stopped by budget" in watched.shown("pill")
+    page.fill("[name=limit_usd]", "3")
+    page.click("text=Raise the budget and go on")
+    page.wait_for_selector(".pill:has-text('Queued')")
+    assert "$3.00" in watched.shown("money-sentence")
+
+
+def test_charts_follow_axis_smoothing_theme_and_tabs(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    watched.record(
+        *(round_finished(no, mean=float(no), spent=no * 10**9) for no in range(1, 31)), evaluated(20)
+    )
+    watched.open()
+    for axis in ("rounds", "time", "usd", "steps"):
+        page.click(f"[data-axis={axis}]")
+        assert page.get_attribute(f"[data-axis={axis}]", "aria-pressed") == "true"
+    page.uncheck("[data-smooth]")
+    page.click("[data-theme-menu] summary")
+    page.click("[data-theme-menu] [data-theme=dark]")
+    page.click("#tab-cost")
+    assert page.is_visible("text=Cost by round (CSV)")
+    assert not page.is_visible("#charts")
+    page.click("#tab-charts")
+    watched.record(round_finished(31))
+    watched.seen()
+    assert "Return" in (page.get_attribute("[data-chart=return] [data-plot]", "aria-label") or "")
+    assert watched.faults == []
+
+
+def test_viewers_watch_without_buttons(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page, role="viewer")
+    watched.open()
+    watched.record(round_finished(1))
+    watched.seen()
+    assert page.locator("[data-live=stop-form], #stop-dialog, .raise-form").count() == 0
+
+
+def test_nothing_moves_while_values_change(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    watched.record(round_finished(1, mean=9.9))
+    watched.open()
+    before = page.evaluate(PLACES)
+    watched.record(
+        *(round_finished(no, mean=no * 1234.5, spent=no * 10**10) for no in range(2, 40)), evaluated(30)
+    )
+    watched.seen()
+    assert page.evaluate(PLACES) == before

@@ -1,0 +1,98 @@
+"""What a person does on pages that stand still: signs in, fills the form, reads the list, changes the theme."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.factories import make_job, make_project, make_user
+from tests.journeys import scenes
+from tests.journeys.signed_in import sign_in, watch_for_faults
+from webapp.accounts.services import create_person, one_time_sign_in_path
+from webapp.jobs.models import Job, Observed
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+
+def test_a_new_person_signs_up_and_launches_a_job(live_site: str, page: "Page") -> None:
+    faults = watch_for_faults(page)
+    page.goto(f"{live_site}/")
+    page.click("text=Create an account")
+    page.fill("[name=email]", "ada@example.org")
+    page.fill("[name=password1]", "correct horse battery")
+    page.fill("[name=password2]", "correct horse battery")
+    page.click("text=Create the account")
+    page.wait_for_selector("text=Nothing has been trained here yet")
+    page.click("a.preset:has-text('Hopper, simulated cloud')")
+    page.wait_for_selector("text=This job cannot cost more than $1.00.")
+    assert page.is_visible("[data-simulated-note]")
+    page.fill("[name=budget_usd]", "2.5")
+    page.click("text=Launch – at most $2.50")
+    page.wait_for_url("**/jobs/job_*/")
+    assert page.inner_text("h1") == "Hopper, simulated cloud"
+    assert Job.objects.get().account.limit_picodollars == 25 * 10**11
+    assert faults == []
+
+
+def test_a_one_time_link_lands_on_the_jobs(live_site: str, page: "Page") -> None:
+    page.goto(live_site + one_time_sign_in_path(create_person("ada@example.org")))
+    assert page.inner_text("h1") == "Jobs"
+
+
+def test_the_form_shows_only_the_chosen_variant_and_its_errors(live_site: str, page: "Page") -> None:
+    user = make_user()
+    project = make_project(user)
+    sign_in(page, live_site, user)
+    page.goto(f"{live_site}/p/{project.slug}/jobs/new/?preset=cartpole")
+    assert page.is_visible("[name='training.scaling.fixed.actors']")
+    assert not page.is_visible("[name='training.scaling.ramp.over_rounds']")
+    page.select_option("[name='training.scaling.kind']", "ramp")
+    assert not page.is_visible("[name='training.scaling.fixed.actors']")
+    page.fill("[name='training.scaling.ramp.over_rounds']", "0")
+    page.fill("[name='budget_usd']", "")
+    assert page.inner_text("[data-launch]") == "Launch"
+    page.click("[data-launch]")
+    page.wait_for_selector("[name='training.scaling.ramp.over_rounds'][aria-invalid=true]")
+    assert page.is_visible("text=Length of the ramp (training.scaling.over_rounds) must be")
+    assert page.is_visible("text=2 fields need a look. Nothing was launched.")
+    assert not Job.objects.exists()
+
+
+def test_the_list_keeps_itself_fresh(live_site: str, page: "Page") -> None:
+    user = make_user()
+    job = make_job(make_project(user), user)
+    sign_in(page, live_site, user)
+    page.goto(f"{live_site}/p/{job.project.slug}/jobs/")
+    assert page.inner_text("tr[data-job] .pill") == "Queued"
+    scenes.put(job, Observed.RUNNING, "Round 3.", env_steps=4_096, last_seq=5)
+    page.wait_for_selector("tr[data-job] .pill:has-text('Running')")
+    assert "4,096" in page.inner_text("tr[data-job]")
+
+
+def test_the_theme_is_kept(live_site: str, page: "Page") -> None:
+    user = make_user()
+    sign_in(page, live_site, user)
+    page.goto(f"{live_site}/account/")
+    assert page.get_attribute("html", "data-bs-theme") == "light"
+    page.click("main [data-theme=dark]")
+    assert page.get_attribute("html", "data-bs-theme") == "dark"
+    page.reload()
+    assert page.get_attribute("html", "data-bs-theme") == "dark"
+    assert page.get_attribute("main [data-theme=dark]", "aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_page_is_wider_than_its_window(live_site: str, page: "Page", width: int) -> None:
+    user = make_user("a.person.with.a.rather.long.address@department.example.org")
+    project = make_project(user, "A project with a name as long as people sometimes give to their projects")
+    scenes.jobs_in_every_state(project, user)
+    running = project.jobs.get(observed="running")
+    sign_in(page, live_site, user)
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in ("jobs/", "jobs/new/", f"jobs/{running.pk}/", f"jobs/{running.pk}/#cost", "members/"):
+        page.goto(f"{live_site}/p/{project.slug}/{path}")
+        page.wait_for_timeout(200)
+        over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert over <= 0, path
