@@ -39,7 +39,7 @@ class LearnerThread:
         self._queue: deque[_Task] = deque()
         self._running: _Task | None = None
         self._closed = False
-        self._thread = self._start()
+        self._start()
 
     def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None:
         with self._changed:
@@ -80,16 +80,15 @@ class LearnerThread:
             self._changed.notify_all()
         self._thread.join(_JOIN_S)
 
-    def _start(self) -> threading.Thread:
+    def _start(self) -> None:
         # A daemon: a long update must not keep a process alive that wants to end.
-        thread = threading.Thread(target=self._work, name="learner", daemon=True)
-        thread.start()
-        return thread
+        self._thread = threading.Thread(target=self._work, name="learner", daemon=True)
+        self._thread.start()
 
     def _abandon(self, task: _Task, failure: Failure) -> None:
         self._running = None
         self._tell(task, failure)
-        self._thread = self._start()
+        self._start()
 
     def _work(self) -> None:
         me = threading.current_thread()

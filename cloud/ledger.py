@@ -51,8 +51,8 @@ class MemoryLedger:
 
     def settle(self, batch: Sequence[Settlement]) -> None:
         for settlement in batch:
-            entry = self._entries[settlement.id]
-            if not entry.open:
+            entry = self._entries.get(settlement.id)
+            if entry is None or not entry.open:
                 continue
             entry.open = False
             entry.settlement = settlement
@@ -74,8 +74,11 @@ class MemoryLedger:
         return 0 if self.frozen else self._limit - self._spent - self._reserved
 
     def spend(self) -> Spend:
+        """The money now. What ran over is part of what was spent."""
         return Spend(
-            spent_picodollars=self._spent, reserved_picodollars=self._reserved, limit_picodollars=self._limit
+            spent_picodollars=self._spent + self.overrun_picodollars,
+            reserved_picodollars=self._reserved,
+            limit_picodollars=self._limit,
         )
 
     def settlements(self) -> list[Settlement]:

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import heapq
 import time
-from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import Field, field_validator
 
-from cloud import blobs, failures, timing
 from cloud import profile as profiles
+from cloud import timing
 from cloud.blobs import BlobShelf, MissingWeights
 from cloud.executor import Executor, LocalExecutor
 from cloud.failures import Failure
-from cloud.fleet import Fleet, Instance, LearnerServer
+from cloud.fleet import Fleet, LearnerServer
+from cloud.flight import Flight
+from cloud.meter import Meter
 from cloud.pricing import FunctionPrice, PriceBook, Standing, Tariff, UnknownSku
 from cloud.profile import Profile
 from cloud.timing import NS, Timing, to_ns
 from training.frozen import Frozen
 from training.functions.run import Result
-from training.messages import BlobRef, Call, Outcome, Status, Usage
+from training.messages import BlobRef, Call, Outcome
 
 _REAL_LIMIT_S = 900.0
 _PATIENCE_S = 1.0
@@ -96,38 +97,6 @@ class SimulatedOptions(Frozen):
         return Tariff(actor=function, learner=None, standing=(server,))
 
 
-@dataclass(frozen=True)
-class BilledCall:
-    call_id: str
-    memory_mb: int
-    billed_ms: int
-
-
-@dataclass
-class Meter:
-    """What the cloud itself would put on the bill, apart from anybody's ledger."""
-
-    calls: list[BilledCall] = field(default_factory=list)
-    server_from_ns: int | None = None
-    server_to_ns: int | None = None
-
-
-@dataclass
-class _Flight:
-    """A call between its submission and its outcome. `finish_ns` and what goes with it are known once it has run."""
-
-    call: Call
-    submitted_ns: int
-    result: Result | Failure | None = None
-    timing: Timing | None = None
-    wait_ns: int = 0
-    cold: bool = False
-    instance: Instance | None = None
-    finish_ns: int = 0
-    cancelled: bool = False
-    scheduled: bool = False
-
-
 class SimulatedPlatform:
     """Implements `training.ports.Platform` in virtual time, from 0.
 
@@ -149,8 +118,8 @@ class SimulatedPlatform:
         self._patience_s = patience_s
         self._shelf = BlobShelf()
         self._now_ns = 0
-        self._flights: dict[str, _Flight] = {}
-        self._unscheduled: list[_Flight] = []
+        self._flights: dict[str, Flight] = {}
+        self._unscheduled: list[Flight] = []
         self._running = 0
         self._by_finish: list[tuple[int, str]] = []
         start, account = self._profile.start, self._profile.account
@@ -163,7 +132,7 @@ class SimulatedPlatform:
         return self._shelf.publish(version, blob)
 
     def submit(self, call: Call) -> None:
-        flight = self._flights[call.id] = _Flight(call, self._now_ns, finish_ns=self._now_ns)
+        flight = self._flights[call.id] = Flight(call, self._now_ns, self._now_ns)
         self._unscheduled.append(flight)
         if self._closed:
             flight.result = Failure("closed", "the platform is closed")
@@ -192,7 +161,9 @@ class SimulatedPlatform:
         heapq.heappop(self._by_finish)
         del self._flights[flight.call.id]
         self._now_ns = max(self._now_ns, flight.finish_ns)
-        return self._outcome(flight)
+        outcome = flight.outcome()
+        self.meter.add(flight.call, outcome.usage)
+        return outcome
 
     def cancel(self, call_id: str) -> None:
         flight = self._flights.get(call_id)
@@ -224,8 +195,7 @@ class SimulatedPlatform:
         self._executor.close()
         self.meter.server_to_ns = self._now_ns if self.meter.server_from_ns is not None else None
         for flight in self._flights.values():
-            flight.result = flight.result or failures.CANCELLED
-            self._outcome(flight)
+            self.meter.add(flight.call, flight.usage())
         self._flights.clear()
         self._unscheduled.clear()
         self._by_finish.clear()
@@ -252,37 +222,38 @@ class SimulatedPlatform:
             heapq.heappush(self._by_finish, (flight.finish_ns, flight.call.id))
         self._unscheduled.clear()
 
-    def _schedule_one(self, flight: _Flight) -> None:
+    def _schedule_one(self, flight: Flight) -> None:
         if flight.call.where == "learner":
             self._schedule_update(flight)
         else:
             self._schedule_function(flight)
 
-    def _schedule_function(self, flight: _Flight) -> None:
-        call, (usage, byte_count) = flight.call, _work(flight)
+    def _schedule_function(self, flight: Flight) -> None:
+        call = flight.call
         begin_ns = self._fleet.turn(flight.submitted_ns)
         warm = self._fleet.take(begin_ns, call.memory_mb)
         flight.cold = warm is None
         draws = timing.draw(self._seed, call.id)
-        times = timing.function_timing(self._profile, call, usage, byte_count, flight.cold, draws)
+        times = timing.function_timing(
+            self._profile, call, flight.work(), sum(flight.byte_counts()), flight.cold, draws
+        )
         survives = not times.fault and isinstance(flight.result, Result)
         until_ns = begin_ns + times.billed_ns
         flight.instance = self._fleet.occupy(warm, call.memory_mb, until_ns, survives)
         self._set_times(flight, begin_ns, times)
 
-    def _schedule_update(self, flight: _Flight) -> None:
-        usage, byte_count = _work(flight)
+    def _schedule_update(self, flight: Flight) -> None:
         begin_ns = self._server.turn(flight.submitted_ns)
-        times = timing.update_timing(self._profile, flight.call, usage, byte_count)
+        times = timing.update_timing(self._profile, flight.call, flight.work(), sum(flight.byte_counts()))
         self._server.occupy(begin_ns + times.run_ns)
         self._set_times(flight, begin_ns, times)
 
-    def _set_times(self, flight: _Flight, begin_ns: int, times: Timing) -> None:
+    def _set_times(self, flight: Flight, begin_ns: int, times: Timing) -> None:
         flight.timing = times
         flight.wait_ns = begin_ns - flight.submitted_ns
         flight.finish_ns = begin_ns + times.total_ns
 
-    def _earliest(self) -> _Flight:
+    def _earliest(self) -> Flight:
         """The flight that ends first, by call id among equals. Entries of calls cancelled since are passed over."""
         while True:
             finish_ns, call_id = self._by_finish[0]
@@ -291,79 +262,8 @@ class SimulatedPlatform:
                 return flight
             heapq.heappop(self._by_finish)
 
-    def _free(self, flight: _Flight) -> None:
+    def _free(self, flight: Flight) -> None:
         if flight.call.where == "actor" and flight.instance is not None:
             self._fleet.stop(flight.instance, self._now_ns)
         elif flight.timing is not None:
-            begin_ns = flight.submitted_ns + flight.wait_ns
-            self._server.stop(begin_ns + flight.timing.run_ns, self._now_ns)
-
-    def _outcome(self, flight: _Flight) -> Outcome:
-        usage = self._usage(flight)
-        call, result = flight.call, flight.result
-        if call.where == "actor" and usage.billed_s:
-            self.meter.calls.append(BilledCall(call.id, call.memory_mb, round(usage.billed_s * 1000)))
-        failure = self._failure(flight)
-        status: Status = "done"
-        if failure is not None:
-            status = "cancelled" if failure.code == "cancelled" else "failed"
-        done = isinstance(result, Result) and failure is None
-        return Outcome(
-            call_id=call.id,
-            status=status,
-            started_s=flight.submitted_ns / NS,
-            finished_s=flight.finish_ns / NS,
-            usage=usage,
-            payload=result.payload if isinstance(result, Result) and done else b"",
-            env_state=result.env_state if isinstance(result, Result) and done else None,
-            reason=failure.reason if failure else "",
-            reason_code=failure.code if failure else "",
-        )
-
-    def _failure(self, flight: _Flight) -> Failure | None:
-        if flight.cancelled:
-            return failures.CANCELLED
-        if isinstance(flight.result, Failure):
-            return flight.result
-        times = flight.timing
-        if times is None or not times.fault:
-            return None
-        ran_s = times.run_ns / NS
-        if times.fault == "deadline":
-            return Failure("deadline", f"stopped at its deadline of {ran_s:g} s (simulated)")
-        return Failure("function_failed", f"the function failed after {ran_s:.3f} s (simulated)")
-
-    def _usage(self, flight: _Flight) -> Usage:
-        """Work done and virtual times; of a cancelled call only what had passed by then."""
-        times = flight.timing or Timing(0, 0, 0)
-        left_ns = flight.finish_ns - flight.submitted_ns
-        spent: list[int] = []
-        for part_ns in (flight.wait_ns, times.start_ns, times.run_ns, times.transfer_ns):
-            spent.append(min(part_ns, left_ns))
-            left_ns -= spent[-1]
-        wait_ns, begin_ns, ran_ns, way_ns = spent
-        work, _ = _work(flight)
-        billed_s = timing.billed_ms(begin_ns + ran_ns) / 1000 if flight.call.where == "actor" else ran_ns / NS
-        result = flight.result
-        return work.model_copy(
-            update={
-                "bytes_in": blobs.bytes_in(flight.call),
-                "bytes_out": blobs.bytes_out(result.payload, result.env_state)
-                if isinstance(result, Result)
-                else 0,
-                "cold_start": flight.cold,
-                "startup_s": (wait_ns + begin_ns) / NS,
-                "run_s": ran_ns / NS,
-                "transfer_s": way_ns / NS,
-                "billed_s": billed_s,
-                "memory_mb": flight.call.memory_mb,
-            }
-        )
-
-
-def _work(flight: _Flight) -> tuple[Usage, int]:
-    """What the body did, and the bytes of both ways. A body that really failed did no work that can be counted."""
-    result = flight.result
-    if not isinstance(result, Result):
-        return Usage(), blobs.bytes_in(flight.call)
-    return result.usage, blobs.bytes_in(flight.call) + blobs.bytes_out(result.payload, result.env_state)
+            self._server.stop(flight.begin_ns + flight.timing.run_ns, self._now_ns)

@@ -53,7 +53,7 @@ class WorkerProcess:
         """A fresh process; returns at once, the process says `Ready` when it is."""
         self.socket, theirs = socket.socketpair()
         self.socket.setblocking(False)
-        self._output: IO[bytes] = tempfile.TemporaryFile()
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill
         with theirs:
             self._process = subprocess.Popen(
                 [*self._command, str(theirs.fileno()), str(os.getpid())],

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from cloud.local import LocalOptions
+from cloud.pricing import PriceBook, PriceError, PriceRow, UnknownSku, price_line, usd
+from cloud.simulated import SimulatedOptions
+from tests.cloud import calls
+from training.messages import Outcome, Usage
+
+BOOK = PriceBook.load()
+TARIFF = SimulatedOptions().tariff(BOOK)
+
+
+def billed(billed_s: float | None, status: str = "done") -> Outcome:
+    return Outcome.model_validate(
+        {"call_id": "c", "status": status, "started_s": 0, "finished_s": 0, "usage": Usage(billed_s=billed_s)}
+    )
+
+
+def test_a_call_on_lambda_by_hand() -> None:
+    """1 GB for 2 s: 2 GB-s at $0.0000166667, and one request at $0.0000002."""
+    lines = TARIFF.lines(calls.rollout("c", None, memory_mb=1024), billed(2.0))
+    assert lines is not None
+    assert [(line.sku, line.quantity, line.picodollars) for line in lines] == [
+        ("lambda.duration.x86", "2", 33_333_400),
+        ("lambda.request", "1", 200_000),
+    ]
+
+
+def test_worst_case_by_hand() -> None:
+    """Start-up of at most 10 s and a deadline of 60 s at 1 GB, and one request."""
+    call = calls.rollout("c", None, memory_mb=1024, deadline_s=60.0)
+    assert TARIFF.worst_case(call) == 70 * 16_666_700 + 200_000
+    assert TARIFF.worst_case(calls.update("u", ())) == 0
+
+
+def test_rent_by_hand() -> None:
+    (learner,) = TARIFF.standing
+    assert (learner.resource, learner.row.sku) == ("learner", "c5.4xlarge")
+    assert learner.line(60 * 10**9).picodollars == 11_333_333_333
+    assert learner.line(3600 * 10**9).picodollars == 680_000_000_000
+
+
+def test_half_a_picodollar_is_rounded_up() -> None:
+    row = BOOK.row("lambda.request").model_copy(update={"usd": Decimal("1e-12")})
+    amounts = [price_line(row, Decimal(q)).picodollars for q in ("0.49", "0.5", "1.5", "2.5")]
+    assert amounts == [0, 1, 2, 3]
+
+
+def test_milliseconds_are_not_rounded_up_by_floating_point() -> None:
+    call = calls.rollout("c", None, memory_mb=1024)
+    for ms in range(1, 3000, 7):
+        lines = TARIFF.lines(call, billed(ms / 1000))
+        assert lines is not None
+        assert Decimal(lines[0].quantity) == Decimal(ms) / 1000
+
+
+def test_unknown_billed_time_is_unknown_and_never_begun_is_free() -> None:
+    call = calls.rollout("c", None)
+    assert TARIFF.lines(call, billed(None)) is None
+    assert TARIFF.lines(call, billed(0.0, "cancelled")) == ()
+    assert TARIFF.lines(call, billed(None, "refused")) == ()
+
+
+@given(
+    memory_mb=st.integers(128, 10_240),
+    deadline_s=st.floats(0.001, 900),
+    share=st.floats(0, 1),
+    status=st.sampled_from(["done", "failed", "cancelled"]),
+)
+def test_no_bill_is_above_its_worst_case(
+    memory_mb: int, deadline_s: float, share: float, status: str
+) -> None:
+    call = calls.rollout("c", None, memory_mb=memory_mb, deadline_s=deadline_s)
+    lines = TARIFF.lines(call, billed(share * (10.0 + deadline_s), status))
+    assert lines is not None
+    assert sum(line.picodollars for line in lines) <= TARIFF.worst_case(call)
+
+
+@given(st.decimals(0, 10**6, places=9))
+def test_lines_are_exact_to_half_a_picodollar(quantity: Decimal) -> None:
+    row = BOOK.row("lambda.duration.x86")
+    exact = Fraction(row.usd) * 10**12 * Fraction(quantity)
+    assert abs(price_line(row, quantity).picodollars - exact) <= Fraction(1, 2)
+
+
+def test_an_unknown_sku_is_named_and_never_free() -> None:
+    with pytest.raises(
+        UnknownSku, match=r"no price for 'c5\.4xlrage' in us-east-1; did you mean c5\.4xlarge"
+    ):
+        BOOK.row("c5.4xlrage")
+    with pytest.raises(UnknownSku, match="there is one in us-east-1, us-east-2, us-west-2"):
+        BOOK.row("lambda.request", "mars-1")
+    with pytest.raises(ValidationError, match=r"no price for 'p9\.huge'"):
+        SimulatedOptions(learner_sku="p9.huge")
+    with pytest.raises(ValidationError, match="not a machine"):
+        SimulatedOptions(learner_sku="lambda.request")
+
+
+def test_every_price_says_where_it_is_from() -> None:
+    assert {"c5.4xlarge", "c5.12xlarge", "p3.2xlarge", "lambda.duration.x86"} <= {
+        row.sku for row in BOOK.rows()
+    }
+    for row in BOOK.rows():
+        assert len(row.source) > 10
+        assert row.as_of.year >= 2024
+
+
+def test_wrong_price_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('[[price]]\nsku = "x"\nregion = "here"\nunit = "h"\nusd = "cheap"\n')
+    with pytest.raises(PriceError, match=r"a.toml: row 1 \(x\): usd"):
+        PriceBook.load(tmp_path)
+    row = BOOK.row("lambda.request")
+    with pytest.raises(PriceError, match="two prices"):
+        PriceBook([row, row])
+
+
+def test_local_rent_is_what_the_user_says() -> None:
+    assert LocalOptions().tariff(BOOK).standing == ()
+    options = LocalOptions(
+        workers=4, learner_usd_per_hour=Decimal("0.36"), worker_usd_per_hour=Decimal("0.09")
+    )
+    amounts = {rent.resource: rent.line(3600 * 10**9).picodollars for rent in options.tariff(BOOK).standing}
+    assert amounts == {"learner": 360_000_000_000, "workers": 360_000_000_000}
+    call = calls.rollout("c", None)
+    assert options.tariff(BOOK).worst_case(call) == 0
+    assert options.tariff(BOOK).lines(call, billed(None)) == ()
+
+
+def test_options_travel_as_json() -> None:
+    for options in (LocalOptions(learner_usd_per_hour=Decimal("0.5")), SimulatedOptions(seed=4)):
+        assert type(options).model_validate(json.loads(options.model_dump_json())) == options
+
+
+@pytest.mark.parametrize(
+    ("picodollars", "text"),
+    [(0, "$0.00"), (1_250_000_000_000, "$1.25"), (11_333_333_333, "$0.0113"), (200_000, "$0.000000200")],
+)
+def test_amounts_for_people(picodollars: int, text: str) -> None:
+    assert usd(picodollars) == text
+
+
+def test_a_row_must_be_complete() -> None:
+    with pytest.raises(ValidationError):
+        PriceRow.model_validate({"sku": "x"})
