@@ -204,7 +204,7 @@ class MeteredPlatform:
             refused = rented.keep(now_s, self._round_no)
             if refused is not None:
                 self._stop(
-                    f"the next {SLICE_S:g} s of {standing.resource} ({standing.row.sku}) cost "
+                    f"the next {SLICE_S:g} s of {standing.resource} ({standing.row.sku}) would cost "
                     f"{usd(refused.picodollars)} and {usd(self._ledger.headroom())} of the budget is left"
                 )
                 return

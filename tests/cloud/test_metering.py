@@ -252,7 +252,7 @@ def test_rent_that_does_not_fit_stops_everything_and_is_paid_to_the_moment() -> 
     # Start-up 60 s and 300 s of work: the third minute is asked for at 115 s and refused.
     stopped = outcomes["u"]
     assert (stopped.status, stopped.reason_code) == ("cancelled", "budget")
-    assert stopped.reason.startswith("the next 60 s of learner (c5.4xlarge) cost $0.0113 and $")
+    assert stopped.reason.startswith("the next 60 s of learner (c5.4xlarge) would cost $0.0113 and $")
     assert inner.now_s() == 115.0
     assert inner.meter.server_to_ns == 115 * 10**9
     rent = sum(booked.picodollars for booked in ledger.settlements() if booked.id.startswith("rent"))
