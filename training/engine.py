@@ -37,7 +37,7 @@ def train(
 
 def _beginning(spec: TrainingSpec) -> Progress:
     state = LearnerState.initial(spec, spaces_of(spec.environment), derive(spec.seed, "network"))
-    return Progress(learner=state.encode(), weights=state.actor_weights(spec.network.activation))
+    return Progress(learner=state.encode(), weights=state.actor_weights(spec.network))
 
 
 def _notes(spec: TrainingSpec) -> tuple[str, ...]:

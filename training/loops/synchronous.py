@@ -131,7 +131,6 @@ class SynchronousLoop:
             request=UpdateRequest(
                 algorithm=self.spec.algorithm,
                 network=self.spec.network,
-                environment=self.spec.environment,
                 progress=fraction_done(self.spec.stop, self.progress),
             ),
             where="learner",
