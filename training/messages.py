@@ -150,6 +150,8 @@ class RoundReport(Message):
     episode_return_mean: float | None
     episode_length_mean: float | None
     update: UpdateReport
+    staleness_mean: float = 0.0
+    dropped_trajectories: int = 0
     started_s: float
     collect_s: float
     update_s: float

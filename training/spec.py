@@ -11,6 +11,7 @@ from training.algorithms.ppo import PPO
 from training.architectures import MLP, AnyNetwork
 from training.environments.model import EnvironmentSpec
 from training.frozen import Frozen
+from training.loops.model import AnyLoop, Synchronous
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
 
@@ -125,6 +126,7 @@ class TrainingSpec(Frozen):
     algorithm: AnyAlgorithm = Field(default_factory=PPO)
     network: AnyNetwork = Field(default_factory=MLP)
     scaling: AnyScaling = Field(default_factory=Fixed)
+    loop: AnyLoop = Field(default_factory=Synchronous)
     rollout: RolloutSpec = RolloutSpec()
     evaluation: EvaluationSpec = EvaluationSpec()
     checkpoints: CheckpointSpec = CheckpointSpec()

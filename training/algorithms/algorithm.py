@@ -62,6 +62,11 @@ class Algorithm(Frozen):
     def initial_kl_coefficient(self) -> float:
         return 0.0
 
+    @property
+    def replay(self) -> tuple[int, int]:
+        """How many batches an asynchronous loop keeps, and how often each may be learned from in all."""
+        return 1, 1
+
     def rate(self, progress: float) -> float:
         """The learning rate when `progress` of the run is over."""
         return self.learning_rate * (1.0 - progress) if self.learning_rate_decay else self.learning_rate

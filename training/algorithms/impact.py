@@ -70,6 +70,10 @@ class Impact(Algorithm):
     )
     normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=ADVANCED)
 
+    @property
+    def replay(self) -> tuple[int, int]:
+        return self.replay_batches, self.replay_uses
+
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> Learned:

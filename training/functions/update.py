@@ -27,6 +27,7 @@ def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
             "weights": learned.state.actor_weights(request.network),
             "version": learned.state.version,
             "report": learned.report.model_dump(),
+            "env_steps": batch.size,
             "staleness_mean": float(np.mean(state.version - batch.versions)),
             "episodes": episodes,
             "episode_return_mean": float(np.mean(batch.episode_returns)) if episodes else None,
