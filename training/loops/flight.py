@@ -136,7 +136,8 @@ class Flight:
             self._tally.cold_starts += outcome.usage.cold_start
         if outcome.status == "done":
             return Landed(flying.name, call, outcome)
-        if outcome.status == "refused":
+        if outcome.status == "refused" or outcome.reason_code == "budget":
+            # Refused before it began, or cut off in flight because its money ran out.
             self.stop(Halt("budget", outcome.reason))
         elif outcome.status == "failed":
             self._tally.failed_calls += 1
