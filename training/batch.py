@@ -1,4 +1,4 @@
-"""A round's trajectories as one set of arrays, checked before anything is learned from them."""
+"""Trajectories as one set of arrays, checked before anything is learned from them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from training.codec import Document, decode
+from training.environments.model import Spaces
 
 _DTYPES = {
-    "observations": "f4",
-    "actions": "",
     "log_probs": "f4",
     "rewards": "f4",
     "terminated": "b1",
     "truncated": "b1",
     "discounted_returns": "f8",
-    "last_observations": "f4",
     "final_index": "i4",
-    "final_observations": "f4",
     "episode_returns": "f8",
     "episode_lengths": "i4",
 }
@@ -33,18 +30,22 @@ class BadTrajectory(ValueError):
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples of one version of the policy. The first two axes are time and environment (slots side by side)."""
+    """Samples to learn from. The first two axes are time and environment (trajectories side by side).
 
-    observations: npt.NDArray[np.float32]
+    `versions` holds the version of the policy that sampled each column.
+    """
+
+    versions: npt.NDArray[np.int64]
+    observations: npt.NDArray[Any]
     actions: npt.NDArray[Any]
     log_probs: npt.NDArray[np.float32]
     rewards: npt.NDArray[np.float32]
     terminated: npt.NDArray[np.bool_]
     truncated: npt.NDArray[np.bool_]
     discounted_returns: npt.NDArray[np.float64]
-    last_observations: npt.NDArray[np.float32]
+    last_observations: npt.NDArray[Any]
     final_index: npt.NDArray[np.int32]
-    final_observations: npt.NDArray[np.float32]
+    final_observations: npt.NDArray[Any]
     episode_returns: npt.NDArray[np.float64]
     episode_lengths: npt.NDArray[np.int32]
 
@@ -52,16 +53,22 @@ class Batch:
     def size(self) -> int:
         return int(self.rewards.size)
 
+    @property
+    def ended(self) -> npt.NDArray[np.bool_]:
+        return self.terminated | self.truncated
+
     @staticmethod
-    def of(payloads: Sequence[bytes], version: int, observation_size: int) -> Batch:
-        """The trajectories in `payloads` side by side, in their order. BadTrajectory names what is wrong."""
-        documents = [
-            _checked(decode(payload), i, version, observation_size) for i, payload in enumerate(payloads)
-        ]
+    def of(payloads: Sequence[bytes], versions: range, spaces: Spaces) -> Batch:
+        """The trajectories side by side, in their order. BadTrajectory names what is wrong with one.
+
+        `versions` are those that may be learned from: one in a synchronous round, a few where learner and actors
+        overlap.
+        """
+        documents = [_checked(decode(payload), i, versions, spaces) for i, payload in enumerate(payloads)]
         if not documents:
             raise BadTrajectory("there is no trajectory to learn from")
         if len({document["rewards"].shape[0] for document in documents}) > 1:
-            raise BadTrajectory("trajectories of one round have different numbers of steps")
+            raise BadTrajectory("trajectories of one update have different numbers of steps")
 
         def beside(name: str) -> Any:
             return np.concatenate([document[name] for document in documents], axis=1)
@@ -69,7 +76,9 @@ class Batch:
         def after(name: str) -> Any:
             return np.concatenate([document[name] for document in documents], axis=0)
 
+        columns = [document["rewards"].shape[1] for document in documents]
         return Batch(
+            versions=np.repeat([document["version"] for document in documents], columns).astype(np.int64),
             observations=beside("observations"),
             actions=beside("actions"),
             log_probs=beside("log_probs"),
@@ -94,43 +103,65 @@ def _shifted(documents: list[Document]) -> npt.NDArray[np.int32]:
     return np.concatenate(parts, axis=0)
 
 
-def _checked(document: Document, position: int, version: int, observation_size: int) -> Document:
-    for name, dtype in _DTYPES.items():
+def _checked(document: Document, position: int, versions: range, spaces: Spaces) -> Document:
+    what = f"trajectory {position}"
+    seen = "u1" if spaces.pictures else "f4"
+    dtypes = {**_DTYPES, "observations": seen, "last_observations": seen, "final_observations": seen}
+    dtypes["actions"] = "i8" if spaces.discrete else "f4"
+    for name, dtype in dtypes.items():
         array = document.get(name)
         if not isinstance(array, np.ndarray):
-            raise BadTrajectory(f"trajectory {position} lacks {name}")
-        if dtype and array.dtype.str[1:] != dtype:
-            raise BadTrajectory(f"trajectory {position} has {name} as {array.dtype}")
-    if document.get("version") != version:
-        raise BadTrajectory(
-            f"trajectory {position} was sampled with version {document.get('version')}; the round is of {version}"
+            raise BadTrajectory(f"{what} lacks {name}")
+        if array.dtype.str[1:] != dtype:
+            raise BadTrajectory(f"{what} has {name} as {array.dtype}")
+    if document.get("version") not in versions:
+        allowed = (
+            f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"
         )
-    _check_shapes(document, position, observation_size)
+        raise BadTrajectory(
+            f"{what} was sampled with version {document.get('version')}; {allowed} may be learned from"
+        )
+    _check_shapes(document, what, spaces)
+    _check_values(document, what, spaces)
     return document
 
 
-def _check_shapes(document: Document, position: int, observation_size: int) -> None:
+def _check_shapes(document: Document, what: str, spaces: Spaces) -> None:
     steps, copies = document["rewards"].shape if document["rewards"].ndim == 2 else (0, 0)
     finals = len(document["final_index"])
+    actions = len(spaces.action_counts) or len(spaces.action_low)
+    one_choice = spaces.discrete and actions == 1
     expected = {
-        "observations": (steps, copies, observation_size),
+        "observations": (steps, copies, *spaces.observation_shape),
+        "actions": (steps, copies) if one_choice else (steps, copies, actions),
         "log_probs": (steps, copies),
         "terminated": (steps, copies),
         "truncated": (steps, copies),
         "discounted_returns": (steps, copies),
-        "last_observations": (copies, observation_size),
+        "last_observations": (copies, *spaces.observation_shape),
         "final_index": (finals, 2),
-        "final_observations": (finals, observation_size),
+        "final_observations": (finals, *spaces.observation_shape),
     }
     for name, shape in expected.items():
         if not steps or document[name].shape != shape:
-            raise BadTrajectory(
-                f"trajectory {position} has {name} of shape {document[name].shape}, not {shape}"
-            )
-    if document["actions"].shape[:2] != (steps, copies):
-        raise BadTrajectory(f"trajectory {position} has actions of shape {document['actions'].shape}")
-    for name in ("observations", "rewards", "log_probs"):
-        if not np.isfinite(document[name]).all():
-            raise BadTrajectory(f"trajectory {position} has {name} that are not finite numbers")
-    if finals and ((document["final_index"] < 0).any() or (document["final_index"] >= (steps, copies)).any()):
-        raise BadTrajectory(f"trajectory {position} points at steps that it does not have")
+            raise BadTrajectory(f"{what} has {name} of shape {document[name].shape}, not {shape}")
+
+
+def _check_values(document: Document, what: str, spaces: Spaces) -> None:
+    for name in (
+        "observations",
+        "actions",
+        "rewards",
+        "log_probs",
+        "last_observations",
+        "discounted_returns",
+    ):
+        if document[name].dtype.kind == "f" and not np.isfinite(document[name]).all():
+            raise BadTrajectory(f"{what} has {name} that are not finite numbers")
+    shape, index = document["rewards"].shape, document["final_index"]
+    if len(index) and ((index < 0).any() or (index >= shape).any()):
+        raise BadTrajectory(f"{what} points at steps that it does not have")
+    if spaces.discrete:
+        counts = np.array(spaces.action_counts if len(spaces.action_counts) > 1 else spaces.action_counts[0])
+        if (document["actions"] < 0).any() or (document["actions"] >= counts).any():
+            raise BadTrajectory(f"{what} has actions that the environment does not know")

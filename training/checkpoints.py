@@ -24,7 +24,10 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come, between two rounds: the state that a checkpoint holds."""
+    """How far a run has come, between two versions: the state that a checkpoint holds.
+
+    `env_states` are by slot; `pending` are trajectories that were sampled and not learned from yet.
+    """
 
     learner: bytes
     weights: bytes
@@ -34,6 +37,7 @@ class Progress:
     elapsed_s: float = 0.0
     cost_picodollars: int = 0
     env_states: dict[int, bytes] = field(default_factory=dict)
+    pending: tuple[bytes, ...] = ()
     history: tuple[RoundReport, ...] = ()
     evaluation_means: tuple[float, ...] = ()
     evaluated_round: int = 0
@@ -52,6 +56,7 @@ class Progress:
                 "cost_picodollars": self.cost_picodollars,
                 "env_slots": list(self.env_states),
                 "env_states": list(self.env_states.values()),
+                "pending": list(self.pending),
                 "history": [report.model_dump_json() for report in self.history],
                 "evaluation_means": list(self.evaluation_means),
                 "evaluated_round": self.evaluated_round,
@@ -74,6 +79,7 @@ class Progress:
                 elapsed_s=document["elapsed_s"],
                 cost_picodollars=document["cost_picodollars"],
                 env_states=dict(zip(document["env_slots"], document["env_states"], strict=True)),
+                pending=tuple(document["pending"]),
                 history=tuple(RoundReport.model_validate_json(report) for report in document["history"]),
                 evaluation_means=tuple(document["evaluation_means"]),
                 evaluated_round=document["evaluated_round"],

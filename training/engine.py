@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from training.checkpoints import Progress
 from training.environments.making import can_travel, spaces_of
 from training.learner import LearnerState
-from training.loops.synchronous import SynchronousLoop
+from training.loops.asynchronous import asynchronous
+from training.loops.pipelined import pipelined
+from training.loops.run import Run
+from training.loops.synchronous import synchronous
 from training.messages import Event, Started
 from training.ports import CheckpointStore, ControlSource, Platform
 from training.seeds import derive
 from training.spec import TrainingSpec
+
+_LOOPS = {"synchronous": synchronous, "pipelined": pipelined, "asynchronous": asynchronous}
 
 
 def train(
@@ -31,13 +36,13 @@ def train(
     """
     progress = Progress.decode(resume, spec) if resume is not None else _beginning(spec)
     yield Started(resumed_from_round=progress.round_no if resume is not None else None, notes=_notes(spec))
-    loop = SynchronousLoop(spec, platform, checkpoints, control, progress, call_prefix)
-    yield from loop.run()
+    loop = _LOOPS[spec.loop.kind]
+    yield from loop(Run(spec, platform, checkpoints, control, progress, call_prefix))
 
 
 def _beginning(spec: TrainingSpec) -> Progress:
     state = LearnerState.initial(spec, spaces_of(spec.environment), derive(spec.seed, "network"))
-    return Progress(learner=state.encode(), weights=state.actor_weights(spec.network.activation))
+    return Progress(learner=state.encode(), weights=state.actor_weights(spec.network))
 
 
 def _notes(spec: TrainingSpec) -> tuple[str, ...]:

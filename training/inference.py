@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
-from training.codec import decode
+from training.codec import Document, decode
 
 Floats = npt.NDArray[np.float32]
-OBSERVATION_CLIP = 10.0
-LOG_TWO_PI = float(np.log(2.0 * np.pi))
+OBSERVATION_CLIP = np.float32(10.0)
+LOG_STD_LIMITS = (-5.0, 2.0)
+_HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 class NumpyPolicy:
@@ -23,25 +25,30 @@ class NumpyPolicy:
     def __init__(self, weights: bytes) -> None:
         document = decode(weights)
         self.version: int = document["version"]
-        self.discrete: bool = document["discrete"]
+        self.action_counts: tuple[int, ...] = tuple(document["action_counts"])
+        self.discrete = bool(self.action_counts)
+        self._pictures: bool = document["pictures"]
         self._relu: bool = document["activation"] == "relu"
-        self._layers: list[tuple[Floats, Floats]] = [
-            (np.ascontiguousarray(document[f"policy.{i}.weight"].T), document[f"policy.{i}.bias"])
-            for i in range(document["layers"])
-        ]
+        self._layers = [_layer(document, entry) for entry in document["layers"]]
         self._mean: Floats | None = document.get("observation_mean")
         self._scale: Floats | None = document.get("observation_scale")
-        if not self.discrete:
-            log_std: Floats = document["policy.log_std"]
-            self._std: Floats = np.exp(log_std)
-            self._log_normaliser = float(log_std.sum()) + 0.5 * LOG_TWO_PI * len(log_std)
+        self.outputs_size = len(self._layers[-1][2])
+        log_std: Floats | None = document.get("policy.log_std")
+        self._free = None if log_std is None else (np.exp(log_std), float(log_std.sum()))
 
-    def outputs(self, observations: Floats) -> Floats:
-        """Logits of discrete actions, or means of continuous ones, for [n, observation_size]."""
-        x = normalised(observations, self._mean, self._scale)
+    def outputs(self, observations: npt.NDArray[Any]) -> Floats:
+        """Logits of discrete actions, or means (and deviations) of continuous ones, for [n, …] observations."""
+        if self._pictures:
+            # Channels last, so that a convolution's patches lie together.
+            x: Floats = observations.transpose(0, 2, 3, 1).astype(np.float32) * np.float32(1.0 / 255.0)
+        else:
+            x = normalised(observations, self._mean, self._scale)
         last = len(self._layers) - 1
-        for i, (weight, bias) in enumerate(self._layers):
-            x = x @ weight
+        for i, (convolution, weight, bias) in enumerate(self._layers):
+            if convolution is not None:
+                x = _convolved(x, weight, *convolution)
+            else:
+                x = (x.reshape(len(x), -1) if x.ndim > 2 else x) @ weight
             x += bias
             if i < last:
                 x = np.maximum(x, 0.0, out=x) if self._relu else np.tanh(x, out=x)
@@ -49,33 +56,89 @@ class NumpyPolicy:
 
     def draw_noise(self, rng: np.random.Generator, steps: int, environments: int) -> Floats:
         """All the randomness of a fragment at once: Gumbel for discrete actions, normal for continuous ones."""
-        size = len(self._layers[-1][1])
         if self.discrete:
-            return rng.gumbel(size=(steps, environments, size)).astype(np.float32)
+            return rng.gumbel(size=(steps, environments, self.outputs_size)).astype(np.float32)
+        size = self.outputs_size if self._free is not None else self.outputs_size // 2
         return rng.standard_normal((steps, environments, size), dtype=np.float32)
 
-    def sample(self, observations: Floats, noise: Floats) -> tuple[npt.NDArray[Any], Floats]:
+    def sample(self, observations: npt.NDArray[Any], noise: Floats) -> tuple[npt.NDArray[Any], Floats]:
         """Actions and their log-probabilities. Continuous actions are not clipped here: the environment does."""
         outputs = self.outputs(observations)
         if self.discrete:
-            actions = np.argmax(outputs + noise, axis=1)
-            top = outputs.max(axis=1)
-            log_sum = top + np.log(np.exp(outputs - top[:, None]).sum(axis=1))
-            return actions, outputs[np.arange(len(actions)), actions] - log_sum
-        log_probs = (-0.5 * (noise * noise).sum(axis=1) - self._log_normaliser).astype(np.float32)
-        return outputs + self._std * noise, log_probs
+            return self._chosen(outputs, outputs + noise)
+        squares = -0.5 * (noise * noise).sum(axis=1)
+        if self._free is not None:
+            std, log_std_sum = self._free
+            constant = log_std_sum + _HALF_LOG_TWO_PI * noise.shape[1]
+            return outputs + std * noise, (squares - constant).astype(np.float32)
+        size = noise.shape[1]
+        log_std = np.clip(outputs[:, size:], *LOG_STD_LIMITS)
+        log_probs = squares - log_std.sum(axis=1) - _HALF_LOG_TWO_PI * size
+        return outputs[:, :size] + np.exp(log_std) * noise, log_probs.astype(np.float32)
 
-    def best(self, observations: Floats) -> npt.NDArray[Any]:
-        """The deterministic policy: the likeliest discrete action, or the mean."""
+    def best(self, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The deterministic policy: the likeliest discrete actions, or the mean."""
         outputs = self.outputs(observations)
-        return outputs.argmax(axis=1) if self.discrete else outputs
+        if self.discrete:
+            return self._chosen(outputs, outputs)[0]
+        return outputs if self._free is not None else outputs[:, : self.outputs_size // 2]
+
+    def _chosen(self, logits: Floats, scores: Floats) -> tuple[npt.NDArray[Any], Floats]:
+        """For each action the choice of the highest score, and the log-probability of them all."""
+        rows = np.arange(len(logits))
+        if len(self.action_counts) == 1:
+            actions = np.argmax(scores, axis=1)
+            return actions, logits[rows, actions] - _log_sum(logits)
+        picked, log_probs, begin = [], np.zeros(len(logits), dtype=np.float32), 0
+        for count in self.action_counts:
+            part = slice(begin, begin + count)
+            actions = np.argmax(scores[:, part], axis=1)
+            picked.append(actions)
+            log_probs += logits[:, part][rows, actions] - _log_sum(logits[:, part])
+            begin += count
+        return np.stack(picked, axis=1), log_probs
 
 
-def normalised(observations: Floats, mean: Floats | None, scale: Floats | None) -> Floats:
+def normalised(observations: npt.NDArray[Any], mean: Floats | None, scale: Floats | None) -> Any:
     """Observations as the networks see them, in float32 on both sides of the wire."""
     if mean is None or scale is None:
         return observations
     # Clipped by two ufuncs: np.clip costs several times as much on arrays this small.
     shifted = (observations - mean) * scale
-    clipped: Floats = np.minimum(np.maximum(shifted, -OBSERVATION_CLIP), OBSERVATION_CLIP)
-    return clipped
+    return np.minimum(np.maximum(shifted, -OBSERVATION_CLIP), OBSERVATION_CLIP)
+
+
+def _log_sum(logits: Floats) -> Floats:
+    top = logits.max(axis=1)
+    total: Floats = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
+    return total
+
+
+_Convolution = tuple[int, int, tuple[int, int]]
+
+
+def _layer(document: Document, entry: list[Any]) -> tuple[_Convolution | None, Floats, Floats]:
+    """A layer as this file computes it: convolutions as matrices over patches, dense weights transposed."""
+    name, convolution, picture = entry
+    weight, bias = document[f"{name}.weight"], document[f"{name}.bias"]
+    if convolution is not None:
+        kernel, stride, before, after = convolution
+        # [filter, channel, row, column] → [row · column · channel, filter]
+        matrix = np.ascontiguousarray(weight.transpose(2, 3, 1, 0).reshape(-1, weight.shape[0]))
+        return (kernel, stride, (before, after)), matrix, bias
+    if picture is not None:
+        channels, size = picture
+        # The learner flattens [channel, row, column]; here a picture arrives as [row, column, channel].
+        weight = weight.reshape(-1, channels, size, size).transpose(0, 2, 3, 1).reshape(len(weight), -1)
+    return None, np.ascontiguousarray(weight.T), bias
+
+
+def _convolved(x: Floats, matrix: Floats, kernel: int, stride: int, pad: tuple[int, int]) -> Floats:
+    """One convolution of [n, row, column, channel] as a matrix product over patches."""
+    if any(pad):
+        x = np.pad(x, ((0, 0), pad, pad, (0, 0)))
+    windows = sliding_window_view(x, (kernel, kernel), axis=(1, 2))[:, ::stride, ::stride]
+    count, rows, columns = windows.shape[:3]
+    patches = windows.transpose(0, 1, 2, 4, 5, 3).reshape(count * rows * columns, -1)
+    result: Floats = (patches @ matrix).reshape(count, rows, columns, -1)
+    return result

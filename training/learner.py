@@ -7,58 +7,77 @@ complete when it holds this.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from training.architectures import CNN, MLP, Convolution, Dense, towers
 from training.codec import Document, decode, encode
 from training.environments.model import Spaces
 from training.networks import Parameters, initial_parameters
 from training.normalisers import Moments
 from training.spec import TrainingSpec
 
+_GROUPS = {"w": "parameters", "m": "first_moments", "v": "second_moments", "t": "target_parameters"}
+
 
 @dataclass(frozen=True)
 class LearnerState:
-    """Weights, optimiser and normalisers. `version` counts published policies; the first is 0."""
+    """Weights, optimiser and normalisers. `version` counts published policies; the first is 0.
+
+    `target_parameters` are the slowly following copy that IMPACT learns against, `updates` how many updates there
+    were, `kl_coefficient` the adaptive weight of PPO's optional KL penalty.
+    """
 
     version: int
-    discrete: bool
+    spaces: Spaces
     parameters: Parameters
     first_moments: Parameters
     second_moments: Parameters
     optimiser_steps: int
     observation_moments: Moments | None
     return_moments: Moments | None
+    target_parameters: Parameters
+    kl_coefficient: float = 0.0
 
     @staticmethod
     def initial(spec: TrainingSpec, spaces: Spaces, seed: int) -> LearnerState:
         parameters = initial_parameters(spec.network, spaces, seed)
         zeros = {name: np.zeros_like(array) for name, array in parameters.items()}
         algorithm = spec.algorithm
+        # Pictures are scaled by 255 inside the network; there is nothing to normalise.
+        normalise = algorithm.normalise_observations and not spaces.pictures
         return LearnerState(
             version=0,
-            discrete=spaces.discrete,
+            spaces=spaces,
             parameters=parameters,
             first_moments=zeros,
             second_moments=zeros,
             optimiser_steps=0,
-            observation_moments=(
-                Moments.nothing_seen(spaces.observation_size) if algorithm.normalise_observations else None
-            ),
+            observation_moments=Moments.nothing_seen(spaces.observation_size) if normalise else None,
             return_moments=Moments.nothing_seen(1) if algorithm.normalise_rewards else None,
+            target_parameters=parameters if algorithm.follows_a_target else {},
+            kl_coefficient=algorithm.initial_kl_coefficient,
         )
 
     def encode(self) -> bytes:
         document: Document = {
             "version": self.version,
-            "discrete": self.discrete,
+            "spaces": [
+                list(self.spaces.observation_shape),
+                list(self.spaces.action_counts),
+                list(self.spaces.action_low),
+                list(self.spaces.action_high),
+            ],
             "optimiser_steps": self.optimiser_steps,
+            "kl_coefficient": self.kl_coefficient,
             "names": list(self.parameters),
+            "target": bool(self.target_parameters),
         }
-        for name in self.parameters:
-            document[f"w:{name}"] = self.parameters[name]
-            document[f"m:{name}"] = self.first_moments[name]
-            document[f"v:{name}"] = self.second_moments[name]
+        for letter, group in _GROUPS.items():
+            for name, array in getattr(self, group).items():
+                document[f"{letter}:{name}"] = array
         for key, moments in (("observation", self.observation_moments), ("return", self.return_moments)):
             if moments is not None:
                 document[f"{key}_count"] = moments.count
@@ -71,6 +90,9 @@ class LearnerState:
         document = decode(data)
         names = document["names"]
 
+        def group(letter: str) -> Parameters:
+            return {name: document[f"{letter}:{name}"] for name in names}
+
         def moments(key: str) -> Moments | None:
             if f"{key}_count" not in document:
                 return None
@@ -78,43 +100,74 @@ class LearnerState:
 
         return LearnerState(
             version=document["version"],
-            discrete=document["discrete"],
-            parameters={name: document[f"w:{name}"] for name in names},
-            first_moments={name: document[f"m:{name}"] for name in names},
-            second_moments={name: document[f"v:{name}"] for name in names},
+            spaces=Spaces(*(tuple(part) for part in document["spaces"])),
+            parameters=group("w"),
+            first_moments=group("m"),
+            second_moments=group("v"),
             optimiser_steps=document["optimiser_steps"],
             observation_moments=moments("observation"),
             return_moments=moments("return"),
+            target_parameters=group("t") if document["target"] else {},
+            kl_coefficient=document["kl_coefficient"],
         )
 
-    def having_seen(self, observations: np.ndarray, discounted_returns: np.ndarray) -> LearnerState:
+    def having_seen(
+        self, observations: npt.NDArray[Any], discounted_returns: npt.NDArray[Any]
+    ) -> LearnerState:
         """This state with a round's observations and returns merged into its normalisers."""
         seen, returns = self.observation_moments, self.return_moments
         return replace(
             self,
-            observation_moments=None if seen is None else seen.merged(observations),
+            observation_moments=(
+                None if seen is None else seen.merged(observations.reshape(-1, self.spaces.observation_size))
+            ),
             return_moments=None if returns is None else returns.merged(discounted_returns.reshape(-1, 1)),
         )
 
-    def normaliser(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+    def normaliser(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | tuple[None, None]:
         """Mean and scale of observations in float32, exactly as actors of this version use them."""
         if self.observation_moments is None:
             return None, None
         seen = self.observation_moments
         return seen.mean.astype(np.float32), seen.scale().astype(np.float32)
 
-    def actor_weights(self, activation: str) -> bytes:
+    def actor_weights(self, network: MLP | CNN) -> bytes:
         """What an actor needs of this version: the policy and its normaliser, nothing of the learner."""
-        policy = {name: array for name, array in self.parameters.items() if name.startswith("policy.")}
+        layers = _policy_layers(network, self.spaces)
         document: Document = {
             "version": self.version,
-            "discrete": self.discrete,
-            "activation": activation,
-            "layers": sum(name.endswith(".weight") for name in policy),
-            **policy,
+            "action_counts": list(self.spaces.action_counts),
+            "pictures": self.spaces.pictures,
+            "activation": network.activation,
+            "layers": layers,
         }
+        for name, _, _ in layers:
+            for part in ("weight", "bias"):
+                document[f"{name}.{part}"] = self.parameters[f"{name}.{part}"]
+        if "policy.log_std" in self.parameters:
+            document["policy.log_std"] = self.parameters["policy.log_std"]
         mean, scale = self.normaliser()
         if mean is not None:
             document["observation_mean"] = mean
             document["observation_scale"] = scale
         return encode(document)
+
+
+def _policy_layers(network: MLP | CNN, spaces: Spaces) -> list[list[Any]]:
+    """Each layer of the policy as [parameters' name, convolution or None, picture it flattens or None]."""
+    layout = towers(network, spaces)
+    named = [(f"trunk.{i}", layer) for i, layer in enumerate(layout.trunk)]
+    named += [(f"policy.{i}", layer) for i, layer in enumerate(layout.policy)]
+    layers: list[list[Any]] = []
+    picture: list[int] | None = None
+    size = spaces.observation_shape[1] if spaces.pictures else 0
+    for name, layer in named:
+        if isinstance(layer, Convolution):
+            size = layer.size_after(size)
+            picture = [layer.filters, size]
+            layers.append([name, [layer.kernel, layer.stride, *layer.pad], None])
+        else:
+            assert isinstance(layer, Dense)
+            layers.append([name, None, picture])
+            picture = None
+    return layers

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from training.environments.model import EnvironmentSpec
-from training.spec import AnyAlgorithm, NetworkSpec
+from training.spec import AnyAlgorithm, AnyNetwork
 
 CallKind = Literal["rollout", "evaluate", "update"]
 Status = Literal["done", "failed", "refused", "cancelled"]
@@ -48,13 +48,16 @@ class EvaluateRequest(Message):
 
 
 class UpdateRequest(Message):
-    """One learner update. The call's inputs are the learner's state, then the trajectories in order of slot."""
+    """One learner update. The call's inputs are the learner's state, then the trajectories in order of slot.
+
+    Trajectories of up to `staleness_limit` versions before the state's may be among them.
+    """
 
     kind: Literal["update"] = "update"
     algorithm: AnyAlgorithm
-    network: NetworkSpec
-    environment: EnvironmentSpec
+    network: AnyNetwork
     progress: float = Field(ge=0.0, le=1.0)
+    staleness_limit: int = Field(0, ge=0)
 
 
 AnyRequest = Annotated[RolloutRequest | EvaluateRequest | UpdateRequest, Field(discriminator="kind")]
@@ -147,6 +150,8 @@ class RoundReport(Message):
     episode_return_mean: float | None
     episode_length_mean: float | None
     update: UpdateReport
+    staleness_mean: float = 0.0
+    dropped_trajectories: int = 0
     started_s: float
     collect_s: float
     update_s: float

@@ -1,4 +1,4 @@
-"""Policy and value networks: their parameters as named arrays, and their forward pass with gradients.
+"""Networks with gradients: their parameters as named arrays, and their forward pass in torch.
 
 Parameters are plain arrays under names like `policy.0.weight`, so they travel, are stored and are compared as they
 are. Torch is imported only by whoever calls the forward pass; making the first parameters needs numpy alone.
@@ -6,14 +6,14 @@ are. Torch is imported only by whoever calls the forward pass; making the first 
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from training.architectures import CNN, MLP, Convolution, Layer, Towers, towers
 from training.environments.model import Spaces
-from training.spec import NetworkSpec
 
 if TYPE_CHECKING:
     import torch
@@ -22,58 +22,103 @@ Floats = npt.NDArray[np.float32]
 Parameters = dict[str, Floats]
 
 
-def initial_parameters(network: NetworkSpec, spaces: Spaces, seed: int) -> Parameters:
-    """Orthogonal weights (√2 hidden, 0.01 policy head, 1 value head), zero biases."""
+def initial_parameters(network: MLP | CNN, spaces: Spaces, seed: int) -> Parameters:
+    """Orthogonal weights (√2 hidden, 0.01 policy head, 1 value head) or uniform ones, and zero biases."""
     rng = np.random.Generator(np.random.PCG64(seed))
+    layout = towers(network, spaces)
     parameters: Parameters = {}
-    for tower, outputs, head_gain in (("policy", spaces.policy_outputs, 0.01), ("value", 1, 1.0)):
-        sizes = (spaces.observation_size, *network.hidden, outputs)
-        for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
-            gain = head_gain if i == len(network.hidden) else float(np.sqrt(2.0))
-            parameters[f"{tower}.{i}.weight"] = _orthogonal(rng, fan_out, fan_in, gain)
-            parameters[f"{tower}.{i}.bias"] = np.zeros(fan_out, dtype=np.float32)
+    for tower, layers, head_gain in (
+        ("trunk", layout.trunk, None),
+        ("policy", layout.policy, 0.01),
+        ("value", layout.value, 1.0),
+    ):
+        for i, layer in enumerate(layers):
+            head = head_gain is not None and i == len(layers) - 1
+            gain = head_gain if head and head_gain is not None else float(np.sqrt(2.0))
+            weight = _weights(rng, layer, gain, network.orthogonal)
+            parameters[f"{tower}.{i}.weight"] = weight
+            parameters[f"{tower}.{i}.bias"] = np.zeros(len(weight), dtype=np.float32)
     if not spaces.discrete:
-        parameters["policy.log_std"] = np.full(
-            spaces.policy_outputs, network.log_std_initial, dtype=np.float32
-        )
+        if network.log_std == "free":
+            size = len(spaces.action_low)
+            parameters["policy.log_std"] = np.full(size, network.log_std_initial, dtype=np.float32)
+        else:
+            parameters[f"policy.{len(layout.policy) - 1}.bias"][len(spaces.action_low) :] = (
+                network.log_std_initial
+            )
     return parameters
 
 
-def _orthogonal(rng: np.random.Generator, rows: int, columns: int, gain: float) -> Floats:
-    gaussian = rng.standard_normal((max(rows, columns), min(rows, columns)))
-    q, r = np.linalg.qr(gaussian)
+def _weights(rng: np.random.Generator, layer: Layer, gain: float, orthogonal: bool) -> Floats:
+    if isinstance(layer, Convolution):
+        shape: tuple[int, ...] = (layer.filters, layer.inputs, layer.kernel, layer.kernel)
+    else:
+        shape = (layer.outputs, layer.inputs)
+    rows, columns = shape[0], int(np.prod(shape[1:]))
+    if not orthogonal:
+        # Torch's own default, which Stable-Baselines3's tuned MuJoCo recipes use.
+        bound = 1.0 / np.sqrt(columns)
+        return rng.uniform(-bound, bound, shape).astype(np.float32)
+    q, r = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
     q *= np.sign(np.diag(r))
-    return np.ascontiguousarray(gain * (q if rows >= columns else q.T), dtype=np.float32)
+    return np.ascontiguousarray(gain * (q if rows >= columns else q.T), dtype=np.float32).reshape(shape)
 
 
-def forward(
-    observations: torch.Tensor, parameters: dict[str, torch.Tensor], tower: str, network: NetworkSpec
-) -> torch.Tensor:
-    """What `tower` ("policy" or "value") makes of normalised observations."""
-    import torch
+class TorchNetwork:
+    """The forward pass of a network for given spaces. Holds no parameters: they come with each call."""
 
-    x = observations
-    for i in range(len(network.hidden) + 1):
-        x = torch.nn.functional.linear(x, parameters[f"{tower}.{i}.weight"], parameters[f"{tower}.{i}.bias"])
-        if i < len(network.hidden):
-            x = torch.relu(x) if network.activation == "relu" else torch.tanh(x)
-    return x
+    def __init__(self, network: MLP | CNN, spaces: Spaces) -> None:
+        self.spaces = spaces
+        self._layout: Towers = towers(network, spaces)
+        self._relu = network.activation == "relu"
 
+    def policy_and_value(
+        self, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Policy outputs and values of [n, …] observations; a shared trunk is passed once."""
+        features = self._tower(
+            parameters, "trunk", self._layout.trunk, self._prepared(observations), last=True
+        )
+        outputs = self._tower(parameters, "policy", self._layout.policy, features, last=False)
+        values = self._tower(parameters, "value", self._layout.value, features, last=False)
+        return outputs, values.squeeze(1)
 
-def log_probs_and_entropy(
-    outputs: torch.Tensor, log_std: torch.Tensor | None, actions: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probability of each action and the entropy of its distribution (categorical, or diagonal normal)."""
-    import torch
+    def policy(self, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor) -> torch.Tensor:
+        features = self._tower(
+            parameters, "trunk", self._layout.trunk, self._prepared(observations), last=True
+        )
+        return self._tower(parameters, "policy", self._layout.policy, features, last=False)
 
-    if log_std is None:
-        log_p = torch.log_softmax(outputs, dim=1)
-        entropy = -(log_p.exp() * log_p).sum(dim=1)
-        return log_p.gather(1, actions[:, None]).squeeze(1), entropy
-    scaled = (actions - outputs) * torch.exp(-log_std)
-    normaliser = log_std.sum() + 0.5 * float(np.log(2.0 * np.pi)) * outputs.shape[1]
-    log_prob = -0.5 * (scaled * scaled).sum(dim=1) - normaliser
-    entropy = (log_std.sum() + 0.5 * (1.0 + float(np.log(2.0 * np.pi))) * outputs.shape[1]).expand(
-        len(outputs)
-    )
-    return log_prob, entropy
+    def value(self, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor) -> torch.Tensor:
+        features = self._tower(
+            parameters, "trunk", self._layout.trunk, self._prepared(observations), last=True
+        )
+        return self._tower(parameters, "value", self._layout.value, features, last=False).squeeze(1)
+
+    def _prepared(self, observations: torch.Tensor) -> torch.Tensor:
+        return observations.float().mul_(1.0 / 255.0) if self.spaces.pictures else observations
+
+    def _tower(
+        self,
+        parameters: Mapping[str, torch.Tensor],
+        name: str,
+        layers: tuple[Layer, ...],
+        x: torch.Tensor,
+        *,
+        last: bool,
+    ) -> torch.Tensor:
+        """Layers with activations between them, and after the last one if `last`."""
+        import torch
+        from torch.nn import functional
+
+        for i, layer in enumerate(layers):
+            weight, bias = parameters[f"{name}.{i}.weight"], parameters[f"{name}.{i}.bias"]
+            if isinstance(layer, Convolution):
+                if any(layer.pad):
+                    x = functional.pad(x, (*layer.pad, *layer.pad))
+                x = functional.conv2d(x, weight, bias, stride=layer.stride)
+            else:
+                x = functional.linear(x.flatten(1) if x.dim() > 2 else x, weight, bias)
+            if last or i < len(layers) - 1:
+                x = torch.relu(x) if self._relu else torch.tanh(x)
+        return x

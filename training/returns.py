@@ -1,11 +1,13 @@
-"""Advantages and returns from rewards and values."""
+"""Advantages and returns from rewards and values. Arrays of [time, environment] throughout."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -18,7 +20,7 @@ def generalised_advantages(
     discount: float,
     trace_decay: float,
 ) -> Floats:
-    """GAE(λ), Schulman et al. 2016, for arrays of [time, environment].
+    """GAE(λ), Schulman et al. 2016.
 
     δ_t = r_t + γ V(s_{t+1}) [not terminated] − V(s_t);  A_t = δ_t + γ λ A_{t+1} [episode goes on]
 
@@ -26,10 +28,45 @@ def generalised_advantages(
     limit; only a true termination has no future. Nothing leaks over the end of an episode.
     """
     deltas = rewards + discount * next_values * ~terminated - values
-    carry = discount * trace_decay * ~ended
-    advantages = np.empty_like(deltas)
-    running = np.zeros(deltas.shape[1], dtype=deltas.dtype)
+    return _accumulated(deltas, discount * trace_decay * ~ended)
+
+
+def vtrace(
+    ratios: Floats,
+    rewards: Floats,
+    values: Floats,
+    next_values: Floats,
+    terminated: Flags,
+    ended: Flags,
+    discount: float,
+    trace_decay: float = 1.0,
+    rho_limit: float = 1.0,
+    c_limit: float = 1.0,
+) -> tuple[Floats, Floats]:
+    """V-trace targets and policy-gradient advantages, Espeholt et al. 2018, for ratios π/μ.
+
+    ρ_t = min(ρ̄, π/μ), c_t = λ min(c̄, π/μ), δ_t = ρ_t (r_t + γ V(s_{t+1}) − V(s_t))
+    v_t = V(s_t) + δ_t + γ c_t (v_{t+1} − V(s_{t+1}));  advantage_t = ρ_t (r_t + γ v_{t+1} − V(s_t))
+
+    On-policy and with λ = 1 the targets are n-step returns; with any λ they are those of GAE.
+    """
+    rho = np.minimum(ratios, rho_limit)
+    c = trace_decay * np.minimum(ratios, c_limit)
+    deltas = rho * (rewards + discount * next_values * ~terminated - values)
+    excess = _accumulated(deltas, discount * c * ~ended)
+    targets = values + excess
+    # v of the state that really followed: the next target inside an episode, the critic's word where it was cut off.
+    following = next_values.copy()
+    following[:-1] = np.where(ended[:-1], next_values[:-1], targets[1:])
+    advantages = rho * (rewards + discount * following * ~terminated - values)
+    return targets, advantages
+
+
+def _accumulated(deltas: Floats, carry: Floats) -> Floats:
+    """x_t = δ_t + carry_t x_{t+1}, from the last step backwards."""
+    result = np.empty_like(deltas)
+    running = np.zeros(deltas.shape[1:], dtype=deltas.dtype)
     for t in range(len(deltas) - 1, -1, -1):
         running = deltas[t] + carry[t] * running
-        advantages[t] = running
-    return advantages
+        result[t] = running
+    return result

@@ -4,44 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from training.algorithms import AnyAlgorithm
+from training.algorithms.ppo import PPO
+from training.architectures import MLP, AnyNetwork
 from training.environments.model import EnvironmentSpec
 from training.frozen import Frozen
+from training.loops.model import AnyLoop, Synchronous
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
 
-__all__ = ["AnyAlgorithm", "AnyScaling", "NetworkSpec", "StopRule", "TrainingSpec"]
-
-
-class NetworkSpec(Frozen):
-    hidden: tuple[int, ...] = Field(
-        (64, 64),
-        min_length=1,
-        max_length=6,
-        title="Hidden layers",
-        description="Sizes of the hidden layers, policy and value each have their own.",
-        json_schema_extra={"advanced": True},
-    )
-    activation: Literal["tanh", "relu"] = Field(
-        "tanh", title="Activation", json_schema_extra={"advanced": True}
-    )
-    log_std_initial: float = Field(
-        0.0,
-        ge=-5.0,
-        le=2.0,
-        title="Initial log standard deviation",
-        description="Of continuous actions.",
-        json_schema_extra={"advanced": True},
-    )
-
-    @field_validator("hidden")
-    @classmethod
-    def sizes_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        if any(not 1 <= size <= 4096 for size in value):
-            raise ValueError("each hidden layer must have between 1 and 4096 units")
-        return value
+__all__ = ["AnyAlgorithm", "AnyNetwork", "AnyScaling", "StopRule", "TrainingSpec"]
 
 
 class RolloutSpec(Frozen):
@@ -149,9 +123,10 @@ class TrainingSpec(Frozen):
     kind: Literal["reinforcement"] = "reinforcement"
     schema_version: Literal[1] = 1
     environment: EnvironmentSpec = EnvironmentSpec()
-    algorithm: AnyAlgorithm = Field(default_factory=AnyAlgorithm)
-    network: NetworkSpec = NetworkSpec()
+    algorithm: AnyAlgorithm = Field(default_factory=PPO)
+    network: AnyNetwork = Field(default_factory=MLP)
     scaling: AnyScaling = Field(default_factory=Fixed)
+    loop: AnyLoop = Field(default_factory=Synchronous)
     rollout: RolloutSpec = RolloutSpec()
     evaluation: EvaluationSpec = EvaluationSpec()
     checkpoints: CheckpointSpec = CheckpointSpec()

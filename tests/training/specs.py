@@ -12,6 +12,7 @@ def cartpole(**changes: Any) -> TrainingSpec:
     document: dict[str, Any] = {
         "environment": {"id": "CartPole-v1"},
         "algorithm": {
+            "kind": "ppo",
             "learning_rate": 1e-3,
             "discount": 0.98,
             "trace_decay": 0.8,
@@ -24,9 +25,7 @@ def cartpole(**changes: Any) -> TrainingSpec:
         "stop": {"env_steps": 100_000, "target_return": 475.0},
         "evaluation": {"every_rounds": 20, "episodes": 5},
     }
-    for name, change in changes.items():
-        document[name] = {**document[name], **change} if isinstance(document.get(name), dict) else change
-    return TrainingSpec.model_validate(document)
+    return _changed(document, changes)
 
 
 def tiny(environment: str = "CartPole-v1", **changes: Any) -> TrainingSpec:
@@ -36,6 +35,7 @@ def tiny(environment: str = "CartPole-v1", **changes: Any) -> TrainingSpec:
         "rollout": {"steps_per_call": 16},
         "scaling": {"kind": "fixed", "actors": 3},
         "algorithm": {
+            "kind": "ppo",
             "epochs": 2,
             "minibatch_size": 16,
             "learning_rate_decay": False,
@@ -46,9 +46,12 @@ def tiny(environment: str = "CartPole-v1", **changes: Any) -> TrainingSpec:
         "evaluation": {"every_rounds": 2, "episodes": 2},
         "checkpoints": {"every_rounds": 2},
     }
+    return _changed(base, changes)
+
+
+def _changed(document: dict[str, Any], changes: dict[str, Any]) -> TrainingSpec:
+    """`document` with parts replaced: field by field, or whole where a change says what kind it is."""
     for name, change in changes.items():
-        keep = (
-            isinstance(base.get(name), dict) and "kind" not in change if isinstance(change, dict) else False
-        )
-        base[name] = {**base[name], **change} if keep else change
-    return TrainingSpec.model_validate(base)
+        part_of = isinstance(change, dict) and isinstance(document.get(name), dict) and "kind" not in change
+        document[name] = {**document[name], **change} if part_of else change
+    return TrainingSpec.model_validate(document)

@@ -7,91 +7,122 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import updates_of
 from tests.training.specs import tiny
+from training.architectures import CNN, MLP
 from training.batch import Batch
+from training.distributions import Distribution
 from training.environments.model import Spaces
 from training.inference import NumpyPolicy, normalised
 from training.learner import LearnerState
-from training.networks import forward, log_probs_and_entropy
+from training.networks import TorchNetwork
 from training.normalisers import Moments
-from training.spec import NetworkSpec
+
+VECTORS = {
+    "discrete": Spaces((4,), (2,)),
+    "several discrete": Spaces((5,), (3, 2, 4)),
+    "continuous": Spaces((11,), (), (-1.0,) * 3, (1.0,) * 3),
+}
+MLPS = st.builds(
+    MLP,
+    hidden=st.sampled_from([(64, 64), (8,), (32, 16, 8)]),
+    activation=st.sampled_from(["tanh", "relu"]),
+    shared=st.booleans(),
+    log_std=st.sampled_from(["free", "state"]),
+    orthogonal=st.booleans(),
+)
 
 
-def state_of(spec, spaces, seed):
+def state_of(network, spaces, seed):
     """A learner's state with weights and normaliser away from their beginnings."""
     rng = np.random.default_rng(seed)
-    state = LearnerState.initial(spec, spaces, seed)
+    state = LearnerState.initial(tiny(network=network.model_dump()), spaces, seed)
     for array in state.parameters.values():
-        array += 0.3 * rng.standard_normal(array.shape).astype(np.float32)
+        array += 0.1 * rng.standard_normal(array.shape).astype(np.float32)
     seen = rng.standard_normal((100, spaces.observation_size)) * 3 + 1
     return state.having_seen(seen.astype(np.float32), rng.standard_normal(10))
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    st.integers(0, 2**31),
-    st.sampled_from(["tanh", "relu"]),
-    st.sampled_from([(64, 64), (8,), (32, 16, 8)]),
-    st.sampled_from([Spaces(4, 2), Spaces(11, None, (-1.0,) * 3, (1.0,) * 3)]),
-)
-def test_numpy_policy_equals_torch_policy(seed, activation, hidden, spaces):
-    network = NetworkSpec(hidden=hidden, activation=activation)
-    spec = tiny(network=network.model_dump())
-    state = state_of(spec, spaces, seed)
-    policy = NumpyPolicy(state.actor_weights(activation))
-    observations = (np.random.default_rng(seed).standard_normal((32, spaces.observation_size)) * 4).astype(
-        np.float32
-    )
-    noise = policy.draw_noise(np.random.default_rng(seed), 1, 32)[0]
+def assert_twins(network, spaces, observations, seed):
+    """Outputs and log-probabilities of both within 1e-5, relative above 1."""
+    state = state_of(network, spaces, seed)
+    policy = NumpyPolicy(state.actor_weights(network))
+    noise = policy.draw_noise(np.random.default_rng(seed), 1, len(observations))[0]
     actions, log_probs = policy.sample(observations, noise)
-
     parameters = {name: torch.tensor(array) for name, array in state.parameters.items()}
     seen = torch.from_numpy(normalised(observations, *state.normaliser()))
-    outputs = forward(seen, parameters, "policy", network)
-    expected, _ = log_probs_and_entropy(outputs, parameters.get("policy.log_std"), torch.from_numpy(actions))
-
-    scale = np.maximum(1.0, np.abs(outputs.numpy()))
-    assert np.max(np.abs(policy.outputs(observations) - outputs.numpy()) / scale) <= 1e-5
+    outputs = TorchNetwork(network, spaces).policy(parameters, seen)
+    expected = Distribution.of(outputs, parameters, spaces).log_prob(torch.from_numpy(actions))
+    found = policy.outputs(observations)
+    assert np.max(np.abs(found - outputs.numpy()) / np.maximum(1.0, np.abs(found))) <= 1e-5
     assert np.max(np.abs(log_probs - expected.numpy()) / np.maximum(1.0, np.abs(log_probs))) <= 1e-5
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**31), MLPS, st.sampled_from(list(VECTORS)))
+def test_numpy_policy_equals_torch_policy(seed, network, kind):
+    spaces = VECTORS[kind]
+    rng = np.random.default_rng(seed)
+    assert_twins(
+        network, spaces, (rng.standard_normal((32, spaces.observation_size)) * 4).astype(np.float32), seed
+    )
+
+
+@pytest.mark.parametrize("layers", ["nature", "papers"])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("frames", [3, 4])
+def test_numpy_convolutions_equal_torchs(layers, shared, frames):
+    network = CNN(layers=layers, shared=shared, hidden=(64,))
+    pictures = np.random.default_rng(0).integers(0, 256, (3, frames, 84, 84)).astype(np.uint8)
+    assert_twins(network, Spaces((frames, 84, 84), (6,)), pictures, 7)
 
 
 @pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
 def test_the_learner_recomputes_the_actors_log_probabilities(environment):
     """Of every round's real trajectories, with the version and normaliser of that round: catches most wrong wiring."""
-    from tests.training.runs import updates_of
-
     checked = 0
     for request, inputs in updates_of(tiny(environment), InlinePlatform()):
         state = LearnerState.decode(inputs[0])
-        batch = Batch.of(inputs[1:], state.version, state.parameters["policy.0.weight"].shape[1])
+        batch = Batch.of(inputs[1:], range(state.version, state.version + 1), state.spaces)
         parameters = {name: torch.tensor(array) for name, array in state.parameters.items()}
         seen = torch.from_numpy(normalised(batch.observations, *state.normaliser()).reshape(batch.size, -1))
-        outputs = forward(seen, parameters, "policy", request.network)
+        outputs = TorchNetwork(request.network, state.spaces).policy(parameters, seen)
         actions = torch.from_numpy(batch.actions.reshape(batch.size, *batch.actions.shape[2:]).copy())
-        found, _ = log_probs_and_entropy(outputs, parameters.get("policy.log_std"), actions)
+        found = Distribution.of(outputs, parameters, state.spaces).log_prob(actions)
         assert np.abs(found.numpy() - batch.log_probs.reshape(-1)).max() <= 1e-5
         checked += 1
     assert checked == 4
 
 
 def test_distributions_against_torchs_own():
-    means, log_std = torch.randn(20, 3), torch.tensor([-0.5, 0.0, 0.7])
+    torch.manual_seed(0)
+    means, log_std, other = torch.randn(20, 3), torch.tensor([-0.5, 0.0, 0.7]), torch.randn(20, 3)
     actions = torch.randn(20, 3)
-    normal = torch.distributions.Normal(means, log_std.exp())
-    log_probs, entropy = log_probs_and_entropy(means, log_std, actions)
-    torch.testing.assert_close(log_probs, normal.log_prob(actions).sum(1))
-    torch.testing.assert_close(entropy, normal.entropy().sum(1))
-    logits, chosen = torch.randn(20, 4), torch.randint(0, 4, (20,))
-    categorical = torch.distributions.Categorical(logits=logits)
-    log_probs, entropy = log_probs_and_entropy(logits, None, chosen)
-    torch.testing.assert_close(log_probs, categorical.log_prob(chosen))
-    torch.testing.assert_close(entropy, categorical.entropy())
+    normal, shifted = torch.distributions.Normal(means, log_std.exp()), torch.distributions.Normal(other, 1.3)
+    ours = Distribution(mean=means, log_std=log_std)
+    theirs = Distribution(mean=other, log_std=torch.full((3,), 1.3).log())
+    torch.testing.assert_close(ours.log_prob(actions), normal.log_prob(actions).sum(1))
+    torch.testing.assert_close(ours.entropy(), normal.entropy().sum(1).mean())
+    expected = torch.distributions.kl_divergence(shifted, normal).sum(1)
+    torch.testing.assert_close(ours.divergence_from(theirs), expected)
+    spaces, logits, older = Spaces((1,), (4, 2)), torch.randn(20, 6), torch.randn(20, 6)
+    chosen = torch.stack([torch.randint(0, 4, (20,)), torch.randint(0, 2, (20,))], dim=1)
+    parts = [torch.distributions.Categorical(logits=part) for part in logits.split([4, 2], dim=1)]
+    before = [torch.distributions.Categorical(logits=part) for part in older.split([4, 2], dim=1)]
+    found = Distribution.of(logits, {}, spaces)
+    torch.testing.assert_close(
+        found.log_prob(chosen), sum(p.log_prob(chosen[:, i]) for i, p in enumerate(parts))
+    )
+    torch.testing.assert_close(found.entropy(), sum(p.entropy() for p in parts).mean())
+    expected = sum(torch.distributions.kl_divergence(b, p) for b, p in zip(before, parts, strict=True))
+    torch.testing.assert_close(found.divergence_from(Distribution.of(older, {}, spaces)), expected)
 
 
 def test_sampling_draws_what_the_policy_says():
     """Gumbel-max frequencies of one state against its softmax; oracle: three standard errors of 20,000 draws."""
-    state = state_of(tiny(), Spaces(4, 3), 5)
-    policy = NumpyPolicy(state.actor_weights("tanh"))
+    network = MLP()
+    state = state_of(network, Spaces((4,), (3,)), 5)
+    policy = NumpyPolicy(state.actor_weights(network))
     observations = np.tile(np.array([[0.1, 2.0, -1.0, 0.3]], dtype=np.float32), (20_000, 1))
     actions, log_probs = policy.sample(
         observations, policy.draw_noise(np.random.default_rng(3), 1, 20_000)[0]

@@ -1,5 +1,12 @@
 """How to learn from what actors saw. One readable file an algorithm: fields are the form, methods the mathematics."""
 
+from typing import Annotated
+
+from pydantic import Field
+
+from training.algorithms.a2c import A2C
+from training.algorithms.impact import Impact
+from training.algorithms.impala import Impala
 from training.algorithms.ppo import PPO
 
-AnyAlgorithm = PPO
+AnyAlgorithm = Annotated[PPO | A2C | Impala | Impact, Field(discriminator="kind")]

@@ -4,50 +4,43 @@ One update: values of all states under the current critic → advantages → sev
 
     L = E[ max(−A r, −A clip(r, 1−ε, 1+ε)) ] + c_v · value loss − c_e · entropy,   r = π_θ(a|s) / π_behaviour(a|s)
 
-with the gradient clipped by its global norm and one Adam step a minibatch. The mathematics is a function of the
-learner's state and the batch; nothing is kept between calls.
+with the gradient clipped by its global norm and one Adam step a minibatch. For data that is some versions old, the
+decoupled objective (Hilton et al. 2021) clips around the policy at the start of the update instead, and weighs with
+how far that one is from the behaviour:  L = E[ −π_prox/π_behaviour · min(u A, clip(u) A) ],  u = π_θ/π_prox.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
 
-from training.frozen import Frozen
-from training.inference import normalised
+from training.algorithms.algorithm import ADVANCED, Algorithm, Floats, Learned, explained_variance
 from training.returns import generalised_advantages
 
 if TYPE_CHECKING:
+    import torch
+
+    from training.algorithms.optimisation import Optimisation
+    from training.architectures import CNN, MLP
     from training.batch import Batch
     from training.learner import LearnerState
-    from training.messages import UpdateReport
-    from training.spec import NetworkSpec
 
-REWARD_CLIP = 10.0
-_ADVANCED: dict[str, Any] = {"advanced": True}
+_WEIGHT_LIMIT = 2.0
 
 
-class PPO(Frozen):
+class PPO(Algorithm):
     """PPO: learns from each round's data in a few clipped passes."""
 
     kind: Literal["ppo"] = "ppo"
-    learning_rate: float = Field(3e-4, gt=0, le=1, title="Learning rate")
-    learning_rate_decay: bool = Field(
-        True, title="Decay the learning rate", description="In a straight line to zero over the whole run."
-    )
-    discount: float = Field(0.99, ge=0, le=1, title="Discount γ")
     trace_decay: float = Field(0.95, ge=0, le=1, title="GAE λ")
     clip: float = Field(0.2, gt=0, le=1, title="Clip range ε")
-    clip_decay: bool = Field(False, title="Decay the clip range", json_schema_extra=_ADVANCED)
+    clip_decay: bool = Field(False, title="Decay the clip range", json_schema_extra=ADVANCED)
     epochs: int = Field(10, ge=1, le=100, title="Passes over the data")
     minibatch_size: int = Field(
         256, ge=1, le=1_000_000, title="Minibatch", json_schema_extra={"unit": "samples"}
-    )
-    value_coefficient: float = Field(
-        0.5, ge=0, le=100, title="Value loss weight", json_schema_extra=_ADVANCED
     )
     value_clip: float | None = Field(
         None,
@@ -55,129 +48,180 @@ class PPO(Frozen):
         le=1000,
         title="Value clip",
         description="Empty: values are not clipped.",
-        json_schema_extra=_ADVANCED,
+        json_schema_extra=ADVANCED,
     )
-    entropy_coefficient: float = Field(0.0, ge=0, le=10, title="Entropy weight", json_schema_extra=_ADVANCED)
-    max_gradient_norm: float = Field(
-        0.5, gt=0, le=1e6, title="Largest gradient norm", json_schema_extra=_ADVANCED
+    normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=ADVANCED)
+    recompute_advantages: bool = Field(
+        False,
+        title="Recompute advantages each pass",
+        description="With the critic as it is by then.",
+        json_schema_extra=ADVANCED,
     )
-    normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=_ADVANCED)
     target_kl: float | None = Field(
         None,
         gt=0,
         le=100,
         title="KL limit",
         description="Stop an update's passes early beyond 1.5 times this. Empty: never.",
-        json_schema_extra=_ADVANCED,
+        json_schema_extra=ADVANCED,
     )
-    normalise_observations: bool = Field(False, title="Normalise observations")
-    normalise_rewards: bool = Field(
-        False, title="Scale rewards", description="By the running deviation of discounted returns."
+    kl_coefficient: float = Field(
+        0.0,
+        ge=0,
+        le=100,
+        title="KL penalty",
+        description="First weight of an adaptive penalty that aims at the KL target; 0: none.",
+        json_schema_extra=ADVANCED,
     )
-    adam_epsilon: float = Field(1e-5, gt=0, le=1, title="Adam ε", json_schema_extra=_ADVANCED)
+    kl_target: float = Field(0.01, gt=0, le=10, title="KL target of the penalty", json_schema_extra=ADVANCED)
+    objective: Literal["clipped", "decoupled"] = Field(
+        "clipped",
+        title="Objective",
+        description="Decoupled: for data that may be some versions old.",
+        json_schema_extra=ADVANCED,
+    )
+
+    @property
+    def initial_kl_coefficient(self) -> float:
+        return self.kl_coefficient
 
     def learn(
-        self, state: LearnerState, batch: Batch, network: NetworkSpec, progress: float, seed: int
-    ) -> tuple[LearnerState, UpdateReport, int]:
-        """The next state, what was measured, and the number of minibatches it took.
-
-        Observations are normalised as the actors of `state.version` did, so ratios start at exactly 1 up to rounding;
-        what the round adds to the statistics counts from the next version on.
+        self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
+    ) -> Learned:
+        """Several passes over `batch`. Observations are normalised as actors of the state's version did, so ratios of
+        fresh data start at 1 up to rounding; what the batch adds to the statistics counts from the next version on.
         """
-        from training.algorithms.optimiser import Optimisation
-
-        mean, scale = state.normaliser()
-        observations = normalised(batch.observations, mean, scale)
-        grown = state.having_seen(batch.observations.reshape(batch.size, -1), batch.discounted_returns)
-        optimisation = Optimisation(
-            state, network, self._rate(progress), self.adam_epsilon, self.max_gradient_norm
-        )
-        values = optimisation.values(observations)
-        next_values = self._next_values(batch, values, optimisation, mean, scale)
-        advantages = generalised_advantages(
-            self._scaled_rewards(batch, grown),
-            values,
-            next_values,
-            batch.terminated,
-            batch.terminated | batch.truncated,
-            self.discount,
-            self.trace_decay,
-        )
-        targets = advantages + values
-        report, minibatches = self._passes(
-            optimisation, observations, batch, advantages, values, targets, progress, seed
-        )
-        return replace(optimisation.next_state(grown), version=state.version + 1), report, minibatches
-
-    def _rate(self, progress: float) -> float:
-        return self.learning_rate * (1.0 - progress) if self.learning_rate_decay else self.learning_rate
-
-    def _scaled_rewards(self, batch: Batch, grown: LearnerState) -> np.ndarray:
-        if grown.return_moments is None:
-            return batch.rewards
-        scaled = batch.rewards * grown.return_moments.scale().astype(np.float32)
-        return np.clip(scaled, -REWARD_CLIP, REWARD_CLIP)
-
-    def _next_values(
-        self,
-        batch: Batch,
-        values: np.ndarray,
-        optimisation: Any,
-        mean: np.ndarray | None,
-        scale: np.ndarray | None,
-    ) -> np.ndarray:
-        """V of the state that really followed each step: also of the one that a time limit cut off."""
-        last = optimisation.values(normalised(batch.last_observations, mean, scale))
-        following = np.concatenate([values[1:], last[None]], axis=0)
-        if len(batch.final_index):
-            steps, columns = batch.final_index[:, 0], batch.final_index[:, 1]
-            following[steps, columns] = optimisation.values(normalised(batch.final_observations, mean, scale))
-        return following
-
-    def _passes(
-        self,
-        optimisation: Any,
-        observations: np.ndarray,
-        batch: Batch,
-        advantages: np.ndarray,
-        values: np.ndarray,
-        targets: np.ndarray,
-        progress: float,
-        seed: int,
-    ) -> tuple[UpdateReport, int]:
-        """Shuffled minibatches, several times over all samples, until the passes are done or the KL limit is hit."""
-        from training.algorithms.surrogate import PPOLoss
+        from training.algorithms.optimisation import Optimisation
         from training.messages import UpdateReport
 
-        n = batch.size
-        loss = PPOLoss(
-            clip=self.clip * (1.0 - progress) if self.clip_decay else self.clip,
-            value_clip=self.value_clip,
-            value_coefficient=self.value_coefficient,
-            entropy_coefficient=self.entropy_coefficient,
-            normalise_advantages=self.normalise_advantages,
-            observations=observations.reshape(n, -1),
-            actions=batch.actions.reshape(n, *batch.actions.shape[2:]),
-            log_probs=batch.log_probs.reshape(n),
-            advantages=advantages.reshape(n),
-            values=values.reshape(n),
-            targets=targets.reshape(n),
-        )
+        optimisation = Optimisation(state, network, self, progress)
+        grown = state.having_seen(batch.observations, batch.discounted_returns)
+        observations = optimisation.observations(batch)
+        rewards = self.rewards(batch, grown)
+        values, advantages = self._advantages(optimisation, batch, observations, rewards)
+        targets = advantages + values
+        samples = self._samples(optimisation, batch, observations)
         rng = np.random.Generator(np.random.PCG64(seed))
-        minibatches = 0
-        for _ in range(self.epochs):
-            order = rng.permutation(n)
-            for begin in range(0, n, self.minibatch_size):
-                optimisation.step(loss, order[begin : begin + self.minibatch_size])
-                minibatches += 1
-            if self.target_kl is not None and loss.last_approximate_kl() > 1.5 * self.target_kl:
+        clip = self.clip * (1.0 - progress) if self.clip_decay else self.clip
+        passes = 0
+        for passes in range(1, self.epochs + 1):
+            if passes > 1 and self.recompute_advantages:
+                values, advantages = self._advantages(optimisation, batch, observations, rewards)
+                targets = advantages + values
+            self._pass(optimisation, samples, advantages, values, targets, clip, rng)
+            if self.target_kl is not None and optimisation.last("approximate_kl") > 1.5 * self.target_kl:
                 break
-        variance = float(targets.var())
-        explained = 1.0 - float((targets - values).var()) / variance if variance > 0 else 0.0
-        measured = loss.means()
-        return UpdateReport(
-            **measured,
-            explained_variance=explained,
-            gradient_norm=optimisation.mean_gradient_norm(),
+        means = optimisation.means()
+        grown = replace(grown, kl_coefficient=self._next_kl_coefficient(state, means))
+        report = UpdateReport(
+            **{name: means[name] for name in UpdateReport.model_fields if name in means},
+            explained_variance=explained_variance(targets, values),
             learning_rate=optimisation.learning_rate,
-        ), minibatches
+        )
+        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, batch.size * passes)
+
+    def _advantages(
+        self, optimisation: Optimisation, batch: Batch, observations: Floats, rewards: Floats
+    ) -> tuple[Floats, Floats]:
+        """Values of all states, and GAE on them."""
+        values = optimisation.values(observations)
+        following = optimisation.next_values(batch, values)
+        advantages = generalised_advantages(
+            rewards, values, following, batch.terminated, batch.ended, self.discount, self.trace_decay
+        )
+        return values, advantages
+
+    def _samples(
+        self, optimisation: Optimisation, batch: Batch, observations: Floats
+    ) -> dict[str, torch.Tensor]:
+        """The batch flattened to [sample, …] tensors, with the policy at the start of the update where it is needed."""
+        import torch
+
+        n = batch.size
+        samples = {
+            "observations": optimisation.tensor(observations.reshape(n, *observations.shape[2:])),
+            "actions": optimisation.tensor(batch.actions.reshape(n, *batch.actions.shape[2:])),
+            "log_probs": optimisation.tensor(batch.log_probs.reshape(n)),
+        }
+        if self.objective == "decoupled" or self.kl_coefficient:
+            with torch.no_grad():
+                outputs = optimisation.network.policy(optimisation.parameters, samples["observations"])
+                start = optimisation.distribution(outputs)
+                samples["start_log_probs"] = start.log_prob(samples["actions"])
+                samples["start_outputs"] = outputs
+        return samples
+
+    def _pass(
+        self,
+        optimisation: Optimisation,
+        samples: dict[str, torch.Tensor],
+        advantages: Floats,
+        values: Floats,
+        targets: Floats,
+        clip: float,
+        rng: np.random.Generator,
+    ) -> None:
+        """One shuffled pass: the order is drawn once, so that minibatches are views of shuffled copies."""
+        import torch
+
+        n = advantages.size
+        order = torch.from_numpy(rng.permutation(n)).to(optimisation.device)
+        estimates = {"advantages": advantages, "values": values, "targets": targets}
+        shuffled = {name: optimisation.tensor(array.reshape(n))[order] for name, array in estimates.items()}
+        shuffled |= {name: tensor[order] for name, tensor in samples.items()}
+        for begin in range(0, n, self.minibatch_size):
+            part = slice(begin, begin + self.minibatch_size)
+            self._step(optimisation, {name: tensor[part] for name, tensor in shuffled.items()}, clip)
+
+    def _step(self, optimisation: Optimisation, chosen: dict[str, torch.Tensor], clip: float) -> None:
+        import torch
+
+        outputs, values = optimisation.network.policy_and_value(
+            optimisation.parameters, chosen["observations"]
+        )
+        distribution = optimisation.distribution(outputs)
+        log_probs = distribution.log_prob(chosen["actions"])
+        reference = chosen["start_log_probs"] if self.objective == "decoupled" else chosen["log_probs"]
+        log_ratio = log_probs - reference
+        ratio = log_ratio.exp()
+        advantages = chosen["advantages"]
+        if self.normalise_advantages and len(advantages) > 1:
+            advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+        surrogate = torch.minimum(advantages * ratio, advantages * ratio.clamp(1.0 - clip, 1.0 + clip))
+        if self.objective == "decoupled":
+            surrogate = surrogate * (reference - chosen["log_probs"]).exp().clamp(max=_WEIGHT_LIMIT)
+        policy_loss = -surrogate.mean()
+        value_loss = self._value_loss(values, chosen)
+        entropy = distribution.entropy()
+        loss = policy_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
+        with torch.no_grad():
+            # k3 of Schulman's note on approximating KL: unbiased, never negative, low variance.
+            kl = ((ratio - 1.0) - log_ratio).mean()
+            outside = ((ratio - 1.0).abs() > clip).float().mean()
+        measured = {"approximate_kl": kl, "clip_fraction": outside, "entropy": entropy}
+        if self.kl_coefficient:
+            start = optimisation.distribution_at_start(chosen["start_outputs"])
+            divergence = distribution.divergence_from(start).mean()
+            loss = loss + optimisation.kl_coefficient * divergence
+            measured["divergence"] = divergence
+        optimisation.step(loss, policy_loss=policy_loss, value_loss=value_loss, **measured)
+
+    def _value_loss(self, values: torch.Tensor, chosen: dict[str, torch.Tensor]) -> torch.Tensor:
+        import torch
+
+        error = (values - chosen["targets"]) ** 2
+        if self.value_clip is not None:
+            near = chosen["values"] + (values - chosen["values"]).clamp(-self.value_clip, self.value_clip)
+            error = torch.maximum(error, (near - chosen["targets"]) ** 2)
+        loss: torch.Tensor = 0.5 * error.mean()
+        return loss
+
+    def _next_kl_coefficient(self, state: LearnerState, means: dict[str, float]) -> float:
+        """Half as much again where the policy moved over twice too far, half as much where it barely moved."""
+        if not self.kl_coefficient:
+            return state.kl_coefficient
+        if means["divergence"] > 2.0 * self.kl_target:
+            return state.kl_coefficient * 1.5
+        return (
+            state.kl_coefficient * 0.5 if means["divergence"] < 0.5 * self.kl_target else state.kl_coefficient
+        )

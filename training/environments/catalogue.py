@@ -1,123 +1,180 @@
-"""Environments we know well: what they are about, and a score to hold one's own against.
+"""Environments we know well: what they are about, their spaces, and a score to hold one's own against.
 
-Any other Gymnasium id works too; those here are what forms offer first. Gymnasium is imported only when an id
-is not in the list, so a web process that shows the list need not have it in memory.
+Any other Gymnasium id works too; those here are what forms offer first, and they need not be built to know their
+spaces. Gymnasium is imported only when an id is not in the list, so a web process that shows the list need not have
+it in memory.
 """
 
 from __future__ import annotations
 
 import difflib
+import struct
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from training.environments.model import Spaces
 
 
 @dataclass(frozen=True)
 class Entry:
+    """One environment. `reference` says where `reference_return` comes from; None where no honest one is known."""
+
     id: str
+    family: str
     title: str
     description: str
-    reference_return: float
+    reference_return: float | None
     reference: str
-    observation_size: int
-    action_count: int | None = None
+    observation_size: int = 0
+    action_counts: tuple[int, ...] = ()
     action_size: int = 0
     action_limit: float = 1.0
 
+    def spaces(self, frame_stack: int) -> Spaces:
+        from training.environments.model import Spaces
+
+        shape = (frame_stack, 84, 84) if self.family == "Atari" else (self.observation_size,)
+        # Gymnasium keeps limits in float32.
+        limit = struct.unpack("<f", struct.pack("<f", self.action_limit))[0]
+        high = (limit,) * self.action_size
+        return Spaces(shape, self.action_counts, tuple(-x for x in high), high)
+
+
+_SOLVED = "the environment's own threshold for solved"
+_PUBLISHED = "PPO after 1,000,000 steps in published benchmarks: {} (v4)"
 
 _CONTROL = (
     Entry(
         "CartPole-v1",
+        "Classic control",
         "Cart pole",
         "Balance a pole on a cart by pushing left or right. Solved in under a minute.",
         475.0,
-        "the environment's own threshold for solved",
+        _SOLVED,
         4,
-        2,
+        (2,),
     ),
     Entry(
         "Acrobot-v1",
+        "Classic control",
         "Acrobot",
         "Swing a two-link arm above a line as fast as possible.",
         -100.0,
-        "the environment's own threshold for solved",
+        _SOLVED,
         6,
-        3,
+        (3,),
     ),
     Entry(
         "MountainCar-v0",
+        "Classic control",
         "Mountain car",
         "Rock a car out of a valley. Plain policy gradients stay at -200 here: a useful negative control.",
         -110.0,
-        "the environment's own threshold for solved",
+        _SOLVED,
         2,
-        3,
+        (3,),
+    ),
+    Entry(
+        "MountainCarContinuous-v0",
+        "Classic control",
+        "Mountain car, continuous",
+        "The same valley with a continuous throttle.",
+        90.0,
+        _SOLVED,
+        2,
+        (),
+        1,
     ),
     Entry(
         "Pendulum-v1",
+        "Classic control",
         "Pendulum",
         "Swing up and hold a pendulum with limited torque.",
         -172.0,
         "PPO after 100,000 steps in published benchmarks",
         3,
-        None,
+        (),
         1,
         2.0,
     ),
 )
 
-_MUJOCO = (
-    Entry(
-        "Hopper-v5",
-        "Hopper",
-        "Make a one-legged robot hop forward (MuJoCo).",
-        2383.0,
-        "PPO after 1,000,000 steps in published benchmarks: 2,383 ± 272 (v4)",
-        11,
-        None,
-        3,
-    ),
-    Entry(
-        "Walker2d-v5",
-        "Walker",
-        "Make a two-legged robot walk forward (MuJoCo).",
-        2288.0,
-        "PPO after 1,000,000 steps in published benchmarks: 2,288 ± 572 (v4)",
-        17,
-        None,
-        6,
-    ),
-    Entry(
-        "HalfCheetah-v5",
-        "Half cheetah",
-        "Make a planar cheetah run (MuJoCo).",
-        1443.0,
-        "PPO after 1,000,000 steps in published benchmarks: 1,443 ± 46 (v4)",
-        17,
-        None,
-        6,
-    ),
-    Entry(
-        "Humanoid-v5",
-        "Humanoid",
-        "Make a three-dimensional humanoid stand and walk (MuJoCo).",
-        716.0,
-        "PPO after 1,000,000 steps in published benchmarks: 716 ± 49 (v4)",
-        348,
-        None,
-        17,
-        0.4,
-    ),
-)
+# Title, what it is about, published PPO score at 1M steps with its spread, sizes in v4 and v5, actions, their limit.
+_ROBOTS = {
+    "Hopper": ("Hopper", "Make a one-legged robot hop forward", 2383.0, "2,383 ± 272", 11, 11, 3, 1.0),
+    "Walker2d": ("Walker", "Make a two-legged robot walk forward", 2288.0, "2,288 ± 572", 17, 17, 6, 1.0),
+    "HalfCheetah": ("Half cheetah", "Make a planar cheetah run", 1443.0, "1,443 ± 46", 17, 17, 6, 1.0),
+    "Humanoid": ("Humanoid", "Make a humanoid stand and walk", 716.0, "716 ± 49", 376, 348, 17, 0.4),
+    "Ant": ("Ant", "Make a four-legged robot walk", None, "", 27, 105, 8, 1.0),
+}
 
-ENTRIES: dict[str, Entry] = {entry.id: entry for entry in (*_CONTROL, *_MUJOCO)}
+
+def _robots() -> tuple[Entry, ...]:
+    entries = []
+    for version in ("v5", "v4"):
+        for name, (title, about, score, spread, v4_size, v5_size, actions, limit) in _ROBOTS.items():
+            entries.append(
+                Entry(
+                    f"{name}-{version}",
+                    "MuJoCo",
+                    f"{title} {version}",
+                    f"{about} (MuJoCo).",
+                    score,
+                    _PUBLISHED.format(spread)
+                    if score is not None
+                    else "no published score read for this version",
+                    v5_size if version == "v5" else v4_size,
+                    (),
+                    actions,
+                    limit,
+                )
+            )
+    return tuple(entries)
+
+
+# Legal actions, and CleanRL's PPO after 10M steps (40M frames); None where no published figure was read.
+_GAMES: dict[str, tuple[int, float | None, str]] = {
+    "SpaceInvaders": (6, 1189.0, "1,189 ± 81"),
+    "Qbert": (6, 17246.0, "17,246 ± 605"),
+    "Gravitar": (18, 1099.0, "1,099 ± 603"),
+    "Breakout": (4, 414.7, "414.7 ± 28"),
+    "Pong": (6, 20.4, "20.4 ± 0.2"),
+    "BeamRider": (9, 1916.0, "1,916 ± 485"),
+}
+
+
+def _games() -> tuple[Entry, ...]:
+    entries = []
+    for pattern, note in (("ALE/{}-v5", "sticky actions"), ("{}NoFrameskip-v4", "no sticky actions")):
+        for game, (actions, score, spread) in _GAMES.items():
+            entries.append(
+                Entry(
+                    pattern.format(game),
+                    "Atari",
+                    f"{game} ({note})",
+                    f"Atari {game} from pictures, {note}; 84 × 84 grey, 4 frames an action.",
+                    score,
+                    f"PPO after 10,000,000 steps in published benchmarks: {spread} (without sticky actions)",
+                    0,
+                    (actions,),
+                )
+            )
+    return tuple(entries)
+
+
+ENTRIES: dict[str, Entry] = {entry.id: entry for entry in (*_CONTROL, *_robots(), *_games())}
 
 
 def require_known(environment_id: str) -> None:
-    """ValueError, with the nearest known names, unless Gymnasium can make this environment."""
+    """ValueError, with the nearest known names, unless this environment can be made."""
     if environment_id in ENTRIES:
         return
     import gymnasium
 
-    if environment_id in gymnasium.registry:
+    from training.environments.atari import atari_game
+
+    if environment_id in gymnasium.registry or atari_game(environment_id) is not None:
         return
     known = sorted({*ENTRIES, *gymnasium.registry})
     near = difflib.get_close_matches(environment_id, known, n=3, cutoff=0.5)

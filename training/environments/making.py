@@ -18,6 +18,11 @@ def make(environment: EnvironmentSpec) -> Any:
     """A fresh Gymnasium environment, without the checker that would look at each step again."""
     import gymnasium
 
+    from training.environments.atari import AtariEnvironment, atari_game
+
+    game = atari_game(environment.id)
+    if game is not None:
+        return AtariEnvironment(game, environment.frame_stack)
     return gymnasium.make(environment.id, disable_env_checker=True)
 
 
@@ -25,9 +30,7 @@ def spaces_of(environment: EnvironmentSpec) -> Spaces:
     """What the environment shows and takes; from the catalogue, or else from a copy made for the purpose."""
     entry = ENTRIES.get(environment.id)
     if entry is not None:
-        # Gymnasium keeps limits in float32.
-        limit = (float(np.float32(entry.action_limit)),) * entry.action_size
-        return Spaces(entry.observation_size, entry.action_count, tuple(-x for x in limit), limit)
+        return entry.spaces(environment.frame_stack)
     made = make(environment)
     try:
         return measured_spaces(environment.id, made)
@@ -51,22 +54,33 @@ def can_travel(environment: EnvironmentSpec) -> bool:
 
 def measured_spaces(name: str, made: Any) -> Spaces:
     """What `made` shows and takes, or UnsupportedSpace in words."""
-    from gymnasium.spaces import Box, Discrete
+    from gymnasium.spaces import Box
 
-    seen, done = made.observation_space, made.action_space
-    if not isinstance(seen, Box) or len(seen.shape) != 1:
-        raise UnsupportedSpace(
-            f"{name} shows {seen}; only one-dimensional Box observations can be learned from"
-        )
-    if isinstance(done, Discrete):
-        if int(done.start) != 0:
+    seen = made.observation_space
+    if not isinstance(seen, Box):
+        raise UnsupportedSpace(f"{name} shows {seen}; only Box observations can be learned from")
+    shape = tuple(int(size) for size in seen.shape)
+    if len(shape) == 3 and seen.dtype == np.uint8:
+        if shape[1] != shape[2]:
             raise UnsupportedSpace(
-                f"{name} counts its actions from {done.start}; only counting from 0 is supported"
+                f"{name} shows pictures of {shape}; only square ones, channels first, are supported"
             )
-        return Spaces(int(seen.shape[0]), int(done.n))
-    if isinstance(done, Box) and len(done.shape) == 1 and bool(np.isfinite([done.low, done.high]).all()):
-        low, high = tuple(map(float, done.low)), tuple(map(float, done.high))
-        return Spaces(int(seen.shape[0]), None, low, high)
+    elif len(shape) != 1:
+        raise UnsupportedSpace(
+            f"{name} shows arrays of {shape}; only vectors and pictures can be learned from"
+        )
+    return Spaces(shape, *_actions(name, made.action_space))
+
+
+def _actions(name: str, space: Any) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:
+    from gymnasium.spaces import Box, Discrete, MultiDiscrete
+
+    if isinstance(space, Discrete) and int(space.start) == 0:
+        return (int(space.n),), (), ()
+    if isinstance(space, MultiDiscrete) and space.nvec.ndim == 1 and not space.start.any():
+        return tuple(map(int, space.nvec)), (), ()
+    if isinstance(space, Box) and len(space.shape) == 1 and bool(np.isfinite([space.low, space.high]).all()):
+        return (), tuple(map(float, space.low)), tuple(map(float, space.high))
     raise UnsupportedSpace(
-        f"{name} takes {done}; only Discrete and bounded one-dimensional Box actions are supported"
+        f"{name} takes {space}; only Discrete and MultiDiscrete counted from 0, and bounded Box vectors, are supported"
     )

@@ -16,6 +16,7 @@ from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_Mo
 from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
 from training.codec import Document, decode, encode
+from training.environments.atari import AtariEnvironment
 
 AnyEnvironment = gymnasium.Env[Any, Any]
 _CLASSIC = (AcrobotEnv, CartPoleEnv, MountainCarEnv, PendulumEnv, Continuous_MountainCarEnv)
@@ -27,6 +28,10 @@ def save(environment: AnyEnvironment) -> bytes | None:
     if not _save_wrappers(environment, document):
         return None
     base: Any = environment.unwrapped
+    if isinstance(base, AtariEnvironment):
+        document.update(base.save())
+        document["rng"] = _generator_state(base.np_random)
+        return encode(document, compress=True)
     # A subclass from elsewhere may hold more state than we know of, so only Gymnasium's own classes are trusted.
     if not type(base).__module__.startswith("gymnasium.envs."):
         return None
@@ -48,7 +53,9 @@ def restore(environment: AnyEnvironment, data: bytes) -> None:
     document = decode(data)
     _restore_wrappers(environment, document)
     base: Any = environment.unwrapped
-    if isinstance(base, _CLASSIC):
+    if isinstance(base, AtariEnvironment):
+        base.restore(document)
+    elif isinstance(base, _CLASSIC):
         state = document["state"].copy()
         base.state = tuple(state.tolist()) if document["state_is_tuple"] else state
         if hasattr(base, "steps_beyond_terminated"):

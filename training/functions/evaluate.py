@@ -8,7 +8,7 @@ import numpy as np
 
 from training.codec import encode
 from training.environments.making import make
-from training.functions.rollout import policy_of
+from training.functions.rollout import as_seen, policy_of
 from training.functions.run import Result, Warmth
 from training.inference import NumpyPolicy
 from training.messages import Call, EvaluateRequest, Usage
@@ -34,10 +34,10 @@ def _episode(environment: Any, policy: NumpyPolicy, seed: int) -> tuple[float, i
     space = environment.action_space
     total, length, over = 0.0, 0, False
     while not over:
-        action = policy.best(np.asarray(seen, dtype=np.float32)[None])[0]
-        seen, reward, terminated, truncated, _ = environment.step(
-            int(action) if policy.discrete else np.clip(action, space.low, space.high)
-        )
+        action = policy.best(as_seen(seen)[None])[0]
+        if not policy.discrete:
+            action = np.clip(action, space.low, space.high)
+        seen, reward, terminated, truncated, _ = environment.step(action)
         total += float(reward)
         length += 1
         over = bool(terminated or truncated)

@@ -72,8 +72,8 @@ def _sample(
     slot: SlotEnvironments, policy: NumpyPolicy, noise: np.ndarray, request: RolloutRequest
 ) -> dict[str, Any]:
     steps, copies = request.steps, request.environments
-    size = slot.observations.shape[1]
-    observations = np.empty((steps, copies, size), dtype=np.float32)
+    shape, dtype = slot.observations.shape[1:], slot.observations.dtype
+    observations = np.empty((steps, copies, *shape), dtype=dtype)
     rewards = np.empty((steps, copies), dtype=np.float32)
     terminated = np.zeros((steps, copies), dtype=np.bool_)
     truncated = np.zeros((steps, copies), dtype=np.bool_)
@@ -84,24 +84,31 @@ def _sample(
     final_observations: list[np.ndarray] = []
     returns: list[float] = []
     lengths: list[int] = []
-    low, high = _limits(slot.copies[0], policy.discrete)
+    space = slot.copies[0].action_space
+    one_choice = len(policy.action_counts) == 1
     for t in range(steps):
         observations[t] = slot.observations
         actions, log_probs[t] = policy.sample(slot.observations, noise[t])
         taken.append(actions)
         # The unclipped action is what was sampled and what its log-probability is of; only the world sees it clipped.
-        applied = actions.tolist() if policy.discrete else np.minimum(np.maximum(actions, low), high)
+        if policy.discrete:
+            applied = actions.tolist() if one_choice else actions
+        else:
+            applied = np.minimum(np.maximum(actions, space.low), space.high)
         for n, copy in enumerate(slot.copies):
-            seen, reward, terminated[t, n], truncated[t, n], _ = copy.step(applied[n])
+            seen, reward, over, cut_off, info = copy.step(applied[n])
             rewards[t, n] = reward
+            # A lost life ends the episode for the learner; the game goes on.
+            terminated[t, n] = over or info.get("life_lost", False)
+            truncated[t, n] = cut_off
             slot.episode_returns[n] += reward
             slot.episode_lengths[n] += 1
             slot.discounted_returns[n] = slot.discounted_returns[n] * request.discount + reward
             discounted[t, n] = slot.discounted_returns[n]
-            if terminated[t, n] or truncated[t, n]:
+            if over or cut_off:
                 if not terminated[t, n]:
                     final_index.append((t, n))
-                    final_observations.append(np.asarray(seen, dtype=np.float32))
+                    final_observations.append(np.asarray(seen, dtype=dtype))
                 returns.append(float(slot.episode_returns[n]))
                 lengths.append(int(slot.episode_lengths[n]))
                 slot.episode_returns[n] = slot.discounted_returns[n] = 0.0
@@ -119,7 +126,7 @@ def _sample(
         "discounted_returns": discounted,
         "last_observations": slot.observations,
         "final_index": np.array(final_index, dtype=np.int32).reshape(-1, 2),
-        "final_observations": np.array(final_observations, dtype=np.float32).reshape(-1, size),
+        "final_observations": np.array(final_observations, dtype=dtype).reshape(-1, *shape),
         "episode_returns": np.array(returns, dtype=np.float64),
         "episode_lengths": np.array(lengths, dtype=np.int32),
     }
@@ -132,15 +139,11 @@ def _require_finite(request: RolloutRequest, observations: Any, rewards: Any, lo
         ("a reward", rewards),
         ("a log-probability", log_probs),
     ):
-        if not np.isfinite(array.sum(dtype=np.float64)):
+        if array.dtype.kind == "f" and not np.isfinite(array.sum(dtype=np.float64)):
             step = int(np.argwhere(~np.isfinite(array))[0][0])
             raise BadNumber(
                 f"{request.environment.id} gave {what} that is not a finite number at step {step}"
             )
-
-
-def _limits(copy: Any, discrete: bool) -> tuple[Any, Any]:
-    return (None, None) if discrete else (copy.action_space.low, copy.action_space.high)
 
 
 def policy_of(call: Call, weights: bytes, warmth: Warmth) -> NumpyPolicy:
@@ -177,9 +180,13 @@ def _environments(call: Call, request: RolloutRequest, warmth: Warmth) -> SlotEn
 def _reset(copies: list[Any], call: Call) -> SlotEnvironments:
     seen = [copy.reset(seed=derive(call.seed, "reset", n) % 2**32)[0] for n, copy in enumerate(copies)]
     n = len(copies)
-    return SlotEnvironments(
-        copies, np.array(seen, dtype=np.float32), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n)
-    )
+    return SlotEnvironments(copies, as_seen(seen), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n))
+
+
+def as_seen(observations: Any) -> np.ndarray:
+    """Observations as they are stored and sent: bytes of pictures stay bytes, all else is float32."""
+    array = np.asarray(observations)
+    return array if array.dtype == np.uint8 else array.astype(np.float32)
 
 
 def _restored(copies: list[Any], state: bytes) -> SlotEnvironments:

@@ -17,25 +17,24 @@ def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
     """The payload holds `state` and `weights` as bytes, the update's report, and the episodes that ended."""
     import_torch()
     state = LearnerState.decode(call.inputs[0])
-    first_layer = state.parameters["policy.0.weight"]
-    batch = Batch.of(call.inputs[1:], state.version, first_layer.shape[1])
-    state, report, minibatches = request.algorithm.learn(
-        state, batch, request.network, request.progress, call.seed
-    )
+    versions = range(max(0, state.version - request.staleness_limit), state.version + 1)
+    batch = Batch.of(call.inputs[1:], versions, state.spaces)
+    learned = request.algorithm.learn(state, batch, request.network, request.progress, call.seed)
     episodes = len(batch.episode_returns)
     payload = encode(
         {
-            "state": state.encode(),
-            "weights": state.actor_weights(request.network.activation),
-            "version": state.version,
-            "report": report.model_dump(),
+            "state": learned.state.encode(),
+            "weights": learned.state.actor_weights(request.network),
+            "version": learned.state.version,
+            "report": learned.report.model_dump(),
+            "env_steps": batch.size,
+            "staleness_mean": float(np.mean(state.version - batch.versions)),
             "episodes": episodes,
             "episode_return_mean": float(np.mean(batch.episode_returns)) if episodes else None,
             "episode_length_mean": float(np.mean(batch.episode_lengths)) if episodes else None,
         }
     )
-    samples = batch.size * request.algorithm.epochs
-    return Result(payload, None, Usage(minibatches=minibatches, samples=samples))
+    return Result(payload, None, Usage(minibatches=learned.minibatches, samples=learned.samples))
 
 
 def import_torch() -> Any:

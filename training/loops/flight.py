@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from training.deadlines import Deadlines
-from training.messages import Call, CallFailed, Event, Outcome, RolloutRequest, StopCode, Tick
+from training.messages import Call, CallFailed, Event, Outcome, RolloutRequest, StopCode, Tick, Usage
 from training.ports import ControlSource, Platform
 
 _TICK_S = 1.0
@@ -14,115 +14,156 @@ _TICK_S = 1.0
 
 @dataclass(frozen=True)
 class Halt:
-    """The run has to stop before its rule says so: a person wants it, or the money is gone."""
+    """The run has to stop before its rule says so: a person wants it, the money is gone, or nothing works."""
 
     code: StopCode
     reason: str
 
 
-@dataclass
-class Gathered:
-    """What came of a set of calls: outcomes of those that were done, by the position of their call."""
+@dataclass(frozen=True)
+class Landed:
+    """A call that came to its end: with its outcome if it was done, else with the reason why it never will be."""
 
-    done: dict[int, Outcome] = field(default_factory=dict)
+    name: str
+    call: Call
+    outcome: Outcome | None
+    reason: str = ""
+
+
+@dataclass
+class Tally:
+    """What calls did and cost since the tally was last taken. Usage is of actors only: the learner's is told apart."""
+
+    cost_picodollars: int = 0
     failed_calls: int = 0
     retried_calls: int = 0
-    cost_picodollars: int = 0
-    last_failure: str = ""
-    halt: Halt | None = None
+    cold_starts: int = 0
+    usages: list[Usage] = field(default_factory=list)
 
-    def in_order(self) -> list[Outcome]:
-        return [self.done[position] for position in sorted(self.done)]
+
+@dataclass(frozen=True)
+class _Flying:
+    name: str
+    call: Call
+    attempts: int
 
 
 class Flight:
-    """Sends calls out and gathers their outcomes, telling events while it waits."""
+    """Sends calls out and lands them, telling events while it waits.
+
+    A call is launched under a name; a retry is another call of the same name, with the same seed and state, so that it
+    changes nothing. Once the run has to halt, what is in flight is cancelled, and landed all the same: it was paid for.
+    """
 
     def __init__(self, platform: Platform, control: ControlSource, deadlines: Deadlines) -> None:
         self._platform = platform
         self._control = control
         self._deadlines = deadlines
+        self._flying: dict[str, _Flying] = {}
         self._told_s = platform.now_s()
+        self._tally = Tally()
+        self.halt: Halt | None = None
+        self.waiting_for = ""
 
-    def wanted(self) -> Halt | None:
-        """What the person wants now."""
-        desired = self._control().desired
-        if desired == "cancelled":
-            return Halt("cancelled", "stopped by hand")
-        return Halt("paused", "paused") if desired == "paused" else None
+    def __len__(self) -> int:
+        return len(self._flying)
+
+    def launch(self, call: Call, attempts: int) -> str:
+        """Send `call` out; its id, less the attempt, is the name it will land under."""
+        name = call.id.rsplit("-a", 1)[0]
+        self._flying[call.id] = _Flying(name, call, attempts)
+        self._platform.submit(call)
+        return name
+
+    def heed(self) -> Halt | None:
+        """Ask what the person wants now; from a first wish to stop on, calls in flight are cancelled."""
+        if self.halt is None:
+            desired = self._control().desired
+            if desired == "cancelled":
+                self.stop(Halt("cancelled", "stopped by hand"))
+            elif desired == "paused":
+                self.stop(Halt("paused", "paused"))
+        return self.halt
+
+    def stop(self, halt: Halt) -> None:
+        self.halt = self.halt or halt
+        for call_id in self._flying:
+            self._platform.cancel(call_id)
+
+    def take_tally(self) -> Tally:
+        tally, self._tally = self._tally, Tally()
+        return tally
+
+    def next(self) -> Generator[Event, None, Landed | None]:
+        """Wait for something to happen: a call that landed, or None after a second or a retry."""
+        self.heed()
+        outcome = self._platform.next(_TICK_S)
+        landed = None
+        if outcome is not None and outcome.call_id in self._flying:
+            landed = yield from self._take(outcome, self._flying.pop(outcome.call_id))
+        now_s = self._platform.now_s()
+        if outcome is None or now_s - self._told_s >= _TICK_S:
+            self._told_s = now_s
+            yield Tick(at_s=now_s, calls_in_flight=len(self._flying), waiting_for=self.waiting_for)
+        return landed
 
     def gather(
         self, calls: Sequence[Call], attempts: int, waiting_for: str
-    ) -> Generator[Event, None, Gathered]:
-        """Every call to its end. A failed one is sent again with the same seed and state, so a retry changes nothing.
+    ) -> Generator[Event, None, list[Landed | None]]:
+        """All of `calls` to their ends, in their order. Nothing else may be in flight."""
+        self.waiting_for = waiting_for
+        names = [self.launch(call, attempts) for call in calls]
+        landed: dict[str, Landed] = {}
+        while self._flying:
+            one = yield from self.next()
+            if one is not None:
+                landed[one.name] = one
+        return [landed.get(name) for name in names]
 
-        When the run has to halt, what is in flight is cancelled, and gathered all the same: it was paid for.
-        """
-        gathered = Gathered()
-        flying: dict[str, tuple[int, Call]] = {}
-        for position, call in enumerate(calls):
-            flying[call.id] = (position, call)
-            self._platform.submit(call)
-        while flying:
-            if gathered.halt is None:
-                gathered.halt = self.wanted()
-                if gathered.halt is not None:
-                    self._cancel(flying)
-            outcome = self._platform.next(_TICK_S)
-            if outcome is not None and outcome.call_id in flying:
-                position, call = flying.pop(outcome.call_id)
-                yield from self._take(outcome, call, position, attempts, gathered, flying)
-            now_s = self._platform.now_s()
-            if outcome is None or now_s - self._told_s >= _TICK_S:
-                self._told_s = now_s
-                yield Tick(at_s=now_s, calls_in_flight=len(flying), waiting_for=waiting_for)
-        return gathered
+    def drain(self, halt: Halt) -> Iterator[Event]:
+        """Cancel and land all that is in flight. Afterwards new calls may be launched, and a person heard again."""
+        self.stop(halt)
+        while self._flying:
+            yield from self.next()
+        self.halt = None
 
-    def _take(
-        self,
-        outcome: Outcome,
-        call: Call,
-        position: int,
-        attempts: int,
-        gathered: Gathered,
-        flying: dict[str, tuple[int, Call]],
-    ) -> Generator[Event, None, None]:
-        gathered.cost_picodollars += outcome.cost_picodollars or 0
+    def _take(self, outcome: Outcome, flying: _Flying) -> Generator[Event, None, Landed | None]:
+        call = flying.call
+        self._tally.cost_picodollars += outcome.cost_picodollars or 0
         self._deadlines.learn(call, outcome)
+        if call.where == "actor":
+            self._tally.usages.append(outcome.usage)
+            self._tally.cold_starts += outcome.usage.cold_start
         if outcome.status == "done":
-            gathered.done[position] = outcome
-        elif outcome.status == "refused" or outcome.reason_code == "budget":  # the latter was cut off in flight
-            if gathered.halt is None:
-                gathered.halt = Halt("budget", outcome.reason)
-                self._cancel(flying)
+            return Landed(flying.name, call, outcome)
+        if outcome.status == "refused" or outcome.reason_code == "budget":
+            # Refused before it began, or cut off in flight because its money ran out.
+            self.stop(Halt("budget", outcome.reason))
         elif outcome.status == "failed":
-            gathered.failed_calls += 1
-            gathered.last_failure = outcome.reason
-            again = call.attempt < attempts and gathered.halt is None
+            self._tally.failed_calls += 1
+            again = call.attempt < flying.attempts and self.halt is None
+            yield _told(call, outcome, again)
             if again:
-                gathered.retried_calls += 1
-                retry = self._next_attempt(call)
-                flying[retry.id] = (position, retry)
-                self._platform.submit(retry)
-            yield CallFailed(
-                call_id=call.id,
-                call_kind=call.kind,
-                round_no=call.round_no,
-                slot=call.request.slot if isinstance(call.request, RolloutRequest) else None,
-                attempt=call.attempt,
-                reason=outcome.reason,
-                reason_code=outcome.reason_code,
-                will_retry=again,
-            )
+                self._tally.retried_calls += 1
+                self._launch_again(flying)
+                return None
+        return Landed(flying.name, call, None, outcome.reason)
 
-    def _next_attempt(self, call: Call) -> Call:
-        attempt = call.attempt + 1
-        base = call.id.rsplit("-a", 1)[0]
+    def _launch_again(self, flying: _Flying) -> None:
+        call, attempt = flying.call, flying.call.attempt + 1
         deadline_s = max(call.deadline_s, self._deadlines.for_kind(call.kind))
-        return call.model_copy(
-            update={"attempt": attempt, "id": f"{base}-a{attempt}", "deadline_s": deadline_s}
-        )
+        changes = {"attempt": attempt, "id": f"{flying.name}-a{attempt}", "deadline_s": deadline_s}
+        self.launch(call.model_copy(update=changes), flying.attempts)
 
-    def _cancel(self, flying: dict[str, tuple[int, Call]]) -> None:
-        for call_id in flying:
-            self._platform.cancel(call_id)
+
+def _told(call: Call, outcome: Outcome, again: bool) -> CallFailed:
+    return CallFailed(
+        call_id=call.id,
+        call_kind=call.kind,
+        round_no=call.round_no,
+        slot=call.request.slot if isinstance(call.request, RolloutRequest) else None,
+        attempt=call.attempt,
+        reason=outcome.reason,
+        reason_code=outcome.reason_code,
+        will_retry=again,
+    )

@@ -1,0 +1,145 @@
+"""What is particular to each loop: who waits, how old data may be, and what can be repeated."""
+
+import random
+
+import pytest
+
+from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import events_of, final_learner
+from tests.training.specs import tiny
+from training.checkpoints import FileCheckpointStore, Progress
+from training.codec import decode
+from training.learner import LearnerState
+from training.messages import UpdateRequest
+from training.ports import Control
+from training.replay import CircularBuffer
+
+ASYNCHRONOUS = {"kind": "asynchronous", "staleness_limit": 2}
+IMPACT = {"kind": "impact", "epochs": 1, "minibatch_size": 16, "learning_rate_decay": False}
+
+
+def reports(events):
+    return [event.report for event in events if event.kind == "round"]
+
+
+def ages(platform):
+    """By how many versions the data of each update was older than the state it changed."""
+    found = []
+    for call in platform.submitted:
+        if isinstance(call.request, UpdateRequest):
+            version = LearnerState.decode(call.inputs[0]).version
+            found.append([version - decode(payload)["version"] for payload in call.inputs[1:]])
+    return found
+
+
+def test_synchronous_data_is_never_stale():
+    platform = InlinePlatform()
+    events_of(tiny(), platform)
+    assert ages(platform) == [[0, 0, 0]] * 4
+
+
+def test_pipelined_data_is_exactly_one_version_old():
+    platform = InlinePlatform()
+    events = events_of(tiny(loop={"kind": "pipelined"}), platform)
+    assert ages(platform) == [[0] * 3, [1] * 3, [1] * 3, [1] * 3]
+    assert [report.staleness_mean for report in reports(events)] == [0.0, 1.0, 1.0, 1.0]
+    assert [report.env_steps for report in reports(events)] == [48] * 4
+
+
+def test_pipelined_runs_repeat_whichever_answers_first_and_when_split(tmp_path):
+    spec = tiny(loop={"kind": "pipelined"})
+    learners = {
+        final_learner(spec, InlinePlatform(order=order, warmths=2), tmp_path / str(i))
+        for i, order in enumerate([lambda n: 0, lambda n: n - 1, lambda n: n // 2])
+    }
+    assert len(learners) == 1
+    store = FileCheckpointStore(tmp_path / "split")
+    short = spec.model_copy(update={"stop": spec.stop.model_copy(update={"rounds": 2})})
+    events_of(short, InlinePlatform(), checkpoints=store)
+    events_of(spec, InlinePlatform(), checkpoints=store, resume=store.load(store.names()[-1]))
+    assert {Progress.decode(store.load(store.names()[-1]), spec).learner} == learners
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_asynchronous_data_is_never_older_than_the_limit(seed):
+    """Whatever the order of answers. Oracle: the versions inside the trajectories that updates were given."""
+    rng = random.Random(seed)
+    platform = InlinePlatform(order=lambda n: rng.randrange(n))
+    spec = tiny(loop=ASYNCHRONOUS, algorithm={"kind": "impala", "minibatch_size": 16}, stop={"rounds": 12})
+    events = events_of(spec, platform)
+    found = ages(platform)
+    assert max(max(one) for one in found) <= 2
+    assert any(max(one) > 0 for one in found)
+    assert [report.round_no for report in reports(events)] == list(range(1, 13))
+    assert events[-1].reason_code == "rounds"
+    assert len(platform.submitted) == len({call.id for call in platform.submitted})
+
+
+def test_a_slow_learner_makes_actors_pause_and_not_pay():
+    """Updates always answer last: no more fragments than the learner can use in time may ever wait."""
+    platform = InlinePlatform()
+    platform._order = lambda n: next(
+        (i for i, call in enumerate(platform._waiting) if call.kind != "update"), 0
+    )
+    spec = tiny(loop=ASYNCHRONOUS, algorithm={"kind": "impala", "minibatch_size": 16}, stop={"rounds": 4})
+    events = events_of(spec, platform)
+    assert len(reports(events)) == 4
+    rollouts = sum(call.kind == "rollout" for call in platform.submitted)
+    assert rollouts <= 3 * (4 + 1 + 2 + 1)
+
+
+def test_replay_learns_again_from_old_data_when_nothing_new_has_come():
+    platform = InlinePlatform()
+    # Fragments answer last, so the learner would idle without its buffer.
+    platform._order = lambda n: next(
+        (i for i, call in enumerate(platform._waiting) if call.kind == "update"), 0
+    )
+    spec = tiny(loop=ASYNCHRONOUS, algorithm=IMPACT | {"replay_uses": 2}, stop={"rounds": 10})
+    events_of(spec, platform)
+    inputs = [call.inputs[1:] for call in platform.submitted if isinstance(call.request, UpdateRequest)]
+    uses = [inputs.count(one) for one in inputs]
+    assert max(uses) == 2
+    once = tiny(loop=ASYNCHRONOUS, algorithm=IMPACT | {"replay_uses": 1}, stop={"rounds": 10})
+    platform = InlinePlatform()
+    events_of(once, platform)
+    inputs = [call.inputs[1:] for call in platform.submitted if isinstance(call.request, UpdateRequest)]
+    assert len(inputs) == len(set(inputs))
+
+
+def test_the_buffer_forgets_what_is_used_up_or_too_old():
+    buffer = CircularBuffer(batches=2, uses=2)
+    buffer.put((b"a",), 0)
+    buffer.put((b"b",), 5)
+    buffer.put((b"c",), 6)
+    assert buffer.take(5) == (b"b",)
+    assert buffer.take(5) == (b"c",)
+    assert buffer.take(5) is None
+    buffer.put((b"d",), 1)
+    assert buffer.take(2) is None
+
+
+@pytest.mark.parametrize("kind", ["pipelined", "asynchronous"])
+@pytest.mark.parametrize("what", ["rollout", "update"])
+def test_a_run_that_cannot_go_on_says_why_in_every_loop(kind, what):
+    platform = InlinePlatform(fault=lambda call: "no such thing" if call.kind == what else None)
+    last = events_of(tiny(loop={"kind": kind}), platform)[-1]
+    assert last.reason_code == "failing"
+    assert "no such thing" in last.reason
+
+
+@pytest.mark.parametrize("kind", ["pipelined", "asynchronous"])
+def test_every_loop_stops_by_hand_and_by_money(kind):
+    asked = []
+
+    def control():
+        asked.append(1)
+        return Control(desired="cancelled" if len(asked) > 30 else "run")
+
+    platform = InlinePlatform()
+    spec = tiny(loop={"kind": kind}, stop={"rounds": 10_000})
+    assert events_of(spec, platform, control=control)[-1].reason_code == "cancelled"
+    assert platform.next(0) is None
+    poor = InlinePlatform(fault=lambda call: "budget" if call.round_no == 3 else None)
+    events = events_of(spec, poor)
+    assert (events[-1].reason_code, events[-1].rounds) == ("budget", 2)
+    assert poor.next(0) is None

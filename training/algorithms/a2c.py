@@ -1,0 +1,71 @@
+"""Advantage actor-critic (Mnih et al. 2016, synchronous): one gradient step on each round's data, nothing clipped.
+
+L = −E[A log π(a|s)] + c_v · ½ E[(V(s) − R)²] − c_e · entropy
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, explained_variance
+from training.returns import generalised_advantages
+
+if TYPE_CHECKING:
+    from training.architectures import CNN, MLP
+    from training.batch import Batch
+    from training.learner import LearnerState
+
+
+class A2C(Algorithm):
+    """A2C: a single step on each round's data. Simple, and hungry for samples."""
+
+    kind: Literal["a2c"] = "a2c"
+    learning_rate: float = Field(7e-4, gt=0, le=1, title="Learning rate")
+    trace_decay: float = Field(0.95, ge=0, le=1, title="GAE λ")
+    normalise_advantages: bool = Field(False, title="Normalise advantages", json_schema_extra=ADVANCED)
+
+    def learn(
+        self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
+    ) -> Learned:
+        from training.algorithms.optimisation import Optimisation
+        from training.messages import UpdateReport
+
+        optimisation = Optimisation(state, network, self, progress)
+        grown = state.having_seen(batch.observations, batch.discounted_returns)
+        observations = optimisation.observations(batch)
+        values = optimisation.values(observations)
+        advantages = generalised_advantages(
+            self.rewards(batch, grown),
+            values,
+            optimisation.next_values(batch, values),
+            batch.terminated,
+            batch.ended,
+            self.discount,
+            self.trace_decay,
+        )
+        targets = advantages + values
+        if self.normalise_advantages:
+            advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+        n = batch.size
+        outputs, critic = optimisation.network.policy_and_value(
+            optimisation.parameters, optimisation.tensor(observations.reshape(n, *observations.shape[2:]))
+        )
+        distribution = optimisation.distribution(outputs)
+        log_probs = distribution.log_prob(
+            optimisation.tensor(batch.actions.reshape(n, *batch.actions.shape[2:]))
+        )
+        policy_loss = -(optimisation.tensor(advantages.reshape(n)) * log_probs).mean()
+        value_loss = 0.5 * ((critic - optimisation.tensor(targets.reshape(n))) ** 2).mean()
+        entropy = distribution.entropy()
+        loss = policy_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
+        optimisation.step(loss, policy_loss=policy_loss, value_loss=value_loss, entropy=entropy)
+        report = UpdateReport(
+            **optimisation.means(),
+            approximate_kl=0.0,
+            clip_fraction=0.0,
+            explained_variance=explained_variance(targets, values),
+            learning_rate=optimisation.learning_rate,
+        )
+        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, n)

@@ -1,0 +1,86 @@
+"""What all algorithms share: fields that mean the same everywhere, and the steps before any of them differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from training.frozen import Frozen
+
+if TYPE_CHECKING:
+    from training.batch import Batch
+    from training.learner import LearnerState
+    from training.messages import UpdateReport
+
+REWARD_CLIP = 10.0
+ADVANCED: dict[str, Any] = {"advanced": True}
+Floats = npt.NDArray[np.float32]
+
+
+class Learned(NamedTuple):
+    """What an update gives: the next state, what was measured, and the work it took."""
+
+    state: LearnerState
+    report: UpdateReport
+    minibatches: int
+    samples: int
+
+
+class Algorithm(Frozen):
+    """Fields that every algorithm has. Each subclass adds its own and a method `learn`."""
+
+    # Whether data of older versions may be learned from without harm to the mathematics.
+    off_policy: ClassVar[bool] = False
+    follows_a_target: ClassVar[bool] = False
+
+    learning_rate: float = Field(3e-4, gt=0, le=1, title="Learning rate")
+    learning_rate_decay: bool = Field(
+        True, title="Decay the learning rate", description="In a straight line to zero over the whole run."
+    )
+    discount: float = Field(0.99, ge=0, le=1, title="Discount γ")
+    value_coefficient: float = Field(0.5, ge=0, le=100, title="Value loss weight", json_schema_extra=ADVANCED)
+    entropy_coefficient: float = Field(0.0, ge=0, le=10, title="Entropy weight", json_schema_extra=ADVANCED)
+    max_gradient_norm: float = Field(
+        0.5, gt=0, le=1e6, title="Largest gradient norm", json_schema_extra=ADVANCED
+    )
+    normalise_observations: bool = Field(False, title="Normalise observations")
+    normalise_rewards: bool = Field(
+        False, title="Scale rewards", description="By the running deviation of discounted returns."
+    )
+    clip_rewards: bool = Field(
+        False,
+        title="Clip rewards to their sign",
+        description="As usual for Atari.",
+        json_schema_extra=ADVANCED,
+    )
+    adam_epsilon: float = Field(1e-5, gt=0, le=1, title="Adam ε", json_schema_extra=ADVANCED)
+
+    @property
+    def initial_kl_coefficient(self) -> float:
+        return 0.0
+
+    @property
+    def replay(self) -> tuple[int, int]:
+        """How many batches an asynchronous loop keeps, and how often each may be learned from in all."""
+        return 1, 1
+
+    def rate(self, progress: float) -> float:
+        """The learning rate when `progress` of the run is over."""
+        return self.learning_rate * (1.0 - progress) if self.learning_rate_decay else self.learning_rate
+
+    def rewards(self, batch: Batch, grown: LearnerState) -> Floats:
+        """Rewards as the learner sees them; `grown` has already seen this batch."""
+        rewards = np.sign(batch.rewards) if self.clip_rewards else batch.rewards
+        if grown.return_moments is None:
+            return rewards
+        scaled: Floats = rewards * grown.return_moments.scale().astype(np.float32)
+        return np.clip(scaled, -REWARD_CLIP, REWARD_CLIP)
+
+
+def explained_variance(targets: Floats, values: Floats) -> float:
+    """How much of the targets' variance the critic knew beforehand: 1 is all, 0 is none, negative is misleading."""
+    variance = float(targets.var())
+    return 1.0 - float((targets - values).var()) / variance if variance > 0 else 0.0

@@ -1,0 +1,94 @@
+"""IMPALA (Espeholt et al. 2018): actor-critic that corrects data of older policies with V-trace.
+
+L = −E[ ρ_t log π(a|s) (r_t + γ v_{t+1} − V(s_t)) ] + c_v · ½ E[(V(s_t) − v_t)²] − c_e · entropy
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, explained_variance
+from training.returns import vtrace
+
+if TYPE_CHECKING:
+    from training.architectures import CNN, MLP
+    from training.batch import Batch
+    from training.learner import LearnerState
+
+
+class Impala(Algorithm):
+    """IMPALA: learns from data of slightly older policies too, so nobody has to wait."""
+
+    off_policy: ClassVar[bool] = True
+
+    kind: Literal["impala"] = "impala"
+    learning_rate: float = Field(6e-4, gt=0, le=1, title="Learning rate")
+    entropy_coefficient: float = Field(0.01, ge=0, le=10, title="Entropy weight", json_schema_extra=ADVANCED)
+    trace_decay: float = Field(0.95, ge=0, le=1, title="V-trace λ", json_schema_extra=ADVANCED)
+    rho_limit: float = Field(1.0, gt=0, le=10, title="V-trace ρ limit", json_schema_extra=ADVANCED)
+    c_limit: float = Field(1.0, gt=0, le=10, title="V-trace c limit", json_schema_extra=ADVANCED)
+    minibatch_size: int = Field(
+        256, ge=1, le=1_000_000, title="Minibatch", json_schema_extra={"unit": "samples"}
+    )
+    epochs: int = Field(1, ge=1, le=100, title="Passes over the data", json_schema_extra=ADVANCED)
+    normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=ADVANCED)
+
+    def learn(
+        self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
+    ) -> Learned:
+        """V-trace is computed afresh before each pass, since it depends on the policy and critic of then."""
+        from training.algorithms.optimisation import Optimisation
+        from training.algorithms.trajectories import log_probs_under, shuffled_parts
+        from training.messages import UpdateReport
+
+        optimisation = Optimisation(state, network, self, progress)
+        grown = state.having_seen(batch.observations, batch.discounted_returns)
+        observations = optimisation.observations(batch)
+        rewards = self.rewards(batch, grown)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        n = batch.size
+        seen = optimisation.tensor(observations.reshape(n, *observations.shape[2:]))
+        actions = optimisation.tensor(batch.actions.reshape(n, *batch.actions.shape[2:]))
+        distance = 0.0
+        for _ in range(self.epochs):
+            values = optimisation.values(observations)
+            log_ratio = (
+                log_probs_under(optimisation, optimisation.parameters, batch, observations) - batch.log_probs
+            )
+            ratios = np.exp(np.clip(log_ratio, -20.0, 20.0))
+            distance = float((ratios - 1.0 - log_ratio).mean())
+            targets, advantages = vtrace(
+                ratios,
+                rewards,
+                values,
+                optimisation.next_values(batch, values),
+                batch.terminated,
+                batch.ended,
+                self.discount,
+                self.trace_decay,
+                self.rho_limit,
+                self.c_limit,
+            )
+            if self.normalise_advantages:
+                advantages = advantages / (advantages.std() + 1e-8)
+            weights = optimisation.tensor(advantages.reshape(n).astype(np.float32))
+            goals = optimisation.tensor(targets.reshape(n).astype(np.float32))
+            for part in shuffled_parts(n, self.minibatch_size, rng):
+                outputs, critic = optimisation.network.policy_and_value(optimisation.parameters, seen[part])
+                distribution = optimisation.distribution(outputs)
+                policy_loss = -(weights[part] * distribution.log_prob(actions[part])).mean()
+                value_loss = 0.5 * ((critic - goals[part]) ** 2).mean()
+                entropy = distribution.entropy()
+                loss = policy_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
+                optimisation.step(loss, policy_loss=policy_loss, value_loss=value_loss, entropy=entropy)
+        report = UpdateReport(
+            **optimisation.means(),
+            approximate_kl=distance,
+            clip_fraction=float((ratios > self.rho_limit).mean()),
+            explained_variance=explained_variance(targets, values),
+            learning_rate=optimisation.learning_rate,
+        )
+        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, n * self.epochs)

@@ -1,0 +1,152 @@
+"""What networks a person can ask for, and the layers that each of them stands for. Only numbers: no arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from training.environments.model import Spaces
+from training.frozen import Frozen
+
+_ADVANCED: dict[str, Any] = {"advanced": True}
+
+
+class MLP(Frozen):
+    """Fully connected: for vectors of numbers."""
+
+    kind: Literal["mlp"] = "mlp"
+    hidden: tuple[int, ...] = Field(
+        (64, 64),
+        min_length=1,
+        max_length=6,
+        title="Hidden layers",
+        description="Sizes of the hidden layers.",
+        json_schema_extra=_ADVANCED,
+    )
+    activation: Literal["tanh", "relu"] = Field("tanh", title="Activation", json_schema_extra=_ADVANCED)
+    shared: bool = Field(False, title="Policy and value share their layers", json_schema_extra=_ADVANCED)
+    log_std: Literal["free", "state"] = Field(
+        "free",
+        title="Deviation of continuous actions",
+        description="Free: one number an action. State: the network says.",
+        json_schema_extra=_ADVANCED,
+    )
+    log_std_initial: float = Field(
+        0.0,
+        ge=-5.0,
+        le=2.0,
+        title="Initial log standard deviation",
+        description="Of continuous actions.",
+        json_schema_extra=_ADVANCED,
+    )
+    orthogonal: bool = Field(True, title="Orthogonal first weights", json_schema_extra=_ADVANCED)
+
+    @field_validator("hidden")
+    @classmethod
+    def sizes_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if any(not 1 <= size <= 4096 for size in value):
+            raise ValueError("each hidden layer must have between 1 and 4096 units")
+        return value
+
+
+class CNN(Frozen):
+    """Convolutional: for stacks of Atari frames."""
+
+    kind: Literal["cnn"] = "cnn"
+    layers: Literal["nature", "papers"] = Field(
+        "nature",
+        title="Convolutions",
+        description="Nature: Mnih et al. 2015. Papers: three layers as in the Nitro and MinionsRL papers.",
+        json_schema_extra=_ADVANCED,
+    )
+    hidden: tuple[int, ...] = Field((512,), max_length=4, title="Hidden layers", json_schema_extra=_ADVANCED)
+    activation: Literal["tanh", "relu"] = Field("relu", title="Activation", json_schema_extra=_ADVANCED)
+    shared: bool = Field(True, title="Policy and value share their layers", json_schema_extra=_ADVANCED)
+    log_std: Literal["free", "state"] = Field(
+        "free", title="Deviation of continuous actions", json_schema_extra=_ADVANCED
+    )
+    log_std_initial: float = Field(
+        0.0, ge=-5.0, le=2.0, title="Initial log standard deviation", json_schema_extra=_ADVANCED
+    )
+    orthogonal: bool = Field(True, title="Orthogonal first weights", json_schema_extra=_ADVANCED)
+
+    @field_validator("hidden")
+    @classmethod
+    def sizes_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if any(not 1 <= size <= 4096 for size in value):
+            raise ValueError("each hidden layer must have between 1 and 4096 units")
+        return value
+
+
+AnyNetwork = Annotated[MLP | CNN, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A square convolution; `pad` is (before, after) on both axes."""
+
+    inputs: int
+    filters: int
+    kernel: int
+    stride: int
+    pad: tuple[int, int] = (0, 0)
+
+    def size_after(self, size: int) -> int:
+        return (size + sum(self.pad) - self.kernel) // self.stride + 1
+
+
+@dataclass(frozen=True)
+class Dense:
+    inputs: int
+    outputs: int
+
+
+Layer = Convolution | Dense
+
+
+@dataclass(frozen=True)
+class Towers:
+    """The layers of a network: a trunk that both share (perhaps none), then the policy's and the value's own."""
+
+    trunk: tuple[Layer, ...]
+    policy: tuple[Layer, ...]
+    value: tuple[Layer, ...]
+
+
+_NATURE = ((32, 8, 4, (0, 0)), (64, 4, 2, (0, 0)), (64, 3, 1, (0, 0)))
+# 84 → 21 → 11 → 1, padded as "same": 2+2 rows for the first, 1+2 for the second.
+_PAPERS = ((16, 8, 4, (2, 2)), (32, 4, 2, (1, 2)), (256, 11, 1, (0, 0)))
+
+
+def towers(network: MLP | CNN, spaces: Spaces) -> Towers:
+    """The layers that `network` has for these spaces. ValueError where the two do not fit."""
+    body: list[Layer] = []
+    if isinstance(network, CNN):
+        if not spaces.pictures:
+            raise ValueError(
+                "a convolutional network needs pictures; this environment shows numbers: choose mlp"
+            )
+        channels, size = spaces.observation_shape[0], spaces.observation_shape[1]
+        for filters, kernel, stride, pad in _NATURE if network.layers == "nature" else _PAPERS:
+            layer = Convolution(channels, filters, kernel, stride, pad)
+            body.append(layer)
+            channels, size = filters, layer.size_after(size)
+            if size < 1:
+                raise ValueError(
+                    f"pictures of {spaces.observation_shape} are too small for these convolutions"
+                )
+        features = channels * size * size
+    else:
+        if spaces.pictures:
+            raise ValueError("a fully connected network cannot look at pictures: choose cnn")
+        features = spaces.observation_size
+    for units in network.hidden:
+        body.append(Dense(features, units))
+        features = units
+    outputs = spaces.policy_outputs * (2 if network.log_std == "state" and not spaces.discrete else 1)
+    policy, value = Dense(features, outputs), Dense(features, 1)
+    if network.shared:
+        return Towers(tuple(body), (policy,), (value,))
+    return Towers((), (*body, policy), (*body, value))

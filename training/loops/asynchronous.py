@@ -1,0 +1,153 @@
+"""The asynchronous loop: nobody waits. Actors go on with the newest policy there is; the learner takes what has come.
+
+Data older than the staleness limit is dropped and counted. Actors pause while more data waits than the learner can use
+before it gets too old: sampling it would only cost money. When nothing new has come and the algorithm allows it, old
+data is learned from again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+from training.loops.evaluation import Evaluation
+from training.loops.flight import Halt, Landed
+from training.loops.model import Asynchronous
+from training.loops.run import UPDATE_ATTEMPTS, Run
+from training.messages import Event
+from training.replay import CircularBuffer
+from training.scaling.plan import Plan
+
+
+@dataclass(frozen=True)
+class _Trajectory:
+    payload: bytes
+    version: int
+
+
+class _Traffic:
+    """What is under way: fragments by slot, data that waits, one update, at most one evaluation."""
+
+    def __init__(self, run: Run, loop: Asynchronous) -> None:
+        self.run = run
+        self.loop = loop
+        self.plan: Plan = run.plan()
+        self.states = dict(run.progress.env_states)
+        self.serials = dict.fromkeys(range(self.plan.actors), 0)
+        self.sampling: dict[str, int] = {}
+        self.ready: list[_Trajectory] = []
+        self.updating: str | None = None
+        self.evaluation: Evaluation | None = None
+        self.started_s = run.now_s()
+        self.dropped = 0
+        self.failures_in_a_row = 0
+        self.replay = CircularBuffer(*run.spec.algorithm.replay)
+
+    @property
+    def per_update(self) -> int:
+        return self.loop.trajectories_per_update or self.plan.actors
+
+    @property
+    def oldest_allowed(self) -> int:
+        return max(0, self.run.progress.version - self.loop.staleness_limit)
+
+    def send_actors(self) -> None:
+        """A fragment for every idle slot, unless more waits already than the learner will use in time."""
+        room = self.per_update * (1 + self.loop.staleness_limit) - len(self.ready) - len(self.sampling)
+        busy = set(self.sampling.values())
+        for slot in range(self.plan.actors):
+            if slot not in busy and room > 0:
+                room -= 1
+                serial = self.serials[slot] = self.serials.get(slot, 0) + 1
+                # Versions make the numbers of a resumed run new ones.
+                call = self.run.rollout(
+                    slot, self.run.progress.version * 1_000_000 + serial, self.states.get(slot)
+                )
+                self.sampling[self.run.flight.launch(call, self.run.spec.rollout.attempts)] = slot
+
+    def send_learner(self) -> None:
+        """An update, if none is under way and there is data: new if possible, old if the algorithm may use it."""
+        if self.updating is not None:
+            return
+        fresh = [trajectory for trajectory in self.ready if trajectory.version >= self.oldest_allowed]
+        self.dropped += len(self.ready) - len(fresh)
+        self.ready = fresh
+        if len(fresh) >= self.per_update:
+            taken, self.ready = fresh[: self.per_update], fresh[self.per_update :]
+            payloads: tuple[bytes, ...] | None = tuple(trajectory.payload for trajectory in taken)
+            self.replay.put(tuple(t.payload for t in taken), min(t.version for t in taken))
+        else:
+            payloads = self.replay.take(self.oldest_allowed)
+        if payloads:
+            self.updating = self.run.flight.launch(self.run.update(payloads), UPDATE_ATTEMPTS)
+
+    def land_fragment(self, landed: Landed) -> None:
+        slot = self.sampling.pop(landed.name)
+        if landed.outcome is None:
+            self.failures_in_a_row += 1
+            return
+        self.failures_in_a_row = 0
+        if landed.outcome.env_state is not None:
+            self.states[slot] = landed.outcome.env_state
+        version = landed.call.weights.version if landed.call.weights is not None else 0
+        self.ready.append(_Trajectory(landed.outcome.payload, version))
+
+
+def asynchronous(run: Run) -> Iterator[Event]:
+    loop = run.spec.loop
+    assert isinstance(loop, Asynchronous)
+    traffic = _Traffic(run, loop)
+    run.flight.waiting_for = "actors and learner"
+    halt = run.over()
+    while halt is None:
+        traffic.send_learner()
+        traffic.send_actors()
+        landed = yield from run.flight.next()
+        if landed is not None:
+            halt = yield from _land(traffic, landed)
+        halt = run.flight.halt or halt
+    yield from run.flight.drain(halt)
+    yield from run.end(halt)
+
+
+def _land(traffic: _Traffic, landed: Landed) -> Generator[Event, None, Halt | None]:
+    run = traffic.run
+    if landed.name in traffic.sampling:
+        traffic.land_fragment(landed)
+        if traffic.failures_in_a_row > 3 * traffic.plan.actors:
+            return Halt("failing", f"no actor comes back any more: {landed.reason}")
+    elif landed.name == traffic.updating:
+        traffic.updating = None
+        if landed.outcome is None:
+            return None if run.flight.halt else Halt("failing", f"an update failed: {landed.reason}")
+        yield from _new_version(traffic, landed)
+        return run.over()
+    elif traffic.evaluation is not None and traffic.evaluation.expects(landed):
+        traffic.evaluation.land(landed)
+        if traffic.evaluation.complete:
+            yield from run.note(traffic.evaluation)
+            traffic.evaluation = None
+            return run.over()
+    return None
+
+
+def _new_version(traffic: _Traffic, landed: Landed) -> Iterator[Event]:
+    run = traffic.run
+    assert landed.outcome is not None
+    learned_s = landed.outcome.finished_s - landed.outcome.started_s
+    yield from run.advance(
+        traffic.plan,
+        landed.outcome,
+        run.flight.take_tally(),
+        started_s=traffic.started_s,
+        collect_s=max(0.0, run.now_s() - traffic.started_s - learned_s),
+        env_states=dict(traffic.states),
+        dropped_trajectories=traffic.dropped,
+    )
+    traffic.started_s, traffic.dropped = run.now_s(), 0
+    traffic.plan = run.plan()
+    if run.evaluation_due and traffic.evaluation is None:
+        traffic.evaluation = run.evaluation()
+        for call in traffic.evaluation.calls:
+            run.flight.launch(call, run.spec.rollout.attempts)
+    yield from run.save_if_due()

@@ -1,0 +1,292 @@
+"""What all loops do alike: make calls, step from one version to the next, evaluate, save, and say the last words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from training.checkpoints import Progress
+from training.codec import decode
+from training.deadlines import Deadlines
+from training.loops.evaluation import Evaluation
+from training.loops.flight import Flight, Halt, Landed, Tally
+from training.messages import (
+    Call,
+    CheckpointSaved,
+    Event,
+    Outcome,
+    RolloutRequest,
+    RoundFinished,
+    RoundReport,
+    Stopped,
+    UpdateReport,
+    UpdateRequest,
+    Usage,
+)
+from training.ports import CheckpointStore, ControlSource, Metered, Platform
+from training.scaling.plan import Plan
+from training.seeds import derive
+from training.spec import TrainingSpec
+from training.stopping import fraction_done, verdict
+
+_HISTORY_KEPT = 64
+_OWN_ENDS = frozenset({"target", "rounds", "steps", "minutes", "no_progress"})
+UPDATE_ATTEMPTS = 2
+
+
+class Run:
+    """One run of a spec. `progress` is always the state between two versions, so it can be saved at any moment."""
+
+    def __init__(
+        self,
+        spec: TrainingSpec,
+        platform: Platform,
+        checkpoints: CheckpointStore,
+        control: ControlSource,
+        progress: Progress,
+        call_prefix: str,
+    ) -> None:
+        self.spec = spec
+        self.progress = progress
+        self.flight = Flight(platform, control, deadlines := Deadlines(spec.rollout.deadline_s))
+        self._platform = platform
+        self._checkpoints = checkpoints
+        self._control = control
+        self._deadlines = deadlines
+        self._prefix = call_prefix
+        self._began_s = platform.now_s() - progress.elapsed_s
+        self._saved_round: int | None = None
+        self._weights = platform.publish(progress.version, progress.weights)
+        self._serial = 0
+        self.last_failure = "no actor came back"
+
+    def now_s(self) -> float:
+        """Seconds of the platform's time since the run began, earlier sittings included."""
+        return self._platform.now_s() - self._began_s
+
+    def over(self) -> Halt | None:
+        """Why the run ends here, if it does: by its own rule or by a person."""
+        found = verdict(self.spec.stop, self.progress)
+        return Halt(found.code, found.reason) if found is not None else self.flight.heed()
+
+    def plan(self) -> Plan:
+        seed = derive(self.spec.seed, "scaling", self.progress.round_no + 1)
+        return self.spec.scaling.decide(self.progress.history, self._control().bounds, seed)
+
+    def rollout(self, slot: int, serial: int, env_state: bytes | None) -> Call:
+        """A fragment of `slot` with the newest policy; `serial` numbers the slot's fragments over the whole run."""
+        rollout = self.spec.rollout
+        return Call(
+            id=self._id(f"s{slot}-{serial}"),
+            request=RolloutRequest(
+                environment=self.spec.environment,
+                environments=rollout.environments_per_actor,
+                steps=rollout.steps_per_call,
+                slot=slot,
+                discount=self.spec.algorithm.discount,
+            ),
+            where="actor",
+            round_no=self.progress.round_no + 1,
+            seed=derive(self.spec.seed, "rollout", slot, serial),
+            deadline_s=self._deadlines.for_kind("rollout"),
+            memory_mb=rollout.memory_mb,
+            weights=self._weights,
+            env_state=env_state,
+        )
+
+    def update(self, payloads: Sequence[bytes]) -> Call:
+        """An update of the state as it is now by these trajectories."""
+        round_no = self.progress.round_no + 1
+        return Call(
+            id=self._id("update"),
+            request=UpdateRequest(
+                algorithm=self.spec.algorithm,
+                network=self.spec.network,
+                progress=fraction_done(self.spec.stop, self.progress),
+                staleness_limit=self.spec.loop.staleness_limit,
+            ),
+            where="learner",
+            round_no=round_no,
+            seed=derive(self.spec.seed, "update", round_no),
+            deadline_s=self._deadlines.for_kind("update"),
+            memory_mb=self.spec.rollout.memory_mb,
+            inputs=(self.progress.learner, *payloads),
+        )
+
+    def advance(
+        self,
+        plan: Plan,
+        updated: Outcome,
+        tally: Tally,
+        *,
+        started_s: float,
+        collect_s: float,
+        **changes: Any,
+    ) -> Iterator[Event]:
+        """Step to the version that `updated` made, publish and report it, then evaluate and save where it is due.
+
+        `changes` are other fields of the progress that step along: environments' states, trajectories kept back.
+        """
+        result = decode(updated.payload)
+        dropped = changes.pop("dropped_trajectories", 0)
+        report = self._report(plan, updated, tally, result, started_s, collect_s, dropped)
+        seen = result["episode_return_mean"]
+        self.progress = replace(
+            self.progress,
+            learner=result["state"],
+            weights=result["weights"],
+            version=result["version"],
+            round_no=report.round_no,
+            total_env_steps=report.total_env_steps,
+            elapsed_s=self.now_s(),
+            cost_picodollars=self.progress.cost_picodollars + report.cost_picodollars,
+            history=(*self.progress.history, report)[-_HISTORY_KEPT:],
+            episode_return_mean=seen if seen is not None else self.progress.episode_return_mean,
+            **changes,
+        )
+        self._weights = self._platform.publish(self.progress.version, self.progress.weights)
+        yield RoundFinished(report=report)
+
+    def sampled(self, landed: Sequence[Landed | None], states: dict[int, bytes]) -> list[bytes]:
+        """Trajectories of rollouts that were done, in order of slot; `states` steps along with them."""
+        trajectories = []
+        for slot, one in enumerate(landed):
+            if one is None or one.outcome is None:
+                self.last_failure = one.reason if one is not None else self.last_failure
+                continue
+            trajectories.append(one.outcome.payload)
+            if one.outcome.env_state is not None:
+                states[slot] = one.outcome.env_state
+        return trajectories
+
+    def keep(self, trajectories: Sequence[bytes], states: dict[int, bytes]) -> None:
+        """Put sampled data aside for the next update, without stepping to a new version."""
+        self.progress = replace(self.progress, pending=tuple(trajectories), env_states=states)
+
+    def evaluation(self) -> Evaluation:
+        """An evaluation of the newest policy, ready to be launched."""
+        return Evaluation(self.spec, self.progress, self._weights, self._deadlines, self._id)
+
+    @property
+    def evaluation_due(self) -> bool:
+        return self.progress.round_no % self.spec.evaluation.every_rounds == 0
+
+    def evaluate(self) -> Iterator[Event]:
+        """Evaluate now, with nothing else in flight."""
+        evaluation = self.evaluation()
+        landed = yield from self.flight.gather(evaluation.calls, self.spec.rollout.attempts, "the evaluation")
+        for one in landed:
+            if one is not None:
+                evaluation.land(one)
+        yield from self.note(evaluation)
+
+    def note(self, evaluation: Evaluation) -> Iterator[Event]:
+        """Take a finished evaluation into the progress and tell it."""
+        told = evaluation.result(self.now_s())
+        if told is None:
+            return
+        self.progress = replace(
+            self.progress,
+            cost_picodollars=self.progress.cost_picodollars + told.cost_picodollars,
+            elapsed_s=self.now_s(),
+            evaluation_means=(*self.progress.evaluation_means, told.return_mean),
+            evaluated_round=told.round_no,
+        )
+        yield told
+
+    def save_if_due(self) -> Iterator[Event]:
+        if self.progress.round_no % self.spec.checkpoints.every_rounds == 0 or self._control().checkpoint_now:
+            yield from self._save()
+
+    def end(self, halt: Halt) -> Iterator[Event]:
+        """A run that came to its own end is judged once more; every run leaves a checkpoint and its last words."""
+        if (
+            halt.code in _OWN_ENDS
+            and self.progress.round_no
+            and self.progress.evaluated_round != self.progress.round_no
+        ):
+            yield from self.evaluate()
+        if self.progress.round_no:
+            yield from self._save()
+        means = self.progress.evaluation_means
+        spend = self._platform.spend() if isinstance(self._platform, Metered) else None
+        yield Stopped(
+            reason_code=halt.code,
+            reason=halt.reason,
+            rounds=self.progress.round_no,
+            env_steps=self.progress.total_env_steps,
+            platform_s=self.progress.elapsed_s,
+            evaluation_return_mean=means[-1] if means else None,
+            episode_return_mean=self.progress.episode_return_mean,
+            cost_picodollars=spend.spent_picodollars if spend is not None else self.progress.cost_picodollars,
+        )
+
+    def _save(self) -> Iterator[Event]:
+        if self._saved_round == self.progress.round_no:
+            return
+        saved = self._checkpoints.save(self.progress.round_no, self.progress.encode(self.spec))
+        self._saved_round = self.progress.round_no
+        yield CheckpointSaved(
+            round_no=saved.round_no, name=saved.name, sha256=saved.sha256, byte_count=saved.byte_count
+        )
+
+    def _id(self, what: str) -> str:
+        """A call's id: no two of a run are alike, whatever is repeated."""
+        self._serial += 1
+        return f"{self._prefix}r{self.progress.round_no + 1}-{what}-n{self._serial}-a1"
+
+    def _report(
+        self,
+        plan: Plan,
+        updated: Outcome,
+        tally: Tally,
+        result: dict[str, Any],
+        started_s: float,
+        collect_s: float,
+        dropped: int,
+    ) -> RoundReport:
+        total_s = self.now_s() - started_s
+        return RoundReport(
+            round_no=self.progress.round_no + 1,
+            version=result["version"],
+            actors=plan.actors,
+            plan_reason=plan.why,
+            env_steps=result["env_steps"],
+            total_env_steps=self.progress.total_env_steps + result["env_steps"],
+            episodes=result["episodes"],
+            episode_return_mean=result["episode_return_mean"],
+            episode_length_mean=result["episode_length_mean"],
+            update=UpdateReport.model_validate(result["report"]),
+            staleness_mean=result["staleness_mean"],
+            dropped_trajectories=dropped,
+            started_s=started_s,
+            collect_s=collect_s,
+            update_s=max(0.0, updated.finished_s - updated.started_s),
+            total_s=total_s,
+            cold_starts=tally.cold_starts,
+            failed_calls=tally.failed_calls,
+            retried_calls=tally.retried_calls,
+            usage=summed(tally.usages),
+            learner_usage=updated.usage,
+            cost_picodollars=tally.cost_picodollars,
+            spend=self._platform.spend() if isinstance(self._platform, Metered) else None,
+        )
+
+
+def summed(usages: Sequence[Usage]) -> Usage:
+    """The work of several calls together; times are summed too, as they are billed."""
+    return Usage(
+        env_steps=sum(usage.env_steps for usage in usages),
+        inferences=sum(usage.inferences for usage in usages),
+        episodes=sum(usage.episodes for usage in usages),
+        minibatches=sum(usage.minibatches for usage in usages),
+        samples=sum(usage.samples for usage in usages),
+        bytes_in=sum(usage.bytes_in for usage in usages),
+        bytes_out=sum(usage.bytes_out for usage in usages),
+        startup_s=sum(usage.startup_s for usage in usages),
+        run_s=sum(usage.run_s for usage in usages),
+        transfer_s=sum(usage.transfer_s for usage in usages),
+        billed_s=sum(usage.billed_s or 0.0 for usage in usages),
+        memory_mb=max((usage.memory_mb for usage in usages), default=0),
+    )

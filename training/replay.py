@@ -1,0 +1,38 @@
+"""Old data that may be learned from again: a circular buffer of batches, each used a limited number of times."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+
+@dataclass
+class _Kept:
+    payloads: tuple[bytes, ...]
+    oldest_version: int
+    uses: int
+
+
+class CircularBuffer:
+    """Holds the last few batches. Taking one counts as a use; a batch goes when its uses are up or it is too old."""
+
+    def __init__(self, batches: int, uses: int) -> None:
+        self._kept: deque[_Kept] = deque(maxlen=batches)
+        self._uses = uses
+
+    def put(self, payloads: tuple[bytes, ...], oldest_version: int) -> None:
+        """A batch that has just been used once."""
+        if self._uses > 1:
+            self._kept.append(_Kept(payloads, oldest_version, 1))
+
+    def take(self, oldest_allowed: int) -> tuple[bytes, ...] | None:
+        """The least used batch that is young enough, or None."""
+        for kept in [
+            kept for kept in self._kept if kept.uses >= self._uses or kept.oldest_version < oldest_allowed
+        ]:
+            self._kept.remove(kept)
+        if not self._kept:
+            return None
+        chosen = min(self._kept, key=lambda kept: kept.uses)
+        chosen.uses += 1
+        return chosen.payloads
