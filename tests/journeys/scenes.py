@@ -112,9 +112,8 @@ def evaluation(round_no: int) -> Evaluated:
 def history(job: Job, rounds: int, actors: Sequence[int] = (8,)) -> None:
     """Rounds with their events, an evaluation and a checkpoint every 20, and one call that failed."""
     now = SYSTEM_CLOCK.now()
-    events: list[tuple[str, dict[str, Any]]] = [
-        ("started", {"kind": "started", "resumed_from_round": None, "notes": []})
-    ]
+    started = {"kind": "started", "resumed_from_round": None, "notes": []}
+    events: list[tuple[str, dict[str, Any]]] = [("started", started)]
     reports = [
         round_report(no, actors=actors[no * len(actors) // (rounds + 1)]) for no in range(1, rounds + 1)
     ]
@@ -238,10 +237,10 @@ def job_stopped_by_budget(project: Project, user: User) -> Job:
 def jobs_in_every_state(project: Project, user: User) -> None:
     """A project that has been used for a while."""
     rows = (
-        ("cartpole", "Cart pole, first try", Observed.SUCCEEDED, "Evaluated at 475 or more three times in a row.", 4000, 61_440, 8, 492.6),
-        ("hopper", "Hopper, local, seed 3", Observed.FAILED, "The update failed three times: not enough memory.", 1500, 20_480, 8, 88.2),
+        ("cartpole", "Cart pole, first try", Observed.SUCCEEDED, "Reached 475 three times.", 4000, 61_440, 8, 492.6),
+        ("hopper", "Hopper, local, seed 3", Observed.FAILED, "The update ran out of memory.", 1500, 20_480, 8, 88.2),
         ("cartpole", "Cart pole, relu", Observed.CANCELLED, "Stopped on request.", 300, 10_240, 8, 121.9),
-        ("hopper", "Hopper, local, seed 4", Observed.RECOVERING, "The job's process went away; going on from round 40.", 3, 81_920, 8, 640.7),
+        ("hopper", "Hopper, local, seed 4", Observed.RECOVERING, "Going on from round 40.", 3, 81_920, 8, 640.7),
         ("cartpole", "Cart pole, seed 7", Observed.DRAINING, "Stop asked for.", 1, 30_720, 8, 244.0),
     )  # fmt: skip
     for preset, name, observed, reason, minutes, steps, actors, reward in rows:

@@ -4,6 +4,8 @@ Serves the site on a folder of its own with made-up jobs, and takes each page in
 With words, only pages whose name has one of them.
 """
 
+# ruff: noqa: E402 - Django is set up before models are imported
+
 from __future__ import annotations
 
 import os

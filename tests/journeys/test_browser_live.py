@@ -1,5 +1,6 @@
 """The live page: what happens to a job is seen without a reload, in order, and through a cut connection."""
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -199,3 +200,25 @@ def test_nothing_moves_while_values_change(live_site: str, page: "Page") -> None
     )
     watched.seen()
     assert page.evaluate(PLACES) == before
+
+
+def test_a_committed_event_is_drawn_within_150_ms(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    watched.record(*(round_finished(no) for no in range(1, 201)))
+    watched.open()
+    committed_at_ms = {}
+    for no in range(201, 241):
+        watched.record(round_finished(no))
+        seq = Job.objects.values_list("last_seq", flat=True).get(pk=watched.job.pk)
+        committed_at_ms[seq] = time.time() * 1000
+        page.wait_for_timeout(60)
+    watched.seen()
+    marks = page.evaluate(
+        "performance.getEntriesByType('mark').map((mark) => [mark.name, performance.timeOrigin + mark.startTime])"
+    )
+    drawn_at_ms = {int(name.split(":")[1]): moment for name, moment in marks if name.startswith("drawn:")}
+    waits_ms = sorted(
+        min(drawn for shown, drawn in drawn_at_ms.items() if shown >= seq) - moment
+        for seq, moment in committed_at_ms.items()
+    )
+    assert waits_ms[int(0.95 * len(waits_ms))] <= 150, waits_ms
