@@ -9,11 +9,14 @@ from training.environments.making import spaces_of
 from training.environments.model import EnvironmentSpec
 from training.learner import LearnerState
 from training.messages import BlobRef, Call, EvaluateRequest, RolloutRequest, UpdateRequest
-from training.spec import NetworkSpec, TrainingSpec
+from training.spec import TrainingSpec
 
 CARTPOLE = EnvironmentSpec(id="CartPole-v1")
 SPEC = TrainingSpec.model_validate(
-    {"network": {"hidden": [8]}, "algorithm": {"epochs": 1, "minibatch_size": 16}}
+    {
+        "network": {"kind": "mlp", "hidden": [8]},
+        "algorithm": {"kind": "ppo", "epochs": 1, "minibatch_size": 16},
+    }
 )
 
 
@@ -22,7 +25,7 @@ def learner_state(version: int = 0) -> LearnerState:
 
 
 def weights(version: int = 0) -> bytes:
-    return learner_state(version).actor_weights(SPEC.network.activation)
+    return learner_state(version).actor_weights(SPEC.network)
 
 
 def rollout(name: str, ref: BlobRef | None, *, steps: int = 16, slot: int = 0, **changes: Any) -> Call:
@@ -36,9 +39,7 @@ def evaluation(name: str, ref: BlobRef | None, **changes: Any) -> Call:
 
 
 def update(name: str, inputs: tuple[bytes, ...], **changes: Any) -> Call:
-    request = UpdateRequest(
-        algorithm=SPEC.algorithm, network=NetworkSpec(hidden=(8,)), environment=CARTPOLE, progress=0.0
-    )
+    request = UpdateRequest(algorithm=SPEC.algorithm, network=SPEC.network, progress=0.0)
     return Call(id=name, request=request, inputs=inputs, **{**_DEFAULTS, "where": "learner", **changes})
 
 
