@@ -291,6 +291,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": "webapp.static_files.ManifestStorage"},
 }
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+# Maps are for developers' consoles; the rest is packed already.
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ("map", "woff2", "png", "webp", "gz", "br")
 
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"

@@ -20,16 +20,12 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 VENDOR_FILES = {
     "vendor/bootstrap/css/bootstrap.min.css": "bootstrap/dist/css/bootstrap.min.css",
     "vendor/bootstrap/css/bootstrap.min.css.map": "bootstrap/dist/css/bootstrap.min.css.map",
-    "vendor/bootstrap/js/bootstrap.bundle.min.js": "bootstrap/dist/js/bootstrap.bundle.min.js",
-    "vendor/bootstrap/js/bootstrap.bundle.min.js.map": "bootstrap/dist/js/bootstrap.bundle.min.js.map",
     "vendor/uplot/uPlot.esm.js": "uplot/dist/uPlot.esm.js",
-    "vendor/uplot/uPlot.iife.min.js": "uplot/dist/uPlot.iife.min.js",
     "vendor/uplot/uPlot.min.css": "uplot/dist/uPlot.min.css",
     "vendor/inter/inter-latin-wght-normal.woff2": "@fontsource-variable/inter/files/inter-latin-wght-normal.woff2",
     "vendor/inter/inter-latin-ext-wght-normal.woff2": (
         "@fontsource-variable/inter/files/inter-latin-ext-wght-normal.woff2"
     ),
-    "vendor/bootstrap-icons/bootstrap-icons.svg": "bootstrap-icons/bootstrap-icons.svg",
 }
 
 

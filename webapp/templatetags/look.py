@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from django import template
-from django.contrib.staticfiles import finders
+from django.conf import settings
 from django.forms import BoundField, CheckboxInput, Select
 from django.template.defaultfilters import date as format_date
 from django.utils import timezone
@@ -19,7 +19,7 @@ from webapp.money.amounts import display_usd
 
 register = template.Library()
 UNKNOWN = "–"
-_SPRITE = "vendor/bootstrap-icons/bootstrap-icons.svg"
+_SPRITE = Path(settings.BASE_DIR) / "node_modules" / "bootstrap-icons" / "bootstrap-icons.svg"
 _SYMBOL = re.compile(r'<symbol[^>]*viewBox="([^"]+)"[^>]*id="([^"]+)"[^>]*>(.*?)</symbol>', re.DOTALL)
 _FALLBACK = '<circle cx="8" cy="8" r="4"/>'
 
@@ -27,10 +27,9 @@ _FALLBACK = '<circle cx="8" cy="8" r="4"/>'
 @cache
 def _symbols() -> dict[str, str]:
     """Name -> drawing, from the icon sprite that set-up installed; empty where set-up has not run."""
-    found = finders.find(_SPRITE)
-    if not found:
+    if not _SPRITE.exists():
         return {}
-    text = Path(str(found)).read_text(encoding="utf-8")
+    text = _SPRITE.read_text(encoding="utf-8")
     return {name: drawing.strip() for _, name, drawing in _SYMBOL.findall(text)}
 
 
