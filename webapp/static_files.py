@@ -38,10 +38,10 @@ class VendorFinder(BaseFinder):
     def check(self, **kwargs: Any) -> list[Any]:
         return []
 
-    def find(self, path: str, find_all: bool = False, **kwargs: Any) -> str | list[str] | None:
+    def find(self, path: str, find_all: bool = False, **kwargs: Any) -> str | list[str]:
         source = self.node_modules / VENDOR_FILES[path] if path in VENDOR_FILES else None
         if source is None or not source.is_file():
-            return [] if find_all else None
+            return []  # not None: Django would list that as a match
         return [str(source)] if find_all else str(source)
 
     def list(self, ignore_patterns: Any) -> Iterator[tuple[str, FileSystemStorage]]:

@@ -22,7 +22,7 @@ from webapp.jobs.forms import SpecForm, job_form, sections
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.presets import presets
 from webapp.jobs.states import TERMINAL
-from webapp.jobs.wording import EVENT_ICONS, FILTERS, shown_state, states_for_script
+from webapp.jobs.wording import EVENT_ICONS, FILTERS, reason_in_words, shown_state, states_for_script
 from webapp.money.amounts import exact_usd
 
 JOBS_A_PAGE = 50
@@ -40,7 +40,10 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     context = {
         "section": "jobs",
         "page": page,
-        "rows": [{"job": job, "state": shown_state(job), **_spent(job)} for job in page],
+        "rows": [
+            {"job": job, "state": shown_state(job), "reason": reason_in_words(job), **_spent(job)}
+            for job in page
+        ],
         "state": state if state in FILTERS else "",
         "filters": [(key, word) for key, (word, _) in FILTERS.items()],
     }
@@ -89,6 +92,7 @@ def job_detail(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
         "section": "jobs",
         "job": job,
         "state": shown_state(job),
+        "reason": reason_in_words(job),
         **_spent(job),
         "header": queries.header(job),
         "states": states_for_script(),

@@ -61,6 +61,15 @@ def shown_state(job: Job) -> Shown:
     return shown(job.observed, job.reason_code)
 
 
+def reason_in_words(job: Job) -> str:
+    """Why the job is where it is; a state always has something to say, also when nothing was noted with it."""
+    if job.reason:
+        return job.reason
+    if job.observed == Observed.RUNNING:
+        return f"Round {job.round_no + 1:,} is under way."
+    return f"{shown_state(job).word}."
+
+
 def states_for_script() -> dict[str, dict[str, str]]:
     """The same table for the browser."""
     return {str(key): state._asdict() for key, state in STATES.items()}

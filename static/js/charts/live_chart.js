@@ -57,7 +57,7 @@ export class LiveChart {
       width: this.place.clientWidth || 600,
       height: this.place.clientHeight || 200,
       legend: { show: false },
-      padding: [8, 28, 0, 0],
+      padding: [8, 36, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: {
         x: { time: false, range: (plot, low, high) => recipe.xRange(low, high) },

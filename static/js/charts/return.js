@@ -43,6 +43,11 @@ export class ReturnChart extends LiveChart {
   }
 }
 
+/** Short rounds may end without the end of an episode: the last return there was. */
+function lastKnown(values) {
+  return values.findLast((value) => value !== null);
+}
+
 function rangeOf(axis) {
   return new FromZero(axis.least, axis.nice ?? niceAbove);
 }
@@ -84,7 +89,7 @@ class ReturnRecipe {
 
   legend(at) {
     const { columns } = this;
-    if (at === null) return this.entries(columns.episodeReturn.at(-1), columns.evaluationReturn.at(-1), null);
+    if (at === null) return this.entries(lastKnown(columns.episodeReturn), columns.evaluationReturn.at(-1), null);
     const [x, raw, smoothed, dots] = this.data();
     return this.entries(this.smoothing ? smoothed[at] : raw[at], dots[at], x[at]);
   }

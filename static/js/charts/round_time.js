@@ -21,6 +21,7 @@ class RoundTimeRecipe {
     this.columns = columns;
     this.x = new FromZero(10);
     this.y = new FromZero();
+    this.ceiling = Infinity;
     // Drawn from the highest sum to the lowest; each is filled down to zero and covered by the next.
     this.lines = PARTS.map((part) => ({
       series: () => ({ stroke: colour(part.variable), fill: opaque(part.variable), width: 1.5, points: { show: false } }),
@@ -37,7 +38,10 @@ class RoundTimeRecipe {
   }
 
   yRange(low, high) {
-    return this.y.over(0, high);
+    const ceiling = ceilingOf(this.columns.total);
+    if ((ceiling < Infinity) !== (this.ceiling < Infinity)) this.y.reset();
+    this.ceiling = ceiling;
+    return this.y.over(0, Math.min(high, ceiling));
   }
 
   xWords = wholeCount;
@@ -49,7 +53,9 @@ class RoundTimeRecipe {
     const other = shown < 0 ? undefined : Math.max(0, total[shown] - collect[shown] - update[shown]);
     const values = { Collect: collect[shown], Update: update[shown], Other: other };
     const entries = [...PARTS].reverse().map(({ name, variable }) => ({ name, value: shortTime(values[name]), mark: "box", variable }));
-    return at === null ? entries : [...entries, { name: "in round", value: count(round[shown]) }];
+    if (at !== null) return [...entries, { name: "in round", value: count(round[shown]) }];
+    const beyond = total.filter((seconds) => seconds > this.y.top).length;
+    return beyond ? [...entries, { name: "beyond the chart", value: count(beyond) }] : entries;
   }
 
   summary() {
@@ -57,6 +63,17 @@ class RoundTimeRecipe {
     if (!total.length) return "Round time: no rounds yet.";
     return `The last round took ${shortTime(total.at(-1))}: collecting ${shortTime(collect.at(-1))}, updating ${shortTime(update.at(-1))}.`;
   }
+}
+
+/**
+ * Where the chart ends when few rounds took far longer than the others, as the first one does that starts everything:
+ * they run off the chart, and the legend says so. Infinity where all fit.
+ */
+function ceilingOf(totals) {
+  if (totals.length < 10) return Infinity;
+  const sorted = [...totals].sort((one, other) => one - other);
+  const usual = sorted[Math.floor(0.9 * sorted.length)];
+  return sorted.at(-1) > 4 * usual ? 1.5 * usual : Infinity;
 }
 
 /** A light tint of a series colour on the surface, without transparency: areas cover one another. */

@@ -8,7 +8,7 @@ const PICODOLLARS_PER_USD = 1e12;
 
 /** By kind of event: what to say, and the icon and tone to say it with. */
 const WORDS = {
-  state: (p) => ({ text: p.text, ...stateLook(p) }),
+  state: (p) => ({ text: sentence(p.text), ...stateLook(p) }),
   started: (p) => ({
     text: p.resumed_from_round ? `Went on from the checkpoint of round ${count(p.resumed_from_round)}.` : "Training started.",
     more: p.notes,

@@ -19,10 +19,20 @@ export function showHeader(job) {
   write("spent", money(job.spent_usd));
   write("limit", money(job.limit_usd));
   write("time", job.platform_s ? duration(job.platform_s) : UNKNOWN);
-  write("reason", job.reason);
+  write("reason", reasonInWords(job));
   showBar(Number(job.spent_usd), Number(job.reserved_usd), Number(job.limit_usd));
   showSentences(job);
   showState(job);
+}
+
+function stateOf(job) {
+  return states[`${job.observed}:${job.reason_code}`] ?? states[job.observed];
+}
+
+/** A state always has something to say, also when nothing was noted with it. */
+function reasonInWords(job) {
+  if (job.reason) return job.reason;
+  return job.observed === "running" ? `Round ${count(job.round_no + 1)} is under way.` : `${stateOf(job).word}.`;
 }
 
 function write(name, text) {
@@ -44,8 +54,8 @@ function showSentences(job) {
     sentence.replaceChildren("This job cost ", bold, ` of the ${money(job.limit_usd)} it was allowed.`);
   } else {
     bold.textContent = money(job.limit_usd);
-    const inFlight = `${money(job.reserved_usd)} reserved for ${plural(job.calls_in_flight, "call")} in flight, `;
-    const reserved = Number(job.reserved_usd) > 0 ? inFlight : "";
+    const what = job.calls_in_flight ? `${plural(job.calls_in_flight, "call")} in flight` : "rent";
+    const reserved = Number(job.reserved_usd) > 0 ? `${money(job.reserved_usd)} reserved for ${what}, ` : "";
     const parts = `${money(job.spent_usd)} spent, ${reserved}${money(job.free_usd)} free.`;
     sentence.replaceChildren("This job cannot cost more than ", bold, `: ${parts}`);
   }
@@ -58,7 +68,7 @@ function showState(job) {
   const key = `${job.observed}/${job.reason_code}/${job.since}`;
   if (key === shownState) return;
   shownState = key;
-  const state = states[`${job.observed}:${job.reason_code}`] ?? states[job.observed];
+  const state = stateOf(job);
   const pill = document.createElement("span");
   pill.className = `pill tone-${state.tone}`;
   const word = document.createElement("span");
