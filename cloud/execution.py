@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cloud.failures import Failure
-from training.functions.run import Result
+from training.functions.body import Result
 
 
 @dataclass(frozen=True)

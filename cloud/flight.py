@@ -8,8 +8,9 @@ from cloud import blobs, failures, timing
 from cloud.failures import Failure
 from cloud.fleet import Instance
 from cloud.timing import NS, Timing
-from training.functions.run import Result
-from training.messages import Call, Outcome, Status, Usage
+from training.functions.body import Result
+from training.messages import Call, Outcome, Status
+from training.reports import Usage
 
 
 @dataclass

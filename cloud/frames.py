@@ -10,7 +10,8 @@ from typing import Annotated, Generic, Literal, TypeVar
 import msgpack
 from pydantic import Field, TypeAdapter
 
-from training.messages import BlobRef, Call, Message, Usage
+from training.messages import BlobRef, Call
+from training.reports import Message, Usage
 
 _LENGTH = struct.Struct("<I")
 FRAME_LIMIT_BYTES = 2**30

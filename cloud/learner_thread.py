@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from cloud import failures
 from cloud.execution import Deliver, Execution
 from cloud.failures import Failure
-from training.functions.run import Result, Warmth, execute, warm_learner
+from training.functions.body import Result, Warmth
+from training.functions.run import execute, warm_learner
 from training.messages import Call
 
 _JOIN_S = 5.0

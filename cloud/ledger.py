@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from training.messages import Spend
 from training.ports import Reservation, Settlement
+from training.reports import Spend
 
 
 @dataclass

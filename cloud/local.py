@@ -18,8 +18,9 @@ from cloud.executor import Executor, LocalExecutor, cores
 from cloud.failures import Failure
 from cloud.pricing import PriceBook, PriceRow, Standing, Tariff
 from training.frozen import Frozen
-from training.functions.run import Result
-from training.messages import BlobRef, Call, Outcome, Usage
+from training.functions.body import Result
+from training.messages import BlobRef, Call, Outcome
+from training.reports import Usage
 
 
 class LocalOptions(Frozen):

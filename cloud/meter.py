@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from training.messages import Call, Usage
+from training.messages import Call
+from training.reports import Usage
 
 
 @dataclass(frozen=True)

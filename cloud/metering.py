@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from cloud.pricing import Tariff, usd
 from cloud.rent import SLICE_S, Rented
 from cloud.timing import NS, to_ns
-from training.messages import BlobRef, Call, Outcome, Spend
+from training.messages import BlobRef, Call, Outcome
 from training.ports import Ledger, Platform, Reservation, Settlement
+from training.reports import Spend
 
 _BATCH = 64
 _DRAIN_S = 1.0

@@ -24,7 +24,7 @@ from cloud.pricing import FunctionPrice, PriceBook, Standing, Tariff, UnknownSku
 from cloud.profile import Profile
 from cloud.timing import NS, Timing, to_ns
 from training.frozen import Frozen
-from training.functions.run import Result
+from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
 
 _REAL_LIMIT_S = 900.0

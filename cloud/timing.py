@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 
 from cloud.profile import Profile
-from training.messages import Call, EvaluateRequest, RolloutRequest, Usage
+from training.messages import Call, EvaluateRequest, RolloutRequest
+from training.reports import Usage
 
 NS = 1_000_000_000
 _NS_PER_MS = 1_000_000

@@ -14,7 +14,8 @@ import time
 
 from cloud import failures, frames
 from cloud.processes import die_with_parent
-from training.functions.run import Warmth, execute
+from training.functions.body import Warmth
+from training.functions.run import execute
 from training.messages import Call
 
 _READ_BYTES = 1 << 18

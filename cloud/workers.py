@@ -19,7 +19,7 @@ from cloud import failures, frames
 from cloud.execution import Deliver, Execution
 from cloud.failures import Failure
 from cloud.worker_process import DEFAULT_COMMAND, WorkerProcess
-from training.functions.run import Result
+from training.functions.body import Result
 from training.messages import Call, RolloutRequest
 
 

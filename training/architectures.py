@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from training.environments.model import Spaces
+from training.environments.spaces import Spaces
 from training.frozen import Frozen
 
 _ADVANCED: dict[str, Any] = {"advanced": True}

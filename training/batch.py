@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.codec import Document, decode
-from training.environments.model import Spaces
+from training.environments.spaces import Spaces
 
 _DTYPES = {
     "log_probs": "f4",

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from training.codec import CodecError, decode, encode
-from training.messages import RoundReport
 from training.ports import CheckpointRef
+from training.reports import RoundReport
 from training.spec import TrainingSpec
 
 _MAGIC = b"STARLING-CHECKPOINT-1\n"

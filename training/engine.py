@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from training.checkpoints import Progress
 from training.environments.making import can_travel, spaces_of
-from training.learner import LearnerState
 from training.loops.asynchronous import asynchronous
 from training.loops.pipelined import pipelined
 from training.loops.run import Run
@@ -41,7 +40,9 @@ def train(
 
 
 def _beginning(spec: TrainingSpec) -> Progress:
-    state = LearnerState.initial(spec, spaces_of(spec.environment), derive(spec.seed, "network"))
+    state = spec.algorithm.initial_state(
+        spec.network, spaces_of(spec.environment), derive(spec.seed, "network")
+    )
     return Progress(learner=state.encode(), weights=state.actor_weights(spec.network))
 
 

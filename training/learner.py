@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from training.architectures import CNN, MLP, Convolution, Dense, towers
 from training.codec import Document, decode, encode
-from training.environments.model import Spaces
+from training.environments.spaces import Spaces
 from training.networks import Parameters, initial_parameters
 from training.normalisers import Moments
-from training.spec import TrainingSpec
 
 _GROUPS = {"w": "parameters", "m": "first_moments", "v": "second_moments", "t": "target_parameters"}
 
@@ -42,12 +41,20 @@ class LearnerState:
     kl_coefficient: float = 0.0
 
     @staticmethod
-    def initial(spec: TrainingSpec, spaces: Spaces, seed: int) -> LearnerState:
-        parameters = initial_parameters(spec.network, spaces, seed)
+    def initial(
+        network: MLP | CNN,
+        spaces: Spaces,
+        seed: int,
+        *,
+        normalise_observations: bool = False,
+        normalise_rewards: bool = False,
+        with_target: bool = False,
+        kl_coefficient: float = 0.0,
+    ) -> LearnerState:
+        parameters = initial_parameters(network, spaces, seed)
         zeros = {name: np.zeros_like(array) for name, array in parameters.items()}
-        algorithm = spec.algorithm
         # Pictures are scaled by 255 inside the network; there is nothing to normalise.
-        normalise = algorithm.normalise_observations and not spaces.pictures
+        normalise = normalise_observations and not spaces.pictures
         return LearnerState(
             version=0,
             spaces=spaces,
@@ -56,9 +63,9 @@ class LearnerState:
             second_moments=zeros,
             optimiser_steps=0,
             observation_moments=Moments.nothing_seen(spaces.observation_size) if normalise else None,
-            return_moments=Moments.nothing_seen(1) if algorithm.normalise_rewards else None,
-            target_parameters=parameters if algorithm.follows_a_target else {},
-            kl_coefficient=algorithm.initial_kl_coefficient,
+            return_moments=Moments.nothing_seen(1) if normalise_rewards else None,
+            target_parameters=parameters if with_target else {},
+            kl_coefficient=kl_coefficient,
         )
 
     def encode(self) -> bytes:

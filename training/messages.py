@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from training.environments.model import EnvironmentSpec
+from training.reports import Message, RoundReport, Usage
 from training.spec import AnyAlgorithm, AnyNetwork
 
 CallKind = Literal["rollout", "evaluate", "update"]
 Status = Literal["done", "failed", "refused", "cancelled"]
-
-
-class Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class BlobRef(Message):
@@ -83,24 +80,6 @@ class Call(Message):
         return self.request.kind
 
 
-class Usage(Message):
-    """The work of a call, by which its time and price can be computed again, and what the provider measured."""
-
-    env_steps: int = 0
-    inferences: int = 0
-    episodes: int = 0
-    minibatches: int = 0
-    samples: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    cold_start: bool = False
-    startup_s: float = 0.0
-    run_s: float = 0.0
-    transfer_s: float = 0.0
-    billed_s: float | None = None
-    memory_mb: int = 0
-
-
 class Outcome(Message):
     """What came back of a call. Exactly one for each call that was submitted, and never an exception."""
 
@@ -114,55 +93,6 @@ class Outcome(Message):
     env_state: bytes | None = None
     reason: str = ""
     reason_code: str = ""
-
-
-class Spend(Message):
-    """The job's money as its ledger saw it last. None where nothing is metered."""
-
-    spent_picodollars: int
-    reserved_picodollars: int
-    limit_picodollars: int
-
-
-class UpdateReport(Message):
-    """What the learner measured in one update."""
-
-    policy_loss: float
-    value_loss: float
-    entropy: float
-    approximate_kl: float
-    clip_fraction: float
-    explained_variance: float
-    gradient_norm: float
-    learning_rate: float
-
-
-class RoundReport(Message):
-    """One round: what was planned, what came back, what it took and what it cost."""
-
-    round_no: int
-    version: int
-    actors: int
-    plan_reason: str
-    env_steps: int
-    total_env_steps: int
-    episodes: int
-    episode_return_mean: float | None
-    episode_length_mean: float | None
-    update: UpdateReport
-    staleness_mean: float = 0.0
-    dropped_trajectories: int = 0
-    started_s: float
-    collect_s: float
-    update_s: float
-    total_s: float
-    cold_starts: int
-    failed_calls: int
-    retried_calls: int
-    usage: Usage
-    learner_usage: Usage
-    cost_picodollars: int
-    spend: Spend | None = None
 
 
 # What the engine tells, in order. Consumers may ignore ticks; everything else is worth keeping.

@@ -8,10 +8,12 @@ thing to a platform.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from training.messages import BlobRef, Call, Outcome, Spend
+from training.messages import BlobRef, Call, Outcome
+from training.reports import Spend
+from training.scaling.plan import Bounds
 
 
 class Platform(Protocol):
@@ -114,21 +116,11 @@ Desired = Literal["run", "paused", "cancelled"]
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """What a scaling policy may choose from."""
-
-    actors_min: int = 1
-    actors_max: int = 1024
-    memory_mb_min: int = 128
-    memory_mb_max: int = 10_240
-
-
-@dataclass(frozen=True)
 class Control:
     """What the person wants of a running job, asked about once a second."""
 
     desired: Desired = "run"
-    bounds: Bounds = Bounds()
+    bounds: Bounds = field(default_factory=Bounds)
     checkpoint_now: bool = False
 
 

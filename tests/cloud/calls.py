@@ -21,7 +21,7 @@ SPEC = TrainingSpec.model_validate(
 
 
 def learner_state(version: int = 0) -> LearnerState:
-    return replace(LearnerState.initial(SPEC, spaces_of(CARTPOLE), seed=1), version=version)
+    return replace(SPEC.algorithm.initial_state(SPEC.network, spaces_of(CARTPOLE), seed=1), version=version)
 
 
 def weights(version: int = 0) -> bytes:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from cloud import failures
 from cloud.execution import Execution
 from cloud.failures import Failure
-from training.functions.run import Result
-from training.messages import Call, RolloutRequest, Usage
+from training.functions.body import Result
+from training.messages import Call, RolloutRequest
+from training.reports import Usage
 
 
 def work_asked_for(call: Call) -> Result | Failure:

@@ -15,8 +15,9 @@ from cloud.simulated import SimulatedOptions, SimulatedPlatform
 from tests.cloud import calls
 from tests.cloud.clouds import profile
 from tests.cloud.instant_executor import InstantExecutor
-from training.messages import BlobRef, Call, Outcome, Usage
+from training.messages import BlobRef, Call, Outcome
 from training.ports import Ledger, Reservation, Settlement
+from training.reports import Usage
 
 GB_S = 16_666_700
 REQUEST = 200_000

@@ -14,7 +14,8 @@ from cloud.local import LocalOptions
 from cloud.pricing import PriceBook, PriceError, PriceRow, UnknownSku, price_line, usd
 from cloud.simulated import SimulatedOptions
 from tests.cloud import calls
-from training.messages import Outcome, Usage
+from training.messages import Outcome
+from training.reports import Usage
 
 BOOK = PriceBook.load()
 TARIFF = SimulatedOptions().tariff(BOOK)

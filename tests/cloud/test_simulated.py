@@ -12,8 +12,9 @@ from cloud.simulated import SimulatedOptions, SimulatedPlatform
 from tests.cloud import calls
 from tests.cloud.clouds import profile
 from tests.cloud.instant_executor import InstantExecutor, work_asked_for
-from training.functions.run import Result
-from training.messages import Call, Outcome, Usage
+from training.functions.body import Result
+from training.messages import Call, Outcome
+from training.reports import Usage
 
 MB = 1_000_000
 

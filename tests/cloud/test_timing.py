@@ -14,7 +14,7 @@ from cloud import timing
 from cloud.profile import ProfileError
 from tests.cloud import calls
 from tests.cloud.clouds import profile
-from training.messages import Usage
+from training.reports import Usage
 
 CALM = timing.Draws(0.0, 0.0, 0.5, 0.5, 0.5)
 

@@ -20,7 +20,7 @@ from cloud.frames import FrameError, Inbox, Ready, from_worker, pack
 from cloud.workers import WorkerPool
 from tests.cloud import calls
 from tests.cloud.test_platform_contract import alive
-from training.functions.run import Result
+from training.functions.body import Result
 from training.messages import BlobRef, Call
 
 WAIT_S = 20.0

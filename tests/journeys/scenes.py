@@ -9,7 +9,8 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from training.messages import Evaluated, RoundReport, Spend, UpdateReport, Usage
+from training.messages import Evaluated
+from training.reports import RoundReport, Spend, UpdateReport, Usage
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import services

@@ -6,7 +6,8 @@ import hashlib
 from collections import deque
 from collections.abc import Callable
 
-from training.functions.run import Warmth, execute
+from training.functions.body import Warmth
+from training.functions.run import execute
 from training.messages import BlobRef, Call, Outcome
 
 

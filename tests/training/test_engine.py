@@ -7,7 +7,8 @@ from tests.training.runs import Forgetful, events_of, final_learner
 from tests.training.specs import tiny
 from training.checkpoints import CheckpointError, FileCheckpointStore
 from training.engine import train
-from training.ports import Bounds, Control
+from training.ports import Control
+from training.scaling.plan import Bounds
 
 
 def kinds(events):

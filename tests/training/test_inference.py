@@ -12,7 +12,7 @@ from tests.training.specs import tiny
 from training.architectures import CNN, MLP
 from training.batch import Batch
 from training.distributions import Distribution
-from training.environments.model import Spaces
+from training.environments.spaces import Spaces
 from training.inference import NumpyPolicy, normalised
 from training.learner import LearnerState
 from training.networks import TorchNetwork
@@ -36,7 +36,7 @@ MLPS = st.builds(
 def state_of(network, spaces, seed):
     """A learner's state with weights and normaliser away from their beginnings."""
     rng = np.random.default_rng(seed)
-    state = LearnerState.initial(tiny(network=network.model_dump()), spaces, seed)
+    state = tiny().algorithm.initial_state(network, spaces, seed)
     for array in state.parameters.values():
         array += 0.1 * rng.standard_normal(array.shape).astype(np.float32)
     seen = rng.standard_normal((100, spaces.observation_size)) * 3 + 1

@@ -30,7 +30,7 @@ class A2C(Algorithm):
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> Learned:
         from training.algorithms.optimisation import Optimisation
-        from training.messages import UpdateReport
+        from training.reports import UpdateReport
 
         optimisation = Optimisation(state, network, self, progress)
         grown = state.having_seen(batch.observations, batch.discounted_returns)

@@ -8,12 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from training.architectures import CNN, MLP
+from training.environments.spaces import Spaces
 from training.frozen import Frozen
+from training.learner import LearnerState
+from training.reports import UpdateReport
 
 if TYPE_CHECKING:
     from training.batch import Batch
-    from training.learner import LearnerState
-    from training.messages import UpdateReport
 
 REWARD_CLIP = 10.0
 ADVANCED: dict[str, Any] = {"advanced": True}
@@ -57,6 +59,18 @@ class Algorithm(Frozen):
         json_schema_extra=ADVANCED,
     )
     adam_epsilon: float = Field(1e-5, gt=0, le=1, title="Adam ε", json_schema_extra=ADVANCED)
+
+    def initial_state(self, network: MLP | CNN, spaces: Spaces, seed: int) -> LearnerState:
+        """The state before anything was learned, with what this algorithm needs in it."""
+        return LearnerState.initial(
+            network,
+            spaces,
+            seed,
+            normalise_observations=self.normalise_observations,
+            normalise_rewards=self.normalise_rewards,
+            with_target=self.follows_a_target,
+            kl_coefficient=self.initial_kl_coefficient,
+        )
 
     @property
     def initial_kl_coefficient(self) -> float:

@@ -82,7 +82,7 @@ class Impact(Algorithm):
         from training.algorithms.optimisation import Optimisation
         from training.algorithms.trajectories import log_probs_under, shuffled_parts
         from training.distributions import Distribution
-        from training.messages import UpdateReport
+        from training.reports import UpdateReport
 
         optimisation = Optimisation(state, network, self, progress)
         grown = state.having_seen(batch.observations, batch.discounted_returns)

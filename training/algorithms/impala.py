@@ -42,7 +42,7 @@ class Impala(Algorithm):
         """V-trace is computed afresh before each pass, since it depends on the policy and critic of then."""
         from training.algorithms.optimisation import Optimisation
         from training.algorithms.trajectories import log_probs_under, shuffled_parts
-        from training.messages import UpdateReport
+        from training.reports import UpdateReport
 
         optimisation = Optimisation(state, network, self, progress)
         grown = state.having_seen(batch.observations, batch.discounted_returns)

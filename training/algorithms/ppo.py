@@ -92,7 +92,7 @@ class PPO(Algorithm):
         fresh data start at 1 up to rounding; what the batch adds to the statistics counts from the next version on.
         """
         from training.algorithms.optimisation import Optimisation
-        from training.messages import UpdateReport
+        from training.reports import UpdateReport
 
         optimisation = Optimisation(state, network, self, progress)
         grown = state.having_seen(batch.observations, batch.discounted_returns)

@@ -10,10 +10,8 @@ from __future__ import annotations
 import difflib
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from training.environments.model import Spaces
+from training.environments.spaces import Spaces
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,6 @@ class Entry:
     action_limit: float = 1.0
 
     def spaces(self, frame_stack: int) -> Spaces:
-        from training.environments.model import Spaces
-
         shape = (frame_stack, 84, 84) if self.family == "Atari" else (self.observation_size,)
         # Gymnasium keeps limits in float32.
         limit = struct.unpack("<f", struct.pack("<f", self.action_limit))[0]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from training.environments.catalogue import ENTRIES
-from training.environments.model import EnvironmentSpec, Spaces
+from training.environments.model import EnvironmentSpec
+from training.environments.spaces import Spaces
 
 
 class UnsupportedSpace(ValueError):

@@ -8,10 +8,11 @@ import numpy as np
 
 from training.codec import encode
 from training.environments.making import make
+from training.functions.body import Result, Warmth
 from training.functions.rollout import as_seen, policy_of
-from training.functions.run import Result, Warmth
 from training.inference import NumpyPolicy
-from training.messages import Call, EvaluateRequest, Usage
+from training.messages import Call, EvaluateRequest
+from training.reports import Usage
 
 
 def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warmth: Warmth) -> Result:

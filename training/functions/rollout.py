@@ -14,9 +14,10 @@ import numpy as np
 from training.codec import decode, encode
 from training.environments.making import make
 from training.environments.travel import restore, save
-from training.functions.run import Result, Warmth
+from training.functions.body import Result, Warmth
 from training.inference import NumpyPolicy
-from training.messages import Call, RolloutRequest, Usage
+from training.messages import Call, RolloutRequest
+from training.reports import Usage
 from training.seeds import derive
 
 

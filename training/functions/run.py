@@ -2,28 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
-from training.messages import Call, EvaluateRequest, RolloutRequest, UpdateRequest, Usage
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a body gives back. `usage` holds the work only; times are the platform's to fill in."""
-
-    payload: bytes
-    env_state: bytes | None
-    usage: Usage
-
-
-@dataclass
-class Warmth:
-    """What a process keeps between calls to save time. A cache only: results never depend on it."""
-
-    environments: dict[str, Any] = field(default_factory=dict)
-    policies: dict[str, Any] = field(default_factory=dict)
-    learners: dict[str, Any] = field(default_factory=dict)
+from training.functions.body import Result, Warmth
+from training.messages import Call, EvaluateRequest, RolloutRequest, UpdateRequest
 
 
 def execute(call: Call, weights: bytes | None, warmth: Warmth) -> Result:

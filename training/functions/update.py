@@ -8,9 +8,10 @@ import numpy as np
 
 from training.batch import Batch
 from training.codec import encode
-from training.functions.run import Result, Warmth
+from training.functions.body import Result, Warmth
 from training.learner import LearnerState
-from training.messages import Call, UpdateRequest, Usage
+from training.messages import Call, UpdateRequest
+from training.reports import Usage
 
 
 def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:

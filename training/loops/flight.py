@@ -6,8 +6,9 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from training.deadlines import Deadlines
-from training.messages import Call, CallFailed, Event, Outcome, RolloutRequest, StopCode, Tick, Usage
+from training.messages import Call, CallFailed, Event, Outcome, RolloutRequest, StopCode, Tick
 from training.ports import ControlSource, Platform
+from training.reports import Usage
 
 _TICK_S = 1.0
 

@@ -18,13 +18,11 @@ from training.messages import (
     Outcome,
     RolloutRequest,
     RoundFinished,
-    RoundReport,
     Stopped,
-    UpdateReport,
     UpdateRequest,
-    Usage,
 )
 from training.ports import CheckpointStore, ControlSource, Metered, Platform
+from training.reports import RoundReport, UpdateReport, Usage
 from training.scaling.plan import Plan
 from training.seeds import derive
 from training.spec import TrainingSpec

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from training.frozen import Frozen
-from training.scaling.plan import Plan, within
-
-if TYPE_CHECKING:
-    from training.messages import RoundReport
-    from training.ports import Bounds
+from training.reports import RoundReport
+from training.scaling.plan import Bounds, Plan, within
 
 
 class Fixed(Frozen):

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from training.messages import RoundReport
-    from training.ports import Bounds
+from training.reports import RoundReport
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a scaling policy may choose from."""
+
+    actors_min: int = 1
+    actors_max: int = 1024
+    memory_mb_min: int = 128
+    memory_mb_max: int = 10_240
 
 
 @dataclass(frozen=True)

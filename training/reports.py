@@ -1,0 +1,80 @@
+"""What was measured: the work of calls, the money of a job, updates and rounds.
+
+Frozen pydantic models, as everything that crosses a wire or a table. Units stand in the names; money is a whole number
+of picodollars.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Usage(Message):
+    """The work of a call, by which its time and price can be computed again, and what the provider measured."""
+
+    env_steps: int = 0
+    inferences: int = 0
+    episodes: int = 0
+    minibatches: int = 0
+    samples: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    cold_start: bool = False
+    startup_s: float = 0.0
+    run_s: float = 0.0
+    transfer_s: float = 0.0
+    billed_s: float | None = None
+    memory_mb: int = 0
+
+
+class Spend(Message):
+    """The job's money as its ledger saw it last. None where nothing is metered."""
+
+    spent_picodollars: int
+    reserved_picodollars: int
+    limit_picodollars: int
+
+
+class UpdateReport(Message):
+    """What the learner measured in one update."""
+
+    policy_loss: float
+    value_loss: float
+    entropy: float
+    approximate_kl: float
+    clip_fraction: float
+    explained_variance: float
+    gradient_norm: float
+    learning_rate: float
+
+
+class RoundReport(Message):
+    """One round: what was planned, what came back, what it took and what it cost."""
+
+    round_no: int
+    version: int
+    actors: int
+    plan_reason: str
+    env_steps: int
+    total_env_steps: int
+    episodes: int
+    episode_return_mean: float | None
+    episode_length_mean: float | None
+    update: UpdateReport
+    staleness_mean: float = 0.0
+    dropped_trajectories: int = 0
+    started_s: float
+    collect_s: float
+    update_s: float
+    total_s: float
+    cold_starts: int
+    failed_calls: int
+    retried_calls: int
+    usage: Usage
+    learner_usage: Usage
+    cost_picodollars: int
+    spend: Spend | None = None
