@@ -134,10 +134,13 @@ def _chromium() -> Iterator["Browser"]:
 
     Django would refuse its ORM there (also when it empties the tables after a test), and asyncio tests could not run.
     """
+    path, problem = "", ""
     try:
         path = chromium_path()
-    except NoChromium as problem:
-        pytest.fail(str(problem), pytrace=False)
+    except NoChromium as none_found:
+        problem = str(none_found)
+    if problem:
+        pytest.fail(problem, pytrace=False)
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
