@@ -15,7 +15,8 @@ from django.conf import settings
 
 from training.checkpoints import CheckpointError, FileCheckpointStore
 from training.messages import Event, Stopped
-from training.ports import Bounds, Control
+from training.ports import Control
+from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import failpoints
 from webapp.jobs.events import LeaseLost

@@ -12,8 +12,8 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
-from training.messages import Spend
 from training.ports import Reservation, Settlement
+from training.reports import Spend
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.models import Account, Charge, ChargeState
 
