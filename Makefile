@@ -63,7 +63,7 @@ check: setup-test ## Everything CI checks: format, lint, types, import contracts
 
 .PHONY: bench
 bench: setup-test ## Measure the figures Starling promises
-	$(BIN)/python -m benchmarks $(ARGS)
+	$(BIN)/python manage.py bench $(ARGS)
 
 .PHONY: clean
 clean: ## Remove what was installed and built; your data in var/ stays

@@ -1,9 +1,10 @@
-"""The figures Starling promises, measured. `make bench` runs all; `make bench ARGS="startup"` those it names.
+"""The figures Starling promises, measured. `manage.py bench` runs all; `manage.py bench startup` those it names.
 
 A benchmark is one file here with a function `measure() -> Iterator[Figure]`; it is found by being there.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -18,3 +19,6 @@ class Figure:
     @property
     def holds(self) -> bool:
         return self.at_most is None or self.value <= self.at_most
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "holds": self.holds}
