@@ -1,0 +1,200 @@
+"""The model card: what a policy is, what it was trained on, how good it is, what it cost, and how to use it.
+
+Nothing here is rounded up or left out: an unknown is called unknown, and simulated money is called simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from training.algorithms import AnyAlgorithm
+from training.architectures import CNN, AnyNetwork
+from training.checkpoints import Progress
+from training.environments.catalogue import ENTRIES
+from training.loader import ATARI, POLICY, SCRIPT, is_atari
+from training.messages import Evaluated
+from training.seeds import derive
+from training.spec import TrainingSpec
+from training.trained import Trained
+
+_SEEDS_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What an evaluation of round `round_no` said: episodes with the deterministic policy, one seed each.
+
+    `std` is None where only the mean is known.
+    """
+
+    round_no: int
+    mean: float
+    std: float | None
+    seeds: tuple[int, ...]
+
+    @staticmethod
+    def by(evaluation: Evaluated, spec: TrainingSpec) -> Judged:
+        """As the run itself evaluated. Calls that failed leave fewer returns than seeds; the seeds are then unknown."""
+        seeds = evaluation_seeds(spec, evaluation.round_no)
+        known = seeds if len(evaluation.episode_returns) == len(seeds) else ()
+        return Judged(evaluation.round_no, evaluation.return_mean, evaluation.return_std, known)
+
+    @staticmethod
+    def remembered(progress: Progress, spec: TrainingSpec) -> Judged | None:
+        """What a checkpoint knows by itself of its run's last evaluation: the mean."""
+        if not progress.evaluation_means:
+            return None
+        seeds = evaluation_seeds(spec, progress.evaluated_round)
+        return Judged(progress.evaluated_round, progress.evaluation_means[-1], None, seeds)
+
+    @staticmethod
+    def of(returns: Sequence[float], seeds: Sequence[int], round_no: int) -> Judged:
+        """Of episodes that were played for the purpose."""
+        return Judged(round_no, float(np.mean(returns)), float(np.std(returns)), tuple(seeds))
+
+
+def evaluation_seeds(spec: TrainingSpec, round_no: int) -> tuple[int, ...]:
+    """The episodes' seeds of a run's evaluation after that round, as `training.loops.evaluation` derives them."""
+    episodes = range(spec.evaluation.episodes)
+    return tuple(derive(spec.seed, "evaluation", round_no, episode) % 2**31 for episode in episodes)
+
+
+def model_card(
+    trained: Trained, *, name: str, judged: Judged | None, cost: str, simulated: bool | None
+) -> str:
+    """The card as Markdown. `cost` is an amount in words; `simulated` None where nobody knows what platform it was."""
+    spec, progress = trained.spec, trained.progress
+    entry = ENTRIES.get(spec.environment.id)
+    rows = [
+        ("Environment", spec.environment.id + (f" ({entry.title})" if entry is not None else "")),
+        ("Sees, does", _spaces(trained)),
+        ("Algorithm", _algorithm(spec.algorithm)),
+        ("Network", _network(spec.network)),
+        ("Observations", _normaliser(trained)),
+        ("Policy", f"version {trained.learner.version:,}, after round {progress.round_no:,}"),
+        ("Trained for", f"{progress.total_env_steps:,} environment steps"),
+        ("Training seed", str(spec.seed)),
+        ("Cost of the training", _cost(cost, simulated)),
+        ("Trained with", _versions()),
+    ]
+    table = "\n".join(f"| {what} | {fact} |" for what, fact in rows)
+    return f"""# {name}
+
+A policy trained with Starling, as an ONNX model that needs nothing of Starling to run.
+
+| | |
+|---|---|
+{table}
+
+## How good it is
+
+{_return(judged, progress)}{_reference(spec)}
+
+## How to use it
+
+{_use(trained)}
+"""
+
+
+def _spaces(trained: Trained) -> str:
+    spaces = trained.learner.spaces
+    seen = (
+        f"pictures of {' × '.join(map(str, spaces.observation_shape))} bytes, channels first"
+        if spaces.pictures
+        else f"{spaces.observation_size} numbers"
+    )
+    if not spaces.discrete:
+        return f"{seen}; {len(spaces.action_low)} continuous actions, clipped to their bounds"
+    if len(spaces.action_counts) == 1:
+        return f"{seen}; one of {spaces.action_counts[0]} actions"
+    return f"{seen}; {len(spaces.action_counts)} actions with {', '.join(map(str, spaces.action_counts))} choices"
+
+
+def _algorithm(algorithm: AnyAlgorithm) -> str:
+    fields = algorithm.model_dump(mode="json", exclude={"kind"})
+    told = [f"{key} {value}" for key, value in fields.items() if not isinstance(value, dict)]
+    return f"{algorithm.kind.upper()} ({', '.join(told)})"
+
+
+def _network(network: AnyNetwork) -> str:
+    hidden = " × ".join(map(str, network.hidden)) or "no hidden layer"
+    body = f"{network.layers} convolutions, then {hidden}" if isinstance(network, CNN) else f"MLP, {hidden}"
+    return f"{body}, {network.activation}{', layers shared with the value' if network.shared else ''}"
+
+
+def _normaliser(trained: Trained) -> str:
+    if trained.learner.spaces.pictures:
+        return "divided by 255 inside the model"
+    if trained.learner.observation_moments is None:
+        return "used as they are"
+    return "normalised and clipped to ±10 inside the model, by the statistics of this version"
+
+
+def _cost(cost: str, simulated: bool | None) -> str:
+    if simulated:
+        return f"{cost}, **simulated**: priced by a model of a cloud, nobody was billed"
+    if simulated is None:
+        return f"{cost}; whether its platform was simulated is not stored in the checkpoint"
+    return cost
+
+
+def _versions() -> str:
+    found = []
+    for name in ("gymnasium", "mujoco", "ale-py", "numpy"):
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return f"{', '.join(found)} (those of the export)"
+
+
+def _return(judged: Judged | None, progress: Progress) -> str:
+    if judged is None:
+        return "It was not evaluated: how good it is, is unknown."
+    spread = "" if judged.std is None else f" ± {judged.std:,.1f}"
+    note = "" if judged.std is not None else " The spread is not stored in the checkpoint."
+    if judged.round_no != progress.round_no:
+        note += f" It was measured on the policy of round {judged.round_no:,}, the last that was evaluated."
+    if not judged.seeds:
+        return f"Mean return **{judged.mean:,.1f}{spread}** (standard deviation between episodes).{note}"
+    shown = ", ".join(map(str, judged.seeds[:_SEEDS_SHOWN]))
+    more = f" and {len(judged.seeds) - _SEEDS_SHOWN:,} more" if len(judged.seeds) > _SEEDS_SHOWN else ""
+    return (
+        f"Mean return **{judged.mean:,.1f}{spread}** (standard deviation between episodes) over "
+        f"{len(judged.seeds):,} whole episodes of the deterministic policy, on seeds never used for training: "
+        f"{shown}{more}.{note} One training run, one training seed: other seeds may learn better or worse."
+    )
+
+
+def _reference(spec: TrainingSpec) -> str:
+    entry = ENTRIES.get(spec.environment.id)
+    if entry is None or entry.reference_return is None:
+        return ""
+    return f"\n\nFor comparison: {entry.reference_return:,.0f} ({entry.reference})."
+
+
+def _use(trained: Trained) -> str:
+    needs = f"onnxruntime numpy {_gymnasium(trained)}"
+    text = f"""    pip install {needs}
+    python {SCRIPT} 10
+
+plays ten episodes on seeds 0 to 9 and prints their mean return. From your own code: give `{POLICY}` the observations
+as `observation` ({"uint8" if trained.learner.spaces.pictures else "float32"}, the batch first) and read `action`."""
+    if not is_atari(trained):
+        return text
+    return f"""{text}
+
+The pictures must be made as in training, by `{ATARI}`: 4 frames an action, the maximum of the last two, 84 × 84 grey
+by averaging areas, {trained.spec.environment.frame_stack} stacked, channels first. That is Starling's preprocessing,
+not Gymnasium's; with other pictures the policy plays worse."""
+
+
+def _gymnasium(trained: Trained) -> str:
+    entry = ENTRIES.get(trained.spec.environment.id)
+    if is_atari(trained):
+        return "gymnasium ale-py"
+    return '"gymnasium[mujoco]"' if entry is not None and entry.family == "MuJoCo" else "gymnasium"

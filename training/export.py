@@ -1,0 +1,144 @@
+"""The policy as an ONNX graph that anybody can run: normaliser inside, deterministic, nothing of the learner.
+
+Written by hand, node for node what `training.inference` computes, so that exporting needs neither torch nor a trace.
+Input `observation`: float32 [batch, size], or uint8 [batch, channels, rows, columns] for pictures. Output `action`:
+float32 [batch, size], the mean clipped to the action's bounds; int64 [batch] for one discrete action, [batch, k] for
+several. What a loader has to know besides (the environment's id, the frames in a stack) is in the model's metadata.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from training.architectures import CNN, MLP, Convolution, Dense, towers
+from training.environments.model import EnvironmentSpec
+from training.inference import OBSERVATION_CLIP
+from training.learner import LearnerState
+
+# Old enough for every runtime of the last years; these operators have not changed since.
+_OPSET, _IR_VERSION = 17, 8
+
+
+def export_onnx(
+    state: LearnerState, network: MLP | CNN, *, environment: EnvironmentSpec | None = None, about: str = ""
+) -> bytes:
+    """The deterministic policy of `state` as the bytes of a checked ONNX model."""
+    graph = _Graph()
+    seen = graph.normalised(state) if not state.spaces.pictures else graph.scaled_pictures()
+    outputs = graph.layers(seen, state, network)
+    if state.spaces.discrete:
+        graph.choices(outputs, state.spaces.action_counts)
+        several = len(state.spaces.action_counts)
+        kind, shape = TensorProto.INT64, [several] if several > 1 else []
+    else:
+        graph.clipped_means(outputs, state.spaces.action_low, state.spaces.action_high, network.log_std)
+        kind, shape = TensorProto.FLOAT, [len(state.spaces.action_low)]
+    input_kind = TensorProto.UINT8 if state.spaces.pictures else TensorProto.FLOAT
+    observation: list[str | int | None] = ["batch", *state.spaces.observation_shape]
+    model = helper.make_model(
+        helper.make_graph(
+            graph.nodes,
+            "policy",
+            [helper.make_tensor_value_info("observation", input_kind, observation)],
+            [helper.make_tensor_value_info("action", kind, ["batch", *shape])],
+            graph.constants,
+        ),
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+        ir_version=_IR_VERSION,
+        producer_name="starling",
+        model_version=state.version,
+        doc_string=about,
+    )
+    if environment is not None:
+        facts = {"environment": environment.id, "frame_stack": str(environment.frame_stack)}
+        dtype = "uint8" if state.spaces.pictures else "float32"
+        helper.set_model_props(model, {**facts, "observation_dtype": dtype})
+    onnx.checker.check_model(model)
+    data: bytes = model.SerializeToString()
+    return data
+
+
+class _Graph:
+    """Nodes in order of computation; each method adds some and names what they give."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def normalised(self, state: LearnerState) -> str:
+        """(observation - mean) · scale, clipped, all in float32; the observation itself where nothing normalises."""
+        mean, scale = state.normaliser()
+        if mean is None or scale is None:
+            return "observation"
+        shifted = self._node("Sub", "observation", self._constant("observation_mean", mean))
+        scaled = self._node("Mul", shifted, self._constant("observation_scale", scale))
+        low = self._constant("observation_low", np.float32(-OBSERVATION_CLIP))
+        high = self._constant("observation_high", np.float32(OBSERVATION_CLIP))
+        return self._node("Clip", scaled, low, high)
+
+    def scaled_pictures(self) -> str:
+        numbers = self._node("Cast", "observation", to=TensorProto.FLOAT)
+        return self._node("Mul", numbers, self._constant("picture_scale", np.float32(1.0 / 255.0)))
+
+    def layers(self, x: str, state: LearnerState, network: MLP | CNN) -> str:
+        """The policy's layers: activations between them, none after the last."""
+        layout = towers(network, state.spaces)
+        named = [(f"trunk.{i}", layer) for i, layer in enumerate(layout.trunk)]
+        named += [(f"policy.{i}", layer) for i, layer in enumerate(layout.policy)]
+        flat = not state.spaces.pictures
+        for at, (name, layer) in enumerate(named):
+            weight = self._constant(f"{name}.weight", state.parameters[f"{name}.weight"])
+            bias = self._constant(f"{name}.bias", state.parameters[f"{name}.bias"])
+            if isinstance(layer, Convolution):
+                before, after = layer.pad
+                sides = [before, before, after, after]
+                x = self._node("Conv", x, weight, bias, pads=sides, strides=[layer.stride] * 2)
+            else:
+                assert isinstance(layer, Dense)
+                x = x if flat else self._node("Flatten", x, axis=1)
+                flat = True
+                x = self._node("Gemm", x, weight, bias, transB=1)
+            if at < len(named) - 1:
+                x = self._node("Relu" if network.activation == "relu" else "Tanh", x)
+        return x
+
+    def choices(self, logits: str, counts: tuple[int, ...]) -> None:
+        """The likeliest choice of each discrete action."""
+        if len(counts) == 1:
+            self._node("ArgMax", logits, gives="action", axis=1, keepdims=0)
+            return
+        ends = np.cumsum(counts)
+        parts = [
+            self._node("ArgMax", self._columns(logits, int(end) - count, int(end)), axis=1, keepdims=1)
+            for count, end in zip(counts, ends, strict=True)
+        ]
+        self._node("Concat", *parts, gives="action", axis=1)
+
+    def clipped_means(
+        self, outputs: str, low: tuple[float, ...], high: tuple[float, ...], log_std: str
+    ) -> None:
+        """The means, without the deviations that may stand behind them, within what the environment takes."""
+        means = self._columns(outputs, 0, len(low)) if log_std == "state" else outputs
+        least = self._constant("action_low", np.array(low, dtype=np.float32))
+        most = self._constant("action_high", np.array(high, dtype=np.float32))
+        self._node("Min", self._node("Max", means, least), most, gives="action")
+
+    def _columns(self, x: str, begin: int, end: int) -> str:
+        bounds = (("begin", begin), ("end", end), ("axis", 1))
+        names = [self._constant(f"{x}.{begin}.{word}", np.array([at], dtype=np.int64)) for word, at in bounds]
+        return self._node("Slice", x, *names)
+
+    def _constant(self, name: str, value: Any) -> str:
+        self.constants.append(
+            numpy_helper.from_array(np.ascontiguousarray(value).reshape(np.shape(value)), name)
+        )
+        return name
+
+    def _node(self, operator: str, *inputs: str, gives: str = "", **attributes: Any) -> str:
+        gives = gives or f"x{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, list(inputs), [gives], **attributes))
+        return gives

@@ -1,0 +1,42 @@
+"""A trained policy as a checkpoint holds it, with what it was trained on: what can be taken away and looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from training.checkpoints import CheckpointError, Progress, read_checkpoint
+from training.codec import CodecError, decode
+from training.inference import NumpyPolicy
+from training.learner import LearnerState
+from training.spec import TrainingSpec
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One version of a policy. `spec` is the one that the checkpoint was written under."""
+
+    spec: TrainingSpec
+    progress: Progress
+    learner: LearnerState
+
+    @staticmethod
+    def of(data: bytes) -> Trained:
+        """From a checkpoint's bytes; CheckpointError if they are not those of a checkpoint."""
+        try:
+            spec = TrainingSpec.model_validate_json(decode(data)["spec"])
+            progress = Progress.decode(data, spec)
+            return Trained(spec, progress, LearnerState.decode(progress.learner))
+        except (CodecError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, CheckpointError):
+                raise
+            raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
+
+    @staticmethod
+    def read(path: Path) -> Trained:
+        """From a checkpoint's file; CheckpointError with what is wrong with it."""
+        return Trained.of(read_checkpoint(path))
+
+    def policy(self) -> NumpyPolicy:
+        """The policy, ready to act."""
+        return NumpyPolicy(self.learner.actor_weights(self.spec.network))
