@@ -1,0 +1,144 @@
+"""`manage.py papers list | run NAME | report NAME`: experiments, declared as data, run and judged."""
+
+import json
+import signal
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from webapp.papers.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
+from webapp.papers.rows import RunFile, RunHeld, papers_folder
+from webapp.papers.runner import HELD_EXIT, Choice, Runner
+
+WRONG_INPUT_EXIT = 2
+_NOT_EVIDENCE = "quick: not evidence"
+
+
+class Command(BaseCommand):
+    help = "Runs experiments (webapp/papers/experiments) and writes what came out to docs/results."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "action", choices=("list", "run", "report", "seed"), help="seed: one run, in this process"
+        )
+        parser.add_argument(
+            "name", nargs="?", metavar="NAME", help="an experiment; `list` tells which there are"
+        )
+        parser.add_argument(
+            "--quick", action="store_true", help="one environment, 2 seeds, 6 rounds: not evidence"
+        )
+        parser.add_argument("--jobs", type=int, default=2, metavar="N", help="runs at a time (2)")
+        parser.add_argument("--arms", nargs="+", metavar="ARM")
+        parser.add_argument("--environments", nargs="+", metavar="ENVIRONMENT")
+        parser.add_argument("--seeds", nargs="+", type=int, metavar="SEED")
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="one JSON line for each thing told"
+        )
+
+    def handle(self, *, action: str, name: str | None, **options: Any) -> None:
+        if action == "list":
+            self._list(as_json=options["as_json"])
+            return
+        try:
+            if name is None:
+                raise ValueError(
+                    f"`papers {action}` needs the name of an experiment: {', '.join(experiment_names())}."
+                )
+            experiment = find_experiment(name)
+            choice = Choice(
+                options["arms"], options["environments"], options["seeds"], quick=options["quick"]
+            )
+            cells = choice.cells(experiment)
+            if options["jobs"] < 1:
+                raise ValueError("--jobs must be 1 or more.")
+        except (UnknownExperiment, ValueError) as error:
+            raise CommandError(str(error), returncode=WRONG_INPUT_EXIT) from None
+        folder = papers_folder(settings.STARLING_DATA, name, quick=choice.quick)
+        if action == "seed":
+            self._seed(experiment, cells, folder, quick=choice.quick)
+        elif action == "run":
+            self._run(
+                Runner(name, experiment, choice, folder=folder, root=settings.BASE_DIR, jobs=options["jobs"]),
+                as_json=options["as_json"],
+                quick=choice.quick,
+            )
+        else:
+            self._report(name, experiment, folder, quick=choice.quick, as_json=options["as_json"])
+
+    def _list(self, *, as_json: bool) -> None:
+        rows = []
+        for name in experiment_names():
+            experiment = find_experiment(name)
+            folder = papers_folder(settings.STARLING_DATA, name, quick=False)
+            cells = list(experiment.cells())
+            done = sum(RunFile(folder, cell).complete for cell in cells)
+            rows.append({"name": name, "title": experiment.title, "runs": len(cells), "complete": done})
+        if as_json:
+            self.stdout.write(json.dumps(rows))
+            return
+        for row in rows:
+            self.stdout.write(
+                f"{row['name']:<22} {row['complete']:>3} of {row['runs']:<3} runs  {row['title']}"
+            )
+
+    def _run(self, runner: Runner, *, as_json: bool, quick: bool) -> None:
+        _on_signals(runner.stop)
+        states: dict[str, int] = {}
+        for told in runner.run():
+            states[told.state] = states.get(told.state, 0) + 1
+            if as_json:
+                line = json.dumps({"kind": told.state, **told.cell._asdict(), "reason": told.reason})
+            else:
+                reason = f": {told.reason}" if told.reason else ""
+                line = (
+                    f"{told.cell.arm} · {told.cell.environment} · seed {told.cell.seed} {told.state}{reason}"
+                )
+            self._tell(line)
+        summary = {"kind": "summary", "evidence": not quick, **states}
+        note = f" ({_NOT_EVIDENCE})" if quick else ""
+        counted = ", ".join(f"{count} {state}" for state, count in states.items() if state != "started")
+        self._tell(json.dumps(summary) if as_json else f"{counted or 'nothing to do'}{note}")
+        if states.get("failed"):
+            sys.exit(1)
+
+    def _seed(self, experiment: Experiment, cells: list[Any], folder: Path, *, quick: bool) -> None:
+        from webapp.papers.seed_run import RunFailed, SeedRun
+
+        if len(cells) != 1:
+            raise CommandError(
+                f"`papers seed` does one run; this chooses {len(cells)}.", returncode=WRONG_INPUT_EXIT
+            )
+        run = SeedRun(experiment, cells[0], RunFile(folder, cells[0]), root=settings.BASE_DIR, quick=quick)
+        _on_signals(run.stop)
+        try:
+            run.run()
+        except RunHeld:
+            sys.exit(HELD_EXIT)
+        except RunFailed as error:
+            raise CommandError(str(error), returncode=1) from None
+
+    def _report(self, name: str, experiment: Experiment, folder: Path, *, quick: bool, as_json: bool) -> None:
+        from webapp.papers.report import write_report
+
+        target = folder if quick else settings.BASE_DIR / "docs" / "results"
+        results = write_report(name, experiment, folder, target, quick=quick)
+        if as_json:
+            self._tell(json.dumps(results))
+            return
+        self._tell(f"{target / name}.md")
+        for verdict in results["verdicts"]:
+            self._tell(f"{verdict['verdict']}: {verdict['claim']} {verdict['reason']}")
+
+    def _tell(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _on_signals(stop: Any) -> None:
+    for wanted in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(wanted, lambda *_: stop())

@@ -1,0 +1,79 @@
+"""Where runs are kept: one file of JSON rows a run, only ever appended to, and its checkpoints in a folder beside it.
+
+`<data>/papers/<experiment>/<arm>/<environment>/<seed>.jsonl`; quick runs under `<data>/papers/quick/`, so that what is
+not evidence is never mistaken for it. A row has a `kind`: `begin` (recipe, fingerprint), `round`, `evaluation`,
+`final` (the endpoint) or `end`. A run is complete when it has its `end`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from webapp.papers.experiment import Cell
+
+Row = dict[str, Any]
+
+
+class RunHeld(Exception):
+    """Another process is at this run."""
+
+
+def papers_folder(data: Path, name: str, *, quick: bool) -> Path:
+    return data / "papers" / "quick" / name if quick else data / "papers" / name
+
+
+class RunFile:
+    """The rows of one run. Only whoever holds it may write."""
+
+    def __init__(self, folder: Path, cell: Cell) -> None:
+        self.cell = cell
+        self.path = folder / cell.arm / cell.environment.replace("/", "_") / f"{cell.seed}.jsonl"
+        self.checkpoints = self.path.with_suffix("")
+
+    def rows(self) -> list[Row]:
+        """Complete rows in order. A last line that a dying process left half-written does not count."""
+        try:
+            lines = self.path.read_text().split("\n")[:-1]
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in lines]
+
+    def append(self, row: Row) -> None:
+        """Add a row at the end; it outlives this process, whatever happens to it next."""
+        with self.path.open("a") as file:
+            file.write(json.dumps({**row, **self.cell._asdict()}) + "\n")
+
+    def keep_until(self, round_no: int) -> list[Row]:
+        """Forget what was done after `round_no`, which is about to be done again; the rows that stay."""
+        kept = [row for row in self.rows() if row.get("round", 0) <= round_no and row["kind"] not in _LAST]
+        temporary = self.path.with_suffix(f".{os.getpid()}")
+        temporary.write_text("".join(json.dumps(row) + "\n" for row in kept))
+        temporary.replace(self.path)
+        return kept
+
+    @property
+    def complete(self) -> bool:
+        rows = self.rows()
+        return bool(rows) and rows[-1]["kind"] == "end"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold this run while the block runs, or RunHeld. The kernel lets go with the process, however it ends."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.with_suffix(".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunHeld(
+                    f"{self.path.stem} of {self.cell.arm} is being run by another process"
+                ) from None
+            yield
+
+
+_LAST = frozenset({"final", "end"})
