@@ -39,6 +39,12 @@ WRONG = [
     ("budget_usd=0", "Budget (budget_usd) must be a number greater than 0 and at most 1,000,000"),
     ("budget_usd=-1", "Budget (budget_usd) must be a number greater than 0"),
     ("budget_usd=nan", "Budget (budget_usd) must be a number greater than 0"),
+    ("budget_usd=inf", "Budget (budget_usd) must be a number greater than 0"),
+    ("training.stop.target_return=nan", "Target return (training.stop.target_return) must be a number, or nothing"),
+    ("training.rollout.deadline_s=inf", "Longest call (training.rollout.deadline_s) must be a number between 1"),
+    ("training.network.hidden=32, 32", "Hidden layers (training.network.hidden) must be a list"),
+    ("training.network.kind=cnn", "training.network: a convolutional network needs pictures"),
+    ("training.environment.id=ALE/Pong-v5", "training.network: a fully connected network cannot look at pictures"),
     ("budget_usd=lots", "Budget (budget_usd) must be a number greater than 0"),
     (
         "training.scaling.actors=17",
@@ -72,12 +78,43 @@ def test_values_are_set_by_path() -> None:
     assert str(spec.budget_usd) == "0.25"
 
 
+CHOSEN = [
+    (["training.algorithm.kind=impact"], "algorithm", {"kind": "impact"}),
+    (["training.loop.kind=asynchronous"], "loop", {"kind": "asynchronous"}),
+    (["training.network.hidden=[32, 16]"], "network", {"kind": "mlp", "hidden": (32, 16)}),
+    (
+        ["training.scaling.over_rounds=7", "training.scaling.kind=ramp"],
+        "scaling",
+        {"kind": "ramp", "over_rounds": 7},
+    ),
+    (["training.algorithm.clip=0.3"], "algorithm", {"kind": "ppo", "clip": 0.3, "epochs": 20}),
+    (["training.algorithm.kind=ppo"], "algorithm", {"kind": "ppo", "epochs": 20}),
+]
+
+
+@pytest.mark.parametrize(("changes", "part", "expected"), CHOSEN, ids=[str(row[0]) for row in CHOSEN])
+def test_members_of_unions_and_lists_are_set_by_path(
+    changes: list[str], part: str, expected: dict[str, Any]
+) -> None:
+    """Another member starts from its own defaults, whatever the order; the same one keeps what the preset says."""
+    found = getattr(read_spec("cartpole", changes, _LIMITS).training, part)
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+def test_changes_may_mend_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "spec.toml"
+    file.write_text("budget_usd = -1")
+    assert str(read_spec(str(file), ["budget_usd=2"], _LIMITS).budget_usd) == "2"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
         ("spec.toml", "name = [", "is not a TOML document"),
         ("spec.toml", b"\xff\xfe", "is not a TOML document"),
         ("spec.json", "{", "is not a JSON document"),
+        ("spec.json", b"\x00\x01\xfe\xff", "is not a JSON document"),
+        ("spec.json", "[" * 100_000, "is not a JSON document"),
         ("spec.json", "[1]", "must hold one table of fields"),
         ("spec.toml", "#" * 1_000_001, "is larger than 1,000,000 bytes"),
     ],
@@ -100,6 +137,8 @@ def test_a_name_that_is_nothing_lists_the_presets() -> None:
         SpecError, match="neither a preset \\(cartpole, hopper, hopper-simulated\\) nor a file"
     ):
         read_spec("carpole", [], _LIMITS)
+    with pytest.raises(SpecError, match="neither a preset"):
+        read_spec("x" * 5000, [], _LIMITS)
 
 
 def test_several_errors_are_several_sentences() -> None:
@@ -149,9 +188,10 @@ class TestCommand:
         kinds = [event["kind"] for event in events if event["kind"] != "tick"]
         assert kinds[:3] == ["started", "round", "checkpoint"]
         assert kinds[-2:] == ["stopped", "summary"]
-        assert kinds.count("round") == kinds.count("checkpoint") == 2
+        kept = [event for event in events if event["kind"] == "checkpoint" and not event.get("best")]
+        assert kinds.count("round") == len(kept) == 2
         summary = events[-1]
         assert (summary["reason_code"], summary["rounds"], summary["env_steps"]) == ("rounds", 2, 128)
         assert summary["evaluation_return_mean"] > 0
         assert summary["cost_usd"] == 0
-        assert len(list(tmp_path.iterdir())) == 2
+        assert len(list(tmp_path.glob("round-*"))) == 2

@@ -18,6 +18,7 @@ from webapp.jobs.problems import Problem, problems
 from webapp.jobs.spec import JobSpec, Limits
 
 _LARGEST_FILE_BYTES = 1_000_000
+_TAG = "kind"
 
 
 class SpecError(ValueError):
@@ -31,7 +32,10 @@ class SpecError(ValueError):
 def read_spec(preset_or_file: str, changes: Sequence[str], limits: Limits) -> JobSpec:
     """The spec of that name or in that file, with `path=value` changes, validated and within the limits."""
     document = _document(preset_or_file)
-    for change in changes:
+    if changes:
+        document = _with_defaults(document)
+    # Which member of a union is meant comes first, whatever the order: the other changes are to its fields.
+    for change in sorted(changes, key=lambda change: not _chooses(change)):
         _set(document, change)
     try:
         spec = JobSpec.model_validate(document)
@@ -46,10 +50,25 @@ def _document(preset_or_file: str) -> dict[str, Any]:
     if preset_or_file in preset_names():
         return preset_document(preset_or_file)
     path = Path(preset_or_file)
-    if not path.is_file():
+    if not _is_file(path):
         names = ", ".join(preset_names())
         raise _wrong(f"{preset_or_file!r} is neither a preset ({names}) nor a file.")
     return _parsed(path)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # no file can have such a name
+        return False
+
+
+def _with_defaults(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with every field written out, so that a change finds the table it belongs to."""
+    try:
+        return JobSpec.model_validate(document).model_dump(mode="json")
+    except ValidationError:
+        return document  # the changes may be what is to mend it
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -88,7 +107,14 @@ def _set(document: dict[str, Any], change: str) -> None:
             raise _wrong(
                 f"{path.strip()} is not a field: {table} is a value, not a table of fields.", path.strip()
             )
-    here[name] = _value(text.strip())
+    value = _value(text.strip())
+    if name == _TAG and here.get(_TAG) != value:
+        here.clear()  # another member of a union has fields of its own, as in the form
+    here[name] = value
+
+
+def _chooses(change: str) -> bool:
+    return change.partition("=")[0].strip().endswith(f".{_TAG}")
 
 
 def _value(text: str) -> Any:
