@@ -13,6 +13,7 @@ STARLING_SIGNUP    open (default) or closed
 STARLING_MAX_LOCAL_ACTORS, STARLING_MAX_SIMULATED_ACTORS      what one job may ask for
 REDIS_SERVER       the server program that `manage.py up` starts (default: the one that came with `make setup`)
 STARLING_LOG_LEVEL (default INFO)
+STARLING_HEADLESS  set by `manage.py train`, which serves and stores nothing: the data folder is left alone
 STARLING_FAILPOINTS  for tests only: where a job's process is to die or fail (see webapp/jobs/failpoints.py)
 """
 
@@ -55,6 +56,18 @@ def _words(name: str) -> list[str]:
     return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()]
 
 
+def _require_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        reason = "" if os.access(folder, os.W_OK | os.X_OK) else "it is read-only for this user"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
+        raise ImproperlyConfigured(
+            f"STARLING_DATA is {folder}, and nothing can be written there: {reason}. Name another folder."
+        )
+
+
 def _generated_secret_key(path: Path) -> str:
     """The key in `path`, made on first use. Several processes may ask at once: the first to link its file wins."""
     if not path.exists():
@@ -74,7 +87,9 @@ def _generated_secret_key(path: Path) -> str:
 # Where things are
 BASE_DIR = Path(__file__).resolve().parent.parent
 STARLING_DATA = Path(_text("STARLING_DATA", str(BASE_DIR / "var"))).resolve()
-STARLING_DATA.mkdir(parents=True, exist_ok=True)
+STARLING_HEADLESS = _flag("STARLING_HEADLESS", False)
+if not STARLING_HEADLESS:
+    _require_writable(STARLING_DATA)
 STARLING_BASE_URL = _text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 
 # What an installation allows
@@ -85,7 +100,9 @@ STARLING_MAX_SIMULATED_ACTORS = _count("STARLING_MAX_SIMULATED_ACTORS", 1024)
 FAILPOINTS = _text("STARLING_FAILPOINTS", "")
 
 DEBUG = _flag("DEBUG", False)
-SECRET_KEY = _text("SECRET_KEY", "") or _generated_secret_key(STARLING_DATA / "secret_key")
+SECRET_KEY = _text("SECRET_KEY", "") or (
+    secrets.token_urlsafe(64) if STARLING_HEADLESS else _generated_secret_key(STARLING_DATA / "secret_key")
+)
 
 _base = urlsplit(STARLING_BASE_URL)
 _https = _base.scheme == "https"

@@ -1,0 +1,63 @@
+"""What the environment can say wrong, and who leaves no trace in the data folder."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.servers import ROOT, manage
+
+
+def _manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("STARLING_")}
+    inherited.pop("DJANGO_SETTINGS_MODULE", None)
+    inherited.pop("SECRET_KEY", None)
+    return subprocess.run(
+        manage(*arguments),
+        cwd=ROOT,
+        env={**inherited, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("STARLING_MAX_LOCAL_ACTORS", "0", "it must be a whole number, 1 or more"),
+        ("STARLING_SIGNUP", "perhaps", "it must be open or closed"),
+        ("DEBUG", "maybe", "it must be true or false"),
+        ("STARLING_DATA", "/dev/null/here", "nothing can be written there"),
+        ("STARLING_DATA", "/proc/here", "nothing can be written there"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(variable: str, value: str, sentence: str, tmp_path: Path) -> None:
+    answer = _manage("up", **{"STARLING_DATA": str(tmp_path), variable: value})
+    assert answer.returncode == 2
+    assert answer.stderr.startswith(f"{variable} is ")
+    assert sentence in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+def test_training_headless_leaves_the_data_folder_alone(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    changes = ["training.stop.rounds=1", "training.scaling.actors=1", "training.evaluation.episodes=1"]
+    arguments = [part for change in changes for part in ("--set", change)]
+    answer = _manage("train", "cartpole", "--json", *arguments, STARLING_DATA=str(data))
+    assert answer.returncode == 0, answer.stderr
+    assert '"kind": "summary"' in answer.stdout.splitlines()[-1]
+    assert not data.exists()
+
+
+def test_bad_input_creates_nothing(tmp_path: Path) -> None:
+    data, checkpoints = tmp_path / "data", tmp_path / "checkpoints"
+    answer = _manage(
+        *("train", "cartpole", "--checkpoints", str(checkpoints), "--set", "budget_usd=0"),
+        STARLING_DATA=str(data),
+    )
+    assert answer.returncode == 2
+    assert answer.stdout == ""
+    assert answer.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
