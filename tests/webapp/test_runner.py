@@ -1,5 +1,6 @@
 """A job's process, from its lease to its last event, and after it died at the worst moments."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -66,7 +67,7 @@ def test_a_job_runs_to_its_end() -> None:
     assert (job.observed, job.reason_code, job.round_no) == ("succeeded", "rounds", 4)
     assert job.summary["env_steps"] == 128
     assert sorted(job.checkpoints.values_list("round_no", flat=True)) == [2, 4]
-    assert len(list(checkpoint_folder(job.pk).iterdir())) == 2
+    assert len(list(checkpoint_folder(job.pk).glob("round-*"))) == 2
     assert job.account.charges.count() >= 13
     _assert_whole(job)
 
@@ -110,6 +111,39 @@ def test_an_error_is_told_in_a_sentence_and_tried_again(
     assert _run(job) == 0
     assert job.observed == "succeeded"
     assert job.events.get(kind="resumed").payload["from_round"] == 2
+    _assert_whole(job)
+
+
+def _no_space(descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_fails_the_job_with_a_reason_and_nothing_bills_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("training.checkpoints.os.fsync", _no_space)
+    job = make_job(spec=_small("hopper-simulated"))
+    assert _run(job) == 0
+    assert (job.observed, job.reason_code, job.lease_owner) == ("failed", "disk", "")
+    assert job.reason.startswith("The checkpoint of round 2 could not be written to ")
+    assert "no space left on device. Make room there" in job.reason
+    assert list(checkpoint_folder(job.pk).iterdir()) == []
+    job.account.refresh_from_db()
+    assert job.account.spent_picodollars > 0
+    assert job.account.reserved_picodollars == 0
+    _assert_whole(job)
+    before = job.account.spent_picodollars
+    assert _run(job) == 0  # nobody takes it up again
+    job.account.refresh_from_db()
+    assert (job.observed, job.account.spent_picodollars) == ("failed", before)
+
+
+def test_an_environment_that_cannot_be_had_fails_the_job_before_it_costs_anything() -> None:
+    job = make_job(spec=_small(training__environment={"id": "Blackjack-v1"}))
+    assert _run(job) == 0
+    assert (job.observed, job.reason_code, job.round_no) == ("failed", "unfit", 0)
+    assert "only Box observations can be learned from" in job.reason
+    assert job.account.charges.count() == 0
     _assert_whole(job)
 
 

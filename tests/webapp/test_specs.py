@@ -1,6 +1,8 @@
 """Specs from presets and files, and what is said of wrong ones: the field, and what is allowed."""
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +42,20 @@ WRONG = [
     ("budget_usd=-1", "Budget (budget_usd) must be a number greater than 0"),
     ("budget_usd=nan", "Budget (budget_usd) must be a number greater than 0"),
     ("budget_usd=inf", "Budget (budget_usd) must be a number greater than 0"),
-    ("training.stop.target_return=nan", "Target return (training.stop.target_return) must be a number, or nothing"),
-    ("training.rollout.deadline_s=inf", "Longest call (training.rollout.deadline_s) must be a number between 1"),
+    (
+        "training.stop.target_return=nan",
+        "Target return (training.stop.target_return) must be a number, or nothing",
+    ),
+    (
+        "training.rollout.deadline_s=inf",
+        "Longest call (training.rollout.deadline_s) must be a number between 1",
+    ),
     ("training.network.hidden=32, 32", "Hidden layers (training.network.hidden) must be a list"),
     ("training.network.kind=cnn", "training.network: a convolutional network needs pictures"),
-    ("training.environment.id=ALE/Pong-v5", "training.network: a fully connected network cannot look at pictures"),
+    (
+        "training.environment.id=ALE/Pong-v5",
+        "training.network: a fully connected network cannot look at pictures",
+    ),
     ("budget_usd=lots", "Budget (budget_usd) must be a number greater than 0"),
     (
         "training.scaling.actors=17",
@@ -152,6 +163,10 @@ def test_several_errors_are_several_sentences() -> None:
     ]
 
 
+def _no_space(descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 class TestCommand:
     """`manage.py train`, without a database: pytest-django refuses one to tests that do not ask for it."""
 
@@ -176,6 +191,58 @@ class TestCommand:
             call_command("train", "cartpole", resume=path)
         assert ended.value.code == 2
         assert "is damaged: its content has hash" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [
+            (
+                "training.environment.id=LunarLander-v3",
+                "LunarLander-v3 cannot be used here: Box2D is not installed",
+            ),
+            ("training.environment.id=Blackjack-v1", "only Box observations can be learned from"),
+            ("training.environment.id=FrozenLake-v1", "only Box observations can be learned from"),
+        ],
+    )
+    def test_an_environment_that_cannot_be_had_ends_with_2(
+        self, change: str, sentence: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        with pytest.raises(SystemExit) as ended:
+            call_command("train", "cartpole", changes=[change], checkpoints=tmp_path / "kept")
+        assert ended.value.code == 2
+        output = capsys.readouterr()
+        assert (output.out, output.err.count("\n")) == ("", 1)
+        assert output.err.startswith("Environment (training.environment.id): ")
+        assert sentence in output.err
+        assert not (tmp_path / "kept").exists()
+
+    def test_checkpoints_must_go_into_a_folder(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        file = tmp_path / "file"
+        file.touch()
+        for place in (file, file / "below"):
+            with pytest.raises(SystemExit) as ended:
+                call_command("train", "cartpole", checkpoints=place)
+            assert ended.value.code == 2
+            assert capsys.readouterr().err.endswith(
+                f"must be a folder to write to; {file} is not a folder.\n"
+            )
+
+    def test_a_full_disk_ends_with_one_sentence(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("training.checkpoints.os.fsync", _no_space)
+        with pytest.raises(SystemExit) as ended:
+            call_command(
+                "train", "cartpole", changes=["training.checkpoints.every_rounds=1"], checkpoints=tmp_path
+            )
+        assert ended.value.code == 1
+        error = capsys.readouterr().err
+        assert error.startswith(
+            f"The checkpoint of round 1 could not be written to {tmp_path}: no space left"
+        )
+        assert error.count("\n") == 1
+        assert list(tmp_path.iterdir()) == []
 
     def test_events_then_a_summary(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         changes = [

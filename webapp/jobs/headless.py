@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from cloud.ledger import MemoryLedger
-from training.checkpoints import FileCheckpointStore, Progress, read_checkpoint
+from training.checkpoints import Progress, read_checkpoint
 from training.messages import CheckpointSaved, Event, Stopped
 from training.ports import CheckpointRef, CheckpointStore, Control
+from webapp.jobs.checkpoint_files import CheckpointFiles
+from webapp.jobs.documents import SpecError
+from webapp.jobs.preflight import obstacle
+from webapp.jobs.problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
 
@@ -25,18 +30,35 @@ class _NoCheckpoints:
         raise LookupError(name)
 
 
+def _usable(folder: Path) -> Path:
+    """The folder, if it is one that can be written or made; asked before hours of work and not after."""
+    nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        kind = "cannot be written" if nearest.is_dir() else "is not a folder"
+        raise SpecError(
+            [Problem("", f"--checkpoints {folder} must be a folder to write to; {nearest} {kind}.")]
+        )
+    return folder
+
+
 class Headless:
-    """One run of a spec; CheckpointError at once if it cannot go on from `resume`. Nothing is made before `events`."""
+    """One run of a spec. Nothing is made before `events`.
+
+    At once: SpecError if this machine cannot run it, CheckpointError if it cannot go on from `resume`. While it runs:
+    CheckpointNotWritten.
+    """
 
     def __init__(self, spec: JobSpec, *, checkpoints: Path | None = None, resume: Path | None = None) -> None:
         self._spec = spec
+        if found := obstacle(spec.training):
+            raise SpecError([found])
         self._resume = read_checkpoint(resume) if resume is not None else None
         if self._resume is not None:
             Progress.decode(self._resume, spec.training)
         self._store: CheckpointStore = _NoCheckpoints()
         self._keeps = checkpoints is not None
         if checkpoints is not None:
-            self._store = FileCheckpointStore(checkpoints, spec.training.checkpoints.keep)
+            self._store = CheckpointFiles(_usable(checkpoints), spec.training.checkpoints.keep)
         self._ledger = MemoryLedger(picodollars(spec.budget_usd))
         self._stopping = False
         self._stopped: Stopped | None = None

@@ -125,3 +125,21 @@ def run_ended(
             job_id, Observed.RECOVERING, reason_code=reason_code, reason=reason, clock=clock, changes=changes
         )
     return True
+
+
+@transaction.atomic
+def give_up(*, job_id: str, epoch: int, reason: str, reason_code: str, clock: Clock = SYSTEM_CLOCK) -> None:
+    """End a job whose run met what another run would meet again; nothing is tried, or paid, any more."""
+    job = Job.objects.select_for_update().get(pk=job_id)
+    if job.lease_epoch != epoch or job.observed in TERMINAL:
+        return
+    settle_leftovers(job_id=job_id, before_epoch=epoch + 1, clock=clock)
+    transition(
+        job_id,
+        Observed.FAILED,
+        reason_code=reason_code,
+        reason=reason,
+        clock=clock,
+        epoch=epoch,
+        changes=NOT_HELD,
+    )

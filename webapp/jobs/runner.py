@@ -13,18 +13,20 @@ from pathlib import Path
 
 from django.conf import settings
 
-from training.checkpoints import CheckpointError, FileCheckpointStore
+from training.checkpoints import CheckpointError
 from training.messages import Event, Stopped
 from training.ports import Control
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import failpoints
+from webapp.jobs.checkpoint_files import CheckpointFiles, CheckpointNotWritten
 from webapp.jobs.events import LeaseLost
 from webapp.jobs.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.jobs.leases import take_lease
 from webapp.jobs.models import Checkpoint, Desired, Job
+from webapp.jobs.preflight import obstacle
 from webapp.jobs.recorder import Recorder
-from webapp.jobs.recovery import begin_run, resume_point, run_ended
+from webapp.jobs.recovery import begin_run, give_up, resume_point, run_ended
 from webapp.jobs.services import limits
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 
@@ -42,6 +44,10 @@ def run_job(job_id: str, *, owner: str, hand_over: threading.Event, clock: Clock
     try:
         with Heartbeat(job_id, epoch):
             _Run(job_id, epoch, hand_over, clock).to_the_end()
+    except (CheckpointNotWritten, CannotRun) as error:
+        log.error("job %s: %s", job_id, error)
+        code = "disk" if isinstance(error, CheckpointNotWritten) else "unfit"
+        give_up(job_id=job_id, epoch=epoch, reason=_limited(str(error)), reason_code=code, clock=clock)
     except (LeaseLost, LedgerClosed) as error:
         log.error("job %s: %s", job_id, error)
         return LEASE_LOST_EXIT
@@ -58,6 +64,10 @@ def checkpoint_folder(job_id: str) -> Path:
     return Path(settings.STARLING_DATA) / "checkpoints" / job_id
 
 
+class CannotRun(Exception):
+    """What is asked for cannot be had on this machine, however often it is tried. The text says why."""
+
+
 class _Run:
     """One run of a job under one epoch of its lease."""
 
@@ -68,7 +78,7 @@ class _Run:
         self._clock = clock
         self._spec = self._job.parsed_spec()
         keep = self._spec.training.checkpoints.keep
-        self._store = FileCheckpointStore(checkpoint_folder(job_id), keep)
+        self._store = CheckpointFiles(checkpoint_folder(job_id), keep)
         self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, clock=clock)
         allowed = limits().actors(self._spec.platform.kind)
         self._bounds = Bounds(actors_max=allowed)
@@ -77,6 +87,8 @@ class _Run:
 
     def to_the_end(self) -> None:
         begin_run(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
+        if found := obstacle(self._spec.training):
+            raise CannotRun(found.sentence)
         stopped = self._train()
         if stopped.reason_code == "paused" and self._hand_over.is_set():
             self._recorder.flush()

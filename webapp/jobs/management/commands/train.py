@@ -45,6 +45,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from training.checkpoints import CheckpointError
+        from webapp.jobs.checkpoint_files import CheckpointNotWritten
         from webapp.jobs.headless import Headless
         from webapp.jobs.services import limits
 
@@ -56,7 +57,11 @@ class Command(BaseCommand):
             sys.exit(WRONG_INPUT_EXIT)
         for wanted in (signal.SIGINT, signal.SIGTERM):
             signal.signal(wanted, lambda *_: run.stop())
-        self._tell(run.events(), as_json=options["as_json"])
+        try:
+            self._tell(run.events(), as_json=options["as_json"])
+        except CheckpointNotWritten as error:
+            self.stderr.write(str(error))
+            sys.exit(FAILED_EXIT)
         summary = run.summary()
         self._write(json.dumps(summary) if options["as_json"] else _summary_line(summary))
         if summary["reason_code"] == "failing":

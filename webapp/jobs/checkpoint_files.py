@@ -1,0 +1,35 @@
+"""Checkpoints on the disk of this installation, and what is said when that disk takes no more."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+from training.checkpoints import FileCheckpointStore
+from training.ports import CheckpointRef
+
+
+class CheckpointNotWritten(Exception):
+    """A checkpoint could not be written. The text says why and what to do; trying again at once would not help."""
+
+
+class CheckpointFiles(FileCheckpointStore):
+    """A file store whose failed writes are told in one sentence and leave no half file behind."""
+
+    def __init__(self, folder: Path, keep: int = 3) -> None:
+        super().__init__(folder, keep)
+        self._place = folder
+
+    def save(self, round_no: int, data: bytes, **options: Any) -> CheckpointRef:
+        try:
+            return super().save(round_no, data, **options)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                for half in self._place.glob(f".*.{os.getpid()}"):
+                    half.unlink()
+            raise CheckpointNotWritten(
+                f"The checkpoint of round {round_no:,} could not be written to {self._place}:"
+                f" {(error.strerror or str(error)).lower()}. Make room there or allow writing, then start again."
+            ) from error

@@ -1,0 +1,34 @@
+"""What can only be known by building the environment, asked before anything is started or paid.
+
+For processes that train: environments that are not in the catalogue run code of their own, and pages stay light.
+"""
+
+from __future__ import annotations
+
+from training.spec import TrainingSpec
+from webapp.jobs.problems import Problem
+
+
+def obstacle(training: TrainingSpec) -> Problem | None:
+    """Why this cannot be trained on this machine, in one sentence; None if nothing stands against it."""
+    from training.architectures import towers
+    from training.environments.making import spaces_of
+
+    try:
+        spaces = spaces_of(training.environment)
+    except Exception as error:  # whatever the code of an environment raises: it cannot be had here
+        path = "training.environment.id"
+        return Problem(
+            path, f"Environment ({path}): {training.environment.id} cannot be used here: {_words(error)}"
+        )
+    try:
+        towers(training.network, spaces)
+    except ValueError as error:
+        path = "training.network"
+        return Problem(path, f"Network ({path}): {_words(error)}")
+    return None
+
+
+def _words(error: Exception) -> str:
+    first = str(error).strip().partition("\n")[0] or type(error).__name__
+    return first if first.endswith((".", "!", "?")) else f"{first}."
