@@ -14,7 +14,7 @@ from training.trained import Trained
 
 POLICY, CARD, SCRIPT, ATARI = "policy.onnx", "README.md", "play.py", "atari.py"
 
-_TEMPLATE = '''"""Plays policy.onnx and prints the mean return: python play.py [EPISODES] (it needs what README.md says)."""
+_TEMPLATE = '''"""Plays policy.onnx and prints the mean return: python play.py [EPISODES]. Needs: see README.md."""
 import pathlib, sys
 import {imports}
 
