@@ -17,10 +17,9 @@ from tests.factories import (
 )
 from training.messages import Tick
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import look_after
 from webapp.jobs.events import LeaseLost, append_events, note
 from webapp.jobs.leases import LEASE_TTL, release_lease, take_lease
-from webapp.jobs.models import Checkpoint, Event, Job, Observed
+from webapp.jobs.models import Checkpoint, Event, Job
 from webapp.jobs.recorder import Recorder
 from webapp.jobs.recovery import CRASHES_ALLOWED, begin_run, resume_point, run_ended
 
@@ -165,48 +164,6 @@ def test_an_end_is_told_once() -> None:
     assert not run_ended(job_id=job.pk, epoch=epoch, reason="It was killed.")
     job.refresh_from_db()
     assert (job.observed, job.crashes) == ("recovering", 1)
-
-
-class TestLookAfter:
-    @pytest.fixture
-    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        asked: list[str] = []
-        monkeypatch.setattr(look_after, "ask_to_launch", lambda job_id: asked.append(job_id) or True)
-        return asked
-
-    def test_a_job_with_an_expired_lease_recovers_once(self, asked: list[str]) -> None:
-        clock = FixedClock()
-        job, _ = make_running_job(clock)
-        clock.forward(LEASE_TTL.total_seconds() - 1)
-        look_after.look_after_jobs(clock=clock)
-        job.refresh_from_db()
-        assert job.observed == Observed.RUNNING
-        clock.forward(2)
-        for _ in range(2):
-            look_after.look_after_jobs(clock=clock)
-        job.refresh_from_db()
-        assert (job.observed, job.reason_code, job.crashes) == ("recovering", "lost", 1)
-        clock.forward(5)
-        look_after.look_after_jobs(clock=clock)
-        assert asked == [job.pk]
-
-    def test_a_queued_job_is_asked_for_again(self, asked: list[str]) -> None:
-        clock = FixedClock()
-        job = make_job(clock=clock)
-        look_after.look_after_jobs(clock=clock)
-        assert asked == []
-        clock.forward(5)
-        look_after.look_after_jobs(clock=clock)
-        assert asked == [job.pk]
-
-    def test_a_job_to_cancel_whose_run_died_is_cancelled(self, asked: list[str]) -> None:
-        clock = FixedClock()
-        job, _ = make_running_job(clock)
-        Job.objects.filter(pk=job.pk).update(desired="cancelled")
-        clock.forward(LEASE_TTL.total_seconds())
-        look_after.look_after_jobs(clock=clock)
-        job.refresh_from_db()
-        assert job.observed == "cancelled"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -12,10 +12,10 @@ import pytest
 
 from tests.factories import make_job, make_spec
 from tests.servers import ROOT
-from webapp.jobs import failpoints
+from webapp.jobs import failpoints, launcher
 from webapp.jobs.launcher import launch_and_watch
 from webapp.jobs.models import Job
-from webapp.jobs.recovery import run_ended
+from webapp.jobs.recovery import CRASHES_ALLOWED, run_ended
 from webapp.jobs.runner import checkpoint_folder, run_job
 from webapp.jobs.services import raise_budget
 from webapp.money.models import Charge, ChargeState
@@ -185,3 +185,47 @@ def test_who_watches_starts_a_dead_process_again(
     assert job.lease_epoch == 2
     assert job.events.filter(payload__reason_code="crashed").count() == 1
     _assert_whole(job)
+
+
+@pytest.mark.stack
+def test_a_budget_raised_while_the_process_ends_is_not_forgotten(
+    service_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job is watched until its process is gone, so the message that says "go on" finds it taken."""
+    for name, value in service_environment.items():
+        monkeypatch.setenv(name, value)
+    job = make_job(spec=_small("hopper-simulated", budget_usd="0.02"))
+    wait_for = launcher._wait_for
+    raised: list[str] = []
+
+    def raised_meanwhile(job_id: str, *more: Any) -> None:
+        wait_for(job_id, *more)
+        job.refresh_from_db()
+        if job.observed == "paused":
+            raised.append(raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1")).observed)
+
+    monkeypatch.setattr(launcher, "_wait_for", raised_meanwhile)
+    launch_and_watch(job.pk)
+    job.refresh_from_db()
+    assert raised == ["queued"]
+    assert (job.observed, job.round_no) == ("succeeded", 4)
+    _assert_whole(job)
+
+
+@pytest.mark.stack
+def test_a_process_that_cannot_even_start_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = make_job(spec=_small())
+    Job.objects.filter(pk=job.pk).update(lease_epoch=3, observed="recovering")
+    starts: list[str] = []
+
+    def broken(job_id: str, owner: str) -> list[str]:
+        starts.append(owner)
+        return [sys.executable, "-c", "raise SystemExit(1)"]
+
+    monkeypatch.setattr(launcher, "_command", broken)
+    monkeypatch.setattr(launcher, "_SLOWEST_RESTART_S", 0.0)
+    launch_and_watch(job.pk)
+    job.refresh_from_db()
+    assert job.observed == "failed"
+    assert len(starts) == CRASHES_ALLOWED + 1
+    assert "exit code 1" in job.reason

@@ -17,6 +17,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.leases import is_idle
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.recovery import run_ended
+from webapp.jobs.runner import CRASHED_EXIT
 from webapp.jobs.states import ACTIVE
 
 log = logging.getLogger(__name__)
@@ -82,8 +83,12 @@ def launch_and_watch(job_id: str) -> None:
         while ours and _wants_process(job_id):
             owner = uuid.uuid4().hex
             process = watched.start(job_id, owner)
-            if process is None or not _died(job_id, owner, process):
+            if process is None:
                 return
+            _wait_for(job_id, owner, process)
+            if watched.stopping:
+                return
+            # Whoever raised a budget or handed a job back while the process was ending found it watched: look again.
             crashes = Job.objects.values_list("crashes", flat=True).get(pk=job_id)
             time.sleep(min(max(0.0, crashes - 1.0), _SLOWEST_RESTART_S))
 
@@ -98,19 +103,20 @@ def _wants_process(job_id: str) -> bool:
     )
 
 
-def _died(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> bool:
-    """Wait for the process; whether it left its job to be started again."""
+def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait for the process, and note its end if it could not do so itself."""
     code = process.wait()
     job = Job.objects.get(pk=job_id)
     if watched.stopping and code == 0:
-        return False
+        return
     reason = f"The job's process ended unexpectedly ({_how(code)}). It is started again."
     if job.lease_owner == owner:
-        return run_ended(job_id=job_id, epoch=job.lease_epoch, reason=reason)
-    if code != 0 and not job.lease_owner and job.last_seq and _wants_process(job_id):
-        # It said itself what went wrong, or died before it could take the lease.
-        return job.lease_epoch > 0 or run_ended(job_id=job_id, epoch=None, reason=reason)
-    return False
+        run_ended(job_id=job_id, epoch=job.lease_epoch, reason=reason)
+    elif code not in (
+        0,
+        CRASHED_EXIT,
+    ):  # it died before it could take the lease; or said itself what went wrong
+        run_ended(job_id=job_id, epoch=None, reason=reason)
 
 
 def _how(code: int) -> str:

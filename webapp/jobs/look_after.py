@@ -26,7 +26,8 @@ def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
     now = clock.now()
     for job in _to_cancel(now):
         cancel_idle(job.pk, clock=clock)
-    for job in _deserted(now):
+    deserted = _deserted(now)
+    for job in deserted:
         reason = "The job's process has not been heard of. It is started again."
         run_ended(
             job_id=job.pk,
@@ -36,7 +37,8 @@ def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
             only_if_idle=True,
             clock=clock,
         )
-    for job_id in _waiting(now):
+    # Those found deserted just now do not wait another turn; whoever is not to be launched is passed over there.
+    for job_id in dict.fromkeys([*(job.pk for job in deserted), *_waiting(now)]):
         if not ask_to_launch(job_id):
             break  # no broker: the next look tries again
     for job in _owing(now):

@@ -1,8 +1,9 @@
 """What the worker does when it is told to. Messages carry ids only; each task may come twice, late, or never."""
 
 from celery import shared_task
-from celery.signals import worker_shutting_down
+from celery.signals import worker_ready, worker_shutting_down
 
+from webapp.jobs.films import look_after_films, make_film
 from webapp.jobs.launcher import launch_and_watch, watched
 from webapp.jobs.look_after import look_after_jobs
 
@@ -17,6 +18,19 @@ def launch_job(job_id: str) -> None:
 def tick() -> None:
     """Every few seconds: bring on what lost messages and dead processes left behind."""
     look_after_jobs()
+    look_after_films()
+
+
+@shared_task(name="webapp.jobs.tasks.film")
+def film(film_id: int) -> None:
+    """Film a policy that somebody asked to see."""
+    make_film(film_id)
+
+
+@worker_ready.connect
+def look_at_once(**_: object) -> None:
+    """A worker that died left jobs behind; the one that takes its place does not wait for the next turn."""
+    tick.delay()
 
 
 @worker_shutting_down.connect
