@@ -1,4 +1,4 @@
-"""Tables of jobs. Written only by `services` and `recorder`, read by `queries`.
+"""Tables of jobs. Written only by `services`, `recorder` and `films`, read by `queries` and `policies`.
 
 What the user wants (`desired`) stands apart from what is (`observed`). Whoever runs a job holds its lease; every
 write of a run carries the lease's epoch. `last_seq` numbers the job's events without a gap: it grows in the same
@@ -167,3 +167,38 @@ class Checkpoint(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class FilmState(models.TextChoices):
+    QUEUED = "queued", "Queued"
+    FILMING = "filming", "Filming"
+    READY = "ready", "Ready"
+    FAILED = "failed", "Failed"
+
+
+class Film(models.Model):
+    """An episode of a checkpoint's policy as moving pictures, asked for by somebody: one for each checkpoint.
+
+    `file` and `facts` (what is seen: frames, seconds, return) are there once it is ready, `reason` once it failed.
+    """
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="films")
+    checkpoint = models.CharField(max_length=200)
+    sha256 = models.CharField(max_length=64)
+    round_no = models.BigIntegerField()
+    state = models.CharField(max_length=10, choices=FilmState, default=FilmState.QUEUED)
+    reason = models.TextField(blank=True, default="")
+    since = models.DateTimeField()
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    file = models.CharField(max_length=200, blank=True, default="")
+    facts = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "since"], name="film_to_look_after")]
+        constraints = [
+            models.UniqueConstraint(fields=["job", "sha256"], name="film_once"),
+            models.CheckConstraint(condition=Q(state__in=FilmState.values), name="film_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"film of {self.checkpoint}"

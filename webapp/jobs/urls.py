@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.jobs import views
+from webapp.jobs import policy_views, views
 
 app_name = "jobs"
 urlpatterns = [
@@ -12,4 +12,12 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/stop/", views.job_stop, name="stop"),
     path("p/<slug:slug>/jobs/<str:job_id>/budget/", views.job_raise_budget, name="raise_budget"),
     path("p/<slug:slug>/jobs/<str:job_id>/stream", views.job_stream, name="stream"),
+    path("p/<slug:slug>/jobs/<str:job_id>/policy", policy_views.policy_panel, name="policy"),
+    path("p/<slug:slug>/jobs/<str:job_id>/policy.zip", policy_views.policy_download, name="policy_zip"),
+    path("p/<slug:slug>/jobs/<str:job_id>/films/", policy_views.film_ask, name="film_ask"),
+    path(
+        "p/<slug:slug>/jobs/<str:job_id>/films/<int:film_id>-<str:part>.webp",
+        policy_views.film_file,
+        name="film",
+    ),
 ]

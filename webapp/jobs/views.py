@@ -20,6 +20,7 @@ from webapp.accounts.models import Project
 from webapp.jobs import detail, queries, services
 from webapp.jobs.forms import SpecForm, job_form, sections
 from webapp.jobs.models import Job, Observed
+from webapp.jobs.policy_views import panel
 from webapp.jobs.presets import presets
 from webapp.jobs.states import TERMINAL
 from webapp.jobs.wording import EVENT_ICONS, FILTERS, reason_in_words, shown_state, states_for_script
@@ -106,6 +107,7 @@ def job_detail(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
         "over": job.observed in TERMINAL,
         "stopped_by_budget": job.observed == Observed.PAUSED and job.reason_code == "budget",
         "suggested_limit": f"{suggested_limit(job):f}",
+        **panel(job),
     }
     return render(request, "jobs/detail.html", context)
 

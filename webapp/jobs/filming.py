@@ -1,0 +1,61 @@
+"""Films a checkpoint's policy in a process of its own: drawing may hang or crash, and ours must not."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from cloud.processes import bound_to_this_process
+
+WITHIN_S = 180
+# How to draw without a screen. EGL is for Linux; elsewhere MuJoCo's own choice draws.
+_DRAWING = ("SDL_VIDEODRIVER=dummy", "PYGAME_HIDE_SUPPORT_PROMPT=1", "OMP_NUM_THREADS=1")
+_ON_LINUX = ("MUJOCO_GL=egl",)
+
+
+class FilmFailed(Exception):
+    """No film was made. The text says why, as a sentence for people."""
+
+
+def shoot(checkpoint: Path, file: Path, *, seed: int = 0, within_s: float = WITHIN_S) -> dict[str, Any]:
+    """Film an episode into `file`; what `training.film.Filmed` holds. FilmFailed, whatever went wrong."""
+    surroundings = (*_DRAWING, *(_ON_LINUX if sys.platform.startswith("linux") else ()))
+    program = [sys.executable, "-m", "training.film", str(checkpoint), str(file), "--seed", str(seed)]
+    command = bound_to_this_process(["env", *surroundings, *program])
+    try:
+        done = subprocess.run(
+            command, cwd=settings.BASE_DIR, capture_output=True, text=True, timeout=within_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise FilmFailed(f"Filming took longer than {within_s:.0f} s and was stopped.") from None
+    except OSError as error:
+        raise FilmFailed(f"The film's process could not be started: {error.strerror}.") from None
+    answer = _last_line(done.stdout)
+    if answer is None:
+        raise FilmFailed(_unexplained(done))
+    if "error" in answer:
+        raise FilmFailed(str(answer["error"]))
+    return answer
+
+
+def _last_line(output: str) -> dict[str, Any] | None:
+    lines = output.strip().splitlines()
+    try:
+        answer = json.loads(lines[-1]) if lines else None
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _unexplained(done: subprocess.CompletedProcess[str]) -> str:
+    """A process that ended without a word of its own: how, and the last thing it complained of."""
+    if done.returncode < 0:
+        return f"The film's process was ended by {signal.Signals(-done.returncode).name} while it drew."
+    complaint = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+    return f"The film's process ended with exit code {done.returncode}: {complaint[0][:200]}."

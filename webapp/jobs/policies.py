@@ -1,0 +1,118 @@
+"""Policies to take away: which checkpoints a job has, what is known of each, and the files that leave the house."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from training.messages import Evaluated
+from webapp.jobs.models import Event, EventKind, Film, Job, Round
+from webapp.money.amounts import display_usd
+
+if TYPE_CHECKING:
+    from training.card import Judged
+    from training.spec import TrainingSpec
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One checkpoint as the page lists it. `steps` and `evaluated` (a mean return) are None where nobody knows."""
+
+    name: str
+    sha256: str
+    round_no: int
+    byte_count: int
+    at: datetime
+    best: bool
+    steps: int | None
+    evaluated: float | None
+    film: Film | None
+
+
+def kept(job: Job) -> list[Kept]:
+    """The job's checkpoints: the one that scored best in an evaluation, if any, then the others, newest first."""
+    rows = [(row.name, row.sha256, row.round_no, row.byte_count, row.at) for row in job.checkpoints.all()]
+    best = _best(job)
+    names = {best[0]} if best is not None else set()
+    if best is not None:
+        rows.insert(0, best)
+    steps, means = _steps(job, (row[2] for row in rows)), _means(job, (row[2] for row in rows))
+    films = {film.sha256: film for film in job.films.select_related("asked_by")}
+    return [
+        Kept(*row, row[0] in names, steps.get(row[2]), means.get(row[2]), films.get(row[1])) for row in rows
+    ]
+
+
+def checkpoint(job: Job, name: str) -> Kept | None:
+    """The checkpoint of that name; without a name the best, else the newest."""
+    return next((row for row in kept(job) if not name or row.name == name), None)
+
+
+def checkpoint_path(job_id: str, name: str) -> Path:
+    """Where the checkpoint's file lies. The name is one that a row holds, never what somebody typed."""
+    return Path(settings.STARLING_DATA) / "checkpoints" / job_id / name
+
+
+def _best(job: Job) -> tuple[str, str, int, int, datetime] | None:
+    """As the run told it: these checkpoints are not to go on from, and have no rows of their own."""
+    told = job.events.filter(kind=EventKind.CHECKPOINT, payload__best=True).order_by("-seq").first()
+    if told is None:
+        return None
+    facts = told.payload
+    return facts["name"], facts["sha256"], facts["round_no"], facts["byte_count"], told.at
+
+
+def _steps(job: Job, rounds: Iterable[int]) -> dict[int, int]:
+    found = Round.objects.filter(job=job, round_no__in=set(rounds))
+    return dict(found.values_list("round_no", "report__total_env_steps"))
+
+
+def _means(job: Job, rounds: Iterable[int]) -> dict[int, float]:
+    told = job.events.filter(kind=EventKind.EVALUATION, payload__round_no__in=list(set(rounds)))
+    return dict(told.order_by("seq").values_list("payload__round_no", "payload__return_mean"))
+
+
+def policy_zip(job: Job, chosen: Kept) -> bytes:
+    """The policy, its card and its script as a zip. CheckpointError if the checkpoint's file is gone or damaged."""
+    files = policy_files(job, checkpoint_path(job.pk, chosen.name))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def policy_files(job: Job, path: Path) -> dict[str, bytes]:
+    """What to take away of a job's checkpoint, by file name; the card tells what the job knows."""
+    # onnx takes 15 MB and a tenth of a second: only for those who take something away.
+    from training.card import model_card
+    from training.loader import package
+    from training.trained import Trained
+
+    trained = Trained.read(path)
+    account = job.account
+    spent = account.spent_picodollars + account.overrun_picodollars
+    cost = f"{display_usd(spent)} for the whole run of {job.round_no:,} rounds"
+    judged = _judged(job, trained.spec, trained.progress.round_no)
+    return package(
+        trained, model_card(trained, name=job.name, judged=judged, cost=cost, simulated=job.simulated)
+    )
+
+
+def _judged(job: Job, spec: TrainingSpec, round_no: int) -> Judged | None:
+    """The evaluation of that round's policy, else the last one before it."""
+    from training.card import Judged
+
+    told: Any = (
+        Event.objects.filter(job=job, kind=EventKind.EVALUATION, payload__round_no__lte=round_no)
+        .order_by("-payload__round_no", "-seq")
+        .first()
+    )
+    return None if told is None else Judged.by(Evaluated.model_validate(told.payload), spec)
