@@ -19,8 +19,6 @@ from training.functions.run import execute
 from training.messages import Call
 
 _READ_BYTES = 1 << 18
-# A simulated cloud sends a thousand slots through two workers; keeping each one's environments would fill the memory.
-_ENVIRONMENTS_KEPT = 32
 
 
 def serve(connection: socket.socket) -> None:
@@ -40,8 +38,6 @@ def serve(connection: socket.socket) -> None:
             if isinstance(answer, frames.Broke):
                 # A body that broke off may have left its environment in the middle of something.
                 warmth = Warmth()
-            while len(warmth.environments) > _ENVIRONMENTS_KEPT:
-                del warmth.environments[next(iter(warmth.environments))]
             connection.sendall(frames.pack(answer))
 
 

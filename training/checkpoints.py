@@ -16,6 +16,7 @@ from training.spec import TrainingSpec
 _MAGIC = b"STARLING-CHECKPOINT-1\n"
 _DIGEST_BYTES = 32
 _SUFFIX = ".checkpoint"
+_LATEST, _BEST = "round-", "best-"
 
 
 class CheckpointError(ValueError):
@@ -96,16 +97,16 @@ class Progress:
 
 
 class FileCheckpointStore:
-    """Checkpoints as files of one folder: written aside, synced, renamed. The last `keep` stay."""
+    """Checkpoints as files of one folder: written aside, synced, renamed. The last `keep` stay, and the best one."""
 
     def __init__(self, folder: Path, keep: int = 3) -> None:
         self._folder = folder
         self._keep = keep
 
-    def save(self, round_no: int, data: bytes) -> CheckpointRef:
+    def save(self, round_no: int, data: bytes, *, best: bool = False) -> CheckpointRef:
         self._folder.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(data)
-        name = f"round-{round_no:08d}{_SUFFIX}"
+        name = f"{_BEST if best else _LATEST}{round_no:08d}{_SUFFIX}"
         temporary = self._folder / f".{name}.{os.getpid()}"
         with temporary.open("wb") as file:
             file.write(_MAGIC + digest.digest())
@@ -114,7 +115,8 @@ class FileCheckpointStore:
             os.fsync(file.fileno())
         temporary.replace(self._folder / name)
         self._sync_folder()
-        for old in self.names()[: -self._keep]:
+        others = [old for old in self._named(_BEST) if old != name] if best else self.names()[: -self._keep]
+        for old in others:
             (self._folder / old).unlink(missing_ok=True)
         return CheckpointRef(name, round_no, digest.hexdigest(), len(data))
 
@@ -125,8 +127,15 @@ class FileCheckpointStore:
         return read_checkpoint(self._folder / name)
 
     def names(self) -> Sequence[str]:
-        """Complete checkpoints, oldest first."""
-        return sorted(path.name for path in self._folder.glob(f"round-*{_SUFFIX}"))
+        """Complete checkpoints to go on from, oldest first."""
+        return self._named(_LATEST)
+
+    def best(self) -> str | None:
+        """The checkpoint of the policy that scored best in an evaluation, if any was."""
+        return next(iter(self._named(_BEST)), None)
+
+    def _named(self, prefix: str) -> list[str]:
+        return sorted(path.name for path in self._folder.glob(f"{prefix}*{_SUFFIX}"))
 
     def _sync_folder(self) -> None:
         folder = os.open(self._folder, os.O_RDONLY)

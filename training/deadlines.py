@@ -19,13 +19,13 @@ class Deadlines:
         self._longest_s = longest_s
         self._seen: dict[CallKind, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
 
-    def for_kind(self, kind: CallKind) -> float:
+    def for_kind(self, kind: CallKind, episodes: int = 1) -> float:
+        """Seconds for a call; an evaluation's grow with its episodes, whose length nobody knows beforehand."""
         if kind == "update":
             return _LEARNER_S
+        longest_s = min(_LEARNER_S, self._longest_s * episodes)
         seen = self._seen[kind]
-        if not seen:
-            return self._longest_s
-        return min(self._longest_s, max(_LEAST_S, _MARGIN * max(seen)))
+        return min(longest_s, max(_LEAST_S, _MARGIN * max(seen))) if seen else longest_s
 
     def learn(self, call: Call, outcome: Outcome) -> None:
         """Take account of how a call went; one that ran into its deadline allows the next ones twice as long."""

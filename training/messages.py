@@ -148,6 +148,7 @@ class CheckpointSaved(Message):
     name: str
     sha256: str
     byte_count: int
+    best: bool = False
 
 
 StopCode = Literal[

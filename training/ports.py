@@ -57,7 +57,8 @@ class CheckpointRef:
 class CheckpointStore(Protocol):
     """Durable bytes by round. A name that can be listed is complete: writes are atomic."""
 
-    def save(self, round_no: int, data: bytes) -> CheckpointRef: ...
+    def save(self, round_no: int, data: bytes, *, best: bool = False) -> CheckpointRef:
+        """Keep `data`; with `best` as the one best checkpoint, apart from those to go on from."""
 
     def load(self, name: str) -> bytes:
         """The bytes, or CheckpointError with one clear sentence when missing or not what was written."""

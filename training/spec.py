@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from training.algorithms import AnyAlgorithm
 from training.algorithms.ppo import PPO
-from training.architectures import MLP, AnyNetwork
+from training.architectures import MLP, AnyNetwork, towers
+from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
 from training.frozen import Frozen
 from training.loops.model import AnyLoop, Synchronous
@@ -124,7 +125,7 @@ class TrainingSpec(Frozen):
     schema_version: Literal[1] = 1
     environment: EnvironmentSpec = EnvironmentSpec()
     algorithm: AnyAlgorithm = Field(default_factory=PPO)
-    network: AnyNetwork = Field(default_factory=MLP)
+    network: AnyNetwork = Field(default_factory=MLP, validate_default=True)
     scaling: AnyScaling = Field(default_factory=Fixed)
     loop: AnyLoop = Field(default_factory=Synchronous)
     rollout: RolloutSpec = RolloutSpec()
@@ -138,3 +139,12 @@ class TrainingSpec(Frozen):
         title="Seed",
         description="The same seed gives the same run, whichever worker answers first.",
     )
+
+    @field_validator("network")
+    @classmethod
+    def fits_the_environment(cls, value: AnyNetwork, info: ValidationInfo) -> AnyNetwork:
+        """Refused here where the spaces are known without building the environment; otherwise before the first call."""
+        environment = info.data.get("environment")
+        if isinstance(environment, EnvironmentSpec) and environment.id in ENTRIES:
+            towers(value, ENTRIES[environment.id].spaces(environment.frame_stack))
+        return value

@@ -13,6 +13,15 @@ def test_what_was_saved_is_loaded_and_only_the_last_stay(tmp_path):
     assert store.load(refs[2].name) == b"\x03" * 10
 
 
+def test_the_best_is_kept_apart_and_alone(tmp_path):
+    store = FileCheckpointStore(tmp_path, keep=1)
+    assert store.best() is None
+    for round_no, best in [(1, True), (2, False), (3, False), (4, True), (5, False)]:
+        store.save(round_no, bytes([round_no]), best=best)
+    assert store.names() == ["round-00000005.checkpoint"]
+    assert store.load(store.best()) == b"\x04"
+
+
 @pytest.mark.parametrize("position", [0, 30, 60])
 def test_a_damaged_checkpoint_is_refused_in_one_sentence(tmp_path, position):
     store = FileCheckpointStore(tmp_path)

@@ -24,7 +24,7 @@ _FRAMES_PER_ACTION = 4
 _IDLE_AT_MOST = 30
 _FRAMES_PER_EPISODE = 108_000
 _SIZE = 84
-_RESTORE_WARM_UP = 5
+_WARM_UP_FRAMES = 5
 
 
 def atari_game(environment_id: str) -> tuple[str, float] | None:
@@ -123,9 +123,6 @@ class AtariEnvironment:
     def restore(self, state: dict[str, Any]) -> None:
         from ale_py import ALEState
 
-        # The emulator takes a state only once it has run: on a fresh one the first frames would differ.
-        for _ in range(_RESTORE_WARM_UP):
-            self._ale.act(self._idle)
         self._ale.restoreState(ALEState(state["ale"]))
         self._lives = state["lives"]
         self._frames[:] = state["frames"]
@@ -142,6 +139,10 @@ class AtariEnvironment:
     def _load(self, seed: int) -> None:
         self._ale.setInt("random_seed", seed)
         self._ale.loadROM(self._rom)
+        # The emulator takes a state only once it has run: on a fresh one the first frames would differ.
+        self._ale.reset_game()
+        for _ in range(_WARM_UP_FRAMES):
+            self._ale.act(self._idle)
 
     def _picture(self) -> npt.NDArray[np.uint8]:
         """The maximum of the last two frames, averaged down to 84 × 84."""

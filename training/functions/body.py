@@ -21,6 +21,6 @@ class Result:
 class Warmth:
     """What a process keeps between calls to save time. A cache only: results never depend on it."""
 
-    environments: dict[str, Any] = field(default_factory=dict)
+    environments: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind, then by the state's hash
+    evaluations: dict[str, Any] = field(default_factory=dict)
     policies: dict[str, Any] = field(default_factory=dict)
-    learners: dict[str, Any] = field(default_factory=dict)

@@ -18,10 +18,10 @@ from training.reports import Usage
 def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warmth: Warmth) -> Result:
     """One episode for each seed; their returns and lengths in the order of the seeds."""
     policy = policy_of(call, weights, warmth)
-    key = f"{request.environment.id}/evaluation"
-    environment = warmth.environments.get(key)
+    key = f"{request.environment.model_dump_json()} evaluated"
+    environment = warmth.evaluations.get(key)
     if environment is None:
-        environment = warmth.environments[key] = make(request.environment)
+        environment = warmth.evaluations[key] = make(request.environment)
     played = [_episode(environment, policy, seed) for seed in request.episode_seeds]
     returns = np.array([episode[0] for episode in played], dtype=np.float64)
     lengths = np.array([episode[1] for episode in played], dtype=np.int64)

@@ -20,6 +20,9 @@ from training.messages import Call, RolloutRequest
 from training.reports import Usage
 from training.seeds import derive
 
+# Each worker keeps this many slots' environments warm; restoring others takes well under a millisecond.
+_WARM_AT_MOST = 32
+
 
 class BadNumber(ValueError):
     """An environment or a policy produced something that is not a finite number."""
@@ -27,14 +30,13 @@ class BadNumber(ValueError):
 
 @dataclass
 class SlotEnvironments:
-    """The environment copies of one slot, between two steps. `ended_as` is the hash of the state they left."""
+    """The environment copies of one slot, between two steps."""
 
     copies: list[Any]
     observations: np.ndarray
     episode_returns: np.ndarray
     episode_lengths: np.ndarray
     discounted_returns: np.ndarray
-    ended_as: str = ""
 
     def saved(self) -> bytes | None:
         states = [save(copy) for copy in self.copies]
@@ -60,8 +62,9 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth)
     )
     document = _sample(slot, policy, noise, request)
     state = slot.saved()
-    if state is not None:
-        slot.ended_as = hashlib.sha256(state).hexdigest()
+    # What cannot be saved is kept under no name: its copies are good for a reset, as in any other process.
+    name = "" if state is None else hashlib.sha256(state).hexdigest()
+    warmth.environments[_kind(request)][name] = slot
     document["version"] = policy.version
     document["slot"] = request.slot
     steps = request.steps * request.environments
@@ -157,25 +160,28 @@ def policy_of(call: Call, weights: bytes, warmth: Warmth) -> NumpyPolicy:
     return policy
 
 
-def _key(request: RolloutRequest) -> str:
-    return f"{request.environment.id}/{request.environments}/{request.slot}"
-
-
 def _environments(call: Call, request: RolloutRequest, warmth: Warmth) -> SlotEnvironments:
-    """The slot's copies, in the state that the call brings: warm if that is how this process left them."""
-    warm: SlotEnvironments | None = warmth.environments.pop(_key(request), None)
+    """The slot's copies, in the state that the call brings: warm if this process left some so, else restored.
+
+    Copies are taken out of the warm ones, and come back when the fragment is done: a call that fails in the middle
+    leaves none in an unknown state. Which slot they served last does not matter, so a few serve any number of slots.
+    """
     wanted = "" if call.env_state is None else hashlib.sha256(call.env_state).hexdigest()
-    if warm is None or not wanted or warm.ended_as != wanted:
-        copies = (
-            warm.copies
-            if warm is not None
-            else [make(request.environment) for _ in range(request.environments)]
-        )
-        warm = _restored(copies, call.env_state) if call.env_state is not None else _reset(copies, call)
-    # Until the fragment is done the copies are in no known state: a call that fails must not leave them as warm.
-    warm.ended_as = ""
-    warmth.environments[_key(request)] = warm
-    return warm
+    kept = warmth.environments.setdefault(_kind(request), {})
+    warm: SlotEnvironments | None = kept.pop(wanted, None)
+    if warm is not None and wanted:
+        return warm
+    if warm is None and len(kept) >= _WARM_AT_MOST:
+        warm = kept.pop(next(iter(kept)))
+    copies = (
+        warm.copies if warm is not None else [make(request.environment) for _ in range(request.environments)]
+    )
+    return _reset(copies, call) if call.env_state is None else _restored(copies, call.env_state)
+
+
+def _kind(request: RolloutRequest) -> str:
+    """Which environments can stand in for each other."""
+    return f"{request.environment.model_dump_json()} × {request.environments}"
 
 
 def _reset(copies: list[Any], call: Call) -> SlotEnvironments:

@@ -28,8 +28,7 @@ class Evaluation:
         deadlines: Deadlines,
         identify: Callable[[str], str],
     ) -> None:
-        self._round_no = progress.round_no
-        self._total_env_steps = progress.total_env_steps
+        self.progress = progress
         self._landed: dict[str, Landed] = {}
         actors = progress.history[-1].actors if progress.history else 1
         seeds = [
@@ -47,7 +46,7 @@ class Evaluation:
                 where="actor",
                 round_no=progress.round_no,
                 seed=derive(spec.seed, "evaluate", progress.round_no, position),
-                deadline_s=deadlines.for_kind("evaluate"),
+                deadline_s=deadlines.for_kind("evaluate", share),
                 memory_mb=spec.rollout.memory_mb,
                 weights=weights,
             )
@@ -74,8 +73,8 @@ class Evaluation:
         documents = [decode(outcome.payload) for outcome in done]
         returns = np.concatenate([document["returns"] for document in documents])
         return Evaluated(
-            round_no=self._round_no,
-            total_env_steps=self._total_env_steps,
+            round_no=self.progress.round_no,
+            total_env_steps=self.progress.total_env_steps,
             at_s=at_s,
             episode_returns=tuple(map(float, returns)),
             return_mean=float(returns.mean()),

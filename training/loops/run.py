@@ -192,6 +192,8 @@ class Run:
             evaluated_round=told.round_no,
         )
         yield told
+        if told.return_mean == max(self.progress.evaluation_means):
+            yield from self._save_best(evaluation.progress)
 
     def save_if_due(self) -> Iterator[Event]:
         if self.progress.round_no % self.spec.checkpoints.every_rounds == 0 or self._control().checkpoint_now:
@@ -227,6 +229,17 @@ class Run:
         self._saved_round = self.progress.round_no
         yield CheckpointSaved(
             round_no=saved.round_no, name=saved.name, sha256=saved.sha256, byte_count=saved.byte_count
+        )
+
+    def _save_best(self, progress: Progress) -> Iterator[Event]:
+        """Keep the policy that has just scored best: the one that was evaluated, which may not be the newest."""
+        saved = self._checkpoints.save(progress.round_no, progress.encode(self.spec), best=True)
+        yield CheckpointSaved(
+            round_no=saved.round_no,
+            name=saved.name,
+            sha256=saved.sha256,
+            byte_count=saved.byte_count,
+            best=True,
         )
 
     def _id(self, what: str) -> str:

@@ -79,6 +79,9 @@ class Recorder:
                 failpoints.reach("after_round")
             case Evaluated():
                 self._append(event, {"evaluation_return_mean": event.return_mean})
+            case CheckpointSaved(best=True):
+                # Kept apart from those to go on from; its file is found by its name.
+                self._append(event, {})
             case CheckpointSaved():
                 failpoints.reach("after_checkpoint_file")
                 self._checkpoint(event)

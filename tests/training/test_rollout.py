@@ -1,0 +1,151 @@
+"""Fragments: warm or restored they are the same, and what ends, is cut off or loses a life is told apart."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from training.codec import decode
+from training.environments.making import make, spaces_of
+from training.environments.model import EnvironmentSpec
+from training.functions.body import Warmth
+from training.functions.run import execute
+from training.inference import NumpyPolicy
+from training.messages import BlobRef, Call, EvaluateRequest, RolloutRequest
+from training.spec import TrainingSpec
+
+
+def spec_of(name):
+    network = {"kind": "cnn", "hidden": [32]} if "ALE" in name or "NoFrameskip" in name else {"kind": "mlp"}
+    return TrainingSpec.model_validate({"environment": {"id": name}, "network": network})
+
+
+def weights_of(name):
+    spec = spec_of(name)
+    return spec.algorithm.initial_state(spec.network, spaces_of(spec.environment), 1).actor_weights(
+        spec.network
+    )
+
+
+def call_of(name, weights, *, serial=1, state=None, steps=40, copies=2, slot=0):
+    request = RolloutRequest(
+        environment=EnvironmentSpec(id=name), environments=copies, steps=steps, slot=slot, discount=0.99
+    )
+    ref = BlobRef(version=0, sha256=hashlib.sha256(weights).hexdigest(), byte_count=len(weights))
+    settings = {"where": "actor", "round_no": serial, "deadline_s": 60, "memory_mb": 1024}
+    return Call(id=f"{serial}", request=request, seed=serial, weights=ref, env_state=state, **settings)
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "Hopper-v5", "ALE/Pong-v5"])
+def test_warm_cold_and_elsewhere_are_the_same(name):
+    """Three fragments in one process, against each in a process that has never seen the environment."""
+    weights, warm = weights_of(name), Warmth()
+    state_here = state_there = None
+    for serial in (1, 2, 3):
+        here = execute(call_of(name, weights, serial=serial, state=state_here), weights, warm)
+        there = execute(call_of(name, weights, serial=serial, state=state_there), weights, Warmth())
+        assert here.payload == there.payload
+        assert here.env_state == there.env_state
+        state_here, state_there = here.env_state, there.env_state
+
+
+def test_many_slots_share_a_few_warm_environments():
+    """A hundred slots through one process twice over: each goes on where it was."""
+    weights, shared = weights_of("CartPole-v1"), Warmth()
+    states = {}
+    for serial in (1, 2):
+        for slot in range(100):
+            call = call_of(
+                "CartPole-v1", weights, serial=slot * 10 + serial, state=states.get(slot), slot=slot, copies=1
+            )
+            result = execute(call, weights, shared)
+            assert result.payload == execute(call, weights, Warmth()).payload
+            states[slot] = result.env_state
+    (kept,) = shared.environments.values()
+    assert len(kept) <= 32
+
+
+def test_a_time_limit_keeps_the_state_it_cut_off_and_an_end_does_not():
+    name = "MountainCar-v0"
+    weights = weights_of(name)
+    document = decode(execute(call_of(name, weights, steps=450, copies=1), weights, Warmth()).payload)
+    ends = np.flatnonzero(document["truncated"][:, 0])
+    assert ends.tolist() == [199, 399]
+    assert document["final_index"].tolist() == [[199, 0], [399, 0]]
+    # What the cut-off step led to is the final observation; what the next step begins with is a fresh start.
+    assert (document["final_observations"][0] != document["observations"][200, 0]).any()
+    assert abs(float(document["observations"][200, 0, 1])) == 0.0
+    assert document["episode_lengths"].tolist() == [200, 200]
+    pole = weights_of("CartPole-v1")
+    document = decode(execute(call_of("CartPole-v1", pole, steps=200, copies=1), pole, Warmth()).payload)
+    assert document["terminated"].any()
+    assert len(document["final_index"]) == 0
+
+
+def test_observations_follow_each_other_over_calls():
+    """The 257th step of 256-step calls: what one fragment ends with, the next begins with."""
+    weights = weights_of("Hopper-v5")
+    first = execute(call_of("Hopper-v5", weights, serial=1, copies=1), weights, Warmth())
+    second = execute(
+        call_of("Hopper-v5", weights, serial=2, copies=1, state=first.env_state), weights, Warmth()
+    )
+    np.testing.assert_array_equal(
+        decode(first.payload)["last_observations"], decode(second.payload)["observations"][0]
+    )
+
+
+def test_a_lost_life_ends_the_episode_for_the_learner_only():
+    name = "BreakoutNoFrameskip-v4"
+    weights = weights_of(name)
+    document = decode(execute(call_of(name, weights, steps=250, copies=1), weights, Warmth()).payload)
+    assert document["terminated"].sum() > len(document["episode_returns"])
+    policy = NumpyPolicy(weights)
+    assert policy.outputs_size == 4
+
+
+def test_evaluation_plays_whole_games_with_raw_rewards():
+    """Seeds decide, and lives do not: an evaluation's episode ends with the game."""
+    name = "PongNoFrameskip-v4"
+    weights = weights_of(name)
+    request = EvaluateRequest(environment=EnvironmentSpec(id=name), episode_seeds=(3,))
+    call = call_of(name, weights).model_copy(update={"request": request})
+    document = decode(execute(call, weights, Warmth()).payload)
+    assert document["returns"][0] <= -15  # an untrained policy loses 21 points, give or take
+    assert document["lengths"][0] > 700
+    again = decode(execute(call, weights, Warmth()).payload)
+    assert again["returns"].tolist() == document["returns"].tolist()
+
+
+def test_atari_pictures_are_what_area_averaging_gives():
+    """Oracle: averages computed pixel by pixel with fractions, for one picture."""
+    environment = make(EnvironmentSpec(id="PongNoFrameskip-v4"))
+    environment.reset(seed=1)
+    for _ in range(30):
+        environment.step(2)
+    merged = np.maximum(environment._frames[0], environment._frames[1]).astype(float)
+    rows, columns = merged.shape
+    expected = np.zeros((84, 84))
+    for i, j in [(0, 0), (20, 33), (50, 50), (83, 83)]:
+        total = weight = 0.0
+        for r in range(int(i * rows / 84), min(rows, int(np.ceil((i + 1) * rows / 84)))):
+            for c in range(int(j * columns / 84), min(columns, int(np.ceil((j + 1) * columns / 84)))):
+                down = min(r + 1, (i + 1) * rows / 84) - max(r, i * rows / 84)
+                right = min(c + 1, (j + 1) * columns / 84) - max(c, j * columns / 84)
+                total += merged[r, c] * down * right
+                weight += down * right
+        expected[i, j] = total / weight
+        assert abs(environment._stack[-1][i, j] - expected[i, j]) <= 0.51
+
+
+def test_an_atari_episode_is_cut_off_at_108_000_frames(monkeypatch):
+    import training.environments.atari as atari
+
+    monkeypatch.setattr(atari, "_FRAMES_PER_EPISODE", 800)
+    environment = make(EnvironmentSpec(id="PongNoFrameskip-v4"))
+    environment.reset(seed=1)
+    steps, truncated = 0, False
+    while not truncated:
+        _, _, terminated, truncated, _ = environment.step(0)
+        assert not terminated
+        steps += 1
+    assert 150 < steps < 210
