@@ -1,0 +1,130 @@
+"""`manage.py export CHECKPOINT|JOB_ID --to FOLDER`: a policy to take away, with its card, its script and a film."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError
+
+if TYPE_CHECKING:
+    from training.card import Judged
+    from training.trained import Trained
+
+WRONG_INPUT_EXIT = 2
+NO_FILM_EXIT = 1
+FILM = "film.webp"
+
+
+class Command(BaseCommand):
+    help = (
+        "Writes policy.onnx, README.md (the model card) and play.py, which plays the policy with onnxruntime, numpy "
+        "and gymnasium alone. A checkpoint's file needs no database; of a job the best policy is taken, or the newest."
+    )
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("source", metavar="CHECKPOINT|JOB_ID", help="a checkpoint's file, or a job's id")
+        parser.add_argument(
+            "--to", type=Path, required=True, metavar="FOLDER", help="made if it is not there"
+        )
+        parser.add_argument("--video", action="store_true", help=f"film an episode as well, as {FILM}")
+        parser.add_argument(
+            "--episodes",
+            type=int,
+            default=0,
+            metavar="N",
+            help="of a checkpoint's file: play N episodes on seeds 0 to N-1 for the card's return",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from training.checkpoints import CheckpointError
+
+        folder: Path = options["to"]
+        try:
+            checkpoint, files = self._found(options["source"], options["episodes"])
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
+                self.stdout.write(f"{folder / name} ({len(content):,} bytes)")
+        except CheckpointError as error:
+            self._refuse(str(error))
+        except OSError as error:
+            self._refuse(f"{error.filename} cannot be written: {error.strerror}")
+        if options["video"]:
+            self._film(checkpoint, folder / FILM)
+
+    def _found(self, source: str, episodes: int) -> tuple[Path, dict[str, bytes]]:
+        """The checkpoint's file and what there is to take away of it."""
+        if Path(source).is_file():
+            return Path(source), _of_file(Path(source), episodes)
+        from webapp.jobs import policies
+        from webapp.jobs.models import Job
+
+        try:
+            job = Job.objects.select_related("account").filter(pk=source).first()
+        except DatabaseError:  # nothing was ever set up here
+            job = None
+        if job is None:
+            self._refuse(f"{source!r} is neither a checkpoint's file nor the id of a job here")
+        chosen = policies.checkpoint(job, "")
+        if chosen is None:
+            self._refuse(f"job {source} has no checkpoint yet")
+        path = policies.checkpoint_path(job.pk, chosen.name)
+        return path, policies.policy_files(job, path)
+
+    def _film(self, checkpoint: Path, file: Path) -> None:
+        from webapp.jobs.filming import FilmFailed, shoot
+
+        try:
+            facts = shoot(checkpoint.resolve(), file.resolve())
+        except FilmFailed as error:
+            self.stderr.write(f"No film: {error}")
+            sys.exit(NO_FILM_EXIT)
+        self.stdout.write(
+            f"{file} ({facts['byte_count']:,} bytes, {facts['seconds']:.1f} s, return {facts['episode_return']:.1f})"
+        )
+
+    def _refuse(self, sentence: str) -> Any:
+        self.stderr.write(sentence if sentence.endswith(".") else f"{sentence}.")
+        sys.exit(WRONG_INPUT_EXIT)
+
+
+def _of_file(path: Path, episodes: int) -> dict[str, bytes]:
+    from training.card import Judged, model_card
+    from training.loader import package
+    from training.trained import Trained
+    from webapp.money.amounts import display_usd
+
+    trained = Trained.read(path)
+    judged = _played(trained, episodes) if episodes > 0 else Judged.remembered(trained.progress, trained.spec)
+    cost = f"{display_usd(trained.progress.cost_picodollars)} up to this checkpoint"
+    name = f"{trained.spec.environment.id}, round {trained.progress.round_no:,}"
+    return package(trained, model_card(trained, name=name, judged=judged, cost=cost, simulated=None))
+
+
+def _played(trained: Trained, episodes: int) -> Judged:
+    """Episodes played here and now, as a job's evaluation plays them."""
+    from training.card import Judged
+    from training.codec import decode
+    from training.functions.body import Warmth
+    from training.functions.evaluate import evaluate
+    from training.messages import Call, EvaluateRequest
+
+    spec, seeds = trained.spec, tuple(range(episodes))
+    request = EvaluateRequest(environment=spec.environment, episode_seeds=seeds)
+    call = Call(
+        id="export",
+        request=request,
+        where="actor",
+        round_no=trained.progress.round_no,
+        seed=0,
+        deadline_s=spec.rollout.deadline_s,
+        memory_mb=spec.rollout.memory_mb,
+    )
+    weights = trained.learner.actor_weights(spec.network)
+    result = evaluate(call, request, weights, Warmth())
+    return Judged.of(decode(result.payload)["returns"].tolist(), seeds, trained.progress.round_no)
