@@ -171,6 +171,8 @@ def test_the_polling_fallback_sends_what_a_socket_would(client: Client, project:
     (snapshot,) = client.get(address).json()
     assert snapshot["t"] == "snapshot"
     assert client.get(f"{address}?after={snapshot['seq']}").json() == []
+    for nonsense in ("-1", "x", "9" * 30, "9" * 5000):
+        assert client.get(f"{address}?after={nonsense}").json()[0]["t"] == "snapshot"
     (events,) = client.get(f"{address}?after={snapshot['seq'] - 1}").json()
     assert events["t"] == "events"
     assert events["first"] == events["last"] == snapshot["seq"]
@@ -182,8 +184,19 @@ def test_stop_and_a_raised_budget(client: Client, project: Any) -> None:
     Job.objects.filter(pk=job.pk).update(observed="paused", desired="run", reason_code="budget")
     page = text(client.get(address))
     assert "Stopped by its budget" in page
-    for nonsense in ("", "a lot", "0.5", "NaN", "1.0000000000001"):
-        client.post(f"{address}budget/", {"limit_usd": nonsense})
+    for nonsense in (
+        "",
+        "a lot",
+        "0.5",
+        "NaN",
+        "-Infinity",
+        "1.0000000000001",
+        "1e30",
+        "1e999999",
+        "1000001",
+    ):
+        answer = client.post(f"{address}budget/", {"limit_usd": nonsense}, follow=True)
+        assert re.search("The new budget must|Budget .budget_usd. must", text(answer)), nonsense
         job.account.refresh_from_db()
         assert job.account.limit_picodollars == 10**12
     client.post(f"{address}budget/", {"limit_usd": "$2.50"})

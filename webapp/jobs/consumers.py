@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import Any
 from urllib.parse import parse_qs
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs import queries
 from webapp.jobs.feed import Chunk, JobFeed, encode, hub
 from webapp.jobs.viewers import refusal
 
@@ -85,7 +85,8 @@ class JobConsumer(AsyncWebsocketConsumer):
 
     async def _catch_up(self, feed: JobFeed) -> int:
         """Bring the viewer to the present; the number of the last event it has then."""
-        after = _number(parse_qs(self.scope["query_string"].decode("latin-1")).get("after", ["0"])[0])
+        query = parse_qs(self.scope["query_string"].decode("latin-1"))
+        after = queries.event_number(query.get("after", ["0"])[0])
         if not await feed.needs_snapshot(after):
             return await self._send_after(feed, after)
         seq, text = await feed.snapshot()
@@ -108,7 +109,3 @@ class JobConsumer(AsyncWebsocketConsumer):
 
     async def _send(self, text: str) -> None:
         await asyncio.wait_for(self.send(text_data=text), SEND_WITHIN_S)
-
-
-def _number(text: Any) -> int:
-    return int(text) if str(text).isdecimal() and len(str(text)) < 18 else 0

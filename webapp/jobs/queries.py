@@ -133,6 +133,11 @@ def last_seq(job_id: str) -> int:
     return Job.objects.values_list("last_seq", flat=True).get(pk=job_id)
 
 
+def event_number(text: str | None) -> int:
+    """The event a viewer says it has last; 0 for none, and for what is no number of an event."""
+    return int(text) if text and text.isdecimal() and len(text) < 18 else 0
+
+
 def needs_snapshot(after: int, last: int) -> bool:
     """Whether a viewer at `after` is better off starting anew: it has nothing, too little, or what never was."""
     return after <= 0 or after > last or last - after > FURTHEST_BEHIND

@@ -9,13 +9,14 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from pydantic import ValidationError
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import doorbell
 from webapp.jobs.events import append_events, note, transition
 from webapp.jobs.leases import is_idle
 from webapp.jobs.models import Desired, EventKind, Job, Observed
-from webapp.jobs.problems import Problem
+from webapp.jobs.problems import Problem, problems
 from webapp.jobs.spec import JobSpec, Limits
 from webapp.jobs.states import TERMINAL
 from webapp.money.amounts import display_usd
@@ -120,7 +121,14 @@ def cancel_idle(job_id: str, *, clock: Clock) -> bool:
 
 @transaction.atomic
 def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Job:
-    """Set a higher budget; a job that was stopped by its budget goes on. LimitTooLow or JobFinished say why not."""
+    """Set a higher budget; a job that was stopped by its budget goes on.
+
+    SpecRefused (no amount that a budget may be), LimitTooLow or JobFinished say why not.
+    """
+    try:
+        JobSpec(budget_usd=limit_usd)
+    except ValidationError as error:
+        raise SpecRefused(problems(error, JobSpec)) from None
     job = Job.objects.select_for_update().get(pk=job.pk)
     if job.observed in TERMINAL:
         raise JobFinished(

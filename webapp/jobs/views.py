@@ -142,9 +142,8 @@ def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> Htt
 @never_cache
 def job_stream(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """What a socket would have sent since number `after`, for pages that have none."""
-    after = request.GET.get("after", "0")
-    job = queries.job_in(project, job_id)
-    return JsonResponse(queries.stream_messages(job, int(after) if after.isdecimal() else 0), safe=False)
+    after = queries.event_number(request.GET.get("after"))
+    return JsonResponse(queries.stream_messages(queries.job_in(project, job_id), after), safe=False)
 
 
 def suggested_limit(job: Job) -> Decimal:
