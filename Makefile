@@ -65,9 +65,13 @@ check: setup-test ## Everything CI checks: format, lint, types, import contracts
 bench: setup-test ## Measure the figures Starling promises
 	$(BIN)/python manage.py bench $(ARGS)
 
+.PHONY: bench-setup
+bench-setup: .venv-bench/peers.done ## Install what `manage.py bench engine` compares with, into .venv-bench
+	@:
+
 .PHONY: clean
 clean: ## Remove what was installed and built; your data in var/ stays
-	rm -rf .venv node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results
+	rm -rf .venv .venv-bench node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two test processes on a machine with two cores or more. Each has its own database and Valkey.
@@ -88,6 +92,16 @@ PYTEST_PARALLEL ?= -n 2 --dist loadfile
 .venv/python.done: .venv/torch.done requirements.txt
 	@echo "Installing Python packages"
 	@$(UV_INSTALL) -r requirements.txt
+	@touch $@
+
+# RLlib asks for an older Gymnasium; it runs on ours, and only so do all contestants step the same environments.
+.venv-bench/peers.done: .venv/test.done requirements-bench.txt
+	@test -x .venv-bench/bin/pip || { echo "Making .venv-bench"; $(PYTHON) -m venv .venv-bench; }
+	@echo "Installing torch (the largest part)"
+	@.venv-bench/bin/pip install --quiet "$$(grep '^torch==' requirements-bench.txt)"
+	@echo "Installing the peers"
+	@$(AS_PIP_IS_TOLD); $(BIN)/uv pip install --quiet --python .venv-bench/bin/python \
+		--override <(grep '^gymnasium' requirements-bench.txt) -r requirements-bench.txt
 	@touch $@
 
 # npm from PATH, else the Node that comes as a Python package.
