@@ -7,6 +7,7 @@ import pytest
 
 from tests.factories import (
     call_failed,
+    checkpoint_saved,
     evaluated,
     make_project,
     make_running_job,
@@ -20,6 +21,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.events import transition
 from webapp.jobs.models import Desired, Job, Observed
 from webapp.jobs.recorder import Recorder
+from webapp.jobs.recovery import resume_point
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -113,6 +115,47 @@ def test_a_cut_connection_is_told_and_made_good(live_site: str, page: "Page") ->
     assert page.locator("li[data-kind=round]").count() == 4
     assert watched.shown("round") == "round 4"
     assert "after=" in page.evaluate("window.sockets.at(-1).url")  # it asked for the rest, not for everything
+
+
+SHOWN_POINTS = """
+async () => {
+  const address = document.querySelector("script[src*='jobs/page']").src;
+  const columns = (await import(address)).columns;
+  return { rounds: columns.round, evaluations: columns.evaluationSteps };
+}
+"""
+
+
+@pytest.mark.parametrize("script", ["", NO_SOCKETS], ids=["socket", "polling"])
+def test_rounds_that_a_resume_repeats_are_gone_at_once(live_site: str, page: "Page", script: str) -> None:
+    page.add_init_script(script)
+    watched = Watched(live_site, page)
+    watched.record(round_finished(1), round_finished(2), evaluated(2), checkpoint_saved(2))
+    watched.open()
+    watched.record(round_finished(3), round_finished(4), evaluated(4))
+    watched.seen()
+    assert page.evaluate(SHOWN_POINTS) == {"rounds": [1, 2, 3, 4], "evaluations": [512, 1024]}
+    resume_point(job_id=watched.job.pk, epoch=watched.job.lease_epoch, load=lambda row: b"")
+    watched.seen()
+    assert page.evaluate(SHOWN_POINTS) == {"rounds": [1, 2], "evaluations": [512]}
+    assert watched.shown("round") == "round 2"
+    page.reload()  # a page opened only now shows the same
+    watched.seen()
+    assert page.evaluate(SHOWN_POINTS) == {"rounds": [1, 2], "evaluations": [512]}
+    watched.record(round_finished(3))
+    watched.seen()
+    assert page.evaluate(SHOWN_POINTS) == {"rounds": [1, 2, 3], "evaluations": [512]}
+    assert watched.faults == []
+
+
+def test_a_resume_from_the_beginning_empties_the_charts(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    watched.record(round_finished(1), evaluated(1))
+    watched.open()
+    resume_point(job_id=watched.job.pk, epoch=watched.job.lease_epoch, load=lambda row: None)
+    watched.seen()
+    assert page.evaluate(SHOWN_POINTS) == {"rounds": [], "evaluations": []}
+    assert page.is_visible("[data-chart=return] [data-nothing]")
 
 
 def test_without_sockets_the_page_polls(live_site: str, page: "Page") -> None:

@@ -191,13 +191,26 @@ def _as_rows(values: Sequence[Any]) -> list[RoundRow]:
 
 
 def evaluation_rows(job_id: str, last_seq: int) -> list[EvaluationRow]:
-    """The evaluations up to an event number, by round; of one that a resume repeated, the last."""
+    """The evaluations up to an event number, by round; those that a resume repeats are gone."""
     values = (
-        Event.objects.filter(job_id=job_id, kind=EventKind.EVALUATION, seq__lte=last_seq)
+        Event.objects.filter(
+            job_id=job_id, kind__in=(EventKind.EVALUATION, EventKind.RESUMED), seq__lte=last_seq
+        )
         .order_by("seq")
-        .values_list("payload__round_no", "payload__total_env_steps", "payload__return_mean")
+        .values_list(
+            "kind",
+            "payload__round_no",
+            "payload__total_env_steps",
+            "payload__return_mean",
+            "payload__from_round",
+        )
     )
-    by_round = {no: EvaluationRow(no, steps, mean) for no, steps, mean in values}
+    by_round: dict[int, EvaluationRow] = {}
+    for kind, no, steps, mean, from_round in values:
+        if kind == EventKind.EVALUATION:
+            by_round[no] = EvaluationRow(no, steps, mean)
+        else:
+            by_round = {known: row for known, row in by_round.items() if known <= from_round}
     return [by_round[no] for no in sorted(by_round)]
 
 

@@ -1,6 +1,6 @@
 /**
  * The figures of a job's rounds and evaluations as columns, kept up to date from the live messages.
- * A round that a resume repeats takes the place of the old one and of all that followed it.
+ * What a resume repeats is dropped as soon as it is told.
  */
 const PICODOLLARS_PER_USD = 1e12;
 
@@ -36,14 +36,25 @@ export class Columns {
   add(event) {
     if (event.kind === "round") this.addRound(event.payload.report);
     else if (event.kind === "evaluation") this.addEvaluation(event.payload);
+    else if (event.kind === "resumed") this.forgetAfter(event.payload.from_round);
     else return false;
     return true;
   }
 
-  addRound(report) {
-    while (this.round.length && this.round.at(-1) >= report.round_no) {
+  /** Drops what came after a round: a job that goes on from there makes those rounds again. */
+  forgetAfter(round) {
+    while (this.round.length && this.round.at(-1) > round) {
       for (const name of ROUND_COLUMNS) this[name].pop();
     }
+    const steps = this.steps.at(-1) ?? 0;
+    while (this.evaluationSteps.length && this.evaluationSteps.at(-1) > steps) {
+      this.evaluationSteps.pop();
+      this.evaluationReturn.pop();
+    }
+  }
+
+  addRound(report) {
+    this.forgetAfter(report.round_no - 1);
     const before = this.spentUsd.at(-1) ?? 0;
     const spent = report.spend ? report.spend.spent_picodollars : null;
     this.round.push(report.round_no);

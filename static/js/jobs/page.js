@@ -14,7 +14,7 @@ const OVER = new Set(["succeeded", "failed", "cancelled"]);
 const STALE_MS = 12000;
 const page = document.querySelector("[data-job-page]");
 const figure = (name) => page.querySelector(`[data-chart="${name}"]`);
-const columns = new Columns();
+export const columns = new Columns();
 const spend = new SpendChart(figure("spend"), columns);
 const charts = [
   new ReturnChart(figure("return"), columns),
