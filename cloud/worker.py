@@ -1,6 +1,7 @@
 """One worker process: takes calls from its pool over a socket, runs their bodies, keeps environments warm.
 
-Started as `python -m cloud.worker FD PARENT_PID`. It dies with the pool's process, and ends when the socket closes.
+Started as `python -m cloud.worker FD PARENT_PID [PACKAGE…]`; the packages are those whose environments may be used.
+It dies with the pool's process, and ends when the socket closes.
 Rollouts need numpy only; nothing here imports torch.
 """
 
@@ -14,6 +15,7 @@ import time
 
 from cloud import failures, frames
 from cloud.processes import die_with_parent
+from training.environments import packages
 from training.functions.body import Warmth
 from training.functions.run import execute
 from training.messages import Call
@@ -70,6 +72,7 @@ def _weights(call: Call, blobs: frames.KeptBlobs[bytes]) -> bytes | None:
 
 def main(arguments: list[str]) -> None:
     descriptor, parent_pid = int(arguments[0]), int(arguments[1])
+    packages.enable(arguments[2:])
     die_with_parent(parent_pid)
     # Ctrl-C in the terminal is for the job, which then ends its workers in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -15,6 +15,7 @@ from typing import IO, Literal
 
 import cloud
 from cloud import frames
+from training.environments import packages
 from training.messages import Call
 
 DEFAULT_COMMAND = (sys.executable, "-m", "cloud.worker")
@@ -27,12 +28,18 @@ _SOURCE_ROOT = Path(cloud.__file__).resolve().parent.parent
 # Nothing is inherited: a worker sees the same on every machine. One thread each, as the workers are the parallelism.
 _ENVIRONMENT = {
     "PATH": os.defpath,
-    "PYTHONPATH": str(_SOURCE_ROOT),
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+
+
+def _environment() -> dict[str, str]:
+    """A worker imports from where this process does: environments of packages that were put on its path included."""
+    places = [str(_SOURCE_ROOT), *(place for place in sys.path if place)]
+    return {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
+
 
 State = Literal["starting", "idle", "busy", "broken"]
 
@@ -56,12 +63,12 @@ class WorkerProcess:
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill
         with theirs:
             self._process = subprocess.Popen(
-                [*self._command, str(theirs.fileno()), str(os.getpid())],
+                [*self._command, str(theirs.fileno()), str(os.getpid()), *packages.enabled()],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
-                env=_ENVIRONMENT,
+                env=_environment(),
                 start_new_session=True,
             )
         self.state = "starting"

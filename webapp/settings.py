@@ -11,6 +11,7 @@ ALLOWED_HOSTS      host names, separated by commas besides this machine's own (d
 CSRF_TRUSTED_ORIGINS, SECRET_KEY, DEBUG          as in Django
 STARLING_SIGNUP    open (default) or closed
 STARLING_MAX_LOCAL_ACTORS, STARLING_MAX_SIMULATED_ACTORS      what one job may ask for
+STARLING_ENVIRONMENT_PACKAGES   Python packages, separated by commas, whose environments may be used
 REDIS_SERVER       the server program that `manage.py up` starts (default: the one that came with `make setup`)
 STARLING_LOG_LEVEL (default INFO)
 STARLING_HEADLESS  set by `manage.py train`, which serves and stores nothing: the data folder is left alone
@@ -94,6 +95,7 @@ STARLING_BASE_URL = _text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("
 
 # What an installation allows
 STARLING_SIGNUP = _choice("STARLING_SIGNUP", "open", ("open", "closed"))
+STARLING_ENVIRONMENT_PACKAGES = _words("STARLING_ENVIRONMENT_PACKAGES")
 STARLING_MAX_LOCAL_ACTORS = _count("STARLING_MAX_LOCAL_ACTORS", 16)
 STARLING_MAX_SIMULATED_ACTORS = _count("STARLING_MAX_SIMULATED_ACTORS", 1024)
 

@@ -168,8 +168,10 @@ def require_known(environment_id: str) -> None:
         return
     import gymnasium
 
+    from training.environments import packages
     from training.environments.atari import atari_game
 
+    packages.load()
     if environment_id in gymnasium.registry or atari_game(environment_id) is not None:
         return
     known = sorted({*ENTRIES, *gymnasium.registry})

@@ -19,11 +19,14 @@ def make(environment: EnvironmentSpec) -> Any:
     """A fresh Gymnasium environment, without the checker that would look at each step again."""
     import gymnasium
 
+    from training.environments import packages
     from training.environments.atari import AtariEnvironment, atari_game
 
     game = atari_game(environment.id)
     if game is not None:
         return AtariEnvironment(game, environment.frame_stack)
+    if environment.id not in gymnasium.registry:
+        packages.load()
     return gymnasium.make(environment.id, disable_env_checker=True)
 
 

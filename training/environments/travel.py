@@ -32,6 +32,11 @@ def save(environment: AnyEnvironment) -> bytes | None:
         document.update(base.save())
         document["rng"] = _generator_state(base.np_random)
         return encode(document, compress=True)
+    if callable(getattr(base, "save_state", None)) and callable(getattr(base, "load_state", None)):
+        # An environment of somebody's own that knows how to travel (docs/environments.md).
+        document["own"] = base.save_state()
+        document["rng"] = _generator_state(base.np_random)
+        return encode(document)
     # A subclass from elsewhere may hold more state than we know of, so only Gymnasium's own classes are trusted.
     if not type(base).__module__.startswith("gymnasium.envs."):
         return None
@@ -55,6 +60,8 @@ def restore(environment: AnyEnvironment, data: bytes) -> None:
     base: Any = environment.unwrapped
     if isinstance(base, AtariEnvironment):
         base.restore(document)
+    elif "own" in document:
+        base.load_state(document["own"])
     elif isinstance(base, _CLASSIC):
         state = document["state"].copy()
         base.state = tuple(state.tolist()) if document["state_is_tuple"] else state

@@ -1,0 +1,47 @@
+"""Further packages whose environments may be used: those the operator has enabled, and no others.
+
+A spec names an environment's id, never a module, so nobody can have code imported by writing its name in a form. Each
+process is told once which packages are enabled (`enable`), and imports them when an id is asked for that it does not
+know; importing them registers their environments with Gymnasium.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+_enabled: list[str] = []
+_loaded: set[str] = set()
+
+
+class PackageMissing(RuntimeError):
+    """An enabled package cannot be imported. The message is for the operator."""
+
+
+def enable(names: Sequence[str]) -> None:
+    """From now on these packages' environments may be made in this process. Nothing is imported yet."""
+    for name in names:
+        if name not in _enabled:
+            _enabled.append(name)
+
+
+def enabled() -> tuple[str, ...]:
+    return tuple(_enabled)
+
+
+def load() -> None:
+    """Import the enabled packages, once a process. PackageMissing names one that cannot be."""
+    for name in _enabled:
+        if name in _loaded:
+            continue
+        try:
+            module = importlib.import_module(name)
+        except ImportError as error:
+            raise PackageMissing(
+                f"the environment package {name!r} is enabled in the settings and cannot be imported: {error}"
+            ) from None
+        # Packages in the newer style register nothing on import but offer a function for it.
+        register = getattr(module, "register_envs", None)
+        if callable(register):
+            register()
+        _loaded.add(name)
