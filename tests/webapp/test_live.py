@@ -12,10 +12,12 @@ import pytest_asyncio
 from asgiref.sync import sync_to_async
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
+from django.contrib.sessions.models import Session
 from django.test import Client
 
 from tests.factories import evaluated, make_running_job, make_user, round_finished
 from tests.webapp.socket_client import SocketClient
+from webapp.accounts.services import add_member
 from webapp.jobs import consumers, doorbell
 from webapp.jobs import feed as feeds
 from webapp.jobs.models import Job
@@ -128,6 +130,32 @@ async def test_a_lost_membership_ends_the_view(seen: Seen, monkeypatch: pytest.M
         await _message(viewer, "snapshot")
         await sync_to_async(seen.user.memberships.all().delete)()
         assert await viewer.closed() == 4404
+
+
+async def test_signing_out_ends_the_view(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "HEARTBEAT_S", 0.1)
+    monkeypatch.setattr(consumers, "CHECK_ACCESS_EVERY_S", 0.1)
+    async with _viewer(seen, seen.user) as viewer:
+        await _message(viewer, "snapshot")
+        await sync_to_async(Session.objects.all().delete)()
+        assert await viewer.closed() == 4401
+
+
+async def test_one_person_holds_so_many_sockets_and_no_more(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "SOCKETS_A_PERSON", 2)
+    other = await sync_to_async(make_user)()
+    await sync_to_async(lambda: add_member(seen.job.project, other.email, "viewer"))()
+    async with _viewer(seen, seen.user) as first, _viewer(seen, seen.user) as second:
+        for viewer in (first, second):
+            await _message(viewer, "snapshot")
+        async with _viewer(seen, seen.user) as third:
+            assert await third.closed() == 4429
+        async with _viewer(seen, other) as not_counted:
+            await _message(not_counted, "snapshot")
+    async with _viewer(seen, seen.user) as again:  # places are given back
+        await _message(again, "snapshot")
 
 
 async def test_signs_of_life(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:

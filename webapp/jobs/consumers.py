@@ -1,7 +1,8 @@
 """The live page's socket: a snapshot or what was missed, then events in order without a hole, and a sign of life.
 
-The client sends nothing. Sockets end with 4401 (signed out), 4404 (no such job for you), 4400 (you spoke) or 4008
-(too slow a reader); the page then starts again after the last event it has, or falls back to polling.
+The client sends nothing. Sockets end with 4401 (signed out), 4404 (no such job for you), 4400 (you spoke), 4008 (too
+slow a reader) or 4429 (too many sockets); the page then starts again after the last event it has, or falls back to
+polling.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import Counter
 from urllib.parse import parse_qs
 
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -22,9 +24,15 @@ from webapp.jobs.viewers import refusal
 HEARTBEAT_S = 5.0
 CHECK_ACCESS_EVERY_S = 30.0
 SEND_WITHIN_S = 5.0
+SOCKETS_A_PERSON = 40
+"""In one web process. Tabs beyond that poll."""
 SPOKE = 4400
+TOO_MANY = 4429
 TOO_SLOW = 4008
 _TRY_AGAIN = 1011
+
+_open_sockets: Counter[int] = Counter()
+"""By person; those who are not signed in are shown out anyway."""
 
 
 class JobConsumer(AsyncWebsocketConsumer):
@@ -46,6 +54,19 @@ class JobConsumer(AsyncWebsocketConsumer):
                 await self._task
 
     async def _serve(self) -> None:
+        person = self.scope["user"].pk
+        if person is not None and _open_sockets[person] >= SOCKETS_A_PERSON:
+            await self.close(TOO_MANY)
+            return
+        _open_sockets[person] += 1
+        try:
+            await self._follow()
+        finally:
+            _open_sockets[person] -= 1
+            if not _open_sockets[person]:
+                del _open_sockets[person]
+
+    async def _follow(self) -> None:
         feeds = hub()
         feed = feeds.feed(self._job_id)
         queue = feed.add_viewer()
