@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import threading
+import time
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from tests.factories import make_job, make_spec
 from tests.servers import ROOT
-from webapp.jobs import failpoints, launcher
+from webapp.jobs import failpoints, heartbeat, launcher, runner
 from webapp.jobs.launcher import launch_and_watch
 from webapp.jobs.models import Job
 from webapp.jobs.recovery import CRASHES_ALLOWED, run_ended
@@ -112,6 +114,29 @@ def test_an_error_is_told_in_a_sentence_and_tried_again(
     assert job.observed == "succeeded"
     assert job.events.get(kind="resumed").payload["from_round"] == 2
     _assert_whole(job)
+
+
+@pytest.mark.parametrize("hand_over", [False, True])
+def test_giving_the_lease_back_is_not_losing_it(hand_over: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A renewal that waits for the job's last transaction must not take its end for somebody else's beginning."""
+    aborted: list[str] = []
+    monkeypatch.setattr(heartbeat.Heartbeat, "_abort", lambda self, why: aborted.append(why))
+    monkeypatch.setattr(heartbeat, "RENEW_EVERY", timedelta(seconds=0.01))
+    for owner, name in ((runner.Recorder, "finish"), (runner, "run_ended")):
+        monkeypatch.setattr(owner, name, _then_wait(getattr(owner, name)))
+    job = make_job(spec=_small())
+    assert _run(job, hand_over=hand_over) == 0
+    assert job.observed == ("recovering" if hand_over else "succeeded")
+    assert aborted == []
+
+
+def _then_wait(write: Any) -> Any:
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        answer = write(*arguments, **options)
+        time.sleep(0.3)
+        return answer
+
+    return slowly
 
 
 def _no_space(descriptor: int) -> None:

@@ -43,7 +43,10 @@ def run_job(job_id: str, *, owner: str, hand_over: threading.Event, clock: Clock
         return 0
     try:
         with Heartbeat(job_id, epoch):
-            _Run(job_id, epoch, hand_over, clock).to_the_end()
+            run = _Run(job_id, epoch, hand_over, clock)
+            stopped = run.train()
+        # The heart stands still by now: it would take the lease that is given back here for one that was lost.
+        run.end(stopped)
     except (CheckpointNotWritten, CannotRun) as error:
         log.error("job %s: %s", job_id, error)
         code = "disk" if isinstance(error, CheckpointNotWritten) else "unfit"
@@ -85,11 +88,15 @@ class _Run:
         self._desired = Desired.RUN
         self._asked_s = float("-inf")
 
-    def to_the_end(self) -> None:
+    def train(self) -> Stopped:
+        """Train to the last event, which is returned once the platform is closed and everything is paid."""
         begin_run(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
         if found := obstacle(self._spec.training):
             raise CannotRun(found.sentence)
-        stopped = self._train()
+        return self._recorded()
+
+    def end(self, stopped: Stopped) -> None:
+        """Write the last event, or hand the job over; with it the lease is given back."""
         if stopped.reason_code == "paused" and self._hand_over.is_set():
             self._recorder.flush()
             reason = "The worker was stopped; the job goes on from its checkpoint once one is back."
@@ -103,8 +110,8 @@ class _Run:
         else:
             self._recorder.finish(stopped)
 
-    def _train(self) -> Stopped:
-        """Record all events but the last, which is returned once the platform is closed and everything is paid."""
+    def _recorded(self) -> Stopped:
+        """Record all events but the last."""
         from webapp.jobs.assembly import assemble  # only a run needs it
 
         ledger = DatabaseLedger(
