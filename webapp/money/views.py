@@ -12,8 +12,8 @@ from webapp.money.costs import by_call, by_round
 _REPORTS = {"round": by_round, "call": by_call}
 
 
+@project_page()
 @require_safe
-@project_page("viewer")
 def cost_csv(request: HttpRequest, project: Any, job_id: str) -> StreamingHttpResponse:
     """The job's bill as a file, by round (or `?by=call`)."""
     job = job_in(project, job_id)

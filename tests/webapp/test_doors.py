@@ -1,0 +1,191 @@
+"""Every address × everybody: generated from the addresses there are, so a new one without an expectation fails."""
+
+from typing import Any, NamedTuple
+
+import pytest
+from django.contrib.contenttypes.models import ContentType
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+
+from tests.factories import make_job, make_project, make_user
+from webapp.accounts.models import Membership
+from webapp.accounts.services import add_member
+from webapp.jobs.models import Film, Job
+from webapp.jobs.routing import websocket_urlpatterns
+from webapp.money.models import Account
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Door(NamedTuple):
+    """Who may go through: the least role, and by which method."""
+
+    needs: str
+    method: str = "get"
+
+
+DOORS: dict[str, Door] = {
+    "accounts:members": Door("viewer"),
+    "accounts:add_member": Door("owner", "post"),
+    "accounts:change_role": Door("owner", "post"),
+    "accounts:remove_member": Door("owner", "post"),
+    "jobs:list": Door("viewer"),
+    "jobs:new": Door("editor"),
+    "jobs:detail": Door("viewer"),
+    "jobs:stop": Door("editor", "post"),
+    "jobs:raise_budget": Door("editor", "post"),
+    "jobs:stream": Door("viewer"),
+    "jobs:policy": Door("viewer"),
+    "jobs:policy_zip": Door("viewer"),
+    "jobs:film_ask": Door("editor", "post"),
+    "jobs:film": Door("viewer"),
+    "money:cost_csv": Door("viewer"),
+}
+SIGNED_IN = {"accounts:home", "accounts:account"}
+"""For whoever is signed in, about nobody else."""
+OPEN = {"accounts:one_time_sign_in", "livez", "readyz"}
+"""For everybody. The addresses of the accounts package are open as well: they are how one gets in."""
+ALSO_ABSENT = {"jobs:policy_zip", "jobs:film_ask", "jobs:film"}
+"""These have nothing to show for a job that never ran: 404 for those who may."""
+ROLES = ("viewer", "editor", "owner")
+
+
+def _names(patterns: Any, namespace: str = "") -> list[str]:
+    found: list[str] = []
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            if str(pattern.pattern) != "accounts/":
+                found += _names(pattern.url_patterns, pattern.namespace or namespace)
+        elif isinstance(pattern, URLPattern):
+            found.append(f"{namespace}:{pattern.name}" if namespace else str(pattern.name))
+    return found
+
+
+def test_every_address_has_an_expectation() -> None:
+    names = _names(get_resolver().url_patterns)
+    assert len(names) == len(set(names)), "two addresses share a name"
+    assert set(names) == set(DOORS) | SIGNED_IN | OPEN
+
+
+class Scene:
+    """Two projects, each with a job, a film and a member in each role."""
+
+    def __init__(self) -> None:
+        self.mine, self.theirs = self._project(), self._project()
+
+    def _project(self) -> dict[str, Any]:
+        owner = make_user()
+        project = make_project(owner)
+        job = make_job(project, owner)
+        people = {"owner": owner}
+        for role in ("viewer", "editor"):
+            people[role] = make_user()
+            add_member(project, people[role].email, role)
+        film = Film.objects.create(
+            job=job,
+            checkpoint="x",
+            sha256="0" * 64,
+            round_no=1,
+            since=timezone.now(),
+            asked_by=owner,
+            state="ready",
+            file="gone.webp",
+        )
+        guest = make_user()
+        add_member(project, guest.email, "viewer")
+        return {
+            "slug": project.slug,
+            "job_id": job.pk,
+            "film_id": film.pk,
+            "part": "film",
+            "membership_id": project.memberships.get(user=guest).pk,
+            "people": people,
+        }
+
+    def address(self, name: str, project: dict[str, Any], **instead: Any) -> str:
+        return reverse(name, kwargs={key: {**project, **instead}[key] for key in _parameters(name)})
+
+
+def _parameters(name: str) -> list[str]:
+    namespace, _, bare = name.rpartition(":")
+    here: Any = get_resolver()
+    if namespace:
+        here = here.namespace_dict[namespace][1]
+    (possibility, *_), *_ = here.reverse_dict.getlist(bare)
+    return list(possibility[0][1])
+
+
+def _rows() -> dict[str, list[Any]]:
+    """Everything a request could change."""
+    kinds = (Job, Account, Membership, Film)
+    return {kind.__name__: list(kind.objects.order_by("pk").values()) for kind in kinds}
+
+
+def _as(person: Any) -> Client:
+    client = Client()
+    if person is not None:
+        client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def scene() -> Scene:
+    ContentType.objects.clear_cache()
+    return Scene()
+
+
+@pytest.mark.parametrize("name", sorted(DOORS))
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous:Warning")
+def test_who_may_go_where(name: str, scene: Scene) -> None:
+    door = DOORS[name]
+    address = scene.address(name, scene.mine)
+    before = _rows()
+
+    for method in ("get", "post"):
+        answer = getattr(_as(None), method)(address)
+        assert answer.status_code == 302, method
+        assert answer.headers["Location"].startswith("/accounts/login/")
+        for role in ROLES:
+            foreign = _as(scene.theirs["people"][role])
+            assert getattr(foreign, method)(address).status_code == 404, (method, role)
+
+    # Another project's things, asked for through one's own door.
+    for parameter in ("job_id", "membership_id", "film_id"):
+        if parameter in _parameters(name):
+            crossed = scene.address(name, scene.mine, **{parameter: scene.theirs[parameter]})
+            owner = _as(scene.mine["people"]["owner"])
+            assert getattr(owner, door.method)(crossed).status_code == 404, parameter
+
+    for role in ROLES[: ROLES.index(door.needs)]:
+        low = _as(scene.mine["people"][role])
+        for method in ("get", "post"):
+            assert getattr(low, method)(address).status_code in (403, 405), (method, role)
+        assert getattr(low, door.method)(address).status_code == 403, role
+    assert _rows() == before, "somebody who may not changed something"
+
+    if door.method == "post":
+        assert _as(scene.mine["people"]["owner"]).get(address).status_code == 405
+    for role in ROLES[ROLES.index(door.needs) :]:
+        status = getattr(_as(scene.mine["people"][role]), door.method)(address).status_code
+        assert status in ({404} if name in ALSO_ABSENT else {200, 302, 422}), role
+
+
+@pytest.mark.parametrize("name", sorted(SIGNED_IN))
+def test_pages_about_oneself_want_a_person(name: str) -> None:
+    assert _as(None).get(reverse(name)).headers["Location"].startswith("/accounts/login/")
+    assert _as(make_user()).get(reverse(name)).status_code in (200, 302)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, door in DOORS.items() if door.method == "post"))
+def test_writing_wants_the_forms_token(name: str, scene: Scene) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(scene.mine["people"]["owner"])
+    before = _rows()
+    assert client.post(scene.address(name, scene.mine)).status_code == 403
+    assert _rows() == before
+
+
+def test_the_only_socket_is_the_one_whose_doors_are_tested() -> None:
+    """Who may follow a job is tested in test_live.py."""
+    assert [str(pattern.pattern) for pattern in websocket_urlpatterns] == ["ws/v1/jobs/<str:job_id>/"]
