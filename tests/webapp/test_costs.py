@@ -11,6 +11,9 @@ from django.urls import reverse
 
 from tests.factories import make_running_job, make_spec, make_user
 from training.ports import Reservation, Settlement
+from webapp.jobs.models import Job
+from webapp.jobs.queries import header
+from webapp.jobs.services import raise_budget
 from webapp.money.amounts import display_usd, exact_usd, picodollars
 from webapp.money.costs import by_call, by_round, csv_line
 from webapp.money.ledger import DatabaseLedger
@@ -66,6 +69,23 @@ def test_calls_add_up_to_the_ledger(job: Any) -> None:
     assert rows[3]["state"] == "open"
     assert rows[3]["cost [USD]"] == ""
     assert {row["prices"] for row in rows} == {"simulated"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_ran_over_is_on_the_bill_too_before_and_after_the_budget_is_raised(job: Any) -> None:
+    """An overrun freezes the account; both files and the page still say what was really spent."""
+    account = job.account
+    DatabaseLedger(account.pk, job.lease_epoch).settle([Settlement("r2-s0-a1", 3 * 10**9, "metered", (), {})])
+    for raised in (False, True):
+        if raised:
+            raise_budget(job=job, user=job.created_by, limit_usd=Decimal(2))
+        account.refresh_from_db()
+        whole = account.spent_picodollars + account.overrun_picodollars
+        assert whole == 4_123_456_790
+        for report in (by_round, by_call):
+            assert _table(report(job))[-1]["cost [USD]"] == exact_usd(whole)
+        assert header(Job.objects.get(pk=job.pk))["spent_usd"] == exact_usd(whole)
+        assert (account.overrun_picodollars, account.frozen) == ((0, False) if raised else (2 * 10**9, True))
 
 
 @pytest.mark.django_db(transaction=True)
