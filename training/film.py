@@ -49,6 +49,8 @@ class Filmed:
     """What a film shows: `seconds` of an episode that brought `episode_return` in `steps`; `ended` unless cut off."""
 
     frames: int
+    width: int
+    height: int
     seconds: float
     steps: int
     episode_return: float
@@ -81,9 +83,12 @@ def film(trained: Trained, file: Path, *, seed: int, frames: int = FRAMES_AT_MOS
             pictures.append(_picture(environment))
     environment.close()
     pause_ms = round(1000 * every / shown_a_second)
-    byte_count = _write(pictures, pause_ms, file)
+    size = _size(pictures[0])
+    byte_count = _write(pictures, size, pause_ms, file)
     return Filmed(
         frames=len(pictures),
+        width=size[0],
+        height=size[1],
         seconds=len(pictures) * pause_ms / 1000,
         steps=steps,
         episode_return=total,
@@ -136,15 +141,20 @@ def _picture(environment: Any) -> Picture:
     return np.array(picture, dtype=np.uint8)
 
 
-def _write(pictures: list[Picture], pause_ms: int, file: Path) -> int:
+def _size(picture: Picture) -> tuple[int, int]:
+    """Width and height of a film of such pictures."""
+    rows, columns = picture.shape[:2]
+    return _WIDTH, round(rows * _WIDTH / columns)
+
+
+def _write(pictures: list[Picture], size: tuple[int, int], pause_ms: int, file: Path) -> int:
     """The pictures as an animation, and the first by itself; written aside, then renamed. The animation's bytes."""
     from PIL import Image
 
     images = [Image.fromarray(picture) for picture in pictures]
-    if images[0].width != _WIDTH:
+    if images[0].size != size:
         # Small screens, such as games', are drawn larger with their edges kept.
         way = Image.Resampling.NEAREST if images[0].width < _WIDTH else Image.Resampling.LANCZOS
-        size = (_WIDTH, round(images[0].height * _WIDTH / images[0].width))
         images = [image.resize(size, way) for image in images]
     file.parent.mkdir(parents=True, exist_ok=True)
     aside = file.with_name(f".{file.name}.{os.getpid()}")

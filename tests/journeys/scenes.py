@@ -9,12 +9,15 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from training.checkpoints import FileCheckpointStore, Progress
+from training.environments.making import spaces_of
+from training.learner import LearnerState
 from training.messages import Evaluated
 from training.reports import RoundReport, Spend, UpdateReport, Usage
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import services
-from webapp.jobs.models import Event, EventKind, Job, Observed, Round
+from webapp.jobs import filming, films, policies, services
+from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Observed, Round
 from webapp.jobs.presets import presets
 from webapp.money.models import Account, Charge, ChargeKind, ChargeState
 
@@ -233,6 +236,30 @@ def job_stopped_by_budget(project: Project, user: User) -> Job:
     text = "The next round could cost more than the budget has left."
     tell(job, EventKind.STATE, text, observed="paused", reason_code="budget")
     return job
+
+
+def policies_with_films(job: Job) -> None:
+    """Checkpoints of a policy that learned nothing: one filmed, one whose film failed, one that waits."""
+    now, spec = SYSTEM_CLOCK.now(), job.parsed_spec().training
+    store = FileCheckpointStore(policies.checkpoint_path(job.pk, ""), keep=9)
+    states = {100: FilmState.QUEUED, 120: FilmState.FAILED, 140: FilmState.READY}
+    for at, (round_no, state) in enumerate(states.items()):
+        learner = LearnerState.initial(spec.network, spaces_of(spec.environment), round_no)
+        progress = Progress(learner=learner.encode(), weights=b"", round_no=round_no)
+        saved = store.save(round_no, progress.encode(spec))
+        kept = {"round_no": round_no, "sha256": saved.sha256}
+        moment = now - timedelta(minutes=4 * (len(states) - at))
+        Checkpoint.objects.create(
+            job=job, epoch=1, name=saved.name, byte_count=saved.byte_count, at=moment, **kept
+        )
+        film = Film(job=job, checkpoint=saved.name, state=state, since=now, asked_by=job.created_by, **kept)
+        if state == FilmState.FAILED:
+            film.reason = "MuJoCo cannot draw without a screen on this machine: it needs EGL."
+        elif state == FilmState.READY:
+            film.file = f"{job.pk}/{round_no}.webp"
+            path = policies.checkpoint_path(job.pk, saved.name)
+            film.facts = filming.shoot(path, films.film_folder() / film.file)
+        film.save()
 
 
 def jobs_in_every_state(project: Project, user: User) -> None:

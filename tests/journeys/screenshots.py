@@ -43,6 +43,7 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     empty = accounts.create_project("Another project", ada)
     scenes.jobs_in_every_state(project, ada)
     by_name = {job.name: job for job in project.jobs.all()}
+    scenes.policies_with_films(by_name["Hopper, simulated cloud"])
     jobs = f"/p/{project.slug}/jobs/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     return {
@@ -53,6 +54,7 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "job-running": (live, _until_drawn),
         "job-cost": (f"{live}#cost", None),
         "job-spec": (f"{live}#spec", None),
+        "job-policy": (f"{live}#policy", None),
         "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", _until_drawn),
         "job-queued": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/", None),
         "members": (f"/p/{project.slug}/members/", None),

@@ -88,7 +88,7 @@ def filmed(checkpoint: Path, file: Path, **options: Any) -> dict[str, Any]:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(PICTURE)
     still_of(file).write_bytes(PICTURE)
-    film = Filmed(251, 10.04, 500, 492.0, True, 0, len(PICTURE))
+    film = Filmed(251, 400, 267, 10.04, 500, 492.0, True, 0, len(PICTURE))
     return json.loads(json.dumps(film.__dict__))
 
 
@@ -296,7 +296,7 @@ def test_cart_pole_on_film(tmp_path: Path) -> None:
     assert isinstance(facts, dict), facts
     with Image.open(file) as film:
         assert film.n_frames == facts["frames"] > 1  # type: ignore[attr-defined]
-        assert film.width == 400
+        assert film.size == (facts["width"], facts["height"]) == (400, 267)
     with Image.open(still_of(file)) as still:
         assert getattr(still, "n_frames", 1) == 1
     assert facts["byte_count"] == file.stat().st_size < 3_000_000
