@@ -84,7 +84,9 @@ class Experiment(Frozen):
 
     title: str
     question: str
-    endpoint: str = "mean return of the final evaluation: 20 episodes, deterministic policy, frozen normaliser, held-out seeds"
+    endpoint: str = (
+        "mean return of a final evaluation: 20 episodes, deterministic, frozen normaliser, held-out seeds"
+    )
     endpoint_note: str = ""
     oracle: str = Field(description="What would have told us that the outcome is wrong.")
     can_claim: str = Field(description="What this number of seeds allows to say.")

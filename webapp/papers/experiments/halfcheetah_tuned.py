@@ -10,7 +10,7 @@ EXPERIMENT = Experiment(
     title="HalfCheetah with a tuned recipe",
     question="Does our PPO reach thousands on HalfCheetah with the recipe that was tuned for it?",
     oracle=(
-        "The Zoo's published run of the same recipe, and the default recipe in `learning_mujoco`, which must stay below."
+        "The Zoo's published run of the same recipe, and `learning_mujoco`'s default recipe, which must stay below."
     ),
     can_claim="One seed is shown, nothing is claimed: HalfCheetah has two kinds of outcome, and one run sees one.",
     base={

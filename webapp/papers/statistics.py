@@ -1,0 +1,213 @@
+"""What a few seeds allow to say, in numpy. Scores are arrays of [seeds, environments]; a vector is one environment.
+
+IQM, stratified bootstrap and probability of improvement are those of rliable (Agarwal et al. 2021), against which the
+tests hold them. Percentile intervals of 3 to 5 seeds are too narrow: their real coverage is nearer 80 than 95 %, which
+is why so few seeds claim so little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Doubles = npt.NDArray[np.float64]
+Statistic = Callable[[Doubles], float]
+REPETITIONS = 20_000
+_ONE_BATCH = 2_000
+
+
+class Interval(NamedTuple):
+    """An estimate and its two bounds."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Reached(NamedTuple):
+    """When something was reached; where it was not, `at` is when nobody looked any more."""
+
+    at: float
+    observed: bool
+
+
+def interquartile_mean(scores: npt.ArrayLike) -> float:
+    """The mean of what is left when a quarter (rounded down) is cut off at each end, over all scores together."""
+    return float(_iqm(np.asarray(scores, dtype=np.float64).reshape(1, -1))[0])
+
+
+def bootstrap(
+    scores: npt.ArrayLike,
+    *,
+    statistic: Statistic | None = None,
+    level: float = 0.95,
+    repetitions: int = REPETITIONS,
+    seed: int = 0,
+) -> Interval:
+    """A statistic (IQM) of the scores and its percentile interval: seeds are drawn anew within each environment."""
+    matrix = _matrix(scores)
+    rng = np.random.default_rng(seed)
+    drawn: list[Doubles] = []
+    for count in _batches(repetitions):
+        picks = rng.integers(0, len(matrix), size=(count, *matrix.shape))
+        drawn.append(_each(np.take_along_axis(matrix[None], picks, axis=1), statistic))
+    value = interquartile_mean(matrix) if statistic is None else statistic(matrix)
+    return _interval(value, np.concatenate(drawn), level)
+
+
+def paired_bootstrap(
+    ours: npt.ArrayLike,
+    theirs: npt.ArrayLike,
+    *,
+    compare: str = "ratio",
+    level: float = 0.95,
+    repetitions: int = REPETITIONS,
+    seed: int = 0,
+) -> Interval:
+    """IQM(ours) against IQM(theirs), as `ratio` or `difference`, with seeds drawn in pairs.
+
+    Hierarchical: with several environments, environments are drawn first and then pairs of seeds within each; the
+    ratio is the geometric mean over environments, the difference the plain one.
+    """
+    x, y = _matrix(ours), _matrix(theirs)
+    if x.shape != y.shape:
+        raise ValueError(f"pairs need scores of the same seeds; there are {x.shape} and {y.shape}")
+    rng = np.random.default_rng(seed)
+    seeds, environments = x.shape
+    drawn: list[Doubles] = []
+    for count in _batches(repetitions):
+        columns = rng.integers(0, environments, size=(count, 1, environments))
+        rows = rng.integers(0, seeds, size=(count, seeds, environments))
+        drawn.append(_compared(x[rows, columns], y[rows, columns], compare))
+    return _interval(float(_compared(x[None], y[None], compare)[0]), np.concatenate(drawn), level)
+
+
+def probability_of_improvement(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
+    """How often a seed of ours beats one of theirs, ties counting half: the mean over environments."""
+    x, y = _matrix(ours), _matrix(theirs)
+    return float(_improvement(x[None], y[None])[0])
+
+
+def improvement_interval(
+    ours: npt.ArrayLike,
+    theirs: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    repetitions: int = REPETITIONS,
+    seed: int = 0,
+) -> Interval:
+    """The probability of improvement with its stratified bootstrap interval; the two sides are drawn apart."""
+    x, y = _matrix(ours), _matrix(theirs)
+    rng = np.random.default_rng(seed)
+    drawn: list[Doubles] = []
+    for count in _batches(repetitions):
+        left = np.take_along_axis(x[None], rng.integers(0, len(x), size=(count, *x.shape)), axis=1)
+        right = np.take_along_axis(y[None], rng.integers(0, len(y), size=(count, *y.shape)), axis=1)
+        drawn.append(_improvement(left, right))
+    return _interval(probability_of_improvement(x, y), np.concatenate(drawn), level)
+
+
+def time_to_threshold(
+    at: Sequence[float], scores: Sequence[float], threshold: float, held: int = 3
+) -> Reached:
+    """When scores reached the threshold and held it for `held` of them; censored at the last one otherwise."""
+    good = 0
+    for position, score in enumerate(scores):
+        good = good + 1 if score >= threshold else 0
+        if good == held:
+            return Reached(float(at[position - held + 1]), True)
+    return Reached(float(at[-1]) if len(at) else 0.0, False)
+
+
+def median_time(times: Sequence[Reached]) -> float | None:
+    """The Kaplan–Meier median; None where fewer than half are known to have got there."""
+    alive = 1.0
+    for moment in sorted({one.at for one in times if one.observed}):
+        at_risk = sum(one.at >= moment for one in times)
+        ended = sum(one.at == moment and one.observed for one in times)
+        alive *= 1.0 - ended / at_risk
+        if alive <= 0.5 + 1e-12:
+            return moment
+    return None
+
+
+def penalised_mean_time(times: Sequence[Reached]) -> float:
+    """PAR2: the mean time, with twice the limit for those that did not get there."""
+    return float(np.mean([one.at if one.observed else 2.0 * one.at for one in times]))
+
+
+def area_under(at: Sequence[float], scores: Sequence[float], until: float) -> float:
+    """The mean height of the curve from 0 to `until` (steps or dollars): its area over its width.
+
+    Straight lines between points; before the first point and after the last one the curve is flat.
+    """
+    if not len(at):
+        raise ValueError("a curve without points has no area")
+    if until <= 0:
+        raise ValueError("the area needs a width greater than 0")
+    x, y = np.asarray(at, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    inside = (x > 0) & (x < until)
+    grid = np.concatenate([[0.0], x[inside], [until]])
+    heights = np.interp(grid, x, y)
+    return float(np.trapezoid(heights, grid) / until)
+
+
+def _matrix(scores: npt.ArrayLike) -> Doubles:
+    array = np.asarray(scores, dtype=np.float64)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or not array.size:
+        raise ValueError("scores are a vector of seeds, or seeds × environments, and not empty")
+    if not np.isfinite(array).all():
+        raise ValueError("every score must be a finite number")
+    return array
+
+
+def _batches(repetitions: int) -> list[int]:
+    whole, rest = divmod(repetitions, _ONE_BATCH)
+    return [_ONE_BATCH] * whole + [rest] * (rest > 0)
+
+
+def _iqm(rows: Doubles) -> Doubles:
+    """The interquartile mean of each row."""
+    cut = rows.shape[1] // 4
+    ordered = np.sort(rows, axis=1)[:, cut : rows.shape[1] - cut]
+    means: Doubles = ordered.mean(axis=1)
+    return means
+
+
+def _each(drawn: Doubles, statistic: Statistic | None) -> Doubles:
+    if statistic is None:
+        return _iqm(drawn.reshape(len(drawn), -1))
+    return np.array([statistic(one) for one in drawn])
+
+
+def _compared(x: Doubles, y: Doubles, compare: str) -> Doubles:
+    """[draws, seeds, environments] twice → one figure a draw, from the IQM of each environment."""
+    draws, seeds, environments = x.shape
+    left = _iqm(x.transpose(0, 2, 1).reshape(-1, seeds)).reshape(draws, environments)
+    right = _iqm(y.transpose(0, 2, 1).reshape(-1, seeds)).reshape(draws, environments)
+    if compare == "difference":
+        differences: Doubles = (left - right).mean(axis=1)
+        return differences
+    if compare != "ratio":
+        raise ValueError(f"compare by ratio or difference, not {compare!r}")
+    if (left <= 0).any() or (right <= 0).any():
+        raise ValueError("ratios need scores above 0; compare differences instead")
+    ratios: Doubles = np.exp(np.log(left / right).mean(axis=1))
+    return ratios
+
+
+def _improvement(x: Doubles, y: Doubles) -> Doubles:
+    """[draws, seeds, environments] twice → how often x beats y, a draw."""
+    difference = x[:, :, None, :] - y[:, None, :, :]
+    wins: Doubles = ((difference > 0) + 0.5 * (difference == 0)).mean(axis=(1, 2, 3))
+    return wins
+
+
+def _interval(value: float, drawn: Doubles, level: float) -> Interval:
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(value, float(low), float(high))
