@@ -1,4 +1,4 @@
-"""Who runs against whom in `manage.py bench engine`: each contestant is a process of its own that prints one JSON object.
+"""Who runs against whom in `manage.py bench engine`: each contestant is a process of its own that prints JSON.
 
 Contestants are told all they need in one JSON argument. `sb3` and `rllib` run in `.venv-bench` (`make bench-setup`).
 """
@@ -26,6 +26,8 @@ def run(contestant: str, *, threads: int | None = None, **told: Any) -> dict[str
     if not Path(python).exists():
         raise NotSetUp("the peers are not installed: run `make bench-setup`")
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    if threads is None and contestant in ("bare", "actor"):
+        threads = 1
     if threads is not None:
         told["threads"] = threads
         environment |= {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "MKL", "OPENBLAS")}
@@ -62,5 +64,6 @@ def _busy_s() -> float:
         fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     except OSError:
         return 0.0
-    nice, idle = fields[1], fields[3] + fields[4]
-    return (sum(fields[:8]) - idle - nice) / os.sysconf("SC_CLK_TCK")
+    # Work nicer than ours gives way to it.
+    gives_way = fields[1] if os.nice(0) == 0 else 0
+    return (sum(fields[:8]) - fields[3] - fields[4] - gives_way) / os.sysconf("SC_CLK_TCK")
