@@ -29,8 +29,8 @@ def _two_arms() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.filterwarnings("ignore")
 def test_as_rliable_has_it() -> None:
-    library = pytest.importorskip("rliable.library")
-    metrics = pytest.importorskip("rliable.metrics")
+    from rliable import library, metrics
+
     ours, theirs = _two_arms()
 
     def by_rliable(scores: object, function: object) -> tuple[float, np.ndarray]:
