@@ -50,6 +50,7 @@ class UpdateReport(Message):
     explained_variance: float
     gradient_norm: float
     learning_rate: float
+    device: str = "cpu"
 
 
 class RoundReport(Message):

@@ -82,6 +82,18 @@ def test_a_time_limit_keeps_the_state_it_cut_off_and_an_end_does_not():
     assert len(document["final_index"]) == 0
 
 
+def test_an_environment_that_changes_its_shape_is_named(monkeypatch):
+    from gymnasium.envs.classic_control import CartPoleEnv
+
+    step = CartPoleEnv.step
+    monkeypatch.setattr(
+        CartPoleEnv, "step", lambda self, action: (step(self, action)[0][:3], 1.0, False, False, {})
+    )
+    weights = weights_of("CartPole-v1")
+    with pytest.raises(ValueError, match=r"CartPole-v1 showed \(3,\) at step 0 and \(4,\) before"):
+        execute(call_of("CartPole-v1", weights), weights, Warmth())
+
+
 def test_observations_follow_each_other_over_calls():
     """The 257th step of 256-step calls: what one fragment ends with, the next begins with."""
     weights = weights_of("Hopper-v5")

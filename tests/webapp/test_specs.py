@@ -21,7 +21,8 @@ _LIMITS = Limits(local=16, simulated=1024)
 
 
 def test_every_preset_is_a_valid_spec_within_the_limits() -> None:
-    assert list(presets()) == preset_names() == ["cartpole", "hopper", "hopper-simulated"]
+    assert list(presets()) == preset_names()
+    assert preset_names()[:3] == ["cartpole", "hopper", "hopper-simulated"]
     for preset in presets().values():
         assert preset.spec.check_limits(_LIMITS) == []
         assert JobSpec.model_validate_json(preset.spec.model_dump_json()) == preset.spec
@@ -145,7 +146,7 @@ def test_a_file_is_a_whole_spec(tmp_path: Path) -> None:
 
 def test_a_name_that_is_nothing_lists_the_presets() -> None:
     with pytest.raises(
-        SpecError, match="neither a preset \\(cartpole, hopper, hopper-simulated\\) nor a file"
+        SpecError, match=r"neither a preset \(cartpole, hopper, .*\) nor a file"
     ):
         read_spec("carpole", [], _LIMITS)
     with pytest.raises(SpecError, match="neither a preset"):

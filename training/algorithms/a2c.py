@@ -67,5 +67,6 @@ class A2C(Algorithm):
             clip_fraction=0.0,
             explained_variance=explained_variance(targets, values),
             learning_rate=optimisation.learning_rate,
+            device=optimisation.device.type,
         )
         return Learned(optimisation.next_state(grown), report, optimisation.minibatches, n)

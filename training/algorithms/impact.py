@@ -149,6 +149,7 @@ class Impact(Algorithm):
             **optimisation.means(),
             explained_variance=explained_variance(targets, values),
             learning_rate=optimisation.learning_rate,
+            device=optimisation.device.type,
         )
         after = optimisation.next_state(grown)
         if after.version % self.target_every_updates == 0:

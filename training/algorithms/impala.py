@@ -90,5 +90,6 @@ class Impala(Algorithm):
             clip_fraction=float((ratios > self.rho_limit).mean()),
             explained_variance=explained_variance(targets, values),
             learning_rate=optimisation.learning_rate,
+            device=optimisation.device.type,
         )
         return Learned(optimisation.next_state(grown), report, optimisation.minibatches, n * self.epochs)

@@ -117,6 +117,7 @@ class PPO(Algorithm):
             **{name: means[name] for name in UpdateReport.model_fields if name in means},
             explained_variance=explained_variance(targets, values),
             learning_rate=optimisation.learning_rate,
+            device=optimisation.device.type,
         )
         return Learned(optimisation.next_state(grown), report, optimisation.minibatches, batch.size * passes)
 

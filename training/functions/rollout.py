@@ -28,6 +28,10 @@ class BadNumber(ValueError):
     """An environment or a policy produced something that is not a finite number."""
 
 
+class ChangedSpace(ValueError):
+    """An environment began to show something of another shape."""
+
+
 @dataclass
 class SlotEnvironments:
     """The environment copies of one slot, between two steps."""
@@ -118,6 +122,10 @@ def _sample(
                 slot.episode_returns[n] = slot.discounted_returns[n] = 0.0
                 slot.episode_lengths[n] = 0
                 seen, _ = copy.reset()
+            if np.shape(seen) != shape:
+                raise ChangedSpace(
+                    f"{request.environment.id} showed {np.shape(seen)} at step {t} and {shape} before"
+                )
             slot.observations[n] = seen
     _require_finite(request, observations, rewards, log_probs)
     return {

@@ -1,4 +1,8 @@
-"""Presets: whole specs to start from, one TOML document each in `preset_files/`."""
+"""Presets: whole specs to start from, one TOML document each in `preset_files/`.
+
+A preset is found by being there. Its table `[preset]` says how it is offered: title, one line, and a rank; the first
+few ranks are shown at once, the others on demand.
+"""
 
 from __future__ import annotations
 
@@ -10,38 +14,44 @@ from typing import Any, NamedTuple
 from webapp.jobs.spec import JobSpec
 
 _FOLDER = Path(__file__).parent / "preset_files"
-
-# In the order in which the form offers them.
-_LINES = {
-    "cartpole": ("Cart pole", "Balance a pole on this machine; solved in under a minute."),
-    "hopper": ("Hopper", "Make one leg hop, on this machine: a million steps in some minutes."),
-    "hopper-simulated": (
-        "Hopper, simulated cloud",
-        "The same on simulated functions, with their time and their bill.",
-    ),
-}
+_FIRST_RANKS = 9
 
 
 class Preset(NamedTuple):
     name: str
     title: str
     description: str
+    first: bool
     spec: JobSpec
 
 
 @cache
 def presets() -> dict[str, Preset]:
-    """Every preset by its name."""
+    """Every preset by its name, in the order in which forms offer them."""
     return {
-        name: Preset(name, title, description, JobSpec.model_validate(preset_document(name)))
-        for name, (title, description) in _LINES.items()
+        name: Preset(
+            name,
+            _written(name)["preset"]["title"],
+            _written(name)["preset"]["description"],
+            _written(name)["preset"]["rank"] <= _FIRST_RANKS,
+            JobSpec.model_validate(preset_document(name)),
+        )
+        for name in preset_names()
     }
 
 
+@cache
 def preset_names() -> list[str]:
-    return list(_LINES)
+    names = [path.stem for path in _FOLDER.glob("*.toml")]
+    return sorted(names, key=lambda name: (_written(name)["preset"]["rank"], name))
 
 
 def preset_document(name: str) -> dict[str, Any]:
-    """The preset as it is written, before validation, for changing single values."""
+    """The spec as it is written, before validation, for changing single values."""
+    document = _written(name)
+    del document["preset"]
+    return document
+
+
+def _written(name: str) -> dict[str, Any]:
     return tomllib.loads((_FOLDER / f"{name}.toml").read_text())
