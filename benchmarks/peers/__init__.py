@@ -15,12 +15,13 @@ from benchmarks import NotSetUp
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _PEERS_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
-_TIMEOUT_S = 420
 _QUIET_BUSY = 0.10
 _QUIET_WAIT_S = 30.0
 
 
-def run(contestant: str, *, threads: int | None = None, **told: Any) -> dict[str, Any]:
+def run(
+    contestant: str, *, threads: int | None = None, timeout_s: float = 420.0, **told: Any
+) -> dict[str, Any]:
     """What `benchmarks.peers.CONTESTANT` measured, on a machine that was waited for until it was quiet."""
     python = str(_PEERS_PYTHON) if contestant in ("sb3", "rllib") else sys.executable
     if not Path(python).exists():
@@ -38,7 +39,7 @@ def run(contestant: str, *, threads: int | None = None, **told: Any) -> dict[str
         env=environment,
         capture_output=True,
         text=True,
-        timeout=_TIMEOUT_S,
+        timeout=timeout_s,
         check=False,
     )
     if done.returncode != 0:
@@ -59,11 +60,9 @@ def _wait_until_quiet() -> float:
 
 
 def _busy_s() -> float:
-    """Seconds of all cores since the machine began, work that gives way left out; 0 where the kernel does not say."""
+    """Seconds of all cores that were not idle since the machine began; 0 where the kernel does not say."""
     try:
         fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     except OSError:
         return 0.0
-    # Work nicer than ours gives way to it.
-    gives_way = fields[1] if os.nice(0) == 0 else 0
-    return (sum(fields[:8]) - fields[3] - fields[4] - gives_way) / os.sysconf("SC_CLK_TCK")
+    return (sum(fields[:8]) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")

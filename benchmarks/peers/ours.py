@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.peers import cases
+from benchmarks.peers import cases, cpu
 from benchmarks.peers.cases import Case
 from cloud.ledger import MemoryLedger
 from training.engine import train
@@ -95,11 +95,12 @@ def main(told: dict[str, Any]) -> dict[str, Any]:
     _time_learning(type(spec.training.algorithm), learn_s.append)
     began_s = time.perf_counter()
     platform = _Watched(assemble(spec, MemoryLedger(_PLENTY_PICODOLLARS)))
-    moments, reports, slowest_s = [], [], []
+    moments, cpu_s, reports, slowest_s = [], [], [], []
     try:
         for event in train(spec.training, platform=platform, checkpoints=_Nowhere(), control=Control):
             if isinstance(event, RoundFinished):
                 moments.append(time.perf_counter())
+                cpu_s.append(cpu.used_s())
                 reports.append(event.report)
                 slowest_s.append(max(platform.rollout_s, default=0.0))
                 platform.rollout_s.clear()
@@ -114,6 +115,7 @@ def main(told: dict[str, Any]) -> dict[str, Any]:
     virtual_s = (last.started_s + last.total_s) - (first.started_s + first.total_s)
     return {
         "steps_per_s": steps / took_s,
+        "cpu_ms_per_step": 1000 * (cpu_s[-1] - cpu_s[cases.WARM_UP_ROUNDS - 1]) / steps,
         "platform_steps_per_s": steps / virtual_s,
         "minibatches": sum(report.learner_usage.minibatches for report in warm),
         "first_round_s": moments[0] - began_s,

@@ -15,7 +15,7 @@ from ray import tune
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
-from benchmarks.peers import cases
+from benchmarks.peers import cases, cpu
 from benchmarks.peers.cases import Case
 
 _NATURE = [[32, 8, 4], [64, 4, 2], [64, 3, 1]]
@@ -56,12 +56,14 @@ def main(told: dict[str, Any]) -> dict[str, Any]:
     algorithm = config.build_algo()
     for _ in range(cases.WARM_UP_ROUNDS):
         algorithm.train()
-    before = _steps(algorithm)
+    before, cpu_before_s = _steps(algorithm), cpu.used_s()
     began_s = time.perf_counter()
     for _ in range(rounds):
         algorithm.train()
     took_s = time.perf_counter() - began_s
-    return {"steps_per_s": (_steps(algorithm) - before) / took_s}
+    steps = _steps(algorithm) - before
+    cpu_s = cpu.used_s() - cpu_before_s
+    return {"steps_per_s": steps / took_s, "cpu_ms_per_step": 1000 * cpu_s / steps}
 
 
 def _steps(algorithm: Any) -> int:

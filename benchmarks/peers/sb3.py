@@ -13,7 +13,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecFrameStack, VecNormalize
 
-from benchmarks.peers import cases
+from benchmarks.peers import cases, cpu
 from benchmarks.peers.cases import Case
 
 
@@ -23,9 +23,14 @@ class _Marks(BaseCallback):
     def __init__(self) -> None:
         super().__init__()
         self.began_s: list[float] = []
+        self.cpu_s: list[float] = []
 
     def _on_rollout_start(self) -> None:
+        self.mark()
+
+    def mark(self) -> None:
         self.began_s.append(time.perf_counter())
+        self.cpu_s.append(cpu.used_s())
 
     def _on_step(self) -> bool:
         return True
@@ -52,9 +57,11 @@ def main(told: dict[str, Any]) -> dict[str, Any]:
     )
     marks = _Marks()
     model.learn((cases.WARM_UP_ROUNDS + rounds) * case.steps_a_round, callback=marks)
-    marks.began_s.append(time.perf_counter())
+    marks.mark()
     took_s = marks.began_s[-1] - marks.began_s[cases.WARM_UP_ROUNDS]
-    return {"steps_per_s": rounds * case.steps_a_round / took_s}
+    cpu_s = marks.cpu_s[-1] - marks.cpu_s[cases.WARM_UP_ROUNDS]
+    steps = rounds * case.steps_a_round
+    return {"steps_per_s": steps / took_s, "cpu_ms_per_step": 1000 * cpu_s / steps}
 
 
 def _environments(case: Case, kind: type[Any]) -> VecEnv:
