@@ -14,13 +14,13 @@ import pytest
 
 from tests.factories import make_job, make_spec
 from tests.servers import ROOT
+from tests.webapp.bookkeeping import assert_whole
 from webapp.jobs import failpoints, heartbeat, launcher, runner
 from webapp.jobs.launcher import launch_and_watch
 from webapp.jobs.models import Job
 from webapp.jobs.recovery import CRASHES_ALLOWED, run_ended
 from webapp.jobs.runner import checkpoint_folder, run_job
 from webapp.jobs.services import raise_budget
-from webapp.money.models import Charge, ChargeState
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -48,21 +48,6 @@ def _run(job: Job, hand_over: bool = False) -> int:
     return code
 
 
-def _assert_whole(job: Job) -> None:
-    """Nothing twice, nothing missing, nothing owed."""
-    seqs = list(job.events.order_by("seq").values_list("seq", flat=True))
-    assert seqs == list(range(1, job.last_seq + 1))
-    rounds = list(job.rounds.order_by("round_no").values_list("round_no", flat=True))
-    assert rounds == list(range(1, job.round_no + 1))
-    account = job.account
-    account.refresh_from_db()
-    assert account.spent_picodollars + account.reserved_picodollars <= account.limit_picodollars
-    settled = Charge.objects.filter(account=account, state=ChargeState.SETTLED)
-    assert account.spent_picodollars == sum(settled.values_list("settled_picodollars", flat=True))
-    opened = Charge.objects.filter(account=account, state=ChargeState.OPEN)
-    assert account.reserved_picodollars == sum(opened.values_list("reserved_picodollars", flat=True))
-
-
 def test_a_job_runs_to_its_end() -> None:
     job = make_job(spec=_small())
     assert _run(job) == 0
@@ -71,7 +56,7 @@ def test_a_job_runs_to_its_end() -> None:
     assert sorted(job.checkpoints.values_list("round_no", flat=True)) == [2, 4]
     assert len(list(checkpoint_folder(job.pk).glob("round-*"))) == 2
     assert job.account.charges.count() >= 13
-    _assert_whole(job)
+    assert_whole(job)
 
 
 def test_a_job_that_is_not_ours_is_left_alone() -> None:
@@ -87,18 +72,18 @@ def test_handing_over_leaves_a_job_to_be_resumed() -> None:
     assert (job.observed, job.reason_code, job.crashes, job.lease_owner) == ("recovering", "handover", 0, "")
     assert _run(job) == 0
     assert job.observed == "succeeded"
-    _assert_whole(job)
+    assert_whole(job)
 
 
 def test_the_budget_really_stops_a_job_and_raising_it_goes_on() -> None:
     job = make_job(spec=_small("hopper-simulated", budget_usd="0.02"))
     assert _run(job) == 0
     assert (job.observed, job.reason_code) == ("paused", "budget"), job.reason
-    _assert_whole(job)
+    assert_whole(job)
     raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1"))
     assert _run(job) == 0
     assert (job.observed, job.round_no) == ("succeeded", 4)
-    _assert_whole(job)
+    assert_whole(job)
 
 
 def test_an_error_is_told_in_a_sentence_and_tried_again(
@@ -113,7 +98,7 @@ def test_an_error_is_told_in_a_sentence_and_tried_again(
     assert _run(job) == 0
     assert job.observed == "succeeded"
     assert job.events.get(kind="resumed").payload["from_round"] == 2
-    _assert_whole(job)
+    assert_whole(job)
 
 
 @pytest.mark.parametrize("hand_over", [False, True])
@@ -156,7 +141,7 @@ def test_a_full_disk_fails_the_job_with_a_reason_and_nothing_bills_on(
     job.account.refresh_from_db()
     assert job.account.spent_picodollars > 0
     assert job.account.reserved_picodollars == 0
-    _assert_whole(job)
+    assert_whole(job)
     before = job.account.spent_picodollars
     assert _run(job) == 0  # nobody takes it up again
     job.account.refresh_from_db()
@@ -169,7 +154,7 @@ def test_an_environment_that_cannot_be_had_fails_the_job_before_it_costs_anythin
     assert (job.observed, job.reason_code, job.round_no) == ("failed", "unfit", 0)
     assert "only Box observations can be learned from" in job.reason
     assert job.account.charges.count() == 0
-    _assert_whole(job)
+    assert_whole(job)
 
 
 @pytest.mark.stack
@@ -189,11 +174,11 @@ def test_dying_at_the_worst_moment(failpoint: str, service_environment: dict[str
     assert died.returncode == 86, died.stderr.decode()
     job.refresh_from_db()
     assert (job.observed, job.lease_owner) == ("running", "doomed")
-    _assert_whole(job)
+    assert_whole(job)
     assert run_ended(job_id=job.pk, epoch=job.lease_epoch, reason="It died.")
     assert _run(job) == 0
     assert (job.observed, job.round_no) == ("succeeded", 4)
-    _assert_whole(job)
+    assert_whole(job)
 
 
 @pytest.mark.stack
@@ -209,7 +194,7 @@ def test_who_watches_starts_a_dead_process_again(
     assert (job.observed, job.round_no) == ("succeeded", 4)
     assert job.lease_epoch == 2
     assert job.events.filter(payload__reason_code="crashed").count() == 1
-    _assert_whole(job)
+    assert_whole(job)
 
 
 @pytest.mark.stack
@@ -234,7 +219,7 @@ def test_a_budget_raised_while_the_process_ends_is_not_forgotten(
     job.refresh_from_db()
     assert raised == ["queued"]
     assert (job.observed, job.round_no) == ("succeeded", 4)
-    _assert_whole(job)
+    assert_whole(job)
 
 
 @pytest.mark.stack
