@@ -155,16 +155,18 @@ def _versions() -> str:
 def _return(judged: Judged | None, progress: Progress) -> str:
     if judged is None:
         return "It was not evaluated: how good it is, is unknown."
-    spread = "" if judged.std is None else f" ± {judged.std:,.1f}"
+    score = f"**{judged.mean:,.1f}**"
+    if judged.std is not None:
+        score = f"**{judged.mean:,.1f} ± {judged.std:,.1f}** (standard deviation between episodes)"
     note = "" if judged.std is not None else " The spread is not stored in the checkpoint."
     if judged.round_no != progress.round_no:
         note += f" It was measured on the policy of round {judged.round_no:,}, the last that was evaluated."
     if not judged.seeds:
-        return f"Mean return **{judged.mean:,.1f}{spread}** (standard deviation between episodes).{note}"
+        return f"Mean return {score}.{note}"
     shown = ", ".join(map(str, judged.seeds[:_SEEDS_SHOWN]))
     more = f" and {len(judged.seeds) - _SEEDS_SHOWN:,} more" if len(judged.seeds) > _SEEDS_SHOWN else ""
     return (
-        f"Mean return **{judged.mean:,.1f}{spread}** (standard deviation between episodes) over "
+        f"Mean return {score} over "
         f"{len(judged.seeds):,} whole episodes of the deterministic policy, on seeds never used for training: "
         f"{shown}{more}.{note} One training run, one training seed: other seeds may learn better or worse."
     )
