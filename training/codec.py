@@ -1,7 +1,8 @@
 """Arrays to bytes and back: a msgpack header, then the raw buffers; never pickle.
 
 Layout: magic `STRL1`, one byte of flags, the header's length (4 bytes, little endian), the header, the body.
-The header holds the plain values and, for each array, its name, dtype, shape and offset. What is decoded comes from
+The header holds the plain values and, for each array, its name, dtype, shape and offset; bytes and lists of bytes lie
+in the body too, with their lengths for a shape. What is decoded comes from
 machines that may be wrong or hostile, so sizes are capped before anything is allocated and only plain numeric
 dtypes are let through.
 """
@@ -21,12 +22,13 @@ Document = dict[str, Any]
 
 _MAGIC = b"STRL1"
 _COMPRESSED = 1
+_BYTES, _LIST_OF_BYTES = "bytes", "list of bytes"
 _PREFIX = struct.Struct("<5sBI")
 _DTYPES = frozenset({"|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f4", "<f8"})
 
 HEADER_LIMIT_BYTES = 4 * 2**20
 BODY_LIMIT_BYTES = 2**30
-ARRAY_LIMIT = 4096
+ARRAY_LIMIT = 65_536
 
 
 class CodecError(ValueError):
@@ -34,12 +36,19 @@ class CodecError(ValueError):
 
 
 def encode(document: Document, *, compress: bool = False) -> bytes:
-    """Arrays anywhere at the top level of `document` become raw buffers; everything else goes into the header."""
+    """Arrays, bytes and lists of bytes at the top level of `document` become raw buffers; the rest is the header."""
     values: Document = {}
     arrays: list[list[Any]] = []
     buffers: list[memoryview | bytes] = []
     offset = 0
     for name, value in document.items():
+        if _is_bytes(value):
+            pieces = [value] if isinstance(value, bytes) else value
+            kind = _BYTES if isinstance(value, bytes) else _LIST_OF_BYTES
+            arrays.append([name, kind, [len(piece) for piece in pieces], offset])
+            buffers.extend(pieces)
+            offset += sum(map(len, pieces))
+            continue
         if not isinstance(value, np.ndarray):
             values[name] = value
             continue
@@ -78,9 +87,16 @@ def decode(data: bytes, *, body_limit_bytes: int = BODY_LIMIT_BYTES) -> Document
         raise CodecError(f"the body has {len(body)} bytes; the header says {body_bytes}")
     document: Document = dict(header["values"])
     for entry in header["arrays"]:
-        name, array = _array(entry, body)
-        document[name] = array
+        name, value = _array(entry, body)
+        document[name] = value
     return document
+
+
+def _is_bytes(value: Any) -> bool:
+    """Bytes, or a list of nothing but bytes; an empty list is as good in the header."""
+    return isinstance(value, bytes) or (
+        isinstance(value, list) and bool(value) and all(isinstance(piece, bytes) for piece in value)
+    )
 
 
 def _split(data: bytes) -> tuple[Document, int, memoryview]:
@@ -107,21 +123,23 @@ def _split(data: bytes) -> tuple[Document, int, memoryview]:
     return header, flags, view[_PREFIX.size + header_bytes :]
 
 
-def _array(entry: Any, body: memoryview) -> tuple[str, Array]:
+def _array(entry: Any, body: memoryview) -> tuple[str, Any]:
     if not isinstance(entry, list) or len(entry) != 4:
         raise CodecError("an array is described wrongly")
     name, dtype, shape, offset = entry
     plain = (
         isinstance(name, str)
-        and dtype in _DTYPES
+        and (dtype in _DTYPES or dtype in (_BYTES, _LIST_OF_BYTES))
         and isinstance(offset, int)
         and offset >= 0
         and isinstance(shape, list)
-        and len(shape) <= 8
+        and len(shape) <= (ARRAY_LIMIT if dtype == _LIST_OF_BYTES else 8)
         and all(isinstance(size, int) and 0 <= size <= BODY_LIMIT_BYTES for size in shape)
     )
     if not plain:
         raise CodecError(f"array {name!r} is described wrongly")
+    if dtype in (_BYTES, _LIST_OF_BYTES):
+        return name, _pieces(name, dtype, shape, body[offset:])
     count = 1
     for size in shape:
         count *= size
@@ -129,3 +147,13 @@ def _array(entry: Any, body: memoryview) -> tuple[str, Array]:
     if offset + count * item.itemsize > len(body):
         raise CodecError(f"array {name!r} reaches past the end")
     return name, np.frombuffer(body, dtype=item, count=count, offset=offset).reshape(shape)
+
+
+def _pieces(name: str, kind: str, lengths: list[int], body: memoryview) -> bytes | list[bytes]:
+    if sum(lengths) > len(body) or (kind == _BYTES and len(lengths) != 1):
+        raise CodecError(f"array {name!r} reaches past the end")
+    pieces, begin = [], 0
+    for length in lengths:
+        pieces.append(bytes(body[begin : begin + length]))
+        begin += length
+    return pieces[0] if kind == _BYTES else pieces

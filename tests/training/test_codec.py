@@ -76,6 +76,16 @@ def test_a_compressed_bomb_is_refused_before_it_unpacks():
         decode(struct.pack("<5sBI", b"STRL1", 1, len(header)) + header + body)
 
 
+def test_large_bytes_and_lists_of_them_lie_in_the_body():
+    """As a learner's state of megabytes does inside an update's payload, or the states of a thousand slots."""
+    document = {
+        "state": bytes(20_000_000),
+        "slots": [bytes([i % 256]) * 3000 for i in range(5000)],
+        "none": [],
+    }
+    assert decode(encode(document)) == document
+
+
 def test_objects_cannot_travel():
     with pytest.raises(CodecError, match="plain number"):
         encode({"a": np.array([object()])})

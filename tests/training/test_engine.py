@@ -80,6 +80,21 @@ def test_a_run_that_cannot_go_on_says_why(kind, rounds):
     assert "no such thing" in last.reason
 
 
+def test_pictures_are_learned_from_in_a_round(tmp_path):
+    """A whole round of Atari with the large network, checkpoint included: tens of megabytes of learner."""
+    spec = tiny(
+        "PongNoFrameskip-v4",
+        network={"kind": "cnn"},
+        algorithm={"epochs": 1, "minibatch_size": 64, "clip_rewards": True},
+        stop={"rounds": 1},
+        evaluation={"every_rounds": 5, "episodes": 1},
+    )
+    platform = InlinePlatform(fault=lambda call: "not now" if call.kind == "evaluate" else None)
+    events = events_of(spec, platform, checkpoints=FileCheckpointStore(tmp_path))
+    assert events[-1].reason_code == "rounds"
+    assert reports(events)[0].update.entropy > 1.0
+
+
 def test_refused_money_stops_the_run_with_a_checkpoint_before_the_round():
     store = Forgetful()
     fault = lambda call: "budget" if call.round_no == 3 else None  # noqa: E731
