@@ -310,3 +310,24 @@ def test_without_the_peers_environment_a_sentence_says_what_to_do(tmp_path: Path
         with pytest.raises(RunFailed, match=r"needs \.venv-bench: run `make bench-setup` first"):
             run.run()
     assert os.getpriority(os.PRIO_PROCESS, 0) == niceness
+
+
+def test_a_kept_run_is_done_on_any_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thinned, whole at both ends, and only once it is complete."""
+    from webapp.papers import rows
+
+    monkeypatch.setattr(rows, "KEPT", tmp_path / "results")
+    cell = Cell("arm", "ALE/Qbert-v5", 3)
+    here = RunFile(papers_folder(tmp_path / "one", "some", quick=False), cell)
+    here.path.parent.mkdir(parents=True)
+    for row in [{"kind": "begin"}, *({"kind": "round", "round": no} for no in range(1, 31))]:
+        here.append(row)
+    here.append({"kind": "final", "round": 30, "return_mean": 1.5})
+    assert not here.keep()
+    here.append({"kind": "end", "round": 30})
+    assert here.keep()
+    there = RunFile(papers_folder(tmp_path / "another", "some", quick=False), cell)
+    assert there.complete
+    assert _rounds(there.rows()) == [10, 20, 30]
+    assert [row["kind"] for row in there.rows()][-2:] == ["final", "end"]
+    assert not RunFile(papers_folder(tmp_path / "another", "some", quick=True), cell).complete

@@ -3,6 +3,9 @@
 `<data>/papers/<experiment>/<arm>/<environment>/<seed>.jsonl`; quick runs under `<data>/papers/quick/`, so that what is
 not evidence is never mistaken for it. A row has a `kind`: `begin` (recipe, fingerprint), `round`, `evaluation`,
 `final` (the endpoint) or `end`. A run is complete when it has its `end`.
+
+Complete runs can be kept with the project (`papers keep`), thinned, under `docs/results/<experiment>.runs/`. A kept run
+counts as done on any machine, so evidence that took hours is neither lost with a data folder nor made again.
 """
 
 from __future__ import annotations
@@ -20,6 +23,10 @@ from webapp.papers.experiment import Cell
 Row = dict[str, Any]
 
 
+KEPT = Path(__file__).parents[2] / "docs" / "results"
+_KEPT_ROUNDS = 10
+
+
 class RunHeld(Exception):
     """Another process is at this run."""
 
@@ -33,16 +40,27 @@ class RunFile:
 
     def __init__(self, folder: Path, cell: Cell) -> None:
         self.cell = cell
-        self.path = folder / cell.arm / cell.environment.replace("/", "_") / f"{cell.seed}.jsonl"
+        place = Path(cell.arm, cell.environment.replace("/", "_"), f"{cell.seed}.jsonl")
+        self.path = folder / place
+        quick = folder.parent.name == "quick"
+        self.kept = None if quick else KEPT / f"{folder.name}.runs" / place
         self.checkpoints = self.path.with_suffix("")
 
     def rows(self) -> list[Row]:
         """Complete rows in order. A last line that a dying process left half-written does not count."""
-        try:
-            lines = self.path.read_text().split("\n")[:-1]
-        except FileNotFoundError:
-            return []
-        return [json.loads(line) for line in lines]
+        for path in (self.path, self.kept):
+            if path is not None and path.exists():
+                return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+        return []
+
+    def keep(self) -> bool:
+        """Put a complete run of ours beside the report, with every tenth round; whether there was one to put."""
+        if self.kept is None or not self.path.exists() or not self.complete:
+            return False
+        rows = [row for row in self.rows() if row["kind"] != "round" or row["round"] % _KEPT_ROUNDS == 0]
+        self.kept.parent.mkdir(parents=True, exist_ok=True)
+        self.kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return True
 
     def append(self, row: Row) -> None:
         """Add a row at the end; it outlives this process, whatever happens to it next."""

@@ -1,4 +1,4 @@
-"""`manage.py papers list | run NAME | report NAME`: experiments, declared as data, run and judged."""
+"""`manage.py papers list | run NAME | keep NAME | report NAME`: experiments, declared as data, run and judged."""
 
 import json
 import signal
@@ -24,7 +24,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "action", choices=("list", "run", "report", "seed"), help="seed: one run, in this process"
+            "action",
+            choices=("list", "run", "report", "keep", "seed"),
+            help="keep: put complete runs into docs/results; seed: one run, in this process",
         )
         parser.add_argument(
             "name", nargs="?", metavar="NAME", help="an experiment; `list` tells which there are"
@@ -59,7 +61,10 @@ class Command(BaseCommand):
         except (UnknownExperiment, ValueError) as error:
             raise CommandError(str(error), returncode=WRONG_INPUT_EXIT) from None
         folder = papers_folder(settings.STARLING_DATA, name, quick=choice.quick)
-        if action == "seed":
+        if action == "keep":
+            kept = sum(RunFile(folder, cell).keep() for cell in cells)
+            self.stdout.write(f"{kept} complete runs kept.")
+        elif action == "seed":
             self._seed(experiment, cells, folder, quick=choice.quick)
         elif action == "run":
             self._run(
