@@ -59,7 +59,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
     spread = _spread([one["efficiency"] for one in efficiency])
     yield Figure("actor: body over bare loop and inference", spread["median"], "", at_least=0.95, data=spread)
     # What a rollout's body does beside sampling, plus what a round is longer than its body and its learning.
-    beside = 1.0 - spread["median"]
+    beside = max(0.0, 1.0 - statistics.median(one["efficiency_in_turn"] for one in efficiency))
     shares = [share + beside * part for share, part in overheads]
     yield Figure(
         "share of a round for weights, encoding, state and scheduling",
