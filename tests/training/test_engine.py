@@ -137,6 +137,61 @@ def test_a_split_run_equals_an_unsplit_one_bit_for_bit(environment, split, tmp_p
     assert Progress.decode(store.load(store.names()[-1]), spec).learner == whole
 
 
+def test_evaluation_changes_nothing_that_is_learned(tmp_path):
+    """Frozen normaliser, seeds of its own: however often one evaluates, the weights are the same."""
+    often, once = tiny(evaluation={"every_rounds": 1, "episodes": 3}), tiny(evaluation={"every_rounds": 4})
+    assert final_learner(often, InlinePlatform(), tmp_path / "often") == final_learner(
+        once, InlinePlatform(), tmp_path / "once"
+    )
+
+
+def test_an_outcome_that_comes_twice_or_late_is_taken_once(tmp_path):
+    """A platform that delivers each outcome again later: same events, same weights."""
+
+    class Repeating(InlinePlatform):
+        def __init__(self):
+            super().__init__()
+            self._again = []
+
+        def next(self, timeout_s):
+            if len(self._again) > 2:
+                return self._again.pop(0)
+            outcome = super().next(timeout_s)
+            if outcome is not None:
+                self._again.append(outcome)
+            return outcome
+
+    spec = tiny()
+    assert reports(events_of(spec, Repeating()))[-1].total_env_steps == 192
+    assert final_learner(spec, Repeating(), tmp_path / "a") == final_learner(
+        spec, InlinePlatform(), tmp_path / "b"
+    )
+
+
+@pytest.mark.slow
+def test_a_long_run_does_not_grow():
+    """A thousand rounds: what the engine holds at the end is what it held after a hundred."""
+    import tracemalloc
+
+    spec = tiny(stop={"rounds": 1000}, evaluation={"every_rounds": 100}, checkpoints={"every_rounds": 50})
+    held = []
+    tracemalloc.start()
+    for event in train(spec, platform=_Forgetting(), checkpoints=Forgetful(), control=Control):
+        if event.kind == "round" and event.report.round_no in (100, 1000):
+            held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert held[1] <= held[0] * 1.25 + 500_000
+
+
+class _Forgetting(InlinePlatform):
+    """Keeps no record of what it was given, and only the newest weights."""
+
+    def publish(self, version, blob):
+        self._blobs.clear()
+        self.submitted.clear()
+        return super().publish(version, blob)
+
+
 def test_bounds_hold_the_scaling_policy():
     events = events_of(tiny(), InlinePlatform(), control=lambda: Control(bounds=Bounds(actors_max=2)))
     assert {report.actors for report in reports(events)} == {2}
