@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from tests.factories import FixedClock, make_running_job
 from tests.factories import make_ledger as make_database_ledger
-from tests.factories import make_running_job
 from tests.ledger_contract import LedgerContract, MakeLedger, reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.leases import release_lease
+from webapp.jobs.leases import LEASE_TTL, release_lease, take_lease
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.models import Account, Basis, Charge, ChargeState
 from webapp.money.services import settle_leftovers
@@ -38,6 +38,25 @@ def test_a_charge_keeps_what_it_was_for() -> None:
     assert (charge.reserved_picodollars, charge.settled_picodollars) == (60, 25)
     assert charge.lines[0]["sku"] == "lambda.request"
     assert charge.usage == {"env_steps": 256}
+
+
+@pytest.mark.django_db
+def test_a_ledger_is_closed_once_somebody_else_holds_the_lease() -> None:
+    clock = FixedClock()
+    job, _, ledger = _running(clock=clock)
+    ledger.reserve([reservation("a", 60)])
+    clock.forward(LEASE_TTL.total_seconds())
+    assert take_lease(job_id=job.pk, owner="next", clock=clock) == 2
+    writes = (
+        lambda: ledger.reserve([reservation("b", 1)]),
+        lambda: ledger.settle([settlement("a", 1)]),
+        lambda: ledger.release(["a"]),
+    )
+    for write in writes:
+        with pytest.raises(LedgerClosed):
+            write()
+    charge = Charge.objects.get(account=job.account)
+    assert (charge.name, charge.state) == ("a", "open")
 
 
 @pytest.mark.django_db
