@@ -1,0 +1,28 @@
+"""The same seed gives the same learner with 1, 2 or 8 real worker processes, on either platform."""
+
+from pathlib import Path
+
+import pytest
+
+from cloud.local import LocalOptions
+from cloud.simulated import SimulatedOptions
+from tests.training.runs import final_learner
+from tests.training.specs import tiny
+
+
+def _learner(options: LocalOptions | SimulatedOptions, folder: Path, loop: str) -> bytes:
+    platform = options.open()
+    try:
+        spec = tiny("Hopper-v5", loop={"kind": loop}, scaling={"actors": 5}, stop={"rounds": 3})
+        return final_learner(spec, platform, folder)
+    finally:
+        platform.close()
+
+
+@pytest.mark.parametrize("loop", ["synchronous", "pipelined"])
+def test_the_number_of_workers_changes_nothing(tmp_path: Path, loop: str) -> None:
+    """Eight workers on two cores answer in any order; a simulated cloud with failures sends calls again."""
+    options = {f"local {workers}": LocalOptions(workers=workers) for workers in (1, 2, 8)}
+    options["simulated"] = SimulatedOptions(workers=2, seed=3)
+    learners = {name: _learner(option, tmp_path / name, loop) for name, option in options.items()}
+    assert len(set(learners.values())) == 1
