@@ -145,6 +145,34 @@ def test_errors_create_nothing_and_keep_what_was_typed(client: Client, project: 
     assert "must be at most 4 on the local platform" in text(too_many)
 
 
+WRONG = [
+    ("training.environment.id", "Nowhere-v1", "there is no environment named 'Nowhere-v1'"),
+    ("training.environment.id", "ALE/Pong-v5", "a fully connected network cannot look at pictures"),
+    ("training.network.kind", "cnn", "a convolutional network needs pictures"),
+    ("training.network.kind", "magic", "training.network.kind must be one of mlp, cnn"),
+    ("training.rollout.steps_per_call", "0", "must be a whole number between 1 and 65,536"),
+    ("training.rollout.deadline_s", "inf", "must be a number between 1.0 and 900.0"),
+    ("training.stop.target_return", "nan", "Target return (training.stop.target_return) must be a number"),
+    ("training.scaling.fixed.actors", "17", "must be at most 16 on the local platform"),
+    ("budget_usd", "0", "Budget (budget_usd) must be a number greater than 0"),
+    ("budget_usd", "NaN", "Budget (budget_usd) must be a number greater than 0"),
+    ("budget_usd", "1e999999", "Budget (budget_usd) must be a number greater than 0"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "sentence"), WRONG, ids=[f"{row[0]}={row[1]}" for row in WRONG])
+def test_bad_input_is_one_sentence_at_its_field(
+    client: Client, project: Any, field: str, value: str, sentence: str
+) -> None:
+    data = posted(job_form(start=presets()["cartpole"].spec)) | {field: value}
+    answer = client.post(f"/p/{project.slug}/jobs/new/", data)
+    assert answer.status_code == 422
+    assert sentence in text(answer)
+    assert "One field needs a look. Nothing was launched." in text(answer)
+    assert not Job.objects.exists()
+    assert not Account.objects.exists()
+
+
 # Job
 
 
