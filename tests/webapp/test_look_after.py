@@ -41,7 +41,7 @@ def test_a_lost_launch_message_is_sent_again(launched: list[str]) -> None:
 
 def test_a_deserted_job_recovers_and_is_started_in_the_same_look(launched: list[str]) -> None:
     clock = FixedClock()
-    job, epoch = make_running_job(clock=clock)
+    job, _ = make_running_job(clock=clock)
     clock.forward(LEASE_TTL.total_seconds() - 1)
     look_after_jobs(clock=clock)
     job.refresh_from_db()
