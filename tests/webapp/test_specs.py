@@ -145,9 +145,7 @@ def test_a_file_is_a_whole_spec(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_nothing_lists_the_presets() -> None:
-    with pytest.raises(
-        SpecError, match=r"neither a preset \(cartpole, hopper, .*\) nor a file"
-    ):
+    with pytest.raises(SpecError, match=r"neither a preset \(cartpole, hopper, .*\) nor a file"):
         read_spec("carpole", [], _LIMITS)
     with pytest.raises(SpecError, match="neither a preset"):
         read_spec("x" * 5000, [], _LIMITS)
