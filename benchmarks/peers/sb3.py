@@ -70,12 +70,15 @@ def _environments(case: Case, kind: type[Any]) -> VecEnv:
             make_vec_env(case.environment, cases.ENVIRONMENTS, seed=0, vec_env_cls=kind),
             gamma=cases.DISCOUNT,
         )
-    import ale_py
 
-    gymnasium.register_envs(ale_py)
-    made = make_vec_env(
-        case.environment, cases.ENVIRONMENTS, seed=0, wrapper_class=AtariWrapper, vec_env_cls=kind
-    )
+    def game() -> Any:
+        # Registered where it is made, which may be a process of its own.
+        import ale_py
+
+        gymnasium.register_envs(ale_py)
+        return gymnasium.make(case.environment)
+
+    made = make_vec_env(game, cases.ENVIRONMENTS, seed=0, wrapper_class=AtariWrapper, vec_env_cls=kind)
     return VecFrameStack(made, 4)
 
 
