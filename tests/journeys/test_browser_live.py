@@ -245,6 +245,15 @@ def test_nothing_moves_while_values_change(live_site: str, page: "Page") -> None
     assert page.evaluate(PLACES) == before
 
 
+def test_no_round_is_said_to_lie_beyond_a_chart_that_shows_it(live_site: str, page: "Page") -> None:
+    """The legend is written before the chart has its range; with nothing new to come it would stay so."""
+    watched = Watched(live_site, page)
+    watched.record(*(round_finished(no) for no in range(1, 61)))
+    watched.open()
+    page.wait_for_timeout(300)
+    assert page.locator("text=beyond the chart").count() == 0
+
+
 def test_a_committed_event_is_drawn_within_150_ms(live_site: str, page: "Page") -> None:
     watched = Watched(live_site, page)
     watched.record(*(round_finished(no) for no in range(1, 201)))

@@ -54,7 +54,9 @@ class RoundTimeRecipe {
     const values = { Collect: collect[shown], Update: update[shown], Other: other };
     const entries = [...PARTS].reverse().map(({ name, variable }) => ({ name, value: shortTime(values[name]), mark: "box", variable }));
     if (at !== null) return [...entries, { name: "in round", value: count(round[shown]) }];
-    const beyond = total.filter((seconds) => seconds > this.y.top).length;
+    // Asked for here too: the chart itself takes its range only after the legend is written.
+    const [, top] = this.yRange(0, Math.max(0, ...total));
+    const beyond = total.filter((seconds) => seconds > top).length;
     return beyond ? [...entries, { name: "beyond the chart", value: count(beyond) }] : entries;
   }
 
