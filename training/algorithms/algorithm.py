@@ -34,8 +34,6 @@ class Learned(NamedTuple):
 class Algorithm(Frozen):
     """Fields that every algorithm has. Each subclass adds its own and a method `learn`."""
 
-    # Whether data of older versions may be learned from without harm to the mathematics.
-    off_policy: ClassVar[bool] = False
     follows_a_target: ClassVar[bool] = False
 
     learning_rate: float = Field(3e-4, gt=0, le=1, title="Learning rate")

@@ -30,7 +30,6 @@ _WEIGHT_LIMIT = 2.0
 class Impact(Algorithm):
     """IMPACT: PPO's clipping against a target network; made for actors that never wait."""
 
-    off_policy: ClassVar[bool] = True
     follows_a_target: ClassVar[bool] = True
 
     kind: Literal["impact"] = "impact"

@@ -5,7 +5,7 @@ L = −E[ ρ_t log π(a|s) (r_t + γ v_{t+1} − V(s_t)) ] + c_v · ½ E[(V(s_t)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 class Impala(Algorithm):
     """IMPALA: learns from data of slightly older policies too, so nobody has to wait."""
-
-    off_policy: ClassVar[bool] = True
 
     kind: Literal["impala"] = "impala"
     learning_rate: float = Field(6e-4, gt=0, le=1, title="Learning rate")
