@@ -1,0 +1,79 @@
+"""How fast the software is: the same work takes an RLlib-like actor longer than ours, on whatever cloud.
+
+A stack is one TOML file in `cloud/stacks` or in the installation's data folder. Its times hold on one whole core of
+the machine where they were measured; a profile's `core_ratio` says how fast a core of the cloud is beside it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from pydantic import Field
+
+from cloud.quantity import ProfileError, Quantity, read_toml
+from training.frozen import Frozen
+
+STACKS = Path(__file__).resolve().parent / "stacks"
+
+
+class Speed(Frozen):
+    """Time of one piece of work with a network: a fixed part and one for each million multiplications."""
+
+    fixed_us: Quantity
+    us_per_million_macs: Quantity
+
+
+class Inference(Frozen):
+    """One observation through the policy on a core, by kind of network."""
+
+    mlp: Speed
+    cnn: Speed
+
+
+class Update(Frozen):
+    """Learning. `fixed` is per minibatch; multiplications are those of a forward pass times samples.
+
+    `call_ms` is what an update call takes beside its minibatches, and `us_per_megabyte` what it takes to read its data.
+    """
+
+    call_ms: Quantity
+    us_per_megabyte: Quantity
+    mlp: Speed
+    cnn: Speed
+    gpu_mlp: Speed
+    gpu_cnn: Speed
+
+
+class Stack(Frozen):
+    title: str = Field(min_length=3)
+    words: str = Field(min_length=10)
+    import_s: Quantity
+    first_environment_s: Quantity
+    rebuild_s: Quantity
+    call_ms: Quantity
+    step_us: Quantity
+    environment_step_us: dict[str, Quantity]
+    environment_step_fallback_us: Quantity
+    inference: Inference
+    update: Update
+    hessian_product_per_gradient: Quantity
+    codec_us_per_megabyte: Quantity
+    coordinator_ms: Quantity
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in STACKS.glob("*.toml"))
+
+
+@cache
+def load(name: str) -> Stack:
+    """A stack that comes with Starling, by name."""
+    if name not in names():
+        raise ProfileError(f"there is no stack named {name!r}; there are {', '.join(names())}")
+    return read(STACKS / f"{name}.toml")
+
+
+def read(path: Path) -> Stack:
+    """A stack from any file."""
+    return read_toml(path, Stack)
