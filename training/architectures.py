@@ -115,6 +115,29 @@ class Towers:
     value: tuple[Layer, ...]
 
 
+def policy_macs(network: MLP | CNN, spaces: Spaces) -> int:
+    """Multiplications of one forward pass of the policy for one observation; biases and activations left out."""
+    layout = towers(network, spaces)
+    return _macs((*layout.trunk, *layout.policy), spaces)
+
+
+def learner_macs(network: MLP | CNN, spaces: Spaces) -> int:
+    """Multiplications of one forward pass of policy and value for one observation; what they share counts once."""
+    return policy_macs(network, spaces) + _macs(towers(network, spaces).value, spaces)
+
+
+def _macs(layers: tuple[Layer, ...], spaces: Spaces) -> int:
+    """Of layers in a row; convolutions among them are the first and see the picture."""
+    total, size = 0, spaces.observation_shape[-1]
+    for layer in layers:
+        if isinstance(layer, Convolution):
+            size = layer.size_after(size)
+            total += size * size * layer.filters * layer.inputs * layer.kernel**2
+        else:
+            total += layer.inputs * layer.outputs
+    return total
+
+
 _NATURE = ((32, 8, 4, (0, 0)), (64, 4, 2, (0, 0)), (64, 3, 1, (0, 0)))
 # 84 → 21 → 11 → 1, padded as "same": 2+2 rows for the first, 1+2 for the second.
 _PAPERS = ((16, 8, 4, (2, 2)), (32, 4, 2, (1, 2)), (256, 11, 1, (0, 0)))

@@ -27,7 +27,8 @@ class NumpyPolicy:
         self.version: int = document["version"]
         self.action_counts: tuple[int, ...] = tuple(document["action_counts"])
         self.discrete = bool(self.action_counts)
-        self._pictures: bool = document["pictures"]
+        self.pictures: bool = document["pictures"]
+        self.macs: int = document.get("macs", 0)
         self._relu: bool = document["activation"] == "relu"
         self._layers = [_layer(document, entry) for entry in document["layers"]]
         self._mean: Floats | None = document.get("observation_mean")
@@ -38,7 +39,7 @@ class NumpyPolicy:
 
     def outputs(self, observations: npt.NDArray[Any]) -> Floats:
         """Logits of discrete actions, or means (and deviations) of continuous ones, for [n, …] observations."""
-        if self._pictures:
+        if self.pictures:
             # Channels last, so that a convolution's patches lie together.
             x: Floats = observations.transpose(0, 2, 3, 1).astype(np.float32) * np.float32(1.0 / 255.0)
         else:

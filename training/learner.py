@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from training.architectures import CNN, MLP, Convolution, Dense, towers
+from training.architectures import CNN, MLP, Convolution, Dense, policy_macs, towers
 from training.codec import Document, decode, encode
 from training.environments.spaces import Spaces
 from training.networks import Parameters, initial_parameters
@@ -147,6 +147,7 @@ class LearnerState:
             "pictures": self.spaces.pictures,
             "activation": network.activation,
             "layers": layers,
+            "macs": policy_macs(network, self.spaces),
         }
         for name, _, _ in layers:
             for part in ("weight", "bias"):

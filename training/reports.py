@@ -14,16 +14,25 @@ class Message(BaseModel):
 
 
 class Usage(Message):
-    """The work of a call, by which its time and price can be computed again, and what the provider measured."""
+    """The work of a call, by which its time and price can be computed again, and what the provider measured.
+
+    `macs` are the multiplications of one forward pass of one sample: of the policy for rollouts and evaluations, of
+    policy and critic for updates. `pictures` says whether such a sample is one. `provisioned`: it ran on capacity
+    that is kept ready and paid for apart.
+    """
 
     env_steps: int = 0
     inferences: int = 0
     episodes: int = 0
     minibatches: int = 0
     samples: int = 0
+    macs: int = 0
+    pictures: bool = False
+    hessian_products: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
     cold_start: bool = False
+    provisioned: bool = False
     startup_s: float = 0.0
     run_s: float = 0.0
     transfer_s: float = 0.0

@@ -26,7 +26,9 @@ def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warmth: Warmt
     returns = np.array([episode[0] for episode in played], dtype=np.float64)
     lengths = np.array([episode[1] for episode in played], dtype=np.int64)
     steps = int(lengths.sum())
-    usage = Usage(env_steps=steps, inferences=steps, episodes=len(played))
+    usage = Usage(
+        env_steps=steps, inferences=steps, episodes=len(played), macs=policy.macs, pictures=policy.pictures
+    )
     return Result(encode({"returns": returns, "lengths": lengths}), None, usage)
 
 

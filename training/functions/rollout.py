@@ -72,7 +72,13 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth)
     document["version"] = policy.version
     document["slot"] = request.slot
     steps = request.steps * request.environments
-    usage = Usage(env_steps=steps, inferences=steps, episodes=len(document["episode_returns"]))
+    usage = Usage(
+        env_steps=steps,
+        inferences=steps,
+        episodes=len(document["episode_returns"]),
+        macs=policy.macs,
+        pictures=policy.pictures,
+    )
     return Result(encode(document), state, usage)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from training.architectures import learner_macs
 from training.batch import Batch
 from training.codec import encode
 from training.functions.body import Result, Warmth
@@ -35,7 +36,13 @@ def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
             "episode_length_mean": float(np.mean(batch.episode_lengths)) if episodes else None,
         }
     )
-    return Result(payload, None, Usage(minibatches=learned.minibatches, samples=learned.samples))
+    usage = Usage(
+        minibatches=learned.minibatches,
+        samples=learned.samples,
+        macs=learner_macs(request.network, state.spaces),
+        pictures=state.spaces.pictures,
+    )
+    return Result(payload, None, usage)
 
 
 def import_torch() -> Any:
