@@ -16,7 +16,8 @@ from cloud.blobs import BlobShelf, MissingWeights
 from cloud.execution import Execution
 from cloud.executor import Executor, LocalExecutor, cores
 from cloud.failures import Failure
-from cloud.pricing import PriceBook, PriceRow, Standing, Tariff
+from cloud.price_book import PriceBook, PriceRow
+from cloud.pricing import Part, Standing, Tariff
 from training.frozen import Frozen
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
@@ -67,7 +68,7 @@ class LocalOptions(Frozen):
         }
         return Tariff(
             standing=tuple(
-                Standing(resource, _own_price(resource, usd), "at_once")
+                Standing(resource, (Part(_own_price(resource, usd)),), "at_once")
                 for resource, usd in rents.items()
                 if usd
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cloud.pricing import Tariff, usd
-from cloud.rent import SLICE_S, Rented
+from cloud.rent import Rented
 from cloud.timing import NS, to_ns
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Ledger, Platform, Reservation, Settlement
@@ -205,7 +205,7 @@ class MeteredPlatform:
             refused = rented.keep(now_s, self._round_no)
             if refused is not None:
                 self._stop(
-                    f"the next {SLICE_S:g} s of {standing.resource} ({standing.row.sku}) would cost "
+                    f"the next {rented.slice_s} s of {standing.resource} ({standing.skus}) would cost "
                     f"{usd(refused.picodollars)} and {usd(self._ledger.headroom())} of the budget is left"
                 )
                 return

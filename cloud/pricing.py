@@ -1,112 +1,41 @@
-"""What things cost: a book of dated prices, and how a platform's calls become lines of a bill.
+"""What things cost: how a platform's calls and standing resources become lines of a bill.
 
-Prices are decimals in US dollars; amounts are whole picodollars (1 USD = 10**12), rounded half up once per line.
-Whatever is not in the book is an error that names it, never free.
+Amounts are whole picodollars (1 USD = 10**12), rounded half up once per line. Everything before that rounding is
+exact: a price is a decimal, a quantity a ratio of whole numbers.
 """
 
 from __future__ import annotations
 
-import datetime
-import difflib
 import math
-import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from decimal import ROUND_HALF_UP, Context, Decimal
+from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
-from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
-from pydantic import Field, ValidationError
-
-from training.frozen import Frozen
+from cloud.price_book import PICODOLLARS_PER_USD, PriceError, PriceRow
 from training.messages import Call, Outcome
 from training.ports import PriceLine
+from training.reports import Usage
 
-PRICES = Path(__file__).resolve().parent / "prices"
-PICODOLLARS_PER_USD = 10**12
-
-_EXACT = Context(prec=60)
+_NS_PER_S = 10**9
 _MB_PER_GB = 1024
+# The papers' own month, of thirty days; it turns a price by the month into one by the hour.
+_S_PER_MONTH = 720 * 3600
+_SHOWN_DIGITS = 12
 
 
-class UnknownSku(LookupError):
-    """There is no price for this; the message names it and what is near."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-class PriceError(ValueError):
-    """A file of prices says something impossible; the message names file and row."""
-
-
-class PriceRow(Frozen):
-    """One price of one thing in one region, and where we have it from."""
-
-    sku: str = Field(min_length=1)
-    region: str = Field(min_length=1)
-    unit: str = Field(min_length=1)
-    usd: Decimal = Field(ge=0)
-    as_of: datetime.date
-    source: str = Field(min_length=3)
-    kind: Literal["list", "paper", "custom", "unverified"]
-
-
-class PriceBook:
-    """Prices by SKU and region."""
-
-    def __init__(self, rows: Iterable[PriceRow]) -> None:
-        self._rows: dict[tuple[str, str], PriceRow] = {}
-        for row in rows:
-            if (row.sku, row.region) in self._rows:
-                raise PriceError(f"{row.sku} has two prices in {row.region}")
-            self._rows[row.sku, row.region] = row
-
-    @staticmethod
-    @cache
-    def load(folder: Path = PRICES) -> PriceBook:
-        """All rows of all files in `folder`."""
-        return PriceBook(row for path in sorted(folder.glob("*.toml")) for row in _read(path))
-
-    def row(self, sku: str, region: str = "us-east-1") -> PriceRow:
-        """The price of `sku` in `region`, or UnknownSku."""
-        found = self._rows.get((sku, region))
-        if found is None:
-            elsewhere = sorted(place for name, place in self._rows if name == sku)
-            near = difflib.get_close_matches(sku, {name for name, _ in self._rows}, n=3)
-            hint = f"; there is one in {', '.join(elsewhere)}" if elsewhere else ""
-            hint = hint or (f"; did you mean {' or '.join(near)}?" if near else "")
-            raise UnknownSku(f"there is no price for {sku!r} in {region}{hint}")
-        return found
-
-    def rows(self) -> list[PriceRow]:
-        return list(self._rows.values())
-
-
-def _read(path: Path) -> list[PriceRow]:
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal).get("price", [])
-    except tomllib.TOMLDecodeError as error:
-        raise PriceError(f"{path.name}: {error}") from None
-    rows = []
-    for number, entry in enumerate(entries, start=1):
-        try:
-            rows.append(PriceRow.model_validate(entry))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise PriceError(
-                f"{path.name}: row {number} ({entry.get('sku', 'no sku')}): {where}: {first['msg']}"
-            ) from None
-    return rows
-
-
-def price_line(row: PriceRow, quantity: Decimal) -> PriceLine:
-    """`quantity` units of a row's SKU: the one place where money is rounded."""
-    exact = _EXACT.multiply(_EXACT.multiply(row.usd, Decimal(PICODOLLARS_PER_USD)), quantity)
-    picodollars = int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP, context=_EXACT))
-    return PriceLine(row.sku, f"{quantity.normalize(_EXACT):f}", row.unit, picodollars)
+def price_line(row: PriceRow, quantity: int, per: int = 1) -> PriceLine:
+    """`quantity`/`per` units of a row's SKU: the one place where money is rounded."""
+    numerator, denominator = row.picodollar_ratio
+    if per == 1:
+        shown = str(quantity)
+    else:
+        shown = _decimal_text(quantity, per)
+        denominator *= per
+    # Half up: twice the exact amount and one more, over two.
+    picodollars = (2 * quantity * numerator + denominator) // (2 * denominator)
+    return PriceLine(row.sku, shown, row.unit, picodollars)
 
 
 def usd(picodollars: int) -> str:
@@ -116,40 +45,123 @@ def usd(picodollars: int) -> str:
     return f"${amount:.{digits}f}"
 
 
+def total(lines: Iterable[PriceLine]) -> int:
+    """The amount of a bill."""
+    return sum(line.picodollars for line in lines)
+
+
+@dataclass(frozen=True)
+class Part:
+    """`count`/`per` of a thing that is paid by time, all at the same time: 1 machine, 4 vCPU, 3/2 GB."""
+
+    row: PriceRow
+    count: int = 1
+    per: int = 1
+
+    def __post_init__(self) -> None:
+        _ = self.row.picodollar_ratio, self._ns_per_unit
+
+    @property
+    def _ns_per_unit(self) -> int:
+        return _seconds_of(self.row.unit, self.row.sku) * _NS_PER_S
+
+    def line(self, duration_ns: int) -> PriceLine:
+        return price_line(self.row, self.count * duration_ns, self.per * self._ns_per_unit)
+
+
+def lines_of(parts: Iterable[Part], duration_ns: int) -> tuple[PriceLine, ...]:
+    return tuple(part.line(duration_ns) for part in parts)
+
+
+class CallPrice(Protocol):
+    """How calls of one place are priced. No bill that keeps to the caps is above its `worst_case`."""
+
+    def worst_case(self, call: Call) -> int: ...
+
+    def lines(self, call: Call, usage: Usage) -> tuple[PriceLine, ...] | None:
+        """None when it costs something and nobody knows how much."""
+
+
 @dataclass(frozen=True)
 class FunctionPrice:
-    """Functions billed by started millisecond times memory, start-up included, plus a fee for each request."""
+    """Functions billed by started millisecond times memory, start-up included, plus a fee for each request.
+
+    `provisioned`: the price of the time on instances that are kept ready, which themselves are a Standing.
+    """
 
     duration: PriceRow
-    request: PriceRow
+    request: PriceRow | None
     start_cap_s: float
+    provisioned: PriceRow | None = None
+
+    def __post_init__(self) -> None:
+        for row in (self.duration, self.request, self.provisioned):
+            _ = row and row.picodollar_ratio
 
     def worst_case(self, call: Call) -> int:
-        """Start-up and run are both capped where the call runs, so no bill can be higher than this."""
-        return _total(self._lines(call, self.start_cap_s + call.deadline_s))
+        """Start-up and run are both capped where the call runs; which kind of instance takes it is not known yet."""
+        longest_ms = _started_ms(self.start_cap_s + call.deadline_s)
+        kinds = [self.duration] if self.provisioned is None else [self.duration, self.provisioned]
+        return max(total(self._lines(row, call.memory_mb, longest_ms)) for row in kinds)
 
-    def lines(self, call: Call, billed_s: float) -> tuple[PriceLine, ...]:
+    def lines(self, call: Call, usage: Usage) -> tuple[PriceLine, ...] | None:
         """Nothing billed means that it never began, so that there is no request to pay either."""
-        return self._lines(call, billed_s) if billed_s > 0 else ()
+        if usage.billed_s is None:
+            return None
+        ready = self.provisioned is not None and getattr(usage, "provisioned", False)
+        row = self.provisioned if self.provisioned is not None and ready else self.duration
+        return self._lines(row, call.memory_mb, _started_ms(usage.billed_s)) if usage.billed_s > 0 else ()
 
-    def _lines(self, call: Call, seconds: float) -> tuple[PriceLine, ...]:
-        # Rounded first: 0.123 s is 123 ms, though 0.123 * 1000 is a little more in floating point.
-        started_ms = math.ceil(round(seconds * 1000, 6))
-        gb_s = Decimal(started_ms * call.memory_mb) / (1000 * _MB_PER_GB)
-        return price_line(self.duration, gb_s), price_line(self.request, Decimal(1))
+    def _lines(self, duration: PriceRow, memory_mb: int, started_ms: int) -> tuple[PriceLine, ...]:
+        time_line = price_line(duration, started_ms * memory_mb, 1000 * _MB_PER_GB)
+        return (time_line,) if self.request is None else (time_line, price_line(self.request, 1))
+
+
+@dataclass(frozen=True)
+class RunningPrice:
+    """Functions of a fixed size, billed by started millisecond while they run: a learner with a share of a GPU."""
+
+    parts: tuple[Part, ...]
+    start_cap_s: float
+    request: PriceRow | None = None
+
+    def worst_case(self, call: Call) -> int:
+        return total(self._lines(self.start_cap_s + call.deadline_s))
+
+    def lines(self, call: Call, usage: Usage) -> tuple[PriceLine, ...] | None:
+        if usage.billed_s is None:
+            return None
+        return self._lines(usage.billed_s) if usage.billed_s > 0 else ()
+
+    def _lines(self, seconds: float) -> tuple[PriceLine, ...]:
+        fee = () if self.request is None else (price_line(self.request, 1),)
+        return lines_of(self.parts, _started_ms(seconds) * 10**6) + fee
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A resource that is paid for as long as it stands: from the job's start or from its first learner call."""
+    """A resource that is paid for as long as it stands: from the job's start or from its first learner call.
+
+    `round_up_s`: its time is billed by started units of so many seconds; 0: to the nanosecond.
+    """
 
     resource: str
-    row: PriceRow
+    parts: tuple[Part, ...]
     begins: Literal["at_once", "learner_call"]
+    round_up_s: int = 0
 
-    def line(self, duration_ns: int) -> PriceLine:
-        """Rent for this long; the row is priced by the hour."""
-        return price_line(self.row, _EXACT.divide(Decimal(duration_ns), Decimal(3600 * 10**9)))
+    @property
+    def skus(self) -> str:
+        return " + ".join(part.row.sku for part in self.parts)
+
+    def billed_ns(self, duration_ns: int) -> int:
+        """The time that is paid for so long a stand."""
+        unit_ns = self.round_up_s * _NS_PER_S
+        return -(-duration_ns // unit_ns) * unit_ns if unit_ns else duration_ns
+
+    def lines(self, duration_ns: int) -> tuple[PriceLine, ...]:
+        """Rent for this long, one line for each part."""
+        return lines_of(self.parts, self.billed_ns(duration_ns))
 
 
 @dataclass(frozen=True)
@@ -159,9 +171,9 @@ class Tariff:
     For every call and outcome whose bill keeps to the caps, the sum of `lines` is at most `worst_case`.
     """
 
-    actor: FunctionPrice | None = None
-    learner: FunctionPrice | None = None
-    standing: tuple[Standing, ...] = field(default=())
+    actor: CallPrice | None = None
+    learner: CallPrice | None = None
+    standing: tuple[Standing, ...] = ()
 
     def worst_case(self, call: Call) -> int:
         price = self._price_of(call)
@@ -172,12 +184,40 @@ class Tariff:
         price = self._price_of(call)
         if price is None or outcome.status == "refused":
             return ()
-        billed_s = outcome.usage.billed_s
-        return price.lines(call, billed_s) if billed_s is not None else None
+        return price.lines(call, outcome.usage)
 
-    def _price_of(self, call: Call) -> FunctionPrice | None:
+    def _price_of(self, call: Call) -> CallPrice | None:
         return self.actor if call.where == "actor" else self.learner
 
 
-def _total(lines: Iterable[PriceLine]) -> int:
-    return sum(line.picodollars for line in lines)
+def _started_ms(seconds: float) -> int:
+    # Rounded first: 0.123 s is 123 ms, though 0.123 * 1000 is a little more in floating point.
+    return math.ceil(round(seconds * 1000, 6))
+
+
+@cache
+def _seconds_of(unit: str, sku: str) -> int:
+    """The seconds that a unit of rent lasts: `h`, `vCPU-h`, `GB-s`, `month`."""
+    seconds = {"h": 3600, "s": 1, "month": _S_PER_MONTH}.get(unit.rpartition("-")[2])
+    if seconds is None:
+        raise PriceError(f"{sku} is priced per {unit}, which is no time")
+    return seconds
+
+
+def _decimal_text(quantity: int, per: int) -> str:
+    """quantity/per as a decimal: all its digits where they end soon, else rounded to twelve."""
+    factor, digits = _decimal_scale(per)
+    scaled = quantity * factor if factor else (2 * quantity * 10**digits + per) // (2 * per)
+    text = str(scaled)
+    if len(text) <= digits:
+        text = text.zfill(digits + 1)
+    return f"{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".")
+
+
+@cache
+def _decimal_scale(per: int) -> tuple[int, int]:
+    """(factor, digits) with 1/per = factor / 10**digits, factor 0 where the digits never end."""
+    for digits in range(1, 25):
+        if 10**digits % per == 0:
+            return 10**digits // per, digits
+    return 0, _SHOWN_DIGITS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cloud.pricing import Standing
+from cloud.pricing import Standing, total
 from cloud.timing import NS, to_ns
 from training.ports import Ledger, Reservation, Settlement
 
-SLICE_S = 60.0
+SLICE_S = 60
 RENEW_AHEAD_S = 5.0
 
 
@@ -24,6 +24,7 @@ class Rented:
 
     def __init__(self, standing: Standing, ledger: Ledger, id_prefix: str, now_s: float) -> None:
         self.standing = standing
+        self.slice_s = _slice_s(standing.round_up_s)
         self._ledger = ledger
         self._id_prefix = id_prefix
         self._slices: list[_Slice] = []
@@ -50,7 +51,7 @@ class Rented:
         return None
 
     def end(self, now_s: float) -> None:
-        """The resource stands no longer: book exactly the time used and give the rest back."""
+        """The resource stands no longer: book the time used, in the units it is billed by, and give the rest back."""
         now_ns = to_ns(now_s)
         unused = [piece for piece in self._slices if piece.begin_ns >= now_ns]
         used = [piece for piece in self._slices if piece.begin_ns < now_ns]
@@ -63,9 +64,9 @@ class Rented:
     def _reserve_next(self, round_no: int) -> Reservation | None:
         self._count += 1
         begin_ns = self._paid_until_ns
-        end_ns = begin_ns + to_ns(SLICE_S)
+        end_ns = begin_ns + to_ns(self.slice_s)
         name = f"{self._id_prefix}rent-{self.standing.resource}-{self._count}"
-        picodollars = self.standing.line(end_ns - begin_ns).picodollars
+        picodollars = total(self.standing.lines(end_ns - begin_ns))
         reservation = Reservation(name, "rent", round_no, picodollars)
         if not self._ledger.reserve([reservation])[0]:
             return reservation
@@ -74,10 +75,17 @@ class Rented:
         return None
 
     def _settlement(self, piece: _Slice, end_ns: int) -> Settlement:
-        line = self.standing.line(end_ns - piece.begin_ns)
+        lines = self.standing.lines(end_ns - piece.begin_ns)
         usage: dict[str, object] = {
             "resource": self.standing.resource,
             "from_s": piece.begin_ns / NS,
             "to_s": end_ns / NS,
         }
-        return Settlement(piece.reservation.id, line.picodollars, "metered", (line,), usage)
+        return Settlement(piece.reservation.id, total(lines), "metered", lines, usage)
+
+
+def _slice_s(round_up_s: int) -> int:
+    """Whole units of what is billed by started units, so that a slice is never booked above its reservation."""
+    if round_up_s <= 0:
+        return SLICE_S
+    return max(1, SLICE_S // round_up_s) * round_up_s

@@ -20,7 +20,8 @@ from cloud.failures import Failure
 from cloud.fleet import Fleet, LearnerServer
 from cloud.flight import Flight
 from cloud.meter import Meter
-from cloud.pricing import FunctionPrice, PriceBook, Standing, Tariff, UnknownSku
+from cloud.price_book import PriceBook, UnknownSku
+from cloud.pricing import FunctionPrice, Part, Standing, Tariff
 from cloud.profile import Profile
 from cloud.timing import NS, Timing, to_ns
 from training.frozen import Frozen
@@ -93,7 +94,7 @@ class SimulatedOptions(Frozen):
             request=book.row("lambda.request", self.region),
             start_cap_s=cap_s,
         )
-        server = Standing("learner", book.row(self.learner_sku, self.region), "learner_call")
+        server = Standing("learner", (Part(book.row(self.learner_sku, self.region)),), "learner_call")
         return Tariff(actor=function, learner=None, standing=(server,))
 
 

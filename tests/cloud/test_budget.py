@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cloud.ledger import MemoryLedger
 from cloud.meter import Meter
 from cloud.metering import MeteredPlatform
-from cloud.pricing import PriceBook
+from cloud.price_book import PriceBook
 from cloud.simulated import SimulatedOptions, SimulatedPlatform
 from tests.cloud import calls
 from tests.cloud.clouds import profile

@@ -10,7 +10,8 @@ import pytest
 
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.pricing import PriceBook, Tariff
+from cloud.price_book import PriceBook
+from cloud.pricing import Tariff, total
 from cloud.simulated import SimulatedOptions, SimulatedPlatform
 from tests.cloud import calls
 from tests.cloud.clouds import profile
@@ -288,7 +289,7 @@ def test_a_wall_clock_that_ran_on_is_paid_afterwards() -> None:
     platform.close()
     platform.close()
     assert inner.closed
-    assert platform.spend().spent_picodollars == 2 * RENT_60_S + at_once.line(40 * 10**9).picodollars
+    assert platform.spend().spent_picodollars == 2 * RENT_60_S + total(at_once.lines(40 * 10**9))
     assert not ledger.frozen
 
 

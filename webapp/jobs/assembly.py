@@ -1,7 +1,7 @@
 """Where training and cloud meet: a spec and a ledger in, a platform that cannot spend around that ledger out."""
 
 from cloud.metering import MeteredPlatform
-from cloud.pricing import PriceBook
+from cloud.price_book import PriceBook
 from training.ports import Ledger
 from webapp.jobs.spec import JobSpec
 
