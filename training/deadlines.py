@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 
-from training.messages import Call, CallKind, Outcome
+from training.messages import CallKind
 
 _MARGIN = 4.0
 _LEAST_S = 10.0
@@ -27,10 +27,14 @@ class Deadlines:
         seen = self._seen[kind]
         return min(longest_s, max(_LEAST_S, _MARGIN * max(seen))) if seen else longest_s
 
-    def learn(self, call: Call, outcome: Outcome) -> None:
-        """Take account of how a call went; one that ran into its deadline allows the next ones twice as long."""
-        usage = outcome.usage
-        if outcome.status == "done":
-            self._seen[call.kind].append(usage.startup_s + usage.run_s + usage.transfer_s)
-        elif outcome.reason_code == "deadline":
-            self._seen[call.kind].append(2.0 * call.deadline_s / _MARGIN)
+    def for_retry(self, kind: CallKind, deadline_s: float) -> float:
+        """Seconds for another attempt at a call that had `deadline_s`: never less."""
+        return max(deadline_s, self.for_kind(kind))
+
+    def came(self, kind: CallKind, took_s: float) -> None:
+        """A call was done, this long after it was sent."""
+        self._seen[kind].append(took_s)
+
+    def overran(self, kind: CallKind, deadline_s: float) -> None:
+        """A call ran into its deadline; the next ones may take twice as long."""
+        self._seen[kind].append(2.0 * deadline_s / _MARGIN)

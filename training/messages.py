@@ -61,7 +61,12 @@ AnyRequest = Annotated[RolloutRequest | EvaluateRequest | UpdateRequest, Field(d
 
 
 class Call(Message):
-    """One function invocation. A retry is a new call with the next attempt and the same seed and state."""
+    """One function invocation. A retry is a new call with the next attempt and the same seed and state.
+
+    `after` names the tasks without whose outcomes this call would not have been made, where a
+    task is a call with its retries. The call was submitted at the moment when the last of them landed. It is for the
+    books and does not travel to the function.
+    """
 
     id: str
     request: AnyRequest
@@ -74,10 +79,16 @@ class Call(Message):
     weights: BlobRef | None = None
     env_state: bytes | None = None
     inputs: tuple[bytes, ...] = ()
+    after: tuple[str, ...] = Field((), exclude=True)
 
     @property
     def kind(self) -> CallKind:
         return self.request.kind
+
+    @property
+    def name(self) -> str:
+        """The task: what all attempts have in common."""
+        return self.id.rsplit("-a", 1)[0]
 
 
 class Outcome(Message):

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
 
 
 @dataclass
-class _Kept:
-    payloads: tuple[bytes, ...]
+class _Kept(Generic[Item]):
+    batch: tuple[Item, ...]
     oldest_version: int
     uses: int
 
 
-class CircularBuffer:
+class CircularBuffer(Generic[Item]):
     """Holds the last few batches. Taking one counts as a use; a batch goes when its uses are up or it is too old."""
 
     def __init__(self, batches: int, uses: int) -> None:
-        self._kept: deque[_Kept] = deque(maxlen=batches)
+        self._kept: deque[_Kept[Item]] = deque(maxlen=batches)
         self._uses = uses
 
-    def put(self, payloads: tuple[bytes, ...], oldest_version: int) -> None:
+    def put(self, batch: tuple[Item, ...], oldest_version: int) -> None:
         """A batch that has just been used once."""
         if self._uses > 1:
-            self._kept.append(_Kept(payloads, oldest_version, 1))
+            self._kept.append(_Kept(batch, oldest_version, 1))
 
-    def take(self, oldest_allowed: int) -> tuple[bytes, ...] | None:
+    def take(self, oldest_allowed: int) -> tuple[Item, ...] | None:
         """The least used batch that is young enough, or None."""
         for kept in [
             kept for kept in self._kept if kept.uses >= self._uses or kept.oldest_version < oldest_allowed
@@ -35,4 +38,4 @@ class CircularBuffer:
             return None
         chosen = min(self._kept, key=lambda kept: kept.uses)
         chosen.uses += 1
-        return chosen.payloads
+        return chosen.batch

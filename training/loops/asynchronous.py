@@ -21,6 +21,7 @@ from training.scaling.plan import Plan
 
 @dataclass(frozen=True)
 class _Trajectory:
+    name: str
     payload: bytes
     version: int
 
@@ -35,13 +36,15 @@ class _Traffic:
         self.states = dict(run.progress.env_states)
         self.serials = dict.fromkeys(range(self.plan.actors), 0)
         self.sampling: dict[str, int] = {}
+        self.sampled_last: dict[int, str] = {}
+        self.learned_last: tuple[str, ...] = ()
         self.ready: list[_Trajectory] = []
         self.updating: str | None = None
         self.evaluation: Evaluation | None = None
         self.started_s = run.now_s()
         self.dropped = 0
         self.failures_in_a_row = 0
-        self.replay = CircularBuffer(*run.spec.algorithm.replay)
+        self.replay: CircularBuffer[_Trajectory] = CircularBuffer(*run.spec.algorithm.replay)
 
     @property
     def per_update(self) -> int:
@@ -63,7 +66,10 @@ class _Traffic:
                 call = self.run.rollout(
                     slot, self.run.progress.version * 1_000_000 + serial, self.states.get(slot)
                 )
-                self.sampling[self.run.flight.launch(call, self.run.spec.rollout.attempts)] = slot
+                own = [self.sampled_last[slot]] if slot in self.sampled_last else []
+                after = [*own, *self.learned_last]
+                name = self.run.flight.launch(call, self.run.spec.rollout.attempts, after)
+                self.sampling[name] = slot
 
     def send_learner(self) -> None:
         """An update, if none is under way and there is data: new if possible, old if the algorithm may use it."""
@@ -73,16 +79,20 @@ class _Traffic:
         self.dropped += len(self.ready) - len(fresh)
         self.ready = fresh
         if len(fresh) >= self.per_update:
-            taken, self.ready = fresh[: self.per_update], fresh[self.per_update :]
-            payloads: tuple[bytes, ...] | None = tuple(trajectory.payload for trajectory in taken)
-            self.replay.put(tuple(t.payload for t in taken), min(t.version for t in taken))
+            taken = tuple(fresh[: self.per_update])
+            self.ready = fresh[self.per_update :]
+            self.replay.put(taken, min(trajectory.version for trajectory in taken))
+            batch: tuple[_Trajectory, ...] | None = taken
         else:
-            payloads = self.replay.take(self.oldest_allowed)
-        if payloads:
-            self.updating = self.run.flight.launch(self.run.update(payloads), UPDATE_ATTEMPTS)
+            batch = self.replay.take(self.oldest_allowed)
+        if batch:
+            call = self.run.update([trajectory.payload for trajectory in batch])
+            after = [*(trajectory.name for trajectory in batch), *self.learned_last]
+            self.updating = self.run.flight.launch(call, UPDATE_ATTEMPTS, after)
 
     def land_fragment(self, landed: Landed) -> None:
         slot = self.sampling.pop(landed.name)
+        self.sampled_last[slot] = landed.name
         if landed.outcome is None:
             self.failures_in_a_row += 1
             return
@@ -90,7 +100,7 @@ class _Traffic:
         if landed.outcome.env_state is not None:
             self.states[slot] = landed.outcome.env_state
         version = landed.call.weights.version if landed.call.weights is not None else 0
-        self.ready.append(_Trajectory(landed.outcome.payload, version))
+        self.ready.append(_Trajectory(landed.name, landed.outcome.payload, version))
 
 
 def asynchronous(run: Run) -> Iterator[Event]:
@@ -120,11 +130,13 @@ def _land(traffic: _Traffic, landed: Landed) -> Generator[Event, None, Halt | No
         traffic.updating = None
         if landed.outcome is None:
             return None if run.flight.halt else Halt("failing", f"an update failed: {landed.reason}")
+        traffic.learned_last = (landed.name,)
         yield from _new_version(traffic, landed)
         return run.over()
     elif traffic.evaluation is not None and traffic.evaluation.expects(landed):
         traffic.evaluation.land(landed)
         if traffic.evaluation.complete:
+            run.flight.after = traffic.evaluation.names
             yield from run.note(traffic.evaluation)
             traffic.evaluation = None
             return run.over()

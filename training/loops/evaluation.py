@@ -52,21 +52,21 @@ class Evaluation:
             )
             for position, begin in enumerate(range(0, len(seeds), share))
         ]
-        self._names = [call.id.rsplit("-a", 1)[0] for call in self.calls]
+        self.names = tuple(call.name for call in self.calls)
 
     def expects(self, landed: Landed) -> bool:
-        return landed.name in self._names
+        return landed.name in self.names
 
     def land(self, landed: Landed) -> None:
         self._landed[landed.name] = landed
 
     @property
     def complete(self) -> bool:
-        return len(self._landed) == len(self._names)
+        return len(self._landed) == len(self.names)
 
     def result(self, at_s: float) -> Evaluated | None:
         """What the policy scored, over the episodes that came back; None if none did."""
-        outcomes = [self._landed[name].outcome for name in self._names if name in self._landed]
+        outcomes = [self._landed[name].outcome for name in self.names if name in self._landed]
         done = [outcome for outcome in outcomes if outcome is not None]
         if not done:
             return None

@@ -44,7 +44,6 @@ class Tally:
 
 @dataclass(frozen=True)
 class _Flying:
-    name: str
     call: Call
     attempts: int
 
@@ -52,8 +51,9 @@ class _Flying:
 class Flight:
     """Sends calls out and lands them, telling events while it waits.
 
-    A call is launched under a name; a retry is another call of the same name, with the same seed and state, so that it
-    changes nothing. Once the run has to halt, what is in flight is cancelled, and landed all the same: it was paid for.
+    A call is launched under its name; a retry is another call of the same name, with the same seed and state, so that
+    it changes nothing. Once the run has to halt, what is in flight is cancelled, and landed all the same: it was paid
+    for. `after` names what was waited for last, which is what the next calls come after.
     """
 
     def __init__(self, platform: Platform, control: ControlSource, deadlines: Deadlines) -> None:
@@ -65,16 +65,20 @@ class Flight:
         self._tally = Tally()
         self.halt: Halt | None = None
         self.waiting_for = ""
+        self.after: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self._flying)
 
-    def launch(self, call: Call, attempts: int) -> str:
-        """Send `call` out; its id, less the attempt, is the name it will land under."""
-        name = call.id.rsplit("-a", 1)[0]
-        self._flying[call.id] = _Flying(name, call, attempts)
+    def launch(self, call: Call, attempts: int, after: Sequence[str] = ()) -> str:
+        """Send `call` out, which needed the tasks `after` beside what was waited for last. The name it lands under."""
+        names = tuple(dict.fromkeys([*after, *self.after])) if after else self.after
+        self._send(call.model_copy(update={"after": names}), attempts)
+        return call.name
+
+    def _send(self, call: Call, attempts: int) -> None:
+        self._flying[call.id] = _Flying(call, attempts)
         self._platform.submit(call)
-        return name
 
     def heed(self) -> Halt | None:
         """Ask what the person wants now; from a first wish to stop on, calls in flight are cancelled."""
@@ -102,6 +106,8 @@ class Flight:
         landed = None
         if outcome is not None and outcome.call_id in self._flying:
             landed = yield from self._take(outcome, self._flying.pop(outcome.call_id))
+            if landed is not None:
+                self.after = (landed.name,)
         now_s = self._platform.now_s()
         if outcome is None or now_s - self._told_s >= _TICK_S:
             self._told_s = now_s
@@ -119,24 +125,26 @@ class Flight:
             one = yield from self.next()
             if one is not None:
                 landed[one.name] = one
+        self.after = tuple(names)
         return [landed.get(name) for name in names]
 
     def drain(self, halt: Halt) -> Iterator[Event]:
         """Cancel and land all that is in flight. Afterwards new calls may be launched, and a person heard again."""
         self.stop(halt)
+        after = self.after
         while self._flying:
             yield from self.next()
-        self.halt = None
+        self.halt, self.after = None, after
 
     def _take(self, outcome: Outcome, flying: _Flying) -> Generator[Event, None, Landed | None]:
         call = flying.call
         self._tally.cost_picodollars += outcome.cost_picodollars or 0
-        self._deadlines.learn(call, outcome)
+        self._learn(call, outcome)
         if call.where == "actor":
             self._tally.usages.append(outcome.usage)
             self._tally.cold_starts += outcome.usage.cold_start
         if outcome.status == "done":
-            return Landed(flying.name, call, outcome)
+            return Landed(call.name, call, outcome)
         if outcome.status == "refused" or outcome.reason_code == "budget":
             # Refused before it began, or cut off in flight because its money ran out.
             self.stop(Halt("budget", outcome.reason))
@@ -148,13 +156,20 @@ class Flight:
                 self._tally.retried_calls += 1
                 self._launch_again(flying)
                 return None
-        return Landed(flying.name, call, None, outcome.reason)
+        return Landed(call.name, call, None, outcome.reason)
+
+    def _learn(self, call: Call, outcome: Outcome) -> None:
+        usage = outcome.usage
+        if outcome.status == "done":
+            self._deadlines.came(call.kind, usage.startup_s + usage.run_s + usage.transfer_s)
+        elif outcome.reason_code == "deadline":
+            self._deadlines.overran(call.kind, call.deadline_s)
 
     def _launch_again(self, flying: _Flying) -> None:
         call, attempt = flying.call, flying.call.attempt + 1
-        deadline_s = max(call.deadline_s, self._deadlines.for_kind(call.kind))
-        changes = {"attempt": attempt, "id": f"{flying.name}-a{attempt}", "deadline_s": deadline_s}
-        self.launch(call.model_copy(update=changes), flying.attempts)
+        deadline_s = self._deadlines.for_retry(call.kind, call.deadline_s)
+        changes = {"attempt": attempt, "id": f"{call.name}-a{attempt}", "deadline_s": deadline_s}
+        self._send(call.model_copy(update=changes), flying.attempts)
 
 
 def _told(call: Call, outcome: Outcome, again: bool) -> CallFailed:
