@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from training.ports import Reservation, Settlement
@@ -20,13 +20,16 @@ class MemoryLedger:
     """Implements `training.ports.Ledger`: spent + reserved never exceed the limit.
 
     What a settlement takes beyond its reservation is kept apart as overrun and freezes the account: a price or a cap
-    was wrong, and nothing more may be spent before a person has looked.
+    was wrong, and nothing more may be spent before a person has looked. `on_settled` hears each booking once.
     """
 
-    def __init__(self, limit_picodollars: int) -> None:
+    def __init__(
+        self, limit_picodollars: int, *, on_settled: Callable[[Settlement], None] = lambda settlement: None
+    ) -> None:
         if limit_picodollars < 0:
             raise ValueError(f"a budget of {limit_picodollars} picodollars; it must not be negative")
         self._limit = limit_picodollars
+        self._on_settled = on_settled
         self._entries: dict[str, _Entry] = {}
         self._reserved = 0
         self._spent = 0
@@ -62,6 +65,7 @@ class MemoryLedger:
             if settlement.picodollars > reserved:
                 self.overrun_picodollars += settlement.picodollars - reserved
                 self.frozen = True
+            self._on_settled(settlement)
 
     def release(self, ids: Sequence[str]) -> None:
         for reservation_id in ids:

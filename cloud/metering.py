@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cloud.pricing import Tariff, usd
 from cloud.rent import Rented
 from cloud.timing import NS, to_ns
+from cloud.work import WorkWriter, work_of
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Ledger, Platform, Reservation, Settlement
 from training.reports import Spend
@@ -16,12 +17,15 @@ from training.reports import Spend
 _BATCH = 64
 _DRAIN_S = 1.0
 _DRAINS = 30
+# Failures of the place, which elsewhere need not happen. Any other is the body's own and goes wherever the call goes.
+_FAULTS_OF_THE_PLACE = frozenset({"function_failed", "deadline"})
 
 
 @dataclass(frozen=True)
 class _Reserved:
     call: Call
     reservation: Reservation
+    serial: int
 
 
 class MeteredPlatform:
@@ -31,6 +35,7 @@ class MeteredPlatform:
     becomes an outcome "refused". Outcomes carry their cost. When rent cannot be paid everything stops: calls in
     flight are cancelled, what stands is ended, and all later calls are refused.
 
+    Every settlement of a call carries the record of its work, by which the run can be timed and priced again.
     `id_prefix` goes before the ids of all reservations, for ledgers that hold more than one run.
     """
 
@@ -45,6 +50,8 @@ class MeteredPlatform:
         self._unsettled: list[Settlement] = []
         self._unreleased: list[str] = []
         self._rented: dict[str, Rented] = {}
+        self._works = WorkWriter()
+        self._sent = 0
         self._round_no = 0
         self._stopped = ""
         self._closed = False
@@ -100,9 +107,7 @@ class MeteredPlatform:
         self._end_rent()
         # Whoever was not heard of may have run to its end: it is booked as if.
         for reserved in self._in_flight.values():
-            self._settle_whole(
-                reserved, Outcome(call_id=reserved.call.id, status="failed", started_s=0, finished_s=0)
-            )
+            self._settle_whole(reserved, self._lost(reserved))
         self._in_flight.clear()
         self._waiting.clear()
         self._book()
@@ -124,10 +129,11 @@ class MeteredPlatform:
         granted = self._ledger.reserve(asked)
         refused: list[_Reserved] = []
         for call, reservation, fits in zip(calls, asked, granted, strict=True):
+            self._sent += 1
             if not fits:
-                refused.append(_Reserved(call, reservation))
+                refused.append(_Reserved(call, reservation, self._sent))
                 continue
-            self._in_flight[call.id] = _Reserved(call, reservation)
+            self._in_flight[call.id] = _Reserved(call, reservation, self._sent)
             self._platform.submit(call)
         if refused:
             left = usd(self._ledger.headroom())
@@ -166,7 +172,7 @@ class MeteredPlatform:
                 cost = self._settle_whole(reserved, outcome)
             else:
                 cost = sum(line.picodollars for line in lines)
-                usage = outcome.usage.model_dump()
+                usage = self._usage(reserved, outcome)
                 self._unsettled.append(Settlement(reserved.reservation.id, cost, "metered", lines, usage))
         if not self._in_flight or len(self._unsettled) >= _BATCH:
             self._book()
@@ -175,9 +181,29 @@ class MeteredPlatform:
     def _settle_whole(self, reserved: _Reserved, outcome: Outcome) -> int:
         """Nobody knows what it cost: the whole reservation, until somebody does."""
         reservation = reserved.reservation
-        usage = outcome.usage.model_dump()
+        usage = self._usage(reserved, outcome)
         self._unsettled.append(Settlement(reservation.id, reservation.picodollars, "assumed", (), usage))
         return reservation.picodollars
+
+    def _usage(self, reserved: _Reserved, outcome: Outcome) -> dict[str, object]:
+        """What the provider measured, when, and the record of the work."""
+        work = work_of(
+            reserved.call,
+            outcome.usage,
+            serial=reserved.serial,
+            broken=outcome.status == "failed" and outcome.reason_code not in _FAULTS_OF_THE_PLACE,
+            cancelled=outcome.status == "cancelled",
+        )
+        return {
+            **outcome.usage.model_dump(),
+            "sent_s": outcome.started_s,
+            "landed_s": outcome.finished_s,
+            "work": self._works.record(work),
+        }
+
+    def _lost(self, reserved: _Reserved) -> Outcome:
+        now_s = self.now_s()
+        return Outcome(call_id=reserved.call.id, status="cancelled", started_s=now_s, finished_s=now_s)
 
     def _book(self) -> None:
         settlements, self._unsettled = self._unsettled, []
@@ -218,9 +244,7 @@ class MeteredPlatform:
         self._platform.close()
         self._end_rent()
         for reserved in list(self._in_flight.values()):
-            now_s = self.now_s()
-            lost = Outcome(call_id=reserved.call.id, status="cancelled", started_s=now_s, finished_s=now_s)
-            self._ready.append(_because(self._priced(lost), reason))
+            self._ready.append(_because(self._priced(self._lost(reserved)), reason))
         self._book()
 
     def _drain(self) -> list[Outcome]:

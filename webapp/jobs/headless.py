@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from cloud.ledger import MemoryLedger
+from cloud.work_file import WorkFile
 from training.checkpoints import Progress, read_checkpoint
 from training.messages import CheckpointSaved, Event, Stopped
 from training.ports import CheckpointRef, CheckpointStore, Control
@@ -18,6 +21,7 @@ from webapp.jobs.preflight import obstacle
 from webapp.jobs.problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
+from webapp.papers.fingerprint import fingerprint
 
 
 class _NoCheckpoints:
@@ -41,14 +45,31 @@ def _usable(folder: Path) -> Path:
     return folder
 
 
+def _records(path: Path, *, goes_on: bool) -> WorkFile:
+    """The file of work, if it can be made; one that is there is only gone on with by a run that goes on."""
+    if path.exists() and not goes_on:
+        raise SpecError([Problem("", f"--work {path} exists already; name a new file or move that away.")])
+    try:
+        return WorkFile(path)
+    except OSError as error:
+        raise SpecError([Problem("", f"--work {path} cannot be written: {error.strerror}.")]) from None
+
+
 class Headless:
-    """One run of a spec. Nothing is made before `events`.
+    """One run of a spec. Nothing but an empty file of work is made before `events`.
 
     At once: SpecError if this machine cannot run it, CheckpointError if it cannot go on from `resume`. While it runs:
     CheckpointNotWritten.
     """
 
-    def __init__(self, spec: JobSpec, *, checkpoints: Path | None = None, resume: Path | None = None) -> None:
+    def __init__(
+        self,
+        spec: JobSpec,
+        *,
+        checkpoints: Path | None = None,
+        resume: Path | None = None,
+        work: Path | None = None,
+    ) -> None:
         self._spec = spec
         if found := obstacle(spec.training):
             raise SpecError([found])
@@ -59,7 +80,10 @@ class Headless:
         self._keeps = checkpoints is not None
         if checkpoints is not None:
             self._store = CheckpointFiles(_usable(checkpoints), spec.training.checkpoints.keep)
-        self._ledger = MemoryLedger(picodollars(spec.budget_usd))
+        self._records = _records(work, goes_on=resume is not None) if work is not None else None
+        self._ledger = MemoryLedger(
+            picodollars(spec.budget_usd), on_settled=self._records.add if self._records else lambda _: None
+        )
         self._stopping = False
         self._stopped: Stopped | None = None
 
@@ -72,6 +96,8 @@ class Headless:
         from training.engine import train
         from webapp.jobs.assembly import assemble
 
+        if self._records is not None:
+            self._records.begin(self._spec.model_dump(mode="json"), fingerprint(settings.BASE_DIR))
         platform = assemble(self._spec, self._ledger)
         try:
             events = train(
@@ -88,6 +114,8 @@ class Headless:
                     yield event
         finally:
             platform.close()
+            if self._records is not None:
+                self._records.close()
 
     def _control(self) -> Control:
         return Control(desired="cancelled" if self._stopping else "run")

@@ -42,6 +42,12 @@ class Command(BaseCommand):
         )
         parser.add_argument("--checkpoints", type=Path, metavar="FOLDER", help="keep checkpoints there")
         parser.add_argument("--resume", type=Path, metavar="FILE", help="go on from this checkpoint")
+        parser.add_argument(
+            "--work",
+            type=Path,
+            metavar="FILE",
+            help="write down each call's work and bill, to time and price the run again with `retime`",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         from training.checkpoints import CheckpointError
@@ -51,7 +57,12 @@ class Command(BaseCommand):
 
         try:
             spec = read_spec(options["spec"], options["changes"], limits())
-            run = Headless(spec, checkpoints=options["checkpoints"], resume=options["resume"])
+            run = Headless(
+                spec,
+                checkpoints=options["checkpoints"],
+                resume=options["resume"],
+                work=options["work"],
+            )
         except (SpecError, CheckpointError) as error:
             self.stderr.write(str(error))
             sys.exit(WRONG_INPUT_EXIT)

@@ -1,0 +1,175 @@
+"""The record of one call: what work it was and what it had to wait for, without times, prices or data.
+
+From it alone the time and the bill of a run can be computed again under another profile, stack or price book.
+Records are stored as JSON that leaves out what is as usual.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from training.messages import Call, CallKind, EvaluateRequest, UpdateRequest
+from training.reports import Usage
+
+Record = dict[str, Any]
+
+
+class WorkError(ValueError):
+    """What was read is no record of work; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One call. `name` is its task: the id less the attempt. `serial` counts calls in the order of submission.
+
+    `after` names the tasks without whose outcomes the call would not have been made: it is submitted at the moment
+    when the last of them lands. `macs` are multiplications of one forward pass of one sample, of the policy for
+    actors and of policy and critic for the learner. `broken`: its body raised, as it would do anywhere.
+    """
+
+    id: str
+    name: str
+    kind: CallKind
+    where: Literal["actor", "learner"]
+    attempt: int = 1
+    serial: int = 0
+    round_no: int = 0
+    environment: str = ""
+    env_steps: int = 0
+    inferences: int = 0
+    episodes: int = 0
+    minibatches: int = 0
+    samples: int = 0
+    macs: int = 0
+    pictures: bool = False
+    hessian_products: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    memory_mb: int = 0
+    deadline_s: float = 0.0
+    after: tuple[str, ...] = ()
+    broken: bool = False
+    cancelled: bool = False
+
+
+_FIELDS = {field.name: field for field in dataclasses.fields(Work)}
+_OF_USAGE = (
+    "env_steps",
+    "inferences",
+    "minibatches",
+    "samples",
+    "macs",
+    "pictures",
+    "hessian_products",
+    "bytes_in",
+    "bytes_out",
+)
+
+
+def work_of(
+    call: Call, usage: Usage, *, serial: int = 0, broken: bool = False, cancelled: bool = False
+) -> Work:
+    """The record of `call`, whose body did what `usage` says."""
+    request = call.request
+    episodes = usage.episodes
+    if isinstance(request, EvaluateRequest):
+        # Deadlines of evaluations go by the episodes that are asked for, which a call that failed has not played.
+        episodes = len(request.episode_seeds)
+    return Work(
+        id=call.id,
+        name=call.name,
+        kind=call.kind,
+        where=call.where,
+        attempt=call.attempt,
+        serial=serial,
+        round_no=call.round_no,
+        environment="" if isinstance(request, UpdateRequest) else request.environment.id,
+        episodes=episodes,
+        memory_mb=call.memory_mb,
+        deadline_s=call.deadline_s,
+        after=call.after,
+        broken=broken,
+        cancelled=cancelled,
+        **{name: getattr(usage, name) for name in _OF_USAGE},
+    )
+
+
+class WorkWriter:
+    """Records of one run as JSON objects, in any order. Calls of one moment wait for the same tasks.
+
+    Where several have the same long list of these, the first holds it and the others name that one (`after_as`).
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, ...], str] = {}
+
+    def record(self, work: Work) -> Record:
+        found: Record = {}
+        for name, field in _FIELDS.items():
+            value = getattr(work, name)
+            if value != field.default and name != "after":
+                found[name] = value
+        if work.name == work.id.rsplit("-a", 1)[0]:
+            del found["name"]
+        if len(work.after) > 1 and (first := self._first.setdefault(work.after, work.id)) != work.id:
+            found["after_as"] = first
+        elif work.after:
+            found["after"] = list(work.after)
+        return found
+
+
+def works_from(
+    records: Iterable[Mapping[str, Any]], place: Callable[[int], str] = "record {}".format
+) -> list[Work]:
+    """The records of one run in their order; WorkError begins with the `place` of the one that is wrong."""
+    plain = list(records)
+    lists = {record.get("id"): record["after"] for record in plain if "after" in record}
+    works = []
+    for number, record in enumerate(plain, start=1):
+        try:
+            works.append(_work(record, lists))
+        except WorkError as error:
+            raise WorkError(f"{place(number)}: {error}") from None
+    return works
+
+
+def _work(record: Mapping[str, Any], lists: Mapping[Any, Any]) -> Work:
+    values = dict(record)
+    if "after_as" in values:
+        first = values.pop("after_as")
+        if first not in lists:
+            raise WorkError(f"it waits for the same as {first}, of which there is no record")
+        values["after"] = lists[first]
+    if not isinstance(values.get("id"), str):
+        raise WorkError("it has no id")
+    values.setdefault("name", values["id"].rsplit("-a", 1)[0])
+    for name, value in values.items():
+        _check(name, value)
+    for name in ("kind", "where"):
+        if name not in values:
+            raise WorkError(f"{name} is missing")
+    return Work(**(values | {"after": tuple(values.get("after", ()))}))
+
+
+_CHOICES = {"kind": ("rollout", "evaluate", "update"), "where": ("actor", "learner")}
+
+
+def _check(name: str, value: Any) -> None:
+    field = _FIELDS.get(name)
+    if field is None:
+        raise WorkError(f"{name} is unknown")
+    if name in _CHOICES:
+        right = value in _CHOICES[name]
+    elif name == "after":
+        right = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    elif field.type in ("int", "float"):
+        number = int if field.type == "int" else (int, float)
+        right = isinstance(value, number) and not isinstance(value, bool) and value >= 0
+    else:
+        right = isinstance(value, bool if field.type == "bool" else str)
+    if not right:
+        raise WorkError(f"{name} cannot be {json.dumps(value)[:60]}")
