@@ -5,11 +5,14 @@ L = −E[A log π(a|s)] + c_v · ½ E[(V(s) − R)²] − c_e · entropy
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from training.algorithms import losses
 from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, explained_variance
+from training.algorithms.optimisation import Optimisation
 from training.returns import generalised_advantages
 
 if TYPE_CHECKING:
@@ -29,9 +32,6 @@ class A2C(Algorithm):
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> Learned:
-        from training.algorithms.optimisation import Optimisation
-        from training.reports import UpdateReport
-
         optimisation = Optimisation(state, network, self, progress)
         grown = state.having_seen(batch.observations, batch.discounted_returns)
         observations = optimisation.observations(batch)
@@ -48,25 +48,17 @@ class A2C(Algorithm):
         targets = advantages + values
         if self.normalise_advantages:
             advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-        n = batch.size
-        outputs, critic = optimisation.network.policy_and_value(
-            optimisation.parameters, optimisation.tensor(observations.reshape(n, *observations.shape[2:]))
+        held = optimisation.held(
+            {
+                "observations": observations,
+                "actions": batch.actions,
+                "advantages": advantages,
+                "targets": targets,
+            }
         )
-        distribution = optimisation.distribution(outputs)
-        log_probs = distribution.log_prob(
-            optimisation.tensor(batch.actions.reshape(n, *batch.actions.shape[2:]))
+        objective = partial(losses.actor_critic, held["advantages"], held["targets"], self.value_coefficient)
+        optimisation.step(held["observations"], held["actions"], objective)
+        report = optimisation.report(
+            explained_variance(targets, values), approximate_kl=0.0, clip_fraction=0.0
         )
-        policy_loss = -(optimisation.tensor(advantages.reshape(n)) * log_probs).mean()
-        value_loss = 0.5 * ((critic - optimisation.tensor(targets.reshape(n))) ** 2).mean()
-        entropy = distribution.entropy()
-        loss = policy_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
-        optimisation.step(loss, policy_loss=policy_loss, value_loss=value_loss, entropy=entropy)
-        report = UpdateReport(
-            **optimisation.means(),
-            approximate_kl=0.0,
-            clip_fraction=0.0,
-            explained_variance=explained_variance(targets, values),
-            learning_rate=optimisation.learning_rate,
-            device=optimisation.device.type,
-        )
-        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, n)
+        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, batch.size)

@@ -11,12 +11,15 @@ from V-trace with π_tgt/μ. Data is used several times from a circular buffer; 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from training.algorithms import losses
 from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, explained_variance
+from training.algorithms.optimisation import Anchor, Array, Optimisation, Slopes
 from training.returns import vtrace
 
 if TYPE_CHECKING:
@@ -76,18 +79,11 @@ class Impact(Algorithm):
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> Learned:
-        import torch
-
-        from training.algorithms.optimisation import Optimisation
-        from training.algorithms.trajectories import log_probs_under, shuffled_parts
-        from training.distributions import Distribution
-        from training.reports import UpdateReport
-
-        optimisation = Optimisation(state, network, self, progress)
+        anchor = Anchor(state.target_parameters, self.kl_coefficient) if self.kl_coefficient else None
+        optimisation = Optimisation(state, network, self, progress, anchor)
         grown = state.having_seen(batch.observations, batch.discounted_returns)
         observations = optimisation.observations(batch)
-        target = {name: optimisation.tensor(array) for name, array in state.target_parameters.items()}
-        target_log_probs = log_probs_under(optimisation, target, batch, observations)
+        target_log_probs = optimisation.log_probs(batch, observations, state.target_parameters)
         to_target = np.exp(np.clip(target_log_probs - batch.log_probs, -20.0, 20.0))
         values = optimisation.values(observations)
         targets, advantages = vtrace(
@@ -102,55 +98,41 @@ class Impact(Algorithm):
             self.rho_limit,
             self.c_limit,
         )
-        n = batch.size
-        seen = optimisation.tensor(observations.reshape(n, *observations.shape[2:]))
-        actions = optimisation.tensor(batch.actions.reshape(n, *batch.actions.shape[2:]))
-        behaviour = optimisation.tensor(batch.log_probs.reshape(n))
-        weights = optimisation.tensor(
-            np.minimum(1.0 / to_target, _WEIGHT_LIMIT).reshape(n).astype(np.float32)
+        held = optimisation.held(
+            {
+                "observations": observations,
+                "actions": batch.actions,
+                "log_probs": batch.log_probs,
+                "weights": np.minimum(1.0 / to_target, _WEIGHT_LIMIT),
+                "advantages": advantages,
+                "targets": targets,
+            }
         )
-        gains = optimisation.tensor(advantages.reshape(n).astype(np.float32))
-        goals = optimisation.tensor(targets.reshape(n).astype(np.float32))
         rng = np.random.Generator(np.random.PCG64(seed))
         for _ in range(self.epochs):
-            for part in shuffled_parts(n, self.minibatch_size, rng):
-                outputs, critic = optimisation.network.policy_and_value(optimisation.parameters, seen[part])
-                distribution = optimisation.distribution(outputs)
-                log_ratio = distribution.log_prob(actions[part]) - behaviour[part]
-                ratio = weights[part] * log_ratio.exp()
-                gain = gains[part]
-                if self.normalise_advantages and len(gain) > 1:
-                    gain = (gain - gain.mean()) / (gain.std() + 1e-8)
-                policy_loss = -torch.minimum(
-                    ratio * gain, ratio.clamp(1.0 - self.clip, 1.0 + self.clip) * gain
-                ).mean()
-                value_loss = 0.5 * ((critic - goals[part]) ** 2).mean()
-                entropy = distribution.entropy()
-                loss = policy_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
-                if self.kl_coefficient:
-                    with torch.no_grad():
-                        theirs = Distribution.of(
-                            optimisation.network.policy(target, seen[part]), target, state.spaces
-                        )
-                    loss = loss + self.kl_coefficient * distribution.divergence_from(theirs).mean()
-                with torch.no_grad():
-                    kl = ((ratio - 1.0) - torch.log(ratio)).mean()
-                    outside = ((ratio - 1.0).abs() > self.clip).float().mean()
-                optimisation.step(
-                    loss,
-                    policy_loss=policy_loss,
-                    value_loss=value_loss,
-                    entropy=entropy,
-                    approximate_kl=kl,
-                    clip_fraction=outside,
-                )
-        report = UpdateReport(
-            **optimisation.means(),
-            explained_variance=explained_variance(targets, values),
-            learning_rate=optimisation.learning_rate,
-            device=optimisation.device.type,
-        )
+            for chosen in optimisation.minibatches_of(held, self.minibatch_size, rng):
+                objective = partial(self.slopes, optimisation.arrays, chosen)
+                optimisation.step(chosen["observations"], chosen["actions"], objective)
+        report = optimisation.report(explained_variance(targets, values))
         after = optimisation.next_state(grown)
         if after.version % self.target_every_updates == 0:
             after = replace(after, target_parameters=after.parameters)
-        return Learned(after, report, optimisation.minibatches, n * self.epochs)
+        return Learned(after, report, optimisation.minibatches, batch.size * self.epochs)
+
+    def slopes(self, arrays: Any, chosen: dict[str, Array], log_probs: Array, values: Array) -> Slopes:
+        """The loss of a minibatch and how it changes, from what the networks say of it now."""
+        ratio = chosen["weights"] * arrays.exp(log_probs - chosen["log_probs"])
+        advantages = chosen["advantages"]
+        n = len(advantages)
+        if self.normalise_advantages and n > 1:
+            advantages = losses.standardised(arrays, advantages)
+        gains, rising = losses.clipped_gains(arrays, ratio, advantages, self.clip)
+        value_loss, by_value = losses.squared_error(values, chosen["targets"])
+        moved = ratio - 1.0
+        measured = {
+            "policy_loss": -losses.mean(gains),
+            "value_loss": value_loss,
+            "approximate_kl": losses.mean(moved - arrays.log(ratio)),
+            "clip_fraction": losses.mean(abs(moved) > self.clip),
+        }
+        return Slopes(rising * (-1.0 / n), by_value * self.value_coefficient, measured)

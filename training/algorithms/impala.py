@@ -5,12 +5,15 @@ L = −E[ ρ_t log π(a|s) (r_t + γ v_{t+1} − V(s_t)) ] + c_v · ½ E[(V(s_t)
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
 
+from training.algorithms import losses
 from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, explained_variance
+from training.algorithms.optimisation import Optimisation
 from training.returns import vtrace
 
 if TYPE_CHECKING:
@@ -38,24 +41,16 @@ class Impala(Algorithm):
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> Learned:
         """V-trace is computed afresh before each pass, since it depends on the policy and critic of then."""
-        from training.algorithms.optimisation import Optimisation
-        from training.algorithms.trajectories import log_probs_under, shuffled_parts
-        from training.reports import UpdateReport
-
         optimisation = Optimisation(state, network, self, progress)
         grown = state.having_seen(batch.observations, batch.discounted_returns)
         observations = optimisation.observations(batch)
         rewards = self.rewards(batch, grown)
         rng = np.random.Generator(np.random.PCG64(seed))
-        n = batch.size
-        seen = optimisation.tensor(observations.reshape(n, *observations.shape[2:]))
-        actions = optimisation.tensor(batch.actions.reshape(n, *batch.actions.shape[2:]))
+        held = optimisation.held({"observations": observations, "actions": batch.actions})
         distance = 0.0
         for _ in range(self.epochs):
             values = optimisation.values(observations)
-            log_ratio = (
-                log_probs_under(optimisation, optimisation.parameters, batch, observations) - batch.log_probs
-            )
+            log_ratio = optimisation.log_probs(batch, observations) - batch.log_probs
             ratios = np.exp(np.clip(log_ratio, -20.0, 20.0))
             distance = float((ratios - 1.0 - log_ratio).mean())
             targets, advantages = vtrace(
@@ -72,22 +67,16 @@ class Impala(Algorithm):
             )
             if self.normalise_advantages:
                 advantages = advantages / (advantages.std() + 1e-8)
-            weights = optimisation.tensor(advantages.reshape(n).astype(np.float32))
-            goals = optimisation.tensor(targets.reshape(n).astype(np.float32))
-            for part in shuffled_parts(n, self.minibatch_size, rng):
-                outputs, critic = optimisation.network.policy_and_value(optimisation.parameters, seen[part])
-                distribution = optimisation.distribution(outputs)
-                policy_loss = -(weights[part] * distribution.log_prob(actions[part])).mean()
-                value_loss = 0.5 * ((critic - goals[part]) ** 2).mean()
-                entropy = distribution.entropy()
-                loss = policy_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
-                optimisation.step(loss, policy_loss=policy_loss, value_loss=value_loss, entropy=entropy)
-        report = UpdateReport(
-            **optimisation.means(),
+            held |= optimisation.held({"advantages": advantages, "targets": targets})
+            for chosen in optimisation.minibatches_of(held, self.minibatch_size, rng):
+                objective = partial(
+                    losses.actor_critic, chosen["advantages"], chosen["targets"], self.value_coefficient
+                )
+                optimisation.step(chosen["observations"], chosen["actions"], objective)
+        report = optimisation.report(
+            explained_variance(targets, values),
             approximate_kl=distance,
             clip_fraction=float((ratios > self.rho_limit).mean()),
-            explained_variance=explained_variance(targets, values),
-            learning_rate=optimisation.learning_rate,
-            device=optimisation.device.type,
         )
-        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, n * self.epochs)
+        samples = batch.size * self.epochs
+        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, samples)

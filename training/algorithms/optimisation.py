@@ -1,93 +1,143 @@
-"""One update's optimisation in torch: parameters in, Adam steps, parameters out. Everything around it is numpy."""
+"""One update's optimisation: a state's parameters in, Adam steps down a loss, the next state's parameters out.
+
+Every loss here is a mean over samples of something of log π(a|s), plus something of V(s), less some entropy. So an
+algorithm only says how its loss changes with those two numbers of each sample (`Slopes`), and a `Descent` takes that
+back through the network. There are two: `ClosedForm`, in numpy, for what small networks on a CPU do all day, and
+`Autograd`, in torch, for everything else. Both give the same up to rounding.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from training.architectures import CNN, MLP
-from training.batch import Batch
-from training.distributions import Distribution
 from training.inference import normalised
 from training.learner import LearnerState
-from training.networks import Parameters, TorchNetwork
+from training.networks import Parameters
+from training.reports import UpdateReport
 
 if TYPE_CHECKING:
     from training.algorithms.algorithm import Algorithm
+    from training.batch import Batch
 
-_CHUNK = 2048
-_BETAS = (0.9, 0.999)
+Floats = npt.NDArray[np.float32]
+Array = Any  # of numpy or of torch, as the descent computes
+BETAS = (0.9, 0.999)
+CHUNK = 2048
 
 
 class BadLoss(ValueError):
     """A loss or gradient that is not a finite number."""
 
 
-class Optimisation:
-    """Adam over named parameters, made from a learner's state and turned back into one.
+class Slopes(NamedTuple):
+    """How a loss changes with each sample's log-probability and value ([n] each), and what to tell of it."""
 
-    Adam (Kingma & Ba 2015) is torch's fused kernel: one call for all parameters, where the plain one costs half of a
-    small minibatch's time in Python. What is measured on the way is kept as tensors and read once, at the end.
-    """
+    log_probs: Array
+    values: Array
+    measured: dict[str, Array]
+
+
+# From the log-probabilities and values of some samples under the parameters of now.
+Objective = Callable[[Array, Array], Slopes]
+
+
+class Anchor(NamedTuple):
+    """A policy not to stray from: `weight` · KL(policy of `parameters` ‖ policy of now) is added to the loss."""
+
+    parameters: Parameters
+    weight: float
+
+
+class Moved(NamedTuple):
+    """Where a descent has come to: parameters and Adam's moments under their names, and the steps of all time."""
+
+    parameters: Parameters
+    first_moments: Parameters
+    second_moments: Parameters
+    steps: int
+
+
+class Descent(Protocol):
+    """Parameters that move down a loss. What it takes and gives as `Array` is of its own module, `arrays`."""
+
+    arrays: Any
+    device: str
+
+    def array(self, data: npt.NDArray[Any]) -> Array:
+        """`data` where this computes."""
+
+    def taken(self, array: Array, order: npt.NDArray[np.int64]) -> Array:
+        """A copy of `array` with its samples in this order."""
+
+    def values(self, observations: Floats) -> Floats:
+        """The critic's values of [n, …] observations."""
+
+    def log_probs(
+        self, observations: Floats, actions: npt.NDArray[Any], parameters: Parameters | None
+    ) -> Floats:
+        """Log-probabilities of [n, …] actions under the policy with `parameters`, or as it is now."""
+
+    def step(self, observations: Array, actions: Array, objective: Objective) -> dict[str, Array]:
+        """One step. Gives what the objective measured, and the entropy, the gradient's norm and any divergence."""
+
+    def means(self, measured: dict[str, list[Array]]) -> dict[str, float]:
+        """The mean of each."""
+
+    def moved(self) -> Moved: ...
+
+
+def descent_of(
+    state: LearnerState, network: MLP | CNN, algorithm: Algorithm, learning_rate: float, anchor: Anchor | None
+) -> Descent:
+    """The closed form where it knows the network and no GPU waits for work."""
+    import torch
+
+    if isinstance(network, MLP) and anchor is None and not torch.cuda.is_available():
+        from training.algorithms.closed_form import ClosedForm
+
+        return ClosedForm(state, network, algorithm, learning_rate)
+    from training.algorithms.autograd import Autograd
+
+    return Autograd(state, network, algorithm, learning_rate, anchor)
+
+
+class Optimisation:
+    """An update on its way: what is alike for every algorithm and every descent."""
 
     def __init__(
-        self, state: LearnerState, network: MLP | CNN, algorithm: Algorithm, progress: float
+        self,
+        state: LearnerState,
+        network: MLP | CNN,
+        algorithm: Algorithm,
+        progress: float,
+        anchor: Anchor | None = None,
     ) -> None:
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.network = TorchNetwork(network, state.spaces)
         self.learning_rate = algorithm.rate(progress)
-        self._algorithm = algorithm
-        self._state = state
-        self.kl_coefficient = state.kl_coefficient
-        self._names = list(state.parameters)
-        self.parameters = {
-            name: self.tensor(array).requires_grad_() for name, array in state.parameters.items()
-        }
-        self._leaves = [self.parameters[name] for name in self._names]
-        self._first = [self.tensor(state.first_moments[name]) for name in self._names]
-        self._second = [self.tensor(state.second_moments[name]) for name in self._names]
-        self._steps = [torch.tensor(float(state.optimiser_steps), device=self.device) for _ in self._names]
-        free = state.parameters.get("policy.log_std")
-        self._log_std_at_start = None if free is None else self.tensor(free)
-        self._measured: dict[str, list[torch.Tensor]] = {}
+        self.descent = descent_of(state, network, algorithm, self.learning_rate, anchor)
+        self.arrays = self.descent.arrays
         self.minibatches = 0
-
-    def tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
-        """A copy of `array` where this update computes."""
-        return torch.tensor(array, device=self.device)
-
-    def distribution(self, outputs: torch.Tensor) -> Distribution:
-        return Distribution.of(outputs, self.parameters, self._state.spaces)
-
-    def distribution_at_start(self, outputs: torch.Tensor) -> Distribution:
-        """What the policy with which this update began made of the same outputs' states."""
-        free = self._log_std_at_start
-        return Distribution.of(outputs, {} if free is None else {"policy.log_std": free}, self._state.spaces)
+        self._state = state
+        self._measured: dict[str, list[Array]] = {}
 
     def observations(self, batch: Batch) -> npt.NDArray[Any]:
         """The batch's observations as the networks see them: normalised as the state's actors did."""
         seen: npt.NDArray[Any] = normalised(batch.observations, *self._state.normaliser())
         return seen
 
-    def values(self, observations: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    def values(self, observations: npt.NDArray[Any]) -> Floats:
         """The critic's values for normalised observations of any leading shape."""
         shape = self._state.spaces.observation_shape
         leading = observations.shape[: observations.ndim - len(shape)]
-        flat = torch.from_numpy(np.ascontiguousarray(observations).reshape(-1, *shape))
-        with torch.no_grad():
-            parts = [
-                self.network.value(self.parameters, part.to(self.device))
-                for part in torch.split(flat, _CHUNK)
-            ]
-        values: npt.NDArray[np.float32] = torch.cat(parts).cpu().numpy().reshape(leading)
-        return values
+        return self.descent.values(observations.reshape(-1, *shape)).reshape(leading)
 
-    def next_values(self, batch: Batch, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def next_values(self, batch: Batch, values: Floats) -> Floats:
         """V of the state that really followed each step: also of the one that a time limit cut off."""
         normaliser = self._state.normaliser()
         last = self.values(normalised(batch.last_observations, *normaliser))
@@ -97,59 +147,72 @@ class Optimisation:
             following[steps, columns] = self.values(normalised(batch.final_observations, *normaliser))
         return following
 
-    def step(self, loss: torch.Tensor, **measured: torch.Tensor) -> None:
-        """One gradient step down `loss`; `measured` values are averaged into the report."""
-        gradients = list(torch.autograd.grad(loss, self._leaves))
-        norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-        torch._foreach_mul_(
-            gradients, torch.clamp(self._algorithm.max_gradient_norm / (norm + 1e-6), max=1.0)
-        )
-        torch._foreach_add_(self._steps, 1.0)
-        with torch.no_grad():
-            torch._fused_adam_(
-                self._leaves,
-                gradients,
-                self._first,
-                self._second,
-                [],
-                self._steps,
-                lr=self.learning_rate,
-                beta1=_BETAS[0],
-                beta2=_BETAS[1],
-                weight_decay=0.0,
-                eps=self._algorithm.adam_epsilon,
-                amsgrad=False,
-                maximize=False,
+    def log_probs(
+        self, batch: Batch, observations: npt.NDArray[Any], parameters: Parameters | None = None
+    ) -> Floats:
+        """Of the batch's actions under the policy with `parameters`, or as it is now, as [time, environment]."""
+        flat = self.descent.log_probs(samples_of(observations), samples_of(batch.actions), parameters)
+        return flat.reshape(batch.rewards.shape)
+
+    def held(self, samples: dict[str, npt.NDArray[Any]]) -> dict[str, Array]:
+        """Arrays of [time, environment, …] as [sample, …], where the descent computes; real numbers in float32."""
+        return {
+            name: self.descent.array(
+                samples_of(array).astype(np.float32 if array.dtype.kind == "f" else array.dtype, copy=False)
             )
+            for name, array in samples.items()
+        }
+
+    def minibatches_of(
+        self, samples: dict[str, Array], size: int, rng: np.random.Generator
+    ) -> Iterator[dict[str, Array]]:
+        """All samples once, at random. The order is drawn once, so that minibatches are views of shuffled copies."""
+        n = len(samples["actions"])
+        order = rng.permutation(n)
+        shuffled = {name: self.descent.taken(array, order) for name, array in samples.items()}
+        for begin in range(0, n, size):
+            yield {name: array[begin : begin + size] for name, array in shuffled.items()}
+
+    def step(self, observations: Array, actions: Array, objective: Objective) -> None:
+        """One gradient step; what is measured on the way is read once, at the end."""
         self.minibatches += 1
-        for name, value in {**measured, "gradient_norm": norm}.items():
-            self._measured.setdefault(name, []).append(value.detach())
+        for name, value in self.descent.step(observations, actions, objective).items():
+            self._measured.setdefault(name, []).append(value)
+
+    def last(self, name: str) -> float:
+        return float(self._measured[name][-1])
 
     def means(self) -> dict[str, float]:
         """Means of what was measured. BadLoss if any is not finite: nothing of such an update may be kept."""
-        stacked = torch.stack([torch.stack(values).mean() for values in self._measured.values()]).tolist()
-        means = dict(zip(self._measured, stacked, strict=True))
+        means = self.descent.means(self._measured)
         for name, mean in means.items():
             if not math.isfinite(mean):
                 raise BadLoss(f"{name.replace('_', ' ')} is not a finite number; the update was thrown away")
         return means
 
-    def last(self, name: str) -> float:
-        return float(self._measured[name][-1])
+    def report(self, explained_variance: float, **instead: float) -> UpdateReport:
+        """The means, with `instead` for what an algorithm measures in its own way. BadLoss as in `means`."""
+        measured = {**self.means(), **instead}
+        return UpdateReport(
+            **{name: measured[name] for name in UpdateReport.model_fields if name in measured},
+            explained_variance=explained_variance,
+            learning_rate=self.learning_rate,
+            device=self.descent.device,
+        )
 
     def next_state(self, state: LearnerState) -> LearnerState:
         """`state` with the parameters and moments as they are now, as the next version."""
+        moved = self.descent.moved()
         return replace(
             state,
             version=state.version + 1,
-            parameters=self._arrays(self._leaves),
-            first_moments=self._arrays(self._first),
-            second_moments=self._arrays(self._second),
-            optimiser_steps=int(self._steps[0]),
+            parameters=moved.parameters,
+            first_moments=moved.first_moments,
+            second_moments=moved.second_moments,
+            optimiser_steps=moved.steps,
         )
 
-    def _arrays(self, tensors: list[torch.Tensor]) -> Parameters:
-        return {
-            name: tensor.detach().cpu().numpy().copy()
-            for name, tensor in zip(self._names, tensors, strict=True)
-        }
+
+def samples_of(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """[time, environment, …] as [sample, …]."""
+    return array.reshape(-1, *array.shape[2:])

@@ -12,18 +12,18 @@ how far that one is from the behaviour:  L = E[ −π_prox/π_behaviour · min(u
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
+from training.algorithms import losses
 from training.algorithms.algorithm import ADVANCED, Algorithm, Floats, Learned, explained_variance
+from training.algorithms.optimisation import Anchor, Array, Optimisation, Slopes
 from training.returns import generalised_advantages
 
 if TYPE_CHECKING:
-    import torch
-
-    from training.algorithms.optimisation import Optimisation
     from training.architectures import CNN, MLP
     from training.batch import Batch
     from training.learner import LearnerState
@@ -91,16 +91,17 @@ class PPO(Algorithm):
         """Several passes over `batch`. Observations are normalised as actors of the state's version did, so ratios of
         fresh data start at 1 up to rounding; what the batch adds to the statistics counts from the next version on.
         """
-        from training.algorithms.optimisation import Optimisation
-        from training.reports import UpdateReport
-
-        optimisation = Optimisation(state, network, self, progress)
+        anchor = Anchor(state.parameters, state.kl_coefficient) if self.kl_coefficient else None
+        optimisation = Optimisation(state, network, self, progress, anchor)
         grown = state.having_seen(batch.observations, batch.discounted_returns)
         observations = optimisation.observations(batch)
         rewards = self.rewards(batch, grown)
         values, advantages = self._advantages(optimisation, batch, observations, rewards)
         targets = advantages + values
-        samples = self._samples(optimisation, batch, observations)
+        samples = {"observations": observations, "actions": batch.actions, "log_probs": batch.log_probs}
+        if self.objective == "decoupled":
+            samples["start_log_probs"] = optimisation.log_probs(batch, observations)
+        held = optimisation.held(samples)
         rng = np.random.Generator(np.random.PCG64(seed))
         clip = self.clip * (1.0 - progress) if self.clip_decay else self.clip
         passes = 0
@@ -108,17 +109,14 @@ class PPO(Algorithm):
             if passes > 1 and self.recompute_advantages:
                 values, advantages = self._advantages(optimisation, batch, observations, rewards)
                 targets = advantages + values
-            self._pass(optimisation, samples, advantages, values, targets, clip, rng)
+            held |= optimisation.held({"advantages": advantages, "values": values, "targets": targets})
+            for chosen in optimisation.minibatches_of(held, self.minibatch_size, rng):
+                objective = partial(self.slopes, optimisation.arrays, chosen, clip)
+                optimisation.step(chosen["observations"], chosen["actions"], objective)
             if self.target_kl is not None and optimisation.last("approximate_kl") > 1.5 * self.target_kl:
                 break
-        means = optimisation.means()
-        grown = replace(grown, kl_coefficient=self._next_kl_coefficient(state, means))
-        report = UpdateReport(
-            **{name: means[name] for name in UpdateReport.model_fields if name in means},
-            explained_variance=explained_variance(targets, values),
-            learning_rate=optimisation.learning_rate,
-            device=optimisation.device.type,
-        )
+        report = optimisation.report(explained_variance(targets, values))
+        grown = replace(grown, kl_coefficient=self._next_kl_coefficient(state, optimisation.means()))
         return Learned(optimisation.next_state(grown), report, optimisation.minibatches, batch.size * passes)
 
     def _advantages(
@@ -132,90 +130,44 @@ class PPO(Algorithm):
         )
         return values, advantages
 
-    def _samples(
-        self, optimisation: Optimisation, batch: Batch, observations: Floats
-    ) -> dict[str, torch.Tensor]:
-        """The batch flattened to [sample, …] tensors, with the policy at the start of the update where it is needed."""
-        import torch
-
-        n = batch.size
-        samples = {
-            "observations": optimisation.tensor(observations.reshape(n, *observations.shape[2:])),
-            "actions": optimisation.tensor(batch.actions.reshape(n, *batch.actions.shape[2:])),
-            "log_probs": optimisation.tensor(batch.log_probs.reshape(n)),
-        }
-        if self.objective == "decoupled" or self.kl_coefficient:
-            with torch.no_grad():
-                outputs = optimisation.network.policy(optimisation.parameters, samples["observations"])
-                start = optimisation.distribution(outputs)
-                samples["start_log_probs"] = start.log_prob(samples["actions"])
-                samples["start_outputs"] = outputs
-        return samples
-
-    def _pass(
-        self,
-        optimisation: Optimisation,
-        samples: dict[str, torch.Tensor],
-        advantages: Floats,
-        values: Floats,
-        targets: Floats,
-        clip: float,
-        rng: np.random.Generator,
-    ) -> None:
-        """One shuffled pass: the order is drawn once, so that minibatches are views of shuffled copies."""
-        import torch
-
-        n = advantages.size
-        order = torch.from_numpy(rng.permutation(n)).to(optimisation.device)
-        estimates = {"advantages": advantages, "values": values, "targets": targets}
-        shuffled = {name: optimisation.tensor(array.reshape(n))[order] for name, array in estimates.items()}
-        shuffled |= {name: tensor[order] for name, tensor in samples.items()}
-        for begin in range(0, n, self.minibatch_size):
-            part = slice(begin, begin + self.minibatch_size)
-            self._step(optimisation, {name: tensor[part] for name, tensor in shuffled.items()}, clip)
-
-    def _step(self, optimisation: Optimisation, chosen: dict[str, torch.Tensor], clip: float) -> None:
-        import torch
-
-        outputs, values = optimisation.network.policy_and_value(
-            optimisation.parameters, chosen["observations"]
-        )
-        distribution = optimisation.distribution(outputs)
-        log_probs = distribution.log_prob(chosen["actions"])
-        reference = chosen["start_log_probs"] if self.objective == "decoupled" else chosen["log_probs"]
+    def slopes(
+        self, arrays: Any, chosen: dict[str, Array], clip: float, log_probs: Array, values: Array
+    ) -> Slopes:
+        """The loss of a minibatch and how it changes, from what the networks say of it now."""
+        decoupled = self.objective == "decoupled"
+        behaviour = chosen["log_probs"]
+        reference = chosen["start_log_probs"] if decoupled else behaviour
         log_ratio = log_probs - reference
-        ratio = log_ratio.exp()
+        ratio = arrays.exp(log_ratio)
         advantages = chosen["advantages"]
-        if self.normalise_advantages and len(advantages) > 1:
-            advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-        surrogate = torch.minimum(advantages * ratio, advantages * ratio.clamp(1.0 - clip, 1.0 + clip))
-        if self.objective == "decoupled":
-            surrogate = surrogate * (reference - chosen["log_probs"]).exp().clamp(max=_WEIGHT_LIMIT)
-        policy_loss = -surrogate.mean()
-        value_loss = self._value_loss(values, chosen)
-        entropy = distribution.entropy()
-        loss = policy_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
-        with torch.no_grad():
+        n = len(advantages)
+        if self.normalise_advantages and n > 1:
+            advantages = losses.standardised(arrays, advantages)
+        gains, rising = losses.clipped_gains(arrays, ratio, advantages, clip)
+        if decoupled:
+            weights = arrays.exp(reference - behaviour).clip(max=_WEIGHT_LIMIT)
+            gains, rising = gains * weights, rising * weights
+        value_loss, by_value = self._value_loss(arrays, values, chosen)
+        moved = ratio - 1.0
+        measured = {
+            "policy_loss": -losses.mean(gains),
+            "value_loss": value_loss,
             # k3 of Schulman's note on approximating KL: unbiased, never negative, low variance.
-            kl = ((ratio - 1.0) - log_ratio).mean()
-            outside = ((ratio - 1.0).abs() > clip).float().mean()
-        measured = {"approximate_kl": kl, "clip_fraction": outside, "entropy": entropy}
-        if self.kl_coefficient:
-            start = optimisation.distribution_at_start(chosen["start_outputs"])
-            divergence = distribution.divergence_from(start).mean()
-            loss = loss + optimisation.kl_coefficient * divergence
-            measured["divergence"] = divergence
-        optimisation.step(loss, policy_loss=policy_loss, value_loss=value_loss, **measured)
+            "approximate_kl": losses.mean(moved - log_ratio),
+            "clip_fraction": losses.mean(abs(moved) > clip),
+        }
+        return Slopes(rising * (-1.0 / n), by_value * self.value_coefficient, measured)
 
-    def _value_loss(self, values: torch.Tensor, chosen: dict[str, torch.Tensor]) -> torch.Tensor:
-        import torch
-
-        error = (values - chosen["targets"]) ** 2
-        if self.value_clip is not None:
-            near = chosen["values"] + (values - chosen["values"]).clamp(-self.value_clip, self.value_clip)
-            error = torch.maximum(error, (near - chosen["targets"]) ** 2)
-        loss: torch.Tensor = 0.5 * error.mean()
-        return loss
+    def _value_loss(self, arrays: Any, values: Array, chosen: dict[str, Array]) -> tuple[Array, Array]:
+        """½ E[(V − R)²] and its slopes; with a value clip, of V or of V held near what it was, whichever is worse."""
+        if self.value_clip is None:
+            return losses.squared_error(values, chosen["targets"])
+        before, errors = chosen["values"], values - chosen["targets"]
+        near = before + (values - before).clip(-self.value_clip, self.value_clip) - chosen["targets"]
+        own, held = errors * errors, near * near
+        # Where the held one is worse it does not depend on the value any more.
+        slopes = arrays.where(own >= held, errors, 0.0) * (1.0 / len(errors))
+        return 0.5 * losses.mean(arrays.maximum(own, held)), slopes
 
     def _next_kl_coefficient(self, state: LearnerState, means: dict[str, float]) -> float:
         """Half as much again where the policy moved over twice too far, half as much where it barely moved."""

@@ -1,0 +1,152 @@
+"""The descent in torch: any network, on a GPU where there is one, and with a penalty for straying.
+
+Adam (Kingma & Ba 2015) is torch's fused kernel: one call for all parameters, where the plain one costs half of a
+small minibatch's time in Python.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from training.algorithms.optimisation import BETAS, CHUNK, Anchor, Floats, Moved, Objective
+from training.architectures import CNN, MLP
+from training.distributions import Distribution
+from training.learner import LearnerState
+from training.networks import Parameters, TorchNetwork
+
+if TYPE_CHECKING:
+    from training.algorithms.algorithm import Algorithm
+
+
+class Autograd:
+    """A `Descent` whose gradients torch works out. What it measures stays on the device until it is read."""
+
+    arrays: Any = torch
+
+    def __init__(
+        self,
+        state: LearnerState,
+        network: MLP | CNN,
+        algorithm: Algorithm,
+        learning_rate: float,
+        anchor: Anchor | None,
+    ) -> None:
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._network = TorchNetwork(network, state.spaces)
+        self._algorithm = algorithm
+        self._learning_rate = learning_rate
+        self._names = list(state.parameters)
+        self._parameters = self._named(state.parameters)
+        self._leaves = [self._parameters[name].requires_grad_() for name in self._names]
+        self._first = [self.array(state.first_moments[name]) for name in self._names]
+        self._second = [self.array(state.second_moments[name]) for name in self._names]
+        self._steps = [torch.tensor(float(state.optimiser_steps), device=self.device) for _ in self._names]
+        self._anchor = None if anchor is None else (self._named(anchor.parameters), anchor.weight)
+
+    def array(self, data: npt.NDArray[Any]) -> torch.Tensor:
+        return torch.tensor(data, device=self.device)
+
+    def taken(self, array: torch.Tensor, order: npt.NDArray[np.int64]) -> torch.Tensor:
+        return array[torch.from_numpy(order).to(self.device)]
+
+    def values(self, observations: Floats) -> Floats:
+        flat = torch.from_numpy(np.ascontiguousarray(observations))
+        with torch.no_grad():
+            parts = [
+                self._network.value(self._parameters, part.to(self.device))
+                for part in torch.split(flat, CHUNK)
+            ]
+        values: Floats = torch.cat(parts).cpu().numpy()
+        return values
+
+    def log_probs(
+        self, observations: Floats, actions: npt.NDArray[Any], parameters: Parameters | None
+    ) -> Floats:
+        named = self._parameters if parameters is None else self._named(parameters)
+        parts = []
+        with torch.no_grad():
+            for begin in range(0, len(observations), CHUNK):
+                seen = self.array(observations[begin : begin + CHUNK])
+                distribution = self._distribution(self._network.policy(named, seen), named)
+                parts.append(distribution.log_prob(self.array(actions[begin : begin + CHUNK])))
+        log_probs: Floats = torch.cat(parts).cpu().numpy()
+        return log_probs
+
+    def step(
+        self, observations: torch.Tensor, actions: torch.Tensor, objective: Objective
+    ) -> dict[str, torch.Tensor]:
+        outputs, values = self._network.policy_and_value(self._parameters, observations)
+        distribution = self._distribution(outputs, self._parameters)
+        log_probs, entropy = distribution.log_prob(actions), distribution.entropy()
+        with torch.no_grad():
+            slopes = objective(log_probs.detach(), values.detach())
+        measured = {**slopes.measured, "entropy": entropy.detach()}
+        down = [log_probs, values, entropy]
+        steepness = [slopes.log_probs, slopes.values, torch.full_like(entropy, -self._entropy_weight)]
+        if self._anchor is not None:
+            parameters, weight = self._anchor
+            with torch.no_grad():
+                theirs = self._distribution(self._network.policy(parameters, observations), parameters)
+            divergence = distribution.divergence_from(theirs).mean()
+            measured["divergence"] = divergence.detach()
+            down.append(divergence)
+            steepness.append(torch.full_like(divergence, weight))
+        gradients = list(torch.autograd.grad(down, self._leaves, steepness))
+        return {**measured, "gradient_norm": self._descend(gradients)}
+
+    def means(self, measured: dict[str, list[torch.Tensor]]) -> dict[str, float]:
+        stacked = torch.stack([torch.stack(values).float().mean() for values in measured.values()])
+        return dict(zip(measured, stacked.tolist(), strict=True))
+
+    def moved(self) -> Moved:
+        return Moved(
+            self._copied(self._leaves),
+            self._copied(self._first),
+            self._copied(self._second),
+            int(self._steps[0]),
+        )
+
+    @property
+    def _entropy_weight(self) -> float:
+        return self._algorithm.entropy_coefficient
+
+    def _descend(self, gradients: list[torch.Tensor]) -> torch.Tensor:
+        """Adam's step along these gradients, once they are no longer than allowed. Gives how long they were."""
+        norm: torch.Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+        torch._foreach_mul_(
+            gradients, torch.clamp(self._algorithm.max_gradient_norm / (norm + 1e-6), max=1.0)
+        )
+        torch._foreach_add_(self._steps, 1.0)
+        with torch.no_grad():
+            torch._fused_adam_(
+                self._leaves,
+                gradients,
+                self._first,
+                self._second,
+                [],
+                self._steps,
+                lr=self._learning_rate,
+                beta1=BETAS[0],
+                beta2=BETAS[1],
+                weight_decay=0.0,
+                eps=self._algorithm.adam_epsilon,
+                amsgrad=False,
+                maximize=False,
+            )
+        return norm
+
+    def _distribution(self, outputs: torch.Tensor, parameters: dict[str, torch.Tensor]) -> Distribution:
+        return Distribution.of(outputs, parameters, self._network.spaces)
+
+    def _named(self, parameters: Parameters) -> dict[str, torch.Tensor]:
+        return {name: self.array(array) for name, array in parameters.items()}
+
+    def _copied(self, tensors: list[torch.Tensor]) -> Parameters:
+        return {
+            name: tensor.detach().cpu().numpy().copy()
+            for name, tensor in zip(self._names, tensors, strict=True)
+        }

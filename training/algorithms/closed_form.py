@@ -1,0 +1,129 @@
+"""The descent in numpy: fully connected networks on a CPU, gradients in closed form, Adam over one vector.
+
+Bit-equal for equal inputs, like all learning here, so it computes in one thread whatever the machine.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from training.algorithms.dense import DenseNetwork, NamedVector
+from training.algorithms.heads import head_of
+from training.algorithms.optimisation import BETAS, CHUNK, Moved, Objective
+from training.architectures import MLP
+from training.learner import LearnerState
+from training.networks import Floats, Parameters
+
+if TYPE_CHECKING:
+    from training.algorithms.algorithm import Algorithm
+
+
+class ClosedForm:
+    """A `Descent` for MLPs."""
+
+    arrays: Any = np
+    device = "cpu"
+
+    def __init__(self, state: LearnerState, network: MLP, algorithm: Algorithm, learning_rate: float) -> None:
+        _compute_in_one_thread()
+        self._spaces = state.spaces
+        self._network = DenseNetwork(network, state.spaces)
+        self._algorithm = algorithm
+        self._parameters = NamedVector(state.parameters)
+        self._gradients = NamedVector(state.parameters)
+        self._adam = _Adam(state, learning_rate, algorithm.adam_epsilon)
+
+    def array(self, data: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return data
+
+    def taken(self, array: npt.NDArray[Any], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        return np.take(array, order, axis=0)
+
+    def values(self, observations: Floats) -> Floats:
+        parts = range(0, len(observations), CHUNK)
+        named = self._parameters.named
+        return np.concatenate([self._network.value(named, observations[i : i + CHUNK]) for i in parts])
+
+    def log_probs(
+        self, observations: Floats, actions: npt.NDArray[Any], parameters: Parameters | None
+    ) -> Floats:
+        named = self._parameters.named if parameters is None else parameters
+        parts = []
+        for i in range(0, len(observations), CHUNK):
+            outputs = self._network.policy(named, observations[i : i + CHUNK])
+            parts.append(head_of(outputs, actions[i : i + CHUNK], named, self._spaces).log_probs)
+        return np.concatenate(parts)
+
+    def step(self, observations: Floats, actions: npt.NDArray[Any], objective: Objective) -> dict[str, Any]:
+        # What overflows ends as a loss that is not finite, and is refused as such.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            measured = self.gradient(observations, actions, objective)
+            vector = self._gradients.vector
+            norm = math.sqrt(vector @ vector)
+            longest = self._algorithm.max_gradient_norm
+            if norm + 1e-6 > longest:
+                vector *= longest / (norm + 1e-6)
+            self._adam.move(self._parameters.vector, vector)
+        return {**measured, "gradient_norm": norm}
+
+    def gradient(
+        self, observations: Floats, actions: npt.NDArray[Any], objective: Objective
+    ) -> dict[str, Any]:
+        """Works out the loss's gradient, and gives what was measured on the way."""
+        named, into = self._parameters.named, self._gradients.named
+        passed = self._network.forward(named, observations)
+        head = head_of(passed.outputs, actions, named, self._spaces)
+        slopes = objective(head.log_probs, passed.values)
+        outputs = head.backward(slopes.log_probs, -self._algorithm.entropy_coefficient, into)
+        self._network.backward(named, passed, outputs, slopes.values, into)
+        return {**slopes.measured, "entropy": head.entropy}
+
+    def means(self, measured: dict[str, list[Any]]) -> dict[str, float]:
+        return {name: float(np.mean(values)) for name, values in measured.items()}
+
+    def moved(self) -> Moved:
+        adam = self._adam
+        return Moved(self._parameters.copies(), adam.first.copies(), adam.second.copies(), adam.steps)
+
+
+class _Adam:
+    """Adam (Kingma & Ba 2015) over one vector: m and v follow g and g², and the step is m̂ / (√v̂ + ε)."""
+
+    def __init__(self, state: LearnerState, learning_rate: float, epsilon: float) -> None:
+        self.first = NamedVector({name: state.first_moments[name] for name in state.parameters})
+        self.second = NamedVector({name: state.second_moments[name] for name in state.parameters})
+        self.steps = state.optimiser_steps
+        self._learning_rate = learning_rate
+        self._epsilon = epsilon
+        self._scratch = np.empty_like(self.first.vector)
+
+    def move(self, parameters: Floats, gradient: Floats) -> None:
+        """One step of `parameters`, in place; `gradient` is used up."""
+        self.steps += 1
+        first, second, scratch = self.first.vector, self.second.vector, self._scratch
+        np.multiply(gradient, gradient, out=scratch)
+        scratch *= 1.0 - BETAS[1]
+        second *= BETAS[1]
+        second += scratch
+        gradient *= 1.0 - BETAS[0]
+        first *= BETAS[0]
+        first += gradient
+        np.sqrt(second, out=scratch)
+        scratch *= 1.0 / math.sqrt(1.0 - BETAS[1] ** self.steps)
+        scratch += self._epsilon
+        np.divide(first, scratch, out=scratch)
+        scratch *= self._learning_rate / (1.0 - BETAS[0] ** self.steps)
+        parameters -= scratch
+
+
+@cache
+def _compute_in_one_thread() -> None:
+    """Once for the process: more threads of BLAS are slower for products this small, and starve the actors."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1, user_api="blas")
