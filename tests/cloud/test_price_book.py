@@ -1,0 +1,171 @@
+"""Rows with validity and tiers, a person's own book, and files that are refused with their line."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from cloud.price_book import PriceBook, PriceError, PriceRow, UnknownPrice, UnknownSku
+from cloud.pricing import Part, price_line
+
+BOOK = PriceBook.load()
+DAY = datetime.date
+
+
+def row(usd: str, **changes: object) -> PriceRow:
+    fields: dict[str, object] = {
+        "sku": "thing",
+        "region": "here",
+        "unit": "h",
+        "usd": usd,
+        "as_of": DAY(2026, 1, 1),
+        "source": "made up",
+        "kind": "list",
+    }
+    return PriceRow(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def written(folder: Path, **changes: str) -> Path:
+    """A file of one good price with some of its lines changed; the price begins in line 2, `usd` is in line 6."""
+    lines = {
+        "sku": '"thing"',
+        "region": '"here"',
+        "unit": '"h"',
+        "usd": '"1.5"',
+        "as_of": "2026-01-01",
+        "source": '"made up"',
+        "kind": '"list"',
+    }
+    text = "\n".join(f"{key} = {value}" for key, value in {**lines, **changes}.items() if value)
+    path = folder / "own.toml"
+    path.write_text(f"# My prices\n[[price]]\n{text}\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"source": ""}, r"^own\.toml:2: source: Field required"),
+        ({"source": '"?"'}, r"^own\.toml:8: source: .*at least 3"),
+        ({"usd": '"-0.1"'}, r"^own\.toml:6: usd: .*greater than or equal to 0"),
+        ({"usd": '"cheap"'}, r"^own\.toml:6: usd: .*decimal"),
+        ({"usd": "nan"}, r"^own\.toml:6: usd: .*finite"),
+        ({"usd": ""}, r"^own\.toml:2: usd: Field required"),
+        ({"kind": '"guess"'}, r"^own\.toml:9: kind: .*'list', 'paper', 'custom' or 'unverified'"),
+        ({"as_of": '"some day"'}, r"^own\.toml:7: as_of: .*date"),
+        ({"as_of": "2026-02-30"}, r"^own\.toml:7: "),
+        ({"discount": '"0.1"'}, r"^own\.toml:10: discount: "),
+        ({"from_quantity": "-1"}, r"^own\.toml:10: from_quantity: "),
+        (
+            {"valid_from": "2026-02-01", "valid_to": "2026-01-01"},
+            r"^own\.toml:2: valid_to 2026-01-01 is before",
+        ),
+        ({"usd": '"1'}, r"^own\.toml:6: "),
+        ({"region": '["here", ""]'}, r"^own\.toml:4: region: "),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_line(changes: dict[str, str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(PriceError, match=message):
+        PriceBook.load(written(tmp_path, **changes))
+
+
+def test_overlapping_validity_is_refused_with_both_lines(tmp_path: Path) -> None:
+    first = written(tmp_path, valid_to="2026-06-30").read_text()
+    second = written(tmp_path, valid_from="2026-06-30").read_text()
+    path = tmp_path / "own.toml"
+    path.write_text(first + second)
+    with pytest.raises(
+        PriceError, match=r"^own\.toml:12: thing has two prices in here, see own\.toml:2, valid to 2026-06-30"
+    ):
+        PriceBook.load(path)
+    # Also when they stand in two files of a folder.
+    path.write_text(second)
+    (tmp_path / "more.toml").write_text(first)
+    with pytest.raises(PriceError, match=r"^own\.toml:2: .*see more\.toml:2"):
+        PriceBook.load(tmp_path)
+
+
+def test_what_is_no_price_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('# Mine\n\n[[prices]]\nsku = "x"\n')
+    with pytest.raises(PriceError, match=r"^own\.toml:3: prices is not known here; write \[\[free\]\] and"):
+        PriceBook.load(path)
+    missing = tmp_path / "missing.toml"
+    with pytest.raises(PriceError, match=r"^missing\.toml:1: it cannot be read"):
+        PriceBook.load(missing)
+
+
+def test_prices_change_on_their_day() -> None:
+    book = PriceBook(
+        [
+            row("2", valid_to=DAY(2026, 5, 31)),
+            row("1", valid_from=DAY(2026, 6, 1), valid_to=DAY(2027, 5, 31), as_of=DAY(2026, 7, 1)),
+        ]
+    )
+    assert book.row("thing", "here", on=DAY(2026, 5, 31)).usd == 2
+    assert book.row("thing", "here", on=DAY(2026, 6, 1)).usd == 1
+    assert book.row("thing", "here").usd == 1, "without a day: as the book stood when it was last read"
+    with pytest.raises(
+        UnknownSku, match=r"on 2028-01-01; there is one from 2026-06-01 to 2027-05-31, to 2026"
+    ):
+        book.row("thing", "here", on=DAY(2028, 1, 1))
+
+
+def test_tiers_come_in_order_and_the_first_is_the_price() -> None:
+    assert [(tier.from_quantity, tier.usd) for tier in BOOK.tiers("lambda.duration.x86")] == [
+        (0, Decimal("0.0000166667")),
+        (6_000_000_000, Decimal("0.000015")),
+        (15_000_000_000, Decimal("0.0000133334")),
+    ]
+    assert BOOK.row("lambda.duration.x86").from_quantity == 0
+    with pytest.raises(UnknownPrice):
+        price_line(BOOK.tiers("lambda.duration.arm")[2], 1)
+
+
+def test_an_unknown_price_says_unknown_and_is_never_nothing() -> None:
+    for sku, region in (
+        ("aci.vcpu.linux", "westus2"),
+        ("function.gpu", "us-east-1"),
+        ("paper.minionsrl", "paper"),
+    ):
+        with pytest.raises(UnknownPrice, match=rf"the price of '{sku}' in {region} is unknown: "):
+            BOOK.row(sku, region)
+    listed = [item for item in BOOK.rows() if item.usd is None]
+    assert len(listed) >= 4, "they are in the book, to be shown as unknown"
+    for item in listed:
+        for ask in (lambda r: price_line(r, 0), lambda r: r.price, Part):
+            with pytest.raises(UnknownPrice, match="unknown"):
+                ask(item)
+
+
+def test_ones_own_book_lies_over_the_list(tmp_path: Path) -> None:
+    own = PriceBook.load(written(tmp_path, sku='"c5.4xlarge"', region='"us-east-1"', kind='"custom"'))
+    book = BOOK.merged(own)
+    assert (book.row("c5.4xlarge").usd, book.row("c5.4xlarge").kind) == (Decimal("1.5"), "custom")
+    assert book.row("c5.2xlarge") == BOOK.row("c5.2xlarge")
+    assert BOOK.row("c5.4xlarge").usd == Decimal("0.68")
+    assert len(book.rows()) == len(BOOK.rows())
+    cheaper = PriceBook([row("0.00001", sku="lambda.duration.x86", region="us-east-1", unit="GB-s")])
+    assert len(BOOK.merged(cheaper).tiers("lambda.duration.x86")) == 1, "the list's tiers do not mix with it"
+
+
+def test_the_book_has_what_the_papers_and_platforms_need() -> None:
+    expected = {
+        ("aci.vcpu.linux", "eastus"): "0.0405",
+        ("aci.memory.linux", "swedencentral"): "0.00511",
+        ("lambda.provisioned.arm", "us-east-1"): "0.0000033334",
+        ("c5.2xlarge", "us-east-1"): "0.34",
+        ("c5.4xlarge.spot", "us-east-1"): "0.341",
+        ("m4.large", "us-east-1"): "0.1",
+        ("m4.xlarge", "us-east-1"): "0.2",
+        ("m4.2xlarge", "us-east-1"): "0.4",
+        ("Standard_NC6s_v3", "eastus"): "3.06",
+        ("Standard_E16-8s_v5", "eastus"): "1.008",
+        ("paper.vm_overhead", "paper"): "17.92",
+        ("paper.serverless_actor", "paper"): "0.0000167",
+    }
+    assert {place: str(BOOK.row(*place).usd) for place in expected} == expected
+    assert BOOK.row("Standard_E16-8s_v5", "eastus").kind == "unverified"

@@ -1,0 +1,93 @@
+"""Slices of rent: never booked above what was reserved, whole units where a resource is billed by units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloud.ledger import MemoryLedger
+from cloud.price_book import PriceBook
+from cloud.price_parts import container_parts, machine_parts, provisioned_capacity
+from cloud.pricing import Standing, total
+from cloud.rent import Rented
+from training.ports import Settlement
+
+BOOK = PriceBook.load()
+NS = 10**9
+USD = 10**12
+READY = provisioned_capacity(BOOK, "us-east-1", memory_mb=1024, instances=64)
+MACHINE = Standing("server", machine_parts(BOOK, "c5.4xlarge", "us-east-1"), "at_once")
+GROUP = Standing("group", container_parts(BOOK, "eastus", vcpu=4, memory_mb=8192), "at_once")
+
+
+def rent(standing: Standing, looks_s: list[float], end_s: float) -> tuple[MemoryLedger, list[Settlement]]:
+    """The ledger and its settlements of a resource that somebody looked after at these times."""
+    ledger = MemoryLedger(10**6 * USD)
+    rented = Rented(standing, ledger, "", 0.0)
+    for now_s in [0.0, *looks_s]:
+        assert rented.keep(now_s, 1) is None
+    rented.end(end_s)
+    return ledger, ledger.settlements()
+
+
+def test_capacity_kept_ready_is_billed_by_started_five_minutes() -> None:
+    """64 GB for 301 s are 600 s: 64 * 600 GB-s at $0.0000041667."""
+    ledger, booked = rent(READY, [100.0, 200.0, 296.0], 301.0)
+    assert [(item.id, item.lines[0].quantity) for item in booked] == [
+        ("rent-provisioned-1", "19200"),
+        ("rent-provisioned-2", "19200"),
+    ]
+    assert sum(item.picodollars for item in booked) == total(READY.lines(301 * NS)) == 160_001_280_000
+    assert not ledger.frozen
+    assert ledger.spend().reserved_picodollars == 0
+
+
+def test_a_machine_is_billed_to_the_moment_with_its_address_and_disk() -> None:
+    _, booked = rent(MACHINE, [50.0, 58.0], 90.0)
+    assert [[line.sku for line in item.lines] for item in booked] == [["c5.4xlarge", "paper.vm_overhead"]] * 2
+    hours = Fraction(90, 3600)
+    exact = hours * (Fraction("0.68") + Fraction("17.92") / 720) * USD
+    assert sum(item.picodollars for item in booked) == pytest.approx(float(exact), abs=2)
+
+
+def test_a_container_group_has_a_line_for_cores_and_one_for_memory() -> None:
+    lines = GROUP.lines(3600 * NS)
+    assert [(line.sku, line.quantity, line.picodollars) for line in lines] == [
+        ("aci.vcpu.linux", "4", 162_000_000_000),
+        ("aci.memory.linux", "8", 35_600_000_000),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("round_up_s", "slice_s"), [(0, 60), (1, 60), (7, 56), (60, 60), (61, 61), (300, 300)]
+)
+def test_slices_are_whole_units_of_about_a_minute(round_up_s: int, slice_s: int) -> None:
+    assert Rented(replace(MACHINE, round_up_s=round_up_s), MemoryLedger(0), "", 0.0).slice_s == slice_s
+
+
+@given(
+    standing=st.sampled_from([READY, MACHINE, GROUP]),
+    round_up_s=st.sampled_from([0, 1, 7, 45, 60, 300, 3600]),
+    gaps_s=st.lists(st.floats(0.0, 4.0), max_size=120),
+    last_s=st.floats(0.0, 4.0),
+)
+def test_no_slice_is_booked_above_its_reservation(
+    standing: Standing, round_up_s: int, gaps_s: list[float], last_s: float
+) -> None:
+    """Looked after in time, a resource never costs more than what was set aside, whenever it ends."""
+    standing = replace(standing, round_up_s=round_up_s)
+    looks_s = [sum(gaps_s[: count + 1]) for count in range(len(gaps_s))]
+    end_s = (looks_s[-1] if looks_s else 0.0) + last_s
+    ledger, booked = rent(standing, looks_s, end_s)
+    assert not ledger.frozen
+    assert ledger.overrun_picodollars == 0
+    assert ledger.spend().reserved_picodollars == 0
+    for item in booked:
+        assert item.picodollars == total(item.lines)
+    # All slices together are the rent of the whole stand, but for the rounding of each line.
+    whole = total(standing.lines(round(end_s * NS)))
+    assert abs(sum(item.picodollars for item in booked) - whole) <= len(standing.parts) * (len(booked) + 1)
