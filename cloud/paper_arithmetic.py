@@ -52,11 +52,10 @@ class TimeByFunctions:
     def seconds(self, functions: int) -> float:
         return self.fixed_s + self.shared_s / functions
 
-    def scheduled_s(self, functions_by_epoch: Mapping[int, int], otherwise: int, epochs: int) -> float:
-        """The time of the same epochs when some of them use other numbers of functions."""
-        usual = epochs - len(functions_by_epoch)
-        others = sum(self.seconds(functions) for functions in functions_by_epoch.values())
-        return (usual * self.seconds(otherwise) + others) / epochs
+    def scheduled_s(self, epochs_with: Mapping[int, int]) -> float:
+        """The time of the same training when of its epochs so many run with so many functions: {functions: epochs}."""
+        whole = sum(epochs * self.seconds(functions) for functions, epochs in epochs_with.items())
+        return whole / sum(epochs_with.values())
 
 
 def implied_gb(picodollars: int, function_s: float, duration: PriceRow) -> float:

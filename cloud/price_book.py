@@ -157,7 +157,7 @@ class PriceBook:
         free = {tier.sku: tier for tier in (*self.free_tiers, *custom.free_tiers)}
         return PriceBook((row for many in rows.values() for row in many), free.values())
 
-    @property
+    @cached_property
     def as_of(self) -> datetime.date:
         """The day on which this book was last read anew."""
         return max(row.as_of for row in self.rows())
@@ -211,7 +211,7 @@ def _entries(path: Path) -> Iterable[Entry]:
     """The tables of a file; a price of several regions is one for each."""
     for entry in read_tables(path, {"price", "free"}, PriceError):
         regions = entry.values.get("region")
-        if entry.table == "price" and isinstance(regions, list):
+        if entry.table == "price" and isinstance(regions, list) and regions:
             for region in regions:
                 values: dict[str, Any] = {**entry.values, "region": region}
                 yield replace(entry, values=values)

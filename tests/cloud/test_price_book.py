@@ -65,6 +65,7 @@ def written(folder: Path, **changes: str) -> Path:
         ),
         ({"usd": '"1'}, r"^own\.toml:6: "),
         ({"region": '["here", ""]'}, r"^own\.toml:4: region: "),
+        ({"region": "[]"}, r"^own\.toml:4: region: "),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(changes: dict[str, str], message: str, tmp_path: Path) -> None:
