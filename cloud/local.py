@@ -60,7 +60,7 @@ class LocalOptions(Frozen):
     def open(self) -> LocalPlatform:
         return LocalPlatform(self)
 
-    def tariff(self, book: PriceBook) -> Tariff:
+    def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
         """Rent for what the user put a price on; calls cost nothing of their own."""
         rents = {
             "learner": self.learner_usd_per_hour,

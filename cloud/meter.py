@@ -1,11 +1,12 @@
-"""What a simulated cloud would put on the bill, apart from anybody's ledger."""
+"""What a simulated cloud would put on the bill, apart from anybody's ledger: the oracle for money."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from training.messages import Call
-from training.reports import Usage
+from cloud.simulation.core import Simulation
+from cloud.simulation.trip import Trip
+from cloud.timing import billed_ms
 
 
 @dataclass(frozen=True)
@@ -13,17 +14,43 @@ class BilledCall:
     call_id: str
     memory_mb: int
     billed_ms: int
+    provisioned: bool = False
 
 
-@dataclass
 class Meter:
-    """Functions by call, the learner's server from its order to its end. Times are virtual."""
+    """Functions by call; servers and actors of a pool from their order to their end. Times are virtual."""
 
-    calls: list[BilledCall] = field(default_factory=list)
-    server_from_ns: int | None = None
-    server_to_ns: int | None = None
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self.calls: list[BilledCall] = []
+        self.updates: list[BilledCall] = []
 
-    def add(self, call: Call, usage: Usage) -> None:
-        """A function's call has ended. One that never began is not billed, and the server is billed by time."""
-        if call.where == "actor" and usage.billed_s:
-            self.calls.append(BilledCall(call.id, call.memory_mb, round(usage.billed_s * 1000)))
+    def add(self, trip: Trip) -> None:
+        """A call has ended. One that never began is not billed, and what stands is billed by time."""
+        billed = BilledCall(
+            trip.work.id, trip.work.memory_mb, billed_ms(trip.billed_ns), provisioned=trip.provisioned
+        )
+        if not billed.billed_ms:
+            return
+        if trip.work.where == "actor" and self._simulation.pool is None:
+            self.calls.append(billed)
+        elif trip.work.where == "learner" and self._simulation.learner.where == "function":
+            self.updates.append(billed)
+
+    @property
+    def server_from_ns(self) -> int | None:
+        """When the learner's server was ordered."""
+        return self._simulation.learner.ordered_ns
+
+    @property
+    def server_to_ns(self) -> int | None:
+        return self._simulation.now_ns if self.server_from_ns is not None else None
+
+    def actors_stood_ns(self) -> list[tuple[int, int]]:
+        """From when to when each actor of a pool stood."""
+        pool = self._simulation.pool
+        now_ns = self._simulation.now_ns
+        return [
+            (actor.ordered_ns, now_ns if actor.gone_ns is None else actor.gone_ns)
+            for actor in (pool.actors if pool is not None else [])
+        ]

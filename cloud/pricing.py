@@ -165,6 +165,21 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class PoolPrice:
+    """Actors of a pool that grows with the calls in flight: each is paid from its order until it is given up.
+
+    At most `most` stand; one that had no work for `idle_s` is given up.
+    """
+
+    parts: tuple[Part, ...]
+    most: int
+    idle_s: float
+
+    def standing(self, number: int) -> Standing:
+        return Standing(f"actor-{number}", self.parts, "at_once")
+
+
+@dataclass(frozen=True)
 class Tariff:
     """How a platform's calls are priced. None: such calls cost nothing of their own, their machine's rent pays.
 
@@ -174,6 +189,7 @@ class Tariff:
     actor: CallPrice | None = None
     learner: CallPrice | None = None
     standing: tuple[Standing, ...] = ()
+    pool: PoolPrice | None = None
 
     def worst_case(self, call: Call) -> int:
         price = self._price_of(call)

@@ -1,97 +1,122 @@
-"""What a cloud takes for things: start-up, work, ways and failures, each number with its range and source.
+"""What a cloud takes for things: how its actors start, run, wait and fail, its network and its learner's place.
 
-A profile is one TOML file in `cloud/profiles`. Every number there is a table
-`{ value, low, high, source, kind }`; its unit stands in its name.
+A profile is one TOML file in `cloud/profiles`. Every number there is a table `{ value, low, high, source, kind }`; its
+unit stands in its name. Prices are elsewhere: a profile only names what is bought.
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field
 
+from cloud.price_book import PriceBook, UnknownSku
+from cloud.quantity import ProfileError, Quantity, line_of, read_toml
 from training.frozen import Frozen
 
 PROFILES = Path(__file__).resolve().parent / "profiles"
 
 
-class ProfileError(ValueError):
-    """A profile that does not exist or says something impossible; the message names file and line."""
+class Functions(Frozen):
+    """Instances that start on demand, take one call at a time and are billed while they start and run.
 
+    A cold start is log-normal around its median and never above the cap. An instance that had no call for
+    `keep_warm_s` is gone. Instances are started at `starts_per_s` once `starts_at_once` were started in a moment.
+    Paid by duration times memory and by request, or (like containers) by core and memory.
+    """
 
-class Quantity(Frozen):
-    """A number somebody can check: what we use, how far it may be off, where it is from."""
-
-    value: float = Field(ge=0)
-    low: float = Field(ge=0)
-    high: float = Field(ge=0)
-    source: str = Field(min_length=3)
-    kind: Literal["measured", "paper", "documented", "assumed"]
-
-    @model_validator(mode="after")
-    def in_its_own_range(self) -> Quantity:
-        if not self.low <= self.value <= self.high:
-            raise ValueError(f"value {self.value:g} is outside its range {self.low:g} to {self.high:g}")
-        return self
-
-
-class Start(Frozen):
-    """Starting a function: cold is log-normal around its median and never above the cap, warm is a constant."""
-
+    kind: Literal["functions"] = "functions"
     cold_s: Quantity
     cold_sigma: Quantity
     cold_cap_s: Quantity
     warm_s: Quantity
     keep_warm_s: Quantity
-
-
-class Work(Frozen):
-    """Time by work done, on one whole core of the machine where it was measured."""
-
-    environment_step_us: dict[str, Quantity]
-    environment_step_fallback_us: Quantity
-    inference_us: dict[str, Quantity]
-    inference_fallback_us: Quantity
-    core_ratio: Quantity
+    concurrent: Quantity
+    starts_at_once: Quantity
+    starts_per_s: Quantity
     whole_core_mb: Quantity
-    straggler_sigma: Quantity
+    most_cores: Quantity
+    duration_sku: str | None = None
+    request_sku: str | None = None
+    provisioned_sku: str | None = None
+    provisioned_duration_sku: str | None = None
+    core_sku: str | None = None
+    memory_sku: str | None = None
+
+
+class Pool(Frozen):
+    """Standing actors that take call after call, billed from the moment they are ordered until they are gone.
+
+    With `units` the pool has that size from the first call to the job's end, as a cluster has; without, it grows with
+    the calls in flight and an actor without work is given up after `idle_s`. Paid by machine (one a unit), or by core
+    and memory, or not at all: where the job's own machine does everything.
+    """
+
+    kind: Literal["pool"] = "pool"
+    start_s: Quantity
+    start_sigma: Quantity
+    hand_over_s: Quantity
+    creates_at_once: Quantity
+    creates_per_s: Quantity
+    idle_s: Quantity
+    most_actors: Quantity
+    actors_per_unit: int = Field(1, ge=1)
+    units: int | None = Field(None, ge=1)
+    cores_per_actor: float = Field(1.0, gt=0)
+    memory_gb_per_actor: float = Field(1.0, gt=0)
+    machine_sku: str | None = None
+    core_sku: str | None = None
+    memory_sku: str | None = None
 
 
 class Network(Frozen):
+    """A call's way: the actor's own line and the coordinator's one line, which all calls share, then a round trip."""
+
     round_trip_s: Quantity
-    function_mbit_per_s: Quantity
-    learner_mbit_per_s: Quantity
+    actor_mbit_per_s: Quantity
+    coordinator_mbit_per_s: Quantity
+    payload_limit_mb: Quantity
+    detour_s: Quantity
 
 
-class Faults(Frozen):
+class Chance(Frozen):
+    """What goes wrong: failing calls, outcomes that come late, run times spread log-normally."""
+
     failure_share: Quantity
     late_share: Quantity
     late_s: Quantity
+    straggler_sigma: Quantity
 
 
-class Learner(Frozen):
+class LearnerPlace(Frozen):
+    """A server is ordered with the first call and stands to the end; a function starts and stays warm like others.
+
+    `sharing_mlp` and `sharing_cnn` say how much each further update on the same machine slows all: 1 means that k
+    share it in k equal parts, 0 that they do not feel each other.
+    """
+
     server_start_s: Quantity
-    minibatch_ms: Quantity
-
-
-class Account(Frozen):
-    concurrent_functions: Quantity
+    function_start_s: Quantity
+    function_keep_warm_s: Quantity
+    sharing_mlp: Quantity
+    sharing_cnn: Quantity
 
 
 class Profile(Frozen):
-    """Everything a simulated cloud needs to know about time. Prices are elsewhere."""
+    """Everything about time that is the cloud's. What is the software's is a `Stack`."""
 
-    title: str
-    start: Start
-    work: Work
+    title: str = Field(min_length=3)
+    words: str = Field(min_length=10)
+    region: str
+    actors: Annotated[Functions | Pool, Field(discriminator="kind")]
+    core_ratio: Quantity
     network: Network
-    faults: Faults
-    learner: Learner
-    account: Account
+    chance: Chance
+    learner: LearnerPlace
+    default_learner_sku: str
+    storage_request_sku: str | None = None
 
 
 def names() -> list[str]:
@@ -107,37 +132,20 @@ def load(name: str) -> Profile:
 
 
 def read(path: Path) -> Profile:
-    """A profile from any file. ProfileError begins with `file:line:`."""
-    text = path.read_text(encoding="utf-8")
-    try:
-        return Profile.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        raise ProfileError(f"{path.name}:{found[1] if found else 1}: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = [str(part) for part in first["loc"]]
-        message = first["msg"].removeprefix("Value error, ")
-        raise ProfileError(f"{path.name}:{_line_of(text, place)}: {'.'.join(place)}: {message}") from None
+    """A profile from any file. What it buys must have a price, if it buys at all."""
+    profile = read_toml(path, Profile)
+    for place, sku in _bought(profile):
+        try:
+            PriceBook.load().row(sku, profile.region)
+        except UnknownSku as error:
+            raise ProfileError(f"{path.name}:{line_of(path.read_text('utf-8'), place)}: {error}") from None
+    return profile
 
 
-def _line_of(text: str, place: list[str]) -> int:
-    """The line where the deepest part of `place` that is written down begins; the parser does not keep lines."""
-    best_line, best_depth = 1, 0
-    section: list[str] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        header = re.match(r"\s*\[([^\[\]]+)\]", line)
-        key = re.match(r"\s*([\w.\"-]+)\s*=", line)
-        if header:
-            section = here = _parts(header[1])
-        elif key:
-            here = [*section, *_parts(key[1])]
-        else:
-            continue
-        if here == place[: len(here)] and len(here) > best_depth:
-            best_line, best_depth = number, len(here)
-    return best_line
-
-
-def _parts(dotted: str) -> list[str]:
-    return [quoted or bare for quoted, bare in re.findall(r'"([^"]+)"|([\w-]+)', dotted)]
+def _bought(profile: Profile) -> list[tuple[list[str], str]]:
+    """Where in the file which SKUs stand."""
+    found = [([name], getattr(profile, name)) for name in ("default_learner_sku", "storage_request_sku")]
+    actors = profile.actors
+    named = [name for name in type(actors).model_fields if name.endswith("_sku")]
+    found += [(["actors", name], getattr(actors, name)) for name in named]
+    return [(place, sku) for place, sku in found if sku is not None]

@@ -91,10 +91,10 @@ def read_toml(path: Path, model: type[Model]) -> Model:
         first = error.errors()[0]
         place = [str(part) for part in first["loc"]]
         message = first["msg"].removeprefix("Value error, ")
-        raise ProfileError(f"{path.name}:{_line_of(text, place)}: {'.'.join(place)}: {message}") from None
+        raise ProfileError(f"{path.name}:{line_of(text, place)}: {'.'.join(place)}: {message}") from None
 
 
-def _line_of(text: str, place: list[str]) -> int:
+def line_of(text: str, place: list[str]) -> int:
     """The line where the deepest part of `place` that is written down begins; the parser does not keep lines."""
     best_line, best_depth = 1, 0
     section: list[str] = []

@@ -1,4 +1,4 @@
-"""A cloud in virtual time: the real work is done here, its time and price come from a profile and a seed.
+"""A cloud in virtual time: the real work is done here, its time and price come from a profile, a stack and a seed.
 
 A thousand "functions" run on two cores: bodies are executed for real, in any order, and each outcome is handed over
 at the virtual moment at which the profile says it would have come. The clock moves only in `next`.
@@ -6,56 +6,90 @@ at the virtual moment at which the profile says it would have come. The clock mo
 
 from __future__ import annotations
 
-import heapq
 import time
+from collections import deque
+from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic.config import JsonDict
 
+from cloud import blobs, failures, machines
 from cloud import profile as profiles
-from cloud import timing
+from cloud import stack as stacks
 from cloud.blobs import BlobShelf, MissingWeights
 from cloud.executor import Executor, LocalExecutor
 from cloud.failures import Failure
-from cloud.fleet import Fleet, LearnerServer
-from cloud.flight import Flight
 from cloud.meter import Meter
 from cloud.price_book import PriceBook, UnknownSku
-from cloud.pricing import FunctionPrice, Part, Standing, Tariff
-from cloud.profile import Profile
-from cloud.timing import NS, Timing, to_ns
+from cloud.pricing import Tariff
+from cloud.profile import Functions, Profile
+from cloud.simulation.core import Setting, Simulation
+from cloud.simulation.trip import Trip
+from cloud.stack import Stack
+from cloud.tariffs import Purchase, tariff_of
+from cloud.timing import NS, billed_ms, to_ns
+from cloud.work import Work, work_of
 from training.frozen import Frozen
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
+from training.reports import Usage
 
 _REAL_LIMIT_S = 900.0
 _PATIENCE_S = 1.0
+_ADVANCED: JsonDict = {"advanced": True}
 
 
 class SimulatedOptions(Frozen):
-    """Simulated cloud: real training here, with the time and the bill that a cloud's functions would have had."""
+    """Simulated cloud: real training here, with the time and the bill that a cloud would have had."""
 
     kind: Literal["simulated"] = "simulated"
     profile: str = Field(
         "lambda",
-        title="Profile",
-        description="The timing model: start-up, speed, failures. Every number has a source.",
+        title="Cloud",
+        description="How actors start, run, wait and fail there. Every number has a source.",
     )
-    learner: Literal["server"] = Field(
+    stack: str = Field(
+        "starling-stack",
+        title="Software",
+        description="Our own engine as measured, or an RLlib-like one as in the papers.",
+    )
+    learner: Literal["server", "function"] = Field(
         "server",
         title="Learner's place",
-        description="A machine of its own, paid from its start to the end of the job.",
-        json_schema_extra={"advanced": True},
+        description="A machine paid from the job's start to its end, or a function paid only while it learns.",
+        json_schema_extra=_ADVANCED,
     )
-    learner_sku: str = Field("c5.4xlarge", title="Learner's machine", json_schema_extra={"advanced": True})
-    region: str = Field("us-east-1", title="Region", json_schema_extra={"advanced": True})
+    learner_sku: str | None = Field(
+        None,
+        title="Learner's machine",
+        description="Empty: the one that the cloud's profile names.",
+        json_schema_extra=_ADVANCED,
+    )
+    region: str | None = Field(
+        None, title="Region", description="Empty: the profile's.", json_schema_extra=_ADVANCED
+    )
+    provisioned: int = Field(
+        0,
+        ge=0,
+        le=10_000,
+        title="Kept warm",
+        description="Functions kept ready without a cold start, paid by started five minutes, busy or not.",
+        json_schema_extra={"advanced": True, "unit": "functions"},
+    )
+    cache_sku: str | None = Field(
+        None,
+        title="Cache's machine",
+        description="Empty: trajectories come back in the answer, no cache is rented.",
+        json_schema_extra=_ADVANCED,
+    )
     seed: int = Field(
         0,
         ge=0,
         le=2**31 - 1,
         title="Seed of the cloud",
         description="Start-up times, stragglers and failures are drawn from it.",
-        json_schema_extra={"advanced": True},
+        json_schema_extra=_ADVANCED,
     )
     workers: int | None = Field(
         None,
@@ -63,7 +97,7 @@ class SimulatedOptions(Frozen):
         le=64,
         title="Workers",
         description="Processes on this machine that do the real work; empty means one for each core.",
-        json_schema_extra={"advanced": True},
+        json_schema_extra=_ADVANCED,
     )
 
     @field_validator("profile")
@@ -72,30 +106,86 @@ class SimulatedOptions(Frozen):
         profiles.load(value)
         return value
 
-    @field_validator("learner_sku")
+    @field_validator("stack")
     @classmethod
-    def priced_machine(cls, value: str) -> str:
-        try:
-            row = PriceBook.load().row(value)
-        except UnknownSku as error:
-            raise ValueError(str(error)) from None
-        if row.unit != "h":
-            raise ValueError(f"{value} is not a machine: it is priced per {row.unit}")
+    def known_stack(cls, value: str) -> str:
+        stacks.load(value)
         return value
+
+    @field_validator("learner_sku", "cache_sku")
+    @classmethod
+    def priced_machine(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and "profile" in info.data:
+            _require_machine(value, profiles.load(info.data["profile"]).region)
+        return value
+
+    @field_validator("provisioned")
+    @classmethod
+    def where_there_are_functions(cls, value: int, info: ValidationInfo) -> int:
+        if value and "profile" in info.data:
+            actors = profiles.load(info.data["profile"]).actors
+            if not isinstance(actors, Functions) or actors.provisioned_sku is None:
+                raise ValueError(f"{info.data['profile']} keeps nothing warm for money")
+        return value
+
+    @property
+    def machine(self) -> str:
+        return self.learner_sku or profiles.load(self.profile).default_learner_sku
 
     def open(self) -> SimulatedPlatform:
         return SimulatedPlatform(self)
 
-    def tariff(self, book: PriceBook) -> Tariff:
-        """Functions by started millisecond and memory, start-up included; the learner's server by time."""
-        cap_s = profiles.load(self.profile).start.cold_cap_s.value
-        function = FunctionPrice(
-            duration=book.row("lambda.duration.x86", self.region),
-            request=book.row("lambda.request", self.region),
-            start_cap_s=cap_s,
+    def setting(self) -> Setting:
+        return Setting(
+            learner=self.learner,
+            learner_gpu=machines.machine(self.machine).gpus > 0,
+            provisioned=self.provisioned,
+            seed=self.seed,
         )
-        server = Standing("learner", (Part(book.row(self.learner_sku, self.region)),), "learner_call")
-        return Tariff(actor=function, learner=None, standing=(server,))
+
+    def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
+        """Everything that the job would buy on this cloud, for actors of `memory_mb`."""
+        profile = profiles.load(self.profile)
+        purchase = Purchase(
+            self.learner,
+            self.machine,
+            self.region or profile.region,
+            memory_mb,
+            self.provisioned,
+            self.cache_sku,
+        )
+        return tariff_of(profile, purchase, book)
+
+
+def _require_machine(sku: str, region: str) -> None:
+    try:
+        row = PriceBook.load().row(sku, region)
+    except UnknownSku as error:
+        raise ValueError(str(error)) from None
+    if row.unit != "h":
+        raise ValueError(f"{sku} is not a machine: it is priced per {row.unit}")
+
+
+@dataclass
+class _Flight:
+    """A call whose body really runs, or has run."""
+
+    call: Call
+    submitted_ns: int
+    result: Result | Failure | None = None
+    cancelled: bool = False
+    handed_in: bool = False
+
+    def work(self) -> Work:
+        """What the body did; a body that really failed did nothing that can be counted."""
+        done = self.result if isinstance(self.result, Result) else None
+        usage = (done.usage if done is not None else Usage()).model_copy(
+            update={
+                "bytes_in": blobs.bytes_in(self.call),
+                "bytes_out": blobs.bytes_out(done.payload, done.env_state) if done is not None else 0,
+            }
+        )
+        return work_of(self.call, usage, broken=done is None)
 
 
 class SimulatedPlatform:
@@ -110,37 +200,37 @@ class SimulatedPlatform:
         options: SimulatedOptions,
         *,
         profile: Profile | None = None,
+        stack: Stack | None = None,
         executor: Executor | None = None,
         patience_s: float = _PATIENCE_S,
     ) -> None:
-        self._profile = profile or profiles.load(options.profile)
-        self._seed = options.seed
         self._executor = executor or LocalExecutor(options.workers)
         self._patience_s = patience_s
         self._shelf = BlobShelf()
-        self._now_ns = 0
-        self._flights: dict[str, Flight] = {}
-        self._unscheduled: list[Flight] = []
+        self._simulation = Simulation(
+            profile or profiles.load(options.profile), stack or stacks.load(options.stack), options.setting()
+        )
+        self._flights: dict[str, _Flight] = {}
+        self._new: list[_Flight] = []
+        self._unbegun: deque[_Flight] = deque()
         self._running = 0
-        self._by_finish: list[tuple[int, str]] = []
-        start, account = self._profile.start, self._profile.account
-        self._fleet = Fleet(int(account.concurrent_functions.value), to_ns(start.keep_warm_s.value))
-        self._server = LearnerServer(to_ns(self._profile.learner.server_start_s.value))
         self._closed = False
-        self.meter = Meter()
+        self.meter = Meter(self._simulation)
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
         return self._shelf.publish(version, blob)
 
+    def prepare(self, actors: int) -> None:
+        """Let the pool, if this cloud has one, have so many actors."""
+        self._simulation.prepare(actors)
+
     def submit(self, call: Call) -> None:
-        flight = self._flights[call.id] = Flight(call, self._now_ns, self._now_ns)
-        self._unscheduled.append(flight)
+        flight = self._flights[call.id] = _Flight(call, self._simulation.now_ns)
+        self._new.append(flight)
         if self._closed:
             flight.result = Failure("closed", "the platform is closed")
             return
-        if call.where == "learner":
-            self._server.order(self._now_ns)
-            self.meter.server_from_ns = self._server.ordered_ns
+        self._simulation.learner.order(self._simulation.now_ns)
         try:
             # The call's own deadline is virtual; the real limit only catches bodies that hang.
             self._executor.submit(
@@ -153,53 +243,43 @@ class SimulatedPlatform:
     def next(self, timeout_s: float) -> Outcome | None:
         if not self._flights or not self._collect():
             return None
-        self._schedule()
-        flight = self._earliest()
-        horizon_ns = self._now_ns + to_ns(timeout_s)
-        if flight.finish_ns > horizon_ns:
-            self._now_ns = horizon_ns
+        self._hand_in()
+        if self._unbegun:
+            flight = self._unbegun.popleft()
+            del self._flights[flight.call.id]
+            return self._never_begun(flight)
+        trip = self._simulation.next(self._simulation.now_ns + to_ns(timeout_s))
+        if trip is None:
             return None
-        heapq.heappop(self._by_finish)
-        del self._flights[flight.call.id]
-        self._now_ns = max(self._now_ns, flight.finish_ns)
-        outcome = flight.outcome()
-        self.meter.add(flight.call, outcome.usage)
-        return outcome
+        self.meter.add(trip)
+        return _outcome(self._flights.pop(trip.work.id), trip)
 
     def cancel(self, call_id: str) -> None:
         flight = self._flights.get(call_id)
         if flight is None or flight.cancelled:
             return
-        if not flight.scheduled:
-            # Not scheduled means submitted at this very moment: nothing of it can have run.
-            flight.cancelled = True
-            if flight.result is None:
-                self._executor.cancel(call_id)
+        if flight.handed_in:
+            self._simulation.cancel(call_id)
             return
-        if flight.finish_ns <= self._now_ns:
-            return
+        # Submitted at this very moment: nothing of it can have run.
         flight.cancelled = True
-        self._free(flight)
-        flight.finish_ns = self._now_ns
-        heapq.heappush(self._by_finish, (flight.finish_ns, call_id))
+        if flight.result is None:
+            self._executor.cancel(call_id)
 
     def now_s(self) -> float:
-        return self._now_ns / NS
+        return self._simulation.now_ns / NS
 
     def close(self) -> None:
         """Stop everything at this virtual moment; what ran until now is on the meter."""
         if self._closed:
             return
         self._closed = True
-        for call_id in list(self._flights):
-            self.cancel(call_id)
         self._executor.close()
-        self.meter.server_to_ns = self._now_ns if self.meter.server_from_ns is not None else None
-        for flight in self._flights.values():
-            self.meter.add(flight.call, flight.usage())
+        for trip in self._simulation.close():
+            self.meter.add(trip)
         self._flights.clear()
-        self._unscheduled.clear()
-        self._by_finish.clear()
+        self._new.clear()
+        self._unbegun.clear()
 
     def _collect(self) -> bool:
         """Wait for the real work of all calls in flight; False when patience ran out first."""
@@ -214,57 +294,78 @@ class SimulatedPlatform:
                 flight.result = execution.result
         return True
 
-    def _schedule(self) -> None:
-        """Give each new call its turn and its times, in the order of submission."""
-        for flight in self._unscheduled:
-            flight.scheduled = True
-            if not flight.cancelled:
-                self._schedule_one(flight)
-            heapq.heappush(self._by_finish, (flight.finish_ns, flight.call.id))
-        self._unscheduled.clear()
+    def _hand_in(self) -> None:
+        """Give new calls, whose work is known by now, to the simulation, in the order of their submission."""
+        for flight in self._new:
+            flight.handed_in = True
+            if flight.cancelled or self._closed:
+                self._unbegun.append(flight)
+            else:
+                self._simulation.submit(flight.work())
+        self._new.clear()
 
-    def _schedule_one(self, flight: Flight) -> None:
-        if flight.call.where == "learner":
-            self._schedule_update(flight)
-        else:
-            self._schedule_function(flight)
-
-    def _schedule_function(self, flight: Flight) -> None:
-        call = flight.call
-        begin_ns = self._fleet.turn(flight.submitted_ns)
-        warm = self._fleet.take(begin_ns, call.memory_mb)
-        flight.cold = warm is None
-        draws = timing.draw(self._seed, call.id)
-        times = timing.function_timing(
-            self._profile, call, flight.work(), sum(flight.byte_counts()), flight.cold, draws
+    def _never_begun(self, flight: _Flight) -> Outcome:
+        now_s = self.now_s()
+        failure = flight.result if isinstance(flight.result, Failure) and self._closed else failures.CANCELLED
+        return Outcome(
+            call_id=flight.call.id,
+            status="cancelled" if failure.code == "cancelled" else "failed",
+            started_s=flight.submitted_ns / NS,
+            finished_s=now_s,
+            usage=Usage(billed_s=0.0, memory_mb=flight.call.memory_mb),
+            reason=failure.reason,
+            reason_code=failure.code,
         )
-        survives = not times.fault and isinstance(flight.result, Result)
-        until_ns = begin_ns + times.billed_ns
-        flight.instance = self._fleet.occupy(warm, call.memory_mb, until_ns, survives)
-        self._set_times(flight, begin_ns, times)
 
-    def _schedule_update(self, flight: Flight) -> None:
-        begin_ns = self._server.turn(flight.submitted_ns)
-        times = timing.update_timing(self._profile, flight.call, flight.work(), sum(flight.byte_counts()))
-        self._server.occupy(begin_ns + times.run_ns)
-        self._set_times(flight, begin_ns, times)
 
-    def _set_times(self, flight: Flight, begin_ns: int, times: Timing) -> None:
-        flight.timing = times
-        flight.wait_ns = begin_ns - flight.submitted_ns
-        flight.finish_ns = begin_ns + times.total_ns
+def _outcome(flight: _Flight, trip: Trip) -> Outcome:
+    failure = _failure(flight, trip)
+    given = flight.result if failure is None and isinstance(flight.result, Result) else None
+    status: Literal["done", "failed", "cancelled"] = "done"
+    if failure is not None:
+        status = "cancelled" if failure.code == "cancelled" else "failed"
+    return Outcome(
+        call_id=flight.call.id,
+        status=status,
+        started_s=trip.submitted_ns / NS,
+        finished_s=trip.finished_ns / NS,
+        usage=_usage(flight, trip),
+        payload=given.payload if given else b"",
+        env_state=given.env_state if given else None,
+        reason=failure.reason if failure else "",
+        reason_code=failure.code if failure else "",
+    )
 
-    def _earliest(self) -> Flight:
-        """The flight that ends first, by call id among equals. Entries of calls cancelled since are passed over."""
-        while True:
-            finish_ns, call_id = self._by_finish[0]
-            flight = self._flights.get(call_id)
-            if flight is not None and flight.finish_ns == finish_ns:
-                return flight
-            heapq.heappop(self._by_finish)
 
-    def _free(self, flight: Flight) -> None:
-        if flight.call.where == "actor" and flight.instance is not None:
-            self._fleet.stop(flight.instance, self._now_ns)
-        elif flight.timing is not None:
-            self._server.stop(flight.begin_ns + flight.timing.run_ns, self._now_ns)
+def _failure(flight: _Flight, trip: Trip) -> Failure | None:
+    """Why there is no result, if there is none."""
+    ran_s = trip.run_ns / NS
+    match trip.fault:
+        case "":
+            return None
+        case "cancelled" | "closed":
+            return failures.CANCELLED
+        case "deadline":
+            return Failure("deadline", f"stopped at its deadline of {ran_s:g} s (simulated)")
+        case "function_failed":
+            return Failure("function_failed", f"the function failed after {ran_s:.3f} s (simulated)")
+    assert isinstance(flight.result, Failure)
+    return flight.result
+
+
+def _usage(flight: _Flight, trip: Trip) -> Usage:
+    """Work done and virtual times; of a cancelled call only the time that had passed by then."""
+    done = flight.result.usage if isinstance(flight.result, Result) else Usage()
+    return done.model_copy(
+        update={
+            "bytes_in": trip.work.bytes_in,
+            "bytes_out": trip.work.bytes_out,
+            "cold_start": trip.cold,
+            "provisioned": trip.provisioned,
+            "startup_s": (trip.wait_ns + trip.start_ns) / NS,
+            "run_s": trip.run_ns / NS,
+            "transfer_s": trip.way_ns / NS,
+            "billed_s": billed_ms(trip.billed_ns) / 1000,
+            "memory_mb": flight.call.memory_mb,
+        }
+    )

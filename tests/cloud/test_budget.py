@@ -15,14 +15,13 @@ from cloud.ledger import MemoryLedger
 from cloud.meter import Meter
 from cloud.metering import MeteredPlatform
 from cloud.price_book import PriceBook
-from cloud.simulated import SimulatedOptions, SimulatedPlatform
-from tests.cloud import calls
-from tests.cloud.clouds import profile
+from cloud.simulated import SimulatedOptions
+from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor
 from training.messages import Outcome
 
 _OPTIONS = SimulatedOptions(seed=11)
-_TARIFF = _OPTIONS.tariff(PriceBook.load())
+_TARIFF = _OPTIONS.tariff(PriceBook.load(), 1024)
 
 
 def true_bill(meter: Meter) -> Fraction:
@@ -31,7 +30,7 @@ def true_bill(meter: Meter) -> Fraction:
     bill = gb_s * 16_666_700 + len(meter.calls) * 200_000
     if meter.server_from_ns is not None and meter.server_to_ns is not None:
         hours = Fraction(meter.server_to_ns - meter.server_from_ns, 3600 * 10**9)
-        bill += hours * 680_000_000_000
+        bill += hours * (680_000_000_000 + Fraction(17_920_000_000_000, 720))
     return Fraction(bill)
 
 
@@ -40,10 +39,12 @@ class Job:
 
     def __init__(self, seed: int, budget_picodollars: int, **chances: float) -> None:
         self.random = random.Random(seed)
-        self.inner = SimulatedPlatform(
-            _OPTIONS,
-            profile=profile(cold_sigma=0.4, straggler_sigma=0.4, **chances),
+        self.inner = clouds.platform(
+            options=_OPTIONS,
             executor=InstantExecutor(pick=self.random.randrange),
+            cold_sigma=0.4,
+            straggler_sigma=0.4,
+            **chances,
         )
         self.ledger = MemoryLedger(budget_picodollars)
         self.platform = MeteredPlatform(self.inner, self.ledger, _TARIFF)
@@ -115,7 +116,7 @@ class Job:
     actors=st.integers(1, 6),
     failure_share=st.sampled_from([0.0, 0.1, 0.5]),
     late_share=st.sampled_from([0.0, 0.3]),
-    concurrent_functions=st.sampled_from([1.0, 3.0, 1000.0]),
+    concurrent=st.sampled_from([1.0, 3.0, 1000.0]),
 )
 def test_spend_is_never_above_the_budget(
     seed: int, budget_usd: float, rounds: int, actors: int, **chances: float

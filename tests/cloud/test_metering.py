@@ -13,17 +13,16 @@ from cloud.metering import MeteredPlatform
 from cloud.price_book import PriceBook
 from cloud.pricing import Tariff, total
 from cloud.simulated import SimulatedOptions, SimulatedPlatform
-from tests.cloud import calls
-from tests.cloud.clouds import profile
-from tests.cloud.instant_executor import InstantExecutor
+from tests.cloud import calls, clouds
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Ledger, Reservation, Settlement
 from training.reports import Usage
 
 GB_S = 16_666_700
 REQUEST = 200_000
-RENT_60_S = 11_333_333_333
-TARIFF = SimulatedOptions().tariff(PriceBook.load())
+# A c5.4xlarge at $0.68 an hour, and $17.92 a month of 720 hours for its address and disk.
+RENT_60_S = 11_333_333_333 + 414_814_815
+TARIFF = SimulatedOptions().tariff(PriceBook.load(), 1024)
 ACTORS_ONLY = replace(TARIFF, standing=())
 USD = 10**12
 
@@ -77,7 +76,7 @@ class ScriptedPlatform:
 def metered(
     ledger: Ledger, tariff: Tariff = TARIFF, **changes: float
 ) -> tuple[MeteredPlatform, SimulatedPlatform]:
-    platform = SimulatedPlatform(SimulatedOptions(), profile=profile(**changes), executor=InstantExecutor())
+    platform = clouds.platform(**changes)
     return MeteredPlatform(platform, ledger, tariff), platform
 
 
@@ -204,14 +203,10 @@ def test_what_the_platform_refuses_costs_nothing() -> None:
     assert platform.spend().reserved_picodollars == 0
 
 
-def test_rent_begins_with_the_first_learner_call_and_is_paid_by_the_minute() -> None:
+def test_rent_begins_with_the_first_call_and_is_paid_by_the_minute() -> None:
     ledger = MemoryLedger(USD)
     platform, inner = metered(ledger)
-    platform.submit(rollout("r"))
-    gather(platform)
-    assert not any(booked.id.startswith("rent") for booked in ledger.settlements())
-    before = platform.spend()
-    assert before.reserved_picodollars == 0
+    assert platform.spend().reserved_picodollars == 0
     platform.submit(calls.update("u", (), seed=600, deadline_s=900.0))
     assert gather(platform)["u"].status == "done"
     # The server took 60 s to start and 60 s to learn: the second minute has ended when the outcome comes.
@@ -254,11 +249,13 @@ def test_rent_that_does_not_fit_stops_everything_and_is_paid_to_the_moment() -> 
     # Start-up 60 s and 300 s of work: the third minute is asked for at 115 s and refused.
     stopped = outcomes["u"]
     assert (stopped.status, stopped.reason_code) == ("cancelled", "budget")
-    assert stopped.reason.startswith("the next 60 s of learner (c5.4xlarge) would cost $0.0113 and $")
+    assert stopped.reason.startswith(
+        "the next 60 s of learner (c5.4xlarge + paper.vm_overhead) would cost $0.0117 and $"
+    )
     assert inner.now_s() == 115.0
     assert inner.meter.server_to_ns == 115 * 10**9
     rent = sum(booked.picodollars for booked in ledger.settlements() if booked.id.startswith("rent"))
-    assert rent == RENT_60_S + round(RENT_60_S * 55 / 60)
+    assert rent == RENT_60_S + total(TARIFF.standing[0].lines(55 * 10**9))
     platform.submit(rollout("later"))
     later = gather(platform)["later"]
     assert (later.status, later.reason_code) == ("refused", "budget")
@@ -303,7 +300,7 @@ def test_close_books_what_flew_and_gives_back_the_rest() -> None:
     platform.close()
     booked = {settled.id: settled.picodollars for settled in ledger.settlements()}
     assert booked["r"] == 3 * GB_S + REQUEST
-    assert booked["rent-learner-1"] == round(RENT_60_S * 3 / 60)
+    assert booked["rent-learner-1"] == total(TARIFF.standing[0].lines(3 * 10**9))
     assert "never sent" not in booked
     spend = platform.spend()
     assert spend.reserved_picodollars == 0
@@ -312,7 +309,7 @@ def test_close_books_what_flew_and_gives_back_the_rest() -> None:
 
 def test_ids_carry_the_prefix_of_their_run() -> None:
     ledger = MemoryLedger(USD)
-    inner = SimulatedPlatform(SimulatedOptions(), profile=profile(), executor=InstantExecutor())
+    inner = clouds.platform()
     platform = MeteredPlatform(inner, ledger, TARIFF, id_prefix="run2-")
     platform.submit(calls.update("u", ()))
     platform.next(1000.0)

@@ -50,9 +50,9 @@ def test_worst_case_by_hand() -> None:
 
 def test_rent_by_hand() -> None:
     (learner,) = TARIFF.standing
-    assert (learner.resource, learner.skus) == ("learner", "c5.4xlarge")
-    assert total(learner.lines(60 * 10**9)) == 11_333_333_333
-    assert total(learner.lines(3600 * 10**9)) == 680_000_000_000
+    assert (learner.resource, learner.skus) == ("learner", "c5.4xlarge + paper.vm_overhead")
+    assert [line.picodollars for line in learner.lines(60 * 10**9)] == [11_333_333_333, 414_814_815]
+    assert [line.picodollars for line in learner.lines(3600 * 10**9)] == [680_000_000_000, 24_888_888_889]
 
 
 def test_half_a_picodollar_is_rounded_up() -> None:

@@ -8,4 +8,5 @@ from webapp.jobs.spec import JobSpec
 
 def assemble(spec: JobSpec, ledger: Ledger) -> MeteredPlatform:
     """The spec's platform, opened, behind `ledger`. The caller closes it."""
-    return MeteredPlatform(spec.platform.open(), ledger, spec.platform.tariff(PriceBook.load()))
+    tariff = spec.platform.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+    return MeteredPlatform(spec.platform.open(), ledger, tariff)

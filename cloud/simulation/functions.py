@@ -1,0 +1,75 @@
+"""Functions: which instance takes a call and when. Cold and warm, provisioned, concurrency and start limits."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from cloud.profile import Functions
+from cloud.simulation.network import StartLimit
+from cloud.simulation.speed import Speeds
+from cloud.simulation.trip import Trip
+from cloud.timing import to_ns
+
+_PROVISIONED = "provisioned"
+_ON_DEMAND = "on demand"
+
+
+class FunctionFleet:
+    """At most `concurrent` calls run at once; the next in line begins when one ends.
+
+    Of the warm instances the one that was freed last is taken, as clouds do, so that surplus ones grow cold.
+    Instances of different memory are different functions. Provisioned ones are taken first and are never cold.
+    """
+
+    def __init__(self, actors: Functions, speeds: Speeds, provisioned: int) -> None:
+        self._concurrent = int(actors.concurrent.value)
+        self._keep_warm_ns = to_ns(actors.keep_warm_s.value)
+        self._limit = StartLimit(actors.starts_at_once.value, actors.starts_per_s.value)
+        self._speeds = speeds
+        self._provisioned_free = provisioned
+        self._busy = 0
+        self._waiting: deque[Trip] = deque()
+        self._idle_since: dict[int, deque[int]] = {}
+
+    def ask(self, trip: Trip) -> Trip | None:
+        """The trip, if it may begin now; else it stands in line."""
+        if self._busy < self._concurrent:
+            self._busy += 1
+            return trip
+        self._waiting.append(trip)
+        return None
+
+    def begin(self, trip: Trip, now_ns: int) -> int:
+        """Give the trip an instance; when it begins, which a limit of starts may delay. Its start is set."""
+        memory_mb = trip.work.memory_mb
+        if self._provisioned_free:
+            self._provisioned_free -= 1
+            trip.place, trip.provisioned = _PROVISIONED, True
+            trip.starting_ns = self._speeds.warm_ns
+            return now_ns
+        trip.place = _ON_DEMAND
+        idle = self._idle_since.setdefault(memory_mb, deque())
+        while idle and idle[0] < now_ns - self._keep_warm_ns:
+            idle.popleft()
+        if idle:
+            idle.pop()
+            trip.starting_ns = self._speeds.warm_ns
+            return now_ns
+        trip.cold = True
+        trip.starting_ns = self._speeds.cold_ns(trip.draws)
+        return self._limit.begin_ns(now_ns)
+
+    def release(self, trip: Trip, now_ns: int, survives: bool) -> Trip | None:
+        """The instance is free, or gone with its call; the next in line may begin."""
+        if trip.place == _PROVISIONED:
+            self._provisioned_free += 1
+        elif survives:
+            self._idle_since[trip.work.memory_mb].append(now_ns)
+        if self._waiting:
+            return self._waiting.popleft()
+        self._busy -= 1
+        return None
+
+    def withdraw(self, trip: Trip) -> None:
+        """A trip that stands in line does so no longer."""
+        self._waiting.remove(trip)

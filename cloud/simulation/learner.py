@@ -1,0 +1,106 @@
+"""The learner's place: a server that is ordered once, or a function that starts when there is an update.
+
+Several updates at once share one machine: with k of them each goes on at 1 / (1 + (k − 1) · sharing) of its speed.
+Shares are exact fractions, so that hand-worked cases come out to the nanosecond.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from fractions import Fraction
+from typing import Literal
+
+from cloud.profile import LearnerPlace
+from cloud.simulation.speed import Speeds
+from cloud.simulation.trip import Trip
+from cloud.timing import to_ns
+
+
+class Learner:
+    """Runs up to `lanes` updates at once; the next in line begins when one ends."""
+
+    def __init__(
+        self, place: LearnerPlace, where: Literal["server", "function"], lanes: int, speeds: Speeds
+    ) -> None:
+        self.where = where
+        self._server_start_ns = to_ns(place.server_start_s.value)
+        self._function_start_ns = to_ns(place.function_start_s.value)
+        self._keep_warm_ns = to_ns(place.function_keep_warm_s.value)
+        self._warm_ns = speeds.warm_ns if where == "function" else 0
+        self._sharing = {
+            False: Fraction(str(place.sharing_mlp.value)),
+            True: Fraction(str(place.sharing_cnn.value)),
+        }
+        self._lanes = lanes
+        self._busy = 0
+        self._waiting: deque[Trip] = deque()
+        self._idle_since: list[int] = []
+        self._left_ns: dict[Trip, Fraction] = {}
+        self._looked_ns = 0
+        self.ordered_ns: int | None = None
+
+    def order(self, now_ns: int) -> None:
+        """The server's rent begins here; it is ready a start-up later. A function is not ordered."""
+        if self.ordered_ns is None and self.where == "server":
+            self.ordered_ns = now_ns
+
+    def ask(self, trip: Trip) -> Trip | None:
+        if self._busy < self._lanes:
+            self._busy += 1
+            return trip
+        self._waiting.append(trip)
+        return None
+
+    def begin(self, trip: Trip, now_ns: int) -> int:
+        """When the trip begins: a server may still be starting. Its start is set."""
+        if self.where == "server":
+            assert self.ordered_ns is not None
+            trip.starting_ns = 0
+            return max(now_ns, self.ordered_ns + self._server_start_ns)
+        while self._idle_since and self._idle_since[0] < now_ns - self._keep_warm_ns:
+            del self._idle_since[0]
+        trip.cold = not self._idle_since
+        if self._idle_since:
+            self._idle_since.pop()
+        trip.starting_ns = self._function_start_ns if trip.cold else self._warm_ns
+        return now_ns
+
+    def run(self, trip: Trip, run_ns: int, now_ns: int) -> None:
+        """The update begins to compute; all others on the machine feel it."""
+        self._look(now_ns)
+        self._left_ns[trip] = Fraction(run_ns)
+
+    def next_end(self) -> tuple[int, Trip] | None:
+        """Which update ends first, and when, if nothing else comes."""
+        if not self._left_ns:
+            return None
+        trip, left_ns = min(self._left_ns.items(), key=lambda item: item[1])
+        return self._looked_ns + math.ceil(left_ns * self._slowness()), trip
+
+    def release(self, trip: Trip, now_ns: int, survives: bool) -> Trip | None:
+        """The update is over or given up; the next in line may begin."""
+        self._look(now_ns)
+        self._left_ns.pop(trip, None)
+        if survives and self.where == "function":
+            self._idle_since.append(now_ns)
+        if self._waiting:
+            return self._waiting.popleft()
+        self._busy -= 1
+        return None
+
+    def withdraw(self, trip: Trip) -> None:
+        self._waiting.remove(trip)
+
+    def _look(self, now_ns: int) -> None:
+        """Let the time until now pass for all that compute."""
+        done_ns = (now_ns - self._looked_ns) / self._slowness()
+        self._left_ns = {trip: max(Fraction(0), left - done_ns) for trip, left in self._left_ns.items()}
+        self._looked_ns = now_ns
+
+    def _slowness(self) -> Fraction:
+        """How many times longer everything takes than alone; the most that any kind of network suffers."""
+        others = max(0, len(self._left_ns) - 1)
+        return 1 + others * max(
+            (self._sharing[trip.work.pictures] for trip in self._left_ns), default=Fraction(0)
+        )

@@ -1,0 +1,88 @@
+"""How long a call's start, run and way take on a cloud with a stack: arithmetic from numbers, work and draws."""
+
+from __future__ import annotations
+
+import math
+
+from cloud.profile import Functions, Profile
+from cloud.simulation.draws import Draws
+from cloud.stack import Speed, Stack
+from cloud.timing import to_ns
+from cloud.work import Work
+
+
+class Speeds:
+    """A profile and a stack as plain numbers. `gpu`: the learner's machine has one."""
+
+    def __init__(self, profile: Profile, stack: Stack, *, gpu: bool = False) -> None:
+        actors, chance = profile.actors, profile.chance
+        core = profile.core_ratio.value
+        self._start(profile, stack, core)
+        self._actor_rates(stack)
+        update = stack.update
+        self._update_call_us = update.call_ms.value * 1000.0
+        self._update_us_per_byte = update.us_per_megabyte.value / 1e6
+        self._update = {False: _plain(update.gpu_mlp if gpu else update.mlp)}
+        self._update[True] = _plain(update.gpu_cnn if gpu else update.cnn)
+        self._hessian = stack.hessian_product_per_gradient.value
+        self._straggler_sigma = chance.straggler_sigma.value
+        self.failure_share = chance.failure_share.value
+        self.late_share, self.late_ns = chance.late_share.value, to_ns(chance.late_s.value)
+        self._ns_per_us = 1000.0 / core
+        self._whole_core_mb = actors.whole_core_mb.value if isinstance(actors, Functions) else 0.0
+        self._pool_share = min(1.0, 1.0 if isinstance(actors, Functions) else actors.cores_per_actor)
+        self.coordinator_ns = to_ns(stack.coordinator_ms.value / 1000.0)
+
+    def _start(self, profile: Profile, stack: Stack, core: float) -> None:
+        actors = profile.actors
+        fresh_s = (stack.import_s.value + stack.first_environment_s.value) / core
+        self._fresh_s = fresh_s
+        if isinstance(actors, Functions):
+            self._cold_s, self._cold_sigma = actors.cold_s.value, actors.cold_sigma.value
+            self._cap_s = actors.cold_cap_s.value
+            self.warm_ns = to_ns(actors.warm_s.value)
+        else:
+            self._cold_s, self._cold_sigma = actors.start_s.value, actors.start_sigma.value
+            self._cap_s = math.inf
+            self.warm_ns = to_ns(actors.hand_over_s.value)
+
+    def _actor_rates(self, stack: Stack) -> None:
+        self._call_us = stack.call_ms.value * 1000.0 + stack.rebuild_s.value * 1e6
+        self._step_us = {
+            name: one.value + stack.step_us.value for name, one in stack.environment_step_us.items()
+        }
+        self._step_fallback_us = stack.environment_step_fallback_us.value + stack.step_us.value
+        self._inference = {False: _plain(stack.inference.mlp), True: _plain(stack.inference.cnn)}
+        self._codec_us_per_byte = stack.codec_us_per_megabyte.value / 1e6
+
+    def cold_ns(self, draws: Draws) -> int:
+        """median · exp(σ·z) for the platform, then what a fresh process imports and makes; at most the cap."""
+        drawn_s = self._cold_s * math.exp(self._cold_sigma * draws.start_normal)
+        return to_ns(min(drawn_s + self._fresh_s, self._cap_s))
+
+    def run_ns(self, work: Work, draws: Draws) -> int:
+        """An actor's call: work in microseconds of the reference core / (CPU share · core ratio) · exp(σ·z)."""
+        fixed_us, per_million_us = self._inference[work.pictures]
+        work_us = (
+            self._call_us
+            + work.env_steps * self._step_us.get(work.environment, self._step_fallback_us)
+            + work.inferences * (fixed_us + work.macs * 1e-6 * per_million_us)
+            + work.bytes_out * self._codec_us_per_byte
+        )
+        share = min(work.memory_mb / self._whole_core_mb, 1.0) if self._whole_core_mb else self._pool_share
+        straggling = math.exp(self._straggler_sigma * draws.straggler_normal)
+        return round(work_us * self._ns_per_us / share * straggling)
+
+    def update_ns(self, work: Work) -> int:
+        """A learner's call with its machine for itself: reading, minibatches, and Hessian products if there are."""
+        fixed_us, per_million_us = self._update[work.pictures]
+        learning_us = work.minibatches * fixed_us + work.samples * work.macs * 1e-6 * per_million_us
+        if work.hessian_products:
+            one_us = learning_us / max(work.minibatches, 1)
+            learning_us += work.hessian_products * self._hessian * one_us
+        work_us = self._update_call_us + work.bytes_in * self._update_us_per_byte + learning_us
+        return round(work_us * self._ns_per_us)
+
+
+def _plain(speed: Speed) -> tuple[float, float]:
+    return speed.fixed_us.value, speed.us_per_million_macs.value

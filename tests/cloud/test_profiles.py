@@ -1,0 +1,185 @@
+"""The arithmetic of speeds and draws, and files of numbers: what comes along, what is refused with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloud import profile as profiles
+from cloud import stack as stacks
+from cloud import timing
+from cloud.quantity import ProfileError, Quantity, quantities, with_values
+from cloud.simulation.draws import Draws, draw
+from cloud.simulation.speed import Speeds
+from cloud.work import Work
+from tests.cloud.clouds import profile, stack
+
+CALM = Draws(0.0, 0.0, 0.5, 0.5, 0.5)
+
+
+def work(**changes: object) -> Work:
+    plain = {"id": "c", "name": "c", "kind": "rollout", "where": "actor"}
+    return Work(**(plain | changes))  # type: ignore[arg-type]
+
+
+def test_a_rollout_by_hand() -> None:
+    """2 ms a call, 256 steps of 195 µs, as many inferences of 15 + 0.005 · 400 µs, half a MB: on half of 0.8 core."""
+    speeds = Speeds(
+        profile(core_ratio=0.8),
+        stack(
+            call_ms=2.0,
+            environment_step_fallback_us=190.0,
+            step_us=5.0,
+            inference_us=15.0,
+            inference_us_per_million_macs=400.0,
+            codec_us_per_megabyte=1000.0,
+        ),
+    )
+    asked = work(env_steps=256, inferences=256, macs=5000, bytes_out=500_000, memory_mb=500)
+    by_hand_us = (2000 + 256 * 195 + 256 * (15 + 2) + 500) / 0.5 / 0.8
+    assert speeds.run_ns(asked, CALM) == pytest.approx(by_hand_us * 1000, abs=1)
+
+
+def test_an_update_by_hand() -> None:
+    """5 ms a call, 2 MB at 1 ms, 80 minibatches of 400 µs, 20,480 samples of .01 million macs at 300 µs a million."""
+    speeds = Speeds(
+        profile(),
+        stack(
+            update_call_ms=5.0,
+            update_us_per_megabyte=1000.0,
+            minibatch_us=400.0,
+            minibatch_us_per_million_macs=300.0,
+        ),
+    )
+    asked = work(
+        kind="update", where="learner", bytes_in=2_000_000, minibatches=80, samples=20_480, macs=10_000
+    )
+    by_hand_us = 5000 + 2000 + 80 * 400 + 20_480 * 0.01 * 300
+    assert speeds.update_ns(asked) == pytest.approx(by_hand_us * 1000, abs=1)
+
+
+def test_hessian_products_take_as_many_gradients() -> None:
+    speeds = Speeds(profile(), stack(hessian_product_per_gradient=2.0))
+    plain = work(kind="update", where="learner", minibatches=10)
+    detecting = work(kind="update", where="learner", minibatches=10, hessian_products=15)
+    assert speeds.update_ns(plain) == 10 * 100_000_000
+    assert speeds.update_ns(detecting) == (10 + 15 * 2) * 100_000_000
+
+
+def test_cold_starts_are_log_normal_and_capped() -> None:
+    speeds = Speeds(profile(cold_s=2.0, cold_sigma=0.5, cold_cap_s=5.0), stack())
+    drawn = [speeds.cold_ns(draw(1, f"c{n}")) / timing.NS for n in range(4000)]
+    assert max(drawn) == 5.0
+    assert np.median(drawn) == pytest.approx(2.0, rel=0.05)
+    below = [value for value in drawn if value < 5.0]
+    assert np.percentile(np.log(below), 15.87) == pytest.approx(np.log(2.0) - 0.5, abs=0.1)
+
+
+def test_a_cold_start_imports_and_makes_its_environment() -> None:
+    speeds = Speeds(profile(core_ratio=0.5), stack(import_s=0.5, first_environment_s=0.25))
+    assert speeds.cold_ns(CALM) == 3_500_000_000
+
+
+def test_draws_depend_on_seed_and_call_only_and_are_evenly_spread() -> None:
+    assert draw(1, "a") == draw(1, "a")
+    assert len({draw(seed, name) for seed in (1, 2) for name in "ab"}) == 4
+    many = [draw(3, f"call-{n}") for n in range(4000)]
+    for name in ("failure", "failure_at", "late"):
+        values = np.array([getattr(one, name) for one in many])
+        assert values.min() > 0.0
+        assert values.max() < 1.0
+        # Kolmogorov's distance of 4,000 even draws is above 0.031 once in a thousand.
+        assert np.abs(np.sort(values) - np.arange(4000) / 4000).max() < 0.031
+    for name in ("start_normal", "straggler_normal"):
+        values = np.array([getattr(one, name) for one in many])
+        assert abs(values.mean()) < 0.06
+        assert values.std() == pytest.approx(1.0, abs=0.05)
+
+
+@given(st.integers(0, 10**12))
+def test_started_milliseconds_are_billed(duration_ns: int) -> None:
+    billed = timing.billed_ms(duration_ns)
+    assert 0 <= billed * 10**6 - duration_ns < 10**6
+
+
+def test_a_range_is_walked_by_quantiles() -> None:
+    wide = Quantity(value=2.0, low=1.0, high=6.0, source="made up", kind="assumed")
+    assert [wide.at(quantile) for quantile in (0.0, 0.25, 0.5, 0.75, 1.0)] == [1.0, 1.5, 2.0, 4.0, 6.0]
+
+
+def test_all_quantities_can_be_listed_and_replaced() -> None:
+    loaded = profiles.load("lambda")
+    found = quantities(loaded)
+    assert ("network", "round_trip_s") in found
+    assert ("actors", "cold_s") in found
+    moved = with_values(loaded, lambda path, one: one.high if path == ("actors", "cold_s") else one.value)
+    assert quantities(moved)["actors", "cold_s"].value == found["actors", "cold_s"].high
+    assert with_values(loaded, lambda path, one: one.value) == loaded
+    steps = quantities(stacks.load("starling-stack"))
+    assert ("environment_step_us", "Hopper-v5") in steps
+
+
+def test_every_profile_and_stack_that_comes_along_can_be_read() -> None:
+    assert {"lambda", "aci-paper", "aci-today", "one-machine", "one-machine-spot", "ray-nodes"} <= set(
+        profiles.names()
+    )
+    assert {"nitro-cluster", "minionsrl-cluster", "stellaris-cluster"} <= set(profiles.names())
+    for name in profiles.names():
+        profiles.load(name)
+    for name in stacks.names():
+        stacks.load(name)
+
+
+def test_what_does_not_exist_is_named() -> None:
+    with pytest.raises(ProfileError, match=r"no profile named 'lamda'; there are .*lambda"):
+        profiles.load("lamda")
+    with pytest.raises(ProfileError, match=r"no stack named 'fast'; there are .*starling-stack"):
+        stacks.load("fast")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("warm_s = { value = 0.0026", "warm_s = { value = 99.0", r"warm_s: value 99 is outside its range"),
+        (
+            'kind = "paper", source = "released',
+            'kind = "rumour", source = "released',
+            r"server_start_s.kind: ",
+        ),
+        ("\nwarm_s = {", "\nwarm_seconds = {", r"warm_s: Field required"),
+        ("[actors]", "[actors", r"mine.toml:\d+: "),
+        ("late_s = { value = 1.0", "late_s = { value = -1.0", r"late_s.value: "),
+        ('source = "how late"', 'source = ""', r"late_s.source: "),
+        (', source = "how late"', "", r"late_s.source: Field required"),
+        ("late_s = { value = 1.0", "late_s = { value = nan", r"late_s.value: "),
+        ('duration_sku = "lambda.duration.x86"', 'duration_sku = "lambda.duration.x68"', r"no price for"),
+        (
+            'default_learner_sku = "c5.4xlarge"',
+            'default_learner_sku = "c5.metal"',
+            r"no price for 'c5.metal'",
+        ),
+    ],
+)
+def test_a_wrong_profile_names_file_and_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    text = (profiles.PROFILES / "lambda.toml").read_text()
+    assert old in text
+    wrong = text.replace(old, new, 1)
+    (tmp_path / "mine.toml").write_text(wrong)
+    with pytest.raises(ProfileError, match=expected) as caught:
+        profiles.read(tmp_path / "mine.toml")
+    line = int(str(caught.value).split(":")[1])
+    if new and "required" not in expected:
+        assert new.strip() in wrong.splitlines()[line - 1]
+
+
+def test_a_wrong_stack_names_file_and_line(tmp_path: Path) -> None:
+    text = (stacks.STACKS / "starling-stack.toml").read_text()
+    (tmp_path / "mine.toml").write_text(
+        text.replace("coordinator_ms = { value = ", "coordinator_ms = { value = -", 1)
+    )
+    with pytest.raises(ProfileError, match=r"mine.toml:\d+: coordinator_ms.value: "):
+        stacks.read(tmp_path / "mine.toml")

@@ -1,0 +1,266 @@
+"""Virtual time of what surrounds a call, worked by hand: shared lines, limits, capacity kept warm, pools, sharing."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud.simulation.core import Setting, Simulation
+from cloud.simulation.trip import Trip
+from cloud.timing import NS
+from cloud.work import Work
+from tests.cloud.clouds import profile, stack
+
+MB = 1_000_000
+FOREVER_NS = 10**15
+
+
+def actor(name: str, *, bytes_in: int = 0, bytes_out: int = 0, steps: int = 10) -> Work:
+    """A second of work by default: ten steps of 90 ms with an inference of 10 ms each."""
+    return Work(
+        id=name,
+        name=name,
+        kind="rollout",
+        where="actor",
+        env_steps=steps,
+        inferences=steps,
+        bytes_in=bytes_in,
+        bytes_out=bytes_out,
+        memory_mb=1000,
+        deadline_s=900.0,
+    )
+
+
+def update(name: str, minibatches: int = 10, *, pictures: bool = False, deadline_s: float = 900.0) -> Work:
+    return Work(
+        id=name,
+        name=name,
+        kind="update",
+        where="learner",
+        minibatches=minibatches,
+        pictures=pictures,
+        deadline_s=deadline_s,
+    )
+
+
+PLAIN = Setting()
+
+
+def cloud(setting: Setting = PLAIN, **changes: object) -> Simulation:
+    return Simulation(profile(**changes), stack(**_numbers(changes)), setting)  # type: ignore[arg-type]
+
+
+def _numbers(changes: dict[str, object]) -> dict[str, float]:
+    return {name: value for name, value in changes.items() if isinstance(value, float)}
+
+
+def ends(simulation: Simulation) -> dict[str, float]:
+    """Who ends when, in the order in which they do."""
+    found: dict[str, float] = {}
+    while (trip := simulation.next(FOREVER_NS)) is not None:
+        found[trip.work.id] = trip.finished_ns / NS
+    return found
+
+
+def landed(simulation: Simulation) -> Trip:
+    trip = simulation.next(FOREVER_NS)
+    assert trip is not None
+    return trip
+
+
+def test_all_calls_share_the_coordinators_line_in_both_directions() -> None:
+    """1 MB each way takes 1 s on an actor's own line, and 0.5 s of the coordinator's, one call after the other."""
+    simulation = cloud(coordinator_mbit_per_s=16.0)
+    for name in "abc":
+        simulation.submit(actor(name, bytes_in=MB, bytes_out=MB))
+    # There: own line 1 s each, shared line through at 0.5, 1.0, 1.5. Then 2 s start and 1 s run: 4.0, 4.0, 4.5.
+    # Back: a has its own second until 5.0; b waits for a on the shared line until 5.0; c is through at 5.5.
+    assert ends(simulation) == {"a": 5.25, "b": 5.25, "c": 5.75}
+
+
+def test_the_coordinator_takes_outcomes_one_after_the_other() -> None:
+    simulation = cloud(coordinator_ms=100.0)
+    for name in "abc":
+        simulation.submit(actor(name))
+    assert ends(simulation) == {"a": 3.35, "b": 3.45, "c": 3.55}
+
+
+def test_what_is_too_large_for_an_answer_goes_by_storage() -> None:
+    simulation = cloud(payload_limit_mb=1.0, detour_s=3.0)
+    simulation.submit(actor("fits", bytes_out=MB))
+    simulation.submit(actor("too large", bytes_out=MB + 1))
+    times = ends(simulation)
+    assert times["fits"] == 4.25
+    assert times["too large"] == pytest.approx(7.25, abs=1e-5)
+
+
+def test_cold_starts_wait_for_the_providers_limit_and_warm_ones_do_not() -> None:
+    """Two at once, then one every two seconds."""
+    simulation = cloud(starts_at_once=2.0, starts_per_s=0.5)
+    for name in "abcd":
+        simulation.submit(actor(name))
+    assert ends(simulation) == {"a": 3.25, "b": 3.25, "c": 5.25, "d": 7.25}
+    for name in "efgh":
+        simulation.submit(actor(name))
+    assert {at - 7.25 for at in ends(simulation).values()} == {0.5 + 1.0 + 0.25}
+
+
+def test_kept_warm_means_never_cold() -> None:
+    simulation = cloud(Setting(provisioned=1))
+    simulation.submit(actor("a"))
+    simulation.submit(actor("b"))
+    first, second = landed(simulation), landed(simulation)
+    assert (first.work.id, first.provisioned, first.cold, first.billed_ns) == ("a", True, False, 1.5 * NS)
+    assert (second.work.id, second.provisioned, second.cold, second.billed_ns) == ("b", False, True, 3 * NS)
+    simulation.next(500 * NS)
+    simulation.submit(actor("long after"))
+    assert landed(simulation).provisioned
+
+
+def test_a_learner_function_starts_cold_stays_warm_and_pays_its_way() -> None:
+    simulation = cloud(Setting(learner="function"))
+    simulation.submit(update("a"))
+    first = landed(simulation)
+    assert (first.cold, first.start_ns, first.run_ns, first.way_ns) == (True, 1.5 * NS, NS, 0.25 * NS)
+    assert first.billed_ns == 2.5 * NS
+    simulation.submit(update("b"))
+    second = landed(simulation)
+    assert (second.cold, second.start_ns, second.finished_ns) == (False, 0.5 * NS, 4.5 * NS)
+    assert simulation.learner.ordered_ns is None
+
+
+def test_two_updates_of_pictures_on_one_gpu_take_twice_as_long_while_they_are_two() -> None:
+    """a needs 2 s and b 1 s. Together from 60 s on at half speed: b is done at 62 s with 1 s of a left: 63 s."""
+    simulation = cloud(Setting(learner_lanes=2))
+    simulation.submit(update("a", 20, pictures=True))
+    simulation.submit(update("b", 10, pictures=True))
+    assert ends(simulation) == {"b": 62.0, "a": 63.0}
+
+
+def test_three_that_share_exactly_and_one_that_joins_later() -> None:
+    simulation = cloud(Setting(learner_lanes=4), server_start_s=0.0)
+    for name in "abc":
+        simulation.submit(update(name, 10, pictures=True))
+    assert simulation.next(NS) is None
+    # Each has a third of its second behind it. A fourth joins: two thirds at a quarter of the speed end at 1 + 8/3 s,
+    # rounded up to the nanosecond; it has then done as much and does its last third alone.
+    simulation.submit(update("d", 10, pictures=True))
+    times = ends(simulation)
+    assert times["a"] == times["b"] == times["c"] == 3.666666667
+    assert times["d"] == pytest.approx(4.0, abs=2e-9)
+
+
+def test_small_networks_do_not_feel_each_other_where_the_profile_says_so() -> None:
+    simulation = cloud(Setting(learner_lanes=2), sharing_mlp=0.0)
+    simulation.submit(update("a", 20))
+    simulation.submit(update("b", 10))
+    assert ends(simulation) == {"b": 61.0, "a": 62.0}
+
+
+def test_an_update_that_shares_too_long_is_stopped_at_its_deadline() -> None:
+    simulation = cloud(Setting(learner_lanes=2), server_start_s=0.0)
+    simulation.submit(update("a", 20, pictures=True, deadline_s=3.0))
+    simulation.submit(update("b", 20, pictures=True))
+    first, second = landed(simulation), landed(simulation)
+    assert (first.work.id, first.fault, first.finished_ns) == ("a", "deadline", 3 * NS)
+    # b did half of its 2 s beside a, half of the rest is left and goes on alone.
+    assert (second.work.id, second.fault, second.finished_ns) == ("b", "", 3.5 * NS)
+
+
+MACHINES = {"units": 1, "actors_per_unit": 2, "machine_sku": "c5.4xlarge"}
+
+
+def test_a_cluster_boots_once_and_its_calls_wait_for_a_core() -> None:
+    simulation = cloud(pool=MACHINES)
+    for name in "abc":
+        simulation.submit(actor(name))
+    # Ready at 20 s; hand-over 0.5, run 1, way 0.25; the third takes over from whoever is free first, at 21.5 s.
+    assert ends(simulation) == {"a": 21.75, "b": 21.75, "c": 23.25}
+    assert simulation.pool is not None
+    assert [(one.ordered_ns, one.gone_ns) for one in simulation.pool.actors] == [(0, None), (0, None)]
+    simulation.submit(actor("d"))
+    assert landed(simulation).billed_ns == 1.5 * NS
+
+
+CONTAINERS = {"actors_per_unit": 2, "core_sku": "aci.vcpu.linux", "memory_sku": "aci.memory.linux"}
+
+
+def test_a_pool_has_as_many_actors_as_it_was_told() -> None:
+    simulation = cloud(pool=CONTAINERS)
+    simulation.prepare(1)
+    simulation.submit(actor("a"))
+    simulation.submit(actor("b"))
+    assert simulation.next(10 * NS) is None
+    simulation.prepare(3)
+    simulation.submit(actor("c"))
+    # The first is ready at 20 s and through with a, b and c before the other two are, at 30 s.
+    assert ends(simulation) == {"a": 21.75, "b": 23.25, "c": 24.75}
+    pool = simulation.pool
+    assert pool is not None
+    assert [one.ordered_ns / NS for one in pool.actors] == [0.0, 10.0, 10.0]
+    now_ns = simulation.now_ns
+    simulation.prepare(1)
+    assert [one.gone_ns for one in pool.actors] == [None, now_ns, now_ns]
+
+
+def test_creates_are_limited_by_units() -> None:
+    """One group at once and one more every ten seconds; a group holds two actors."""
+    simulation = cloud(pool=CONTAINERS, creates_at_once=1.0, creates_per_s=0.1)
+    simulation.prepare(4)
+    for name in "abcd":
+        simulation.submit(actor(name, steps=400))
+    assert ends(simulation) == {"a": 60.75, "b": 60.75, "c": 70.75, "d": 70.75}
+
+
+def test_a_surplus_actor_that_still_works_is_kept() -> None:
+    simulation = cloud(pool=CONTAINERS)
+    simulation.prepare(2)
+    simulation.submit(actor("a", steps=1000))
+    simulation.submit(actor("b", steps=1000))
+    simulation.next(50 * NS)
+    simulation.prepare(0)
+    assert set(ends(simulation)) == {"a", "b"}
+
+
+def test_a_cancelled_call_frees_its_place_for_the_next_in_line() -> None:
+    simulation = cloud(concurrent=1.0)
+    simulation.submit(actor("a", steps=100))
+    simulation.submit(actor("b"))
+    assert simulation.next(5 * NS) is None
+    simulation.cancel("a")
+    gone = landed(simulation)
+    assert (gone.fault, gone.start_ns, gone.run_ns, gone.billed_ns) == ("cancelled", 2 * NS, 3 * NS, 5 * NS)
+    # b begins at 5 s on a new instance.
+    assert ends(simulation) == {"b": 8.25}
+
+
+def test_a_cancelled_start_is_billed_until_then() -> None:
+    simulation = cloud()
+    simulation.submit(actor("a", bytes_in=MB))
+    assert simulation.next(NS + NS // 2) is None
+    simulation.cancel("a")
+    gone = landed(simulation)
+    assert (gone.way_ns, gone.start_ns, gone.run_ns, gone.billed_ns) == (NS, NS // 2, 0, NS // 2)
+
+
+def test_an_asynchronous_schedule_by_hand() -> None:
+    """Two actors of 1 s and 2 s go on by themselves; the learner takes what has come. Starts: 2 s cold, then 0.5 s."""
+    simulation = cloud(server_start_s=0.0)
+    simulation.submit(actor("fast-1", steps=10))
+    simulation.submit(actor("slow-1", steps=20))
+    told = []
+    for _ in range(6):
+        trip = landed(simulation)
+        told.append((trip.work.id, trip.finished_ns / NS))
+        name, _, number = trip.work.id.partition("-")
+        if name == "update":
+            continue
+        simulation.submit(actor(f"{name}-{int(number) + 1}", steps=10 if name == "fast" else 20))
+        simulation.submit(update(f"update-{trip.work.id}", 5))
+    assert told == [
+        ("fast-1", 3.25),
+        ("update-fast-1", 3.75),
+        ("slow-1", 4.25),
+        ("update-slow-1", 4.75),
+        ("fast-2", 5.0),
+        ("update-fast-2", 5.5),
+    ]
