@@ -7,7 +7,7 @@ the records of their work, and slices of rent. A run that is gone on with append
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,23 @@ from training.ports import PriceLine, Settlement
 SCHEMA = 1
 
 
-@dataclass
+@dataclass(frozen=True)
 class Sitting:
     """One process's part of a run: the job's spec as JSON, what was settled, and the work of its calls."""
 
     spec: dict[str, Any]
-    settlements: list[Settlement] = field(default_factory=list)
-    works: list[Work] = field(default_factory=list)
+    settlements: list[Settlement]
+    works: list[Work]
+
+    @staticmethod
+    def of(
+        spec: dict[str, Any],
+        settlements: list[Settlement],
+        place: Callable[[int], str] = "record {}".format,
+    ) -> Sitting:
+        """With the works that are recorded in `settlements`; WorkError names the `place` of a wrong one."""
+        records: list[Any] = [one.usage["work"] for one in settlements if "work" in one.usage]
+        return Sitting(spec, settlements, works_from(records, place))
 
     @property
     def spent_picodollars(self) -> int:
@@ -61,32 +71,30 @@ def read_work_file(path: Path) -> list[Sitting]:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise WorkError(f"{path} cannot be read: {why}") from None
-    sittings: list[Sitting] = []
-    numbers: list[list[int]] = []
+    read: list[_Read] = []
     for number, line in _objects(text, path.name):
         if line.get("kind") == "work":
-            sittings.append(_begun(line, f"{path.name}:{number}"))
-            numbers.append([])
-        elif not sittings:
+            read.append(_Read(_spec(line, f"{path.name}:{number}")))
+        elif not read:
             raise WorkError(f"{path.name}:{number}: the file does not begin with a header of schema {SCHEMA}")
         else:
             settlement = _settlement(line, f"{path.name}:{number}")
-            sittings[-1].settlements.append(settlement)
+            read[-1].settlements.append(settlement)
             if "work" in settlement.usage:
-                numbers[-1].append(number)
-    if not sittings:
+                read[-1].places.append(f"{path.name}:{number}")
+    if not read:
         raise WorkError(f"{path.name} holds no run")
-    for sitting, lines in zip(sittings, numbers, strict=True):
-        sitting.works = works_of(sitting.settlements, path.name, lines)
-    return sittings
+    return [one.sitting() for one in read]
 
 
-def works_of(settlements: list[Settlement], name: str = "", lines: list[int] | None = None) -> list[Work]:
-    """The records among settlements. `lines` are where they stand in the file `name`."""
-    records: list[Any] = [one.usage["work"] for one in settlements if "work" in one.usage]
-    if lines is None:
-        return works_from(records)
-    return works_from(records, lambda number: f"{name}:{lines[number - 1]}")
+@dataclass
+class _Read:
+    spec: dict[str, Any]
+    settlements: list[Settlement] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+
+    def sitting(self) -> Sitting:
+        return Sitting.of(self.spec, self.settlements, lambda number: self.places[number - 1])
 
 
 def _objects(text: str, file: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -103,12 +111,13 @@ def _objects(text: str, file: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, found
 
 
-def _begun(line: dict[str, Any], place: str) -> Sitting:
-    if line.get("schema") != SCHEMA or not isinstance(line.get("spec"), dict):
+def _spec(line: dict[str, Any], place: str) -> dict[str, Any]:
+    spec = line.get("spec")
+    if line.get("schema") != SCHEMA or not isinstance(spec, dict):
         raise WorkError(
             f"{place}: a header of schema {line.get('schema')!r}; {SCHEMA} is what can be read here"
         )
-    return Sitting(line["spec"])
+    return spec
 
 
 def _settlement(line: dict[str, Any], place: str) -> Settlement:
