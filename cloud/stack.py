@@ -15,12 +15,17 @@ from cloud.quantity import ProfileError, Quantity, read_toml
 from training.frozen import Frozen
 
 STACKS = Path(__file__).resolve().parent / "stacks"
+_NOTHING = Quantity(value=0.0, low=0.0, high=0.0, source="not told", kind="assumed")
 
 
 class Speed(Frozen):
-    """Time of one piece of work with a network: a fixed part and one for each million multiplications."""
+    """Time of work with a network: of one pass, of each sample in it, and of each million multiplications.
+
+    What a sample takes beside its multiplications (activations, the loss, copies) is most of a small network's time.
+    """
 
     fixed_us: Quantity
+    per_sample_us: Quantity = _NOTHING
     us_per_million_macs: Quantity
 
 

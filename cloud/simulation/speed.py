@@ -62,11 +62,11 @@ class Speeds:
 
     def run_ns(self, work: Work, draws: Draws) -> int:
         """An actor's call: work in microseconds of the reference core / (CPU share · core ratio) · exp(σ·z)."""
-        fixed_us, per_million_us = self._inference[work.pictures]
+        fixed_us, sample_us, per_million_us = self._inference[work.pictures]
         work_us = (
             self._call_us
             + work.env_steps * self._step_us.get(work.environment, self._step_fallback_us)
-            + work.inferences * (fixed_us + work.macs * 1e-6 * per_million_us)
+            + work.inferences * (fixed_us + sample_us + work.macs * 1e-6 * per_million_us)
             + work.bytes_out * self._codec_us_per_byte
         )
         share = min(work.memory_mb / self._whole_core_mb, 1.0) if self._whole_core_mb else self._pool_share
@@ -75,8 +75,9 @@ class Speeds:
 
     def update_ns(self, work: Work) -> int:
         """A learner's call with its machine for itself: reading, minibatches, and Hessian products if there are."""
-        fixed_us, per_million_us = self._update[work.pictures]
-        learning_us = work.minibatches * fixed_us + work.samples * work.macs * 1e-6 * per_million_us
+        fixed_us, sample_us, per_million_us = self._update[work.pictures]
+        sample_us += work.macs * 1e-6 * per_million_us
+        learning_us = work.minibatches * fixed_us + work.samples * sample_us
         if work.hessian_products:
             one_us = learning_us / max(work.minibatches, 1)
             learning_us += work.hessian_products * self._hessian * one_us
@@ -84,5 +85,5 @@ class Speeds:
         return round(work_us * self._ns_per_us)
 
 
-def _plain(speed: Speed) -> tuple[float, float]:
-    return speed.fixed_us.value, speed.us_per_million_macs.value
+def _plain(speed: Speed) -> tuple[float, float, float]:
+    return speed.fixed_us.value, speed.per_sample_us.value, speed.us_per_million_macs.value
