@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 
 from training.batch import Batch
+from training.environments.spaces import Spaces
 from training.inference import NumpyPolicy
 from training.learner import LearnerState
 
 STEPS, COPIES = 6, 4
+SPACES = {
+    "discrete": Spaces((4,), (3,)),
+    "several discrete": Spaces((5,), (3, 2, 4)),
+    "continuous": Spaces((7,), (), (-1.0,) * 3, (1.0,) * 3),
+}
 
 
 def state_away_from_zero(algorithm: Any, network: Any, spaces: Any, seed: int) -> LearnerState:

@@ -1,4 +1,4 @@
-"""The descent in torch: any network, on a GPU where there is one, and with a penalty for straying.
+"""The descent in torch: any network, on a GPU where there is one.
 
 Adam (Kingma & Ba 2015) is torch's fused kernel: one call for all parameters, where the plain one costs half of a
 small minibatch's time in Python.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from training.algorithms.dense import DenseNetwork, NamedVector
 from training.algorithms.heads import head_of
-from training.algorithms.optimisation import BETAS, CHUNK, Moved, Objective
+from training.algorithms.optimisation import BETAS, CHUNK, Anchor, Moved, Objective
 from training.architectures import MLP
 from training.learner import LearnerState
 from training.networks import Floats, Parameters
@@ -29,11 +29,19 @@ class ClosedForm:
     arrays: Any = np
     device = "cpu"
 
-    def __init__(self, state: LearnerState, network: MLP, algorithm: Algorithm, learning_rate: float) -> None:
+    def __init__(
+        self,
+        state: LearnerState,
+        network: MLP,
+        algorithm: Algorithm,
+        learning_rate: float,
+        anchor: Anchor | None,
+    ) -> None:
         _compute_in_one_thread()
         self._spaces = state.spaces
         self._network = DenseNetwork(network, state.spaces)
         self._algorithm = algorithm
+        self._anchor = anchor
         self._parameters = NamedVector(state.parameters)
         self._gradients = NamedVector(state.parameters)
         self._adam = _Adam(state, learning_rate, algorithm.adam_epsilon)
@@ -79,9 +87,15 @@ class ClosedForm:
         passed = self._network.forward(named, observations)
         head = head_of(passed.outputs, actions, named, self._spaces)
         slopes = objective(head.log_probs, passed.values)
+        measured = {**slopes.measured, "entropy": head.entropy}
         outputs = head.backward(slopes.log_probs, -self._algorithm.entropy_coefficient, into)
+        if self._anchor is not None:
+            older, weight = self._anchor
+            theirs = head_of(self._network.policy(older, observations), actions, older, self._spaces)
+            measured["divergence"], more = head.backward_from(theirs, weight, into)
+            outputs += more
         self._network.backward(named, passed, outputs, slopes.values, into)
-        return {**slopes.measured, "entropy": head.entropy}
+        return measured
 
     def means(self, measured: dict[str, list[Any]]) -> dict[str, float]:
         return {name: float(np.mean(values)) for name, values in measured.items()}

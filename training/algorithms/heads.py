@@ -1,14 +1,15 @@
 """What a policy's outputs say of the actions taken, in numpy, and how a loss changes with those outputs.
 
 The twins of `training.distributions`, whose gradients torch works out. A loss reaches the outputs in two ways: by the
-log-probability of each sample's action (`slopes`, [n]) and by the mean entropy (`entropy_slope`, one number).
+log-probability of each sample's action (`slopes`, [n]) and by the mean entropy (`entropy_slope`, one number). A third
+is the divergence from an older policy.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,11 @@ class Head(Protocol):
     def backward(self, slopes: Floats, entropy_slope: float, into: Mapping[str, Floats]) -> Floats:
         """The loss's slopes by the outputs. That by a free log-deviation is written `into` its place."""
 
+    def backward_from(self, older: Self, weight: float, into: Mapping[str, Floats]) -> tuple[Any, Floats]:
+        """The mean of KL(older ‖ this), and the slopes of `weight` times that, as `backward` gives them; that by a
+        free log-deviation is added to what is there.
+        """
+
 
 def head_of(
     outputs: Floats, actions: npt.NDArray[Any], parameters: Mapping[str, Floats], spaces: Spaces
@@ -42,7 +48,7 @@ def head_of(
 class Categoricals:
     """Independent choices, each by a softmax over its part p of the outputs z.
 
-    ∂ log p_a / ∂z = 1_a − p;   ∂H / ∂z = −p (log p + H)
+    ∂ log p_a / ∂z = 1_a − p;   ∂H / ∂z = −p (log p + H);   ∂KL / ∂z = p − p_older
     """
 
     def __init__(self, outputs: Floats, actions: npt.NDArray[np.int64], counts: tuple[int, ...]) -> None:
@@ -69,22 +75,34 @@ class Categoricals:
             if share:
                 part -= share * p * (self._log_p[i] + self._entropies[i][:, None])
             parts.append(part)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return _joined(parts)
+
+    def backward_from(self, older: Self, weight: float, into: Mapping[str, Floats]) -> tuple[Any, Floats]:
+        n = len(self._rows)
+        theirs = zip(older._p, older._log_p, self._log_p, strict=True)
+        divergence = sum(np.vdot(p, log_p - own) for p, log_p, own in theirs) / n
+        return divergence, _joined(
+            [np.multiply(p - q, weight / n) for p, q in zip(self._p, older._p, strict=True)]
+        )
 
 
 class Normals:
     """Independent normals N(μ, σ²), with log σ free or the second half of the outputs. With x = (a − μ) / σ:
 
     ∂ log p / ∂μ = x / σ;   ∂ log p / ∂ log σ = x² − 1;   ∂H / ∂ log σ = 1
+
+    and with y = (μ_older − μ) / σ and r = (σ_older / σ)²:   KL = ½ (r + y² − 1 − log r)
+
+    ∂KL / ∂μ = −y / σ;   ∂KL / ∂ log σ = 1 − r − y²
     """
 
     def __init__(self, outputs: Floats, actions: Floats, free_log_std: Floats | None) -> None:
         size = actions.shape[1]
         self._free = free_log_std is not None
-        self._said = outputs[:, size:]
+        self._mean, self._said = outputs[:, :size], outputs[:, size:]
         self._log_std = np.clip(self._said, *LOG_STD_LIMITS) if free_log_std is None else free_log_std
         self._inverse_std = np.exp(-self._log_std)
-        self._x = (actions - outputs[:, :size]) * self._inverse_std
+        self._x = (actions - self._mean) * self._inverse_std
         self._squares = self._x * self._x
         halves = np.full(size, -0.5, dtype=outputs.dtype)
         self.log_probs = self._squares @ halves - (self._log_std.sum(axis=-1) + _HALF_LOG_TWO_PI * size)
@@ -98,10 +116,31 @@ class Normals:
         if self._free:
             np.add(slopes @ (self._squares - 1.0), entropy_slope, out=into["policy.log_std"])
             return by_mean
+        by_log_std = (self._squares - 1.0) * slopes[:, None] + entropy_slope / len(slopes)
+        return np.concatenate([by_mean, by_log_std * self._within_limits()], axis=1)
+
+    def backward_from(self, older: Self, weight: float, into: Mapping[str, Floats]) -> tuple[Any, Floats]:
+        share = weight / len(self._mean)
+        wider = 2.0 * (older._log_std - self._log_std)
+        ratios = np.exp(wider)
+        shifts = (older._mean - self._mean) * self._inverse_std
+        squares = shifts * shifts
+        divergence = 0.5 * (ratios + squares - 1.0 - wider).sum(axis=1).mean()
+        by_mean: Floats = shifts * self._inverse_std * -share
+        by_log_std = (1.0 - ratios - squares) * share
+        if self._free:
+            into["policy.log_std"][...] += by_log_std.sum(axis=0)
+            return divergence, by_mean
+        return divergence, np.concatenate([by_mean, by_log_std * self._within_limits()], axis=1)
+
+    def _within_limits(self) -> npt.NDArray[np.bool_]:
+        """Where the deviation is not held at a limit."""
         low, high = LOG_STD_LIMITS
-        inside = (self._said >= low) & (self._said <= high)
-        by_log_std = ((self._squares - 1.0) * slopes[:, None] + entropy_slope / len(slopes)) * inside
-        return np.concatenate([by_mean, by_log_std], axis=1)
+        return (self._said >= low) & (self._said <= high)
+
+
+def _joined(parts: list[Floats]) -> Floats:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _log_softmax(logits: Floats) -> Floats:

@@ -99,10 +99,10 @@ def descent_of(
     """The closed form where it knows the network and no GPU waits for work."""
     import torch
 
-    if isinstance(network, MLP) and anchor is None and not torch.cuda.is_available():
+    if isinstance(network, MLP) and not torch.cuda.is_available():
         from training.algorithms.closed_form import ClosedForm
 
-        return ClosedForm(state, network, algorithm, learning_rate)
+        return ClosedForm(state, network, algorithm, learning_rate, anchor)
     from training.algorithms.autograd import Autograd
 
     return Autograd(state, network, algorithm, learning_rate, anchor)
