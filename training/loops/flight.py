@@ -131,10 +131,12 @@ class Flight:
     def drain(self, halt: Halt) -> Iterator[Event]:
         """Cancel and land all that is in flight. Afterwards new calls may be launched, and a person heard again."""
         self.stop(halt)
-        after = self.after
+        after = dict.fromkeys(self.after)
         while self._flying:
-            yield from self.next()
-        self.halt, self.after = None, after
+            landed = yield from self.next()
+            if landed is not None:
+                after[landed.name] = None
+        self.halt, self.after = None, tuple(after)
 
     def _take(self, outcome: Outcome, flying: _Flying) -> Generator[Event, None, Landed | None]:
         call = flying.call
