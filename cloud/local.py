@@ -68,7 +68,7 @@ class LocalOptions(Frozen):
         }
         return Tariff(
             standing=tuple(
-                Standing(resource, (Part(_own_price(resource, usd)),), "at_once")
+                Standing(resource, (Part(_own_price(resource, usd)),))
                 for resource, usd in rents.items()
                 if usd
             )

@@ -38,6 +38,10 @@ class Meter:
             self.updates.append(billed)
 
     @property
+    def now_ns(self) -> int:
+        return self._simulation.now_ns
+
+    @property
     def server_from_ns(self) -> int | None:
         """When the learner's server was ordered."""
         return self._simulation.learner.ordered_ns

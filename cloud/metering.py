@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cloud.pricing import Tariff, usd
-from cloud.rent import Rented
+from cloud.rents import Rents
 from cloud.timing import NS, to_ns
 from cloud.work import WorkWriter, work_of
 from training.messages import BlobRef, Call, Outcome
-from training.ports import Ledger, Platform, Reservation, Settlement
+from training.ports import Ledger, Platform, Preparing, Reservation, Settlement
 from training.reports import Spend
 
 _BATCH = 64
@@ -49,7 +49,8 @@ class MeteredPlatform:
         self._ready: deque[Outcome] = deque()
         self._unsettled: list[Settlement] = []
         self._unreleased: list[str] = []
-        self._rented: dict[str, Rented] = {}
+        self._rents = Rents(tariff, ledger, id_prefix)
+        self._actors_in_flight = 0
         self._works = WorkWriter()
         self._sent = 0
         self._round_no = 0
@@ -74,7 +75,7 @@ class MeteredPlatform:
                 self._book()
                 return None
             # The clock may not pass the moment at which rent falls due, so the wait is cut there.
-            due_ns = min((rented.renew_at_ns for rented in self._rented.values()), default=end_ns)
+            due_ns = self._rents.due_ns() or end_ns
             wait_ns = min(end_ns, due_ns) - to_ns(self.now_s())
             outcome = self._platform.next(max(0, wait_ns) / NS)
             if outcome is not None:
@@ -104,7 +105,7 @@ class MeteredPlatform:
         self._closed = True
         self._drain()
         self._platform.close()
-        self._end_rent()
+        self._rents.end(self.now_s())
         # Whoever was not heard of may have run to its end: it is booked as if.
         for reserved in self._in_flight.values():
             self._settle_whole(reserved, self._lost(reserved))
@@ -115,13 +116,16 @@ class MeteredPlatform:
     def _send_waiting(self) -> None:
         """Pay rent that falls due, then reserve and send what was submitted since."""
         calls, self._waiting = list(self._waiting.values()), {}
-        self._pay_rent(learner=any(call.where == "learner" for call in calls))
+        self._pay_rent()
         if not calls:
             return
         if self._stopped or self._closed:
             self._refuse(calls, self._stopped or "the platform is closed")
             return
         self._book()
+        if none := self._grow(calls):
+            self._refuse(calls, none)
+            return
         asked = [
             Reservation(self._id_prefix + call.id, call.kind, call.round_no, self._tariff.worst_case(call))
             for call in calls
@@ -134,6 +138,7 @@ class MeteredPlatform:
                 refused.append(_Reserved(call, reservation, self._sent))
                 continue
             self._in_flight[call.id] = _Reserved(call, reservation, self._sent)
+            self._actors_in_flight += call.where == "actor"
             self._platform.submit(call)
         if refused:
             left = usd(self._ledger.headroom())
@@ -162,7 +167,9 @@ class MeteredPlatform:
 
     def _priced(self, outcome: Outcome) -> Outcome:
         """The outcome with its cost; its settlement waits for the next batch."""
+        self._rents.need(self._actors_in_flight, self.now_s())
         reserved = self._in_flight.pop(outcome.call_id)
+        self._actors_in_flight -= reserved.call.where == "actor"
         if outcome.status == "refused":
             self._unreleased.append(reserved.reservation.id)
             cost = 0
@@ -213,28 +220,33 @@ class MeteredPlatform:
         if released:
             self._ledger.release(released)
 
-    def _pay_rent(self, learner: bool) -> None:
+    def _pay_rent(self) -> None:
         if self._stopped or self._closed:
             return
-        now_s = self.now_s()
-        for standing in self._tariff.standing:
-            rented = self._rented.get(standing.resource)
-            if rented is None:
-                if standing.begins == "learner_call" and not learner:
-                    continue
-                rented = self._rented[standing.resource] = Rented(
-                    standing, self._ledger, self._id_prefix, now_s
-                )
-            if to_ns(now_s) < rented.renew_at_ns:
-                continue
+        now_s, before = self.now_s(), self._rents.actors
+        self._rents.need(self._actors_in_flight, now_s)
+        if self._rents.is_due(now_s):
             self._book()
-            refused = rented.keep(now_s, self._round_no)
-            if refused is not None:
-                self._stop(
-                    f"the next {rented.slice_s} s of {standing.resource} ({standing.skus}) would cost "
-                    f"{usd(refused.picodollars)} and {usd(self._ledger.headroom())} of the budget is left"
-                )
-                return
+            too_dear = self._rents.pay(now_s, self._round_no)
+            self._prepare(before)
+            if too_dear:
+                self._stop(too_dear)
+
+    def _grow(self, calls: Sequence[Call]) -> str:
+        """Have actors for these calls too. Why there is none, if so."""
+        more = sum(call.where == "actor" for call in calls)
+        if not more:
+            return ""
+        before = self._rents.actors
+        none = self._rents.grow(self._actors_in_flight + more, self.now_s(), self._round_no)
+        self._prepare(before)
+        return none
+
+    def _prepare(self, before: int | None) -> None:
+        """Tell the platform how many standing actors are paid for now, if that has changed."""
+        actors = self._rents.actors
+        if actors is not None and actors != before and isinstance(self._platform, Preparing):
+            self._platform.prepare(actors)
 
     def _stop(self, reason: str) -> None:
         """The budget is over: nothing flies on, nothing stands on."""
@@ -242,7 +254,7 @@ class MeteredPlatform:
         for outcome in self._drain():
             self._ready.append(_because(outcome, reason))
         self._platform.close()
-        self._end_rent()
+        self._rents.end(self.now_s())
         for reserved in list(self._in_flight.values()):
             self._ready.append(_because(self._priced(self._lost(reserved)), reason))
         self._book()
@@ -259,11 +271,6 @@ class MeteredPlatform:
             if outcome is not None:
                 outcomes.append(self._priced(outcome))
         return outcomes
-
-    def _end_rent(self) -> None:
-        for rented in self._rented.values():
-            rented.end(self.now_s())
-        self._rented.clear()
 
 
 def _because(outcome: Outcome, reason: str) -> Outcome:

@@ -27,7 +27,7 @@ def provisioned_capacity(
     """Instances that are kept ready, paid from the job's start whether busy or not, by started five minutes."""
     row = book.row(f"lambda.provisioned.{architecture}", region)
     part = Part(row, memory_mb * instances, MB_PER_GB)
-    return Standing("provisioned", (part,), "at_once", round_up_s=PROVISIONED_UNIT_S)
+    return Standing("provisioned", (part,), round_up_s=PROVISIONED_UNIT_S)
 
 
 def machine_parts(
@@ -59,7 +59,7 @@ def shared(parts: tuple[Part, ...], sharers: int) -> tuple[Part, ...]:
 
 def cache_host(book: PriceBook, sku: str, region: str) -> Standing:
     """A machine of its own that holds trajectories and weights for the functions."""
-    return Standing("cache", machine_parts(book, sku, region), "at_once")
+    return Standing("cache", machine_parts(book, sku, region))
 
 
 def provisioned_break_even(book: PriceBook, region: str) -> Fraction:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Literal, Protocol
+from typing import Protocol
 
 from cloud.price_book import PICODOLLARS_PER_USD, PriceError, PriceRow
 from training.messages import Call, Outcome
@@ -108,8 +108,7 @@ class FunctionPrice:
         """Nothing billed means that it never began, so that there is no request to pay either."""
         if usage.billed_s is None:
             return None
-        ready = self.provisioned is not None and getattr(usage, "provisioned", False)
-        row = self.provisioned if self.provisioned is not None and ready else self.duration
+        row = self.provisioned if self.provisioned is not None and usage.provisioned else self.duration
         return self._lines(row, call.memory_mb, _started_ms(usage.billed_s)) if usage.billed_s > 0 else ()
 
     def _lines(self, duration: PriceRow, memory_mb: int, started_ms: int) -> tuple[PriceLine, ...]:
@@ -140,14 +139,13 @@ class RunningPrice:
 
 @dataclass(frozen=True)
 class Standing:
-    """A resource that is paid for as long as it stands: from the job's start or from its first learner call.
+    """A resource that is paid for as long as it stands, from the job's first call on.
 
     `round_up_s`: its time is billed by started units of so many seconds; 0: to the nanosecond.
     """
 
     resource: str
     parts: tuple[Part, ...]
-    begins: Literal["at_once", "learner_call"]
     round_up_s: int = 0
 
     @property
@@ -176,7 +174,7 @@ class PoolPrice:
     idle_s: float
 
     def standing(self, number: int) -> Standing:
-        return Standing(f"actor-{number}", self.parts, "at_once")
+        return Standing(f"actor-{number}", self.parts)
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cloud.price_book import PriceBook
+from cloud.price_parts import MB_PER_GB, PROVISIONED_UNIT_S, cache_host, learner_function, machine_parts
 from cloud.pricing import CallPrice, FunctionPrice, Part, PoolPrice, RunningPrice, Standing, Tariff
 from cloud.profile import Functions, Pool, Profile
-
-_MB_PER_GB = 1024
-_PROVISIONED_ROUND_UP_S = 300
-"""AWS bills provisioned capacity by started five minutes."""
-_EXTRAS = ("paper.vm_overhead", "paper")
-"""Address and disk of a machine, as the papers' released code charges them."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +28,13 @@ def tariff_of(profile: Profile, purchase: Purchase, book: PriceBook) -> Tariff:
     standing = list(_standing_actors(profile, purchase, book))
     learner: CallPrice | None = None
     if purchase.learner == "server":
-        standing.append(Standing("learner", _machine(purchase.learner_sku, purchase.region, book), "at_once"))
+        parts = machine_parts(book, purchase.learner_sku, purchase.region)
+        standing.append(Standing("learner", parts))
     else:
-        row = book.row(purchase.learner_sku, purchase.region)
-        learner = RunningPrice((Part(row),), start_cap_s=profile.learner.function_start_s.high)
+        parts = machine_parts(book, purchase.learner_sku, purchase.region, ip_and_disk=False)
+        learner = learner_function(parts, profile.learner.function_start_s.high)
     if purchase.cache_sku is not None:
-        standing.append(Standing("cache", _machine(purchase.cache_sku, purchase.region, book), "at_once"))
+        standing.append(cache_host(book, purchase.cache_sku, purchase.region))
     return Tariff(
         actor=_function_price(profile, purchase, book),
         learner=learner,
@@ -69,13 +65,13 @@ def _standing_actors(profile: Profile, purchase: Purchase, book: PriceBook) -> l
     if isinstance(actors, Pool):
         if actors.machine_sku is None or actors.units is None:
             return []
-        parts = _machine(actors.machine_sku, purchase.region, book, actors.units)
-        return [Standing("actors", parts, "at_once")]
+        parts = machine_parts(book, actors.machine_sku, purchase.region, count=actors.units)
+        return [Standing("actors", parts)]
     if not purchase.provisioned or actors.provisioned_sku is None:
         return []
     row = book.row(actors.provisioned_sku, purchase.region)
-    part = Part(row, purchase.provisioned * purchase.memory_mb, _MB_PER_GB)
-    return [Standing("provisioned", (part,), "at_once", _PROVISIONED_ROUND_UP_S)]
+    part = Part(row, purchase.provisioned * purchase.memory_mb, MB_PER_GB)
+    return [Standing("provisioned", (part,), PROVISIONED_UNIT_S)]
 
 
 def _pool_price(profile: Profile, purchase: Purchase, book: PriceBook) -> PoolPrice | None:
@@ -90,14 +86,9 @@ def _container(actors: Functions | Pool, book: PriceBook, region: str) -> tuple[
     """One container: its cores and its memory, in hundredths."""
     cores = 1.0 if isinstance(actors, Functions) else actors.cores_per_actor
     memory_gb = (
-        actors.whole_core_mb.value / _MB_PER_GB
+        actors.whole_core_mb.value / MB_PER_GB
         if isinstance(actors, Functions)
         else actors.memory_gb_per_actor
     )
     bought = ((actors.core_sku, cores), (actors.memory_sku, memory_gb))
     return tuple(Part(book.row(sku, region), round(100 * amount), 100) for sku, amount in bought if sku)
-
-
-def _machine(sku: str, region: str, book: PriceBook, count: int = 1) -> tuple[Part, ...]:
-    """Machines with their address and disk."""
-    return Part(book.row(sku, region), count), Part(book.row(*_EXTRAS), count)

@@ -39,6 +39,14 @@ class Platform(Protocol):
 
 
 @runtime_checkable
+class Preparing(Protocol):
+    """A platform with standing actors, which are ordered before there are calls for them."""
+
+    def prepare(self, actors: int) -> None:
+        """Have so many actors from now on. Whoever pays for them decides how many; those at work are not stopped."""
+
+
+@runtime_checkable
 class Metered(Protocol):
     """What a platform behind a ledger can tell beside its calls."""
 

@@ -99,16 +99,14 @@ class Simulation:
             happen(what)
 
     def cancel(self, call_id: str) -> None:
-        """Stop a call where it is; one whose outcome is on its way comes as it is."""
+        """Stop a call where it is. An outcome on its way is not waited for, though its run was paid."""
         trip = self._flying.get(call_id)
-        if trip is None or trip.stage in ("back", "landed"):
+        if trip is None or trip.stage == "landed":
             return
-        was, trip.fault, trip.stage = trip.stage, "cancelled", "back"
-        trip.leg += 1
-        trip.finished_ns = self.now_ns
-        if was == "waiting":
+        trip.fault, trip.finished_ns = "cancelled", self.now_ns
+        if trip.stage == "waiting":
             self._place_of(trip).withdraw(trip)
-        else:
+        elif trip.stage == "out":
             self._release(trip, survives=False)
         self._deliver(trip)
 

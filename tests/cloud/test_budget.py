@@ -6,7 +6,9 @@ The oracle is the simulated cloud's own meter, priced here in fractions, apart f
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,39 +17,88 @@ from cloud.ledger import MemoryLedger
 from cloud.meter import Meter
 from cloud.metering import MeteredPlatform
 from cloud.price_book import PriceBook
+from cloud.pricing import Tariff
 from cloud.simulated import SimulatedOptions
+from cloud.tariffs import Purchase, tariff_of
 from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor
 from training.messages import Outcome
 
-_OPTIONS = SimulatedOptions(seed=11)
-_TARIFF = _OPTIONS.tariff(PriceBook.load(), 1024)
+CONTAINERS = {"actors_per_unit": 2, "core_sku": "aci.vcpu.linux", "memory_sku": "aci.memory.linux"}
+MACHINES = {"units": 2, "actors_per_unit": 2, "machine_sku": "c5.4xlarge"}
+_HOUR_NS = 3600 * 10**9
+_EXTRAS = Fraction(17_920_000_000_000, 720)
 
 
-def true_bill(meter: Meter) -> Fraction:
+@dataclass(frozen=True)
+class Kind:
+    """One way to buy a cloud, and what its learner's machine and its standing actors cost an hour, in picodollars."""
+
+    options: SimulatedOptions
+    learner_hour: Fraction
+    pool: dict[str, Any] | None = None
+    actor_hour: Fraction = Fraction(0)
+    region: str = "us-east-1"
+    learner_sku: str = "c5.4xlarge"
+
+    def tariff(self) -> Tariff:
+        profile = clouds.profile(pool=self.pool, idle_s=20.0)
+        chosen = self.options
+        purchase = Purchase(chosen.learner, self.learner_sku, self.region, 1024, chosen.provisioned)
+        return tariff_of(profile, purchase, PriceBook.load())
+
+
+_C5 = Fraction(680_000_000_000)
+KINDS = {
+    "functions": Kind(SimulatedOptions(seed=11), _C5 + _EXTRAS),
+    "kept warm, learner a function": Kind(SimulatedOptions(seed=11, learner="function", provisioned=2), _C5),
+    "containers": Kind(
+        SimulatedOptions(seed=11),
+        3_060_000_000_000 + _EXTRAS,
+        pool=CONTAINERS,
+        actor_hour=Fraction(40_500_000_000 + 4_450_000_000),
+        region="eastus",
+        learner_sku="Standard_NC6s_v3",
+    ),
+    # Two machines with two actors each.
+    "machines": Kind(SimulatedOptions(seed=11), _C5 + _EXTRAS, pool=MACHINES, actor_hour=(_C5 + _EXTRAS) / 2),
+}
+
+
+def true_bill(meter: Meter, kind: Kind) -> Fraction:
     """What the cloud would charge, in picodollars, without any rounding."""
-    gb_s = sum(Fraction(call.billed_ms * call.memory_mb, 1000 * 1024) for call in meter.calls)
-    bill = gb_s * 16_666_700 + len(meter.calls) * 200_000
+    bill = Fraction(0)
+    for call in meter.calls:
+        gb_s = Fraction(call.billed_ms * call.memory_mb, 1000 * 1024)
+        bill += gb_s * (9_722_200 if call.provisioned else 16_666_700) + 200_000
+    for update in meter.updates:
+        bill += Fraction(update.billed_ms, 3_600_000) * kind.learner_hour
     if meter.server_from_ns is not None and meter.server_to_ns is not None:
-        hours = Fraction(meter.server_to_ns - meter.server_from_ns, 3600 * 10**9)
-        bill += hours * (680_000_000_000 + Fraction(17_920_000_000_000, 720))
-    return Fraction(bill)
+        bill += Fraction(meter.server_to_ns - meter.server_from_ns, _HOUR_NS) * kind.learner_hour
+    for from_ns, to_ns in meter.actors_stood_ns():
+        bill += Fraction(to_ns - from_ns, _HOUR_NS) * kind.actor_hour
+    if kind.options.provisioned and meter.now_ns:
+        started = -(-meter.now_ns // (300 * 10**9))
+        # Two functions of 1 GB.
+        bill += started * 300 * 2 * 4_166_700
+    return bill
 
 
 class Job:
     """Rounds of rollouts and updates as an engine sends them: retries, stragglers cancelled, stops when refused."""
 
-    def __init__(self, seed: int, budget_picodollars: int, **chances: float) -> None:
+    def __init__(self, seed: int, budget_picodollars: int, kind: Kind, **chances: float) -> None:
         self.random = random.Random(seed)
         self.inner = clouds.platform(
-            options=_OPTIONS,
+            options=kind.options,
+            pool=kind.pool,
             executor=InstantExecutor(pick=self.random.randrange),
             cold_sigma=0.4,
             straggler_sigma=0.4,
             **chances,
         )
         self.ledger = MemoryLedger(budget_picodollars)
-        self.platform = MeteredPlatform(self.inner, self.ledger, _TARIFF)
+        self.platform = MeteredPlatform(self.inner, self.ledger, kind.tariff())
         self.over = False
         self.sent: set[str] = set()
         self.heard: list[Outcome] = []
@@ -117,14 +168,15 @@ class Job:
     failure_share=st.sampled_from([0.0, 0.1, 0.5]),
     late_share=st.sampled_from([0.0, 0.3]),
     concurrent=st.sampled_from([1.0, 3.0, 1000.0]),
+    kind=st.sampled_from(list(KINDS)),
 )
 def test_spend_is_never_above_the_budget(
-    seed: int, budget_usd: float, rounds: int, actors: int, **chances: float
+    seed: int, budget_usd: float, rounds: int, actors: int, kind: str, **chances: float
 ) -> None:
     budget = int(budget_usd * 10**12)
-    job = Job(seed, budget, **chances)
+    job = Job(seed, budget, KINDS[kind], **chances)
     job.run(rounds, actors)
-    bill = true_bill(job.inner.meter)
+    bill = true_bill(job.inner.meter, KINDS[kind])
     booked = job.ledger.spend()
     lines = sum(len(settled.lines) for settled in job.ledger.settlements())
     assert bill <= budget + lines
@@ -141,7 +193,7 @@ def test_schedules_really_meet_the_budget_and_faults() -> None:
     """The property above would be empty if no schedule ended at its budget, failed, came late or was cancelled."""
     seen: set[str] = set()
     for seed in range(20):
-        job = Job(seed, 30 * 10**9, failure_share=0.3, late_share=0.3)
+        job = Job(seed, 30 * 10**9, KINDS["functions"], failure_share=0.3, late_share=0.3)
         job.run(4, 5)
         seen |= {f"{outcome.status} {outcome.reason_code}".strip() for outcome in job.heard}
     assert {"done", "failed function_failed", "failed deadline", "refused budget", "cancelled budget"} <= seen

@@ -276,8 +276,8 @@ def test_a_wall_clock_that_ran_on_is_paid_afterwards() -> None:
     """Nobody looked for 150 s: the minutes that passed are reserved and booked at the next look."""
     inner = ScriptedPlatform(lambda call: Outcome(call_id=call.id, status="done", started_s=0, finished_s=0))
     ledger = MemoryLedger(USD)
-    at_once = replace(TARIFF.standing[0], begins="at_once")
-    platform = MeteredPlatform(inner, ledger, Tariff(standing=(at_once,)))
+    server = TARIFF.standing[0]
+    platform = MeteredPlatform(inner, ledger, Tariff(standing=(server,)))
     platform.publish(0, b"")
     inner.clock_s = 150.0
     platform.next(1.0)
@@ -286,7 +286,7 @@ def test_a_wall_clock_that_ran_on_is_paid_afterwards() -> None:
     platform.close()
     platform.close()
     assert inner.closed
-    assert platform.spend().spent_picodollars == 2 * RENT_60_S + total(at_once.lines(40 * 10**9))
+    assert platform.spend().spent_picodollars == 2 * RENT_60_S + total(server.lines(40 * 10**9))
     assert not ledger.frozen
 
 

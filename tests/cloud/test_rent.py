@@ -20,8 +20,8 @@ BOOK = PriceBook.load()
 NS = 10**9
 USD = 10**12
 READY = provisioned_capacity(BOOK, "us-east-1", memory_mb=1024, instances=64)
-MACHINE = Standing("server", machine_parts(BOOK, "c5.4xlarge", "us-east-1"), "at_once")
-GROUP = Standing("group", container_parts(BOOK, "eastus", vcpu=4, memory_mb=8192), "at_once")
+MACHINE = Standing("server", machine_parts(BOOK, "c5.4xlarge", "us-east-1"))
+GROUP = Standing("group", container_parts(BOOK, "eastus", vcpu=4, memory_mb=8192))
 
 
 def rent(standing: Standing, looks_s: list[float], end_s: float) -> tuple[MemoryLedger, list[Settlement]]:

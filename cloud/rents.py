@@ -1,0 +1,83 @@
+"""All that stands for a job: machines and capacity of its tariff, and the actors of its pool."""
+
+from __future__ import annotations
+
+from cloud.pool_rent import PoolRent
+from cloud.pricing import Tariff, usd
+from cloud.rent import Rented
+from cloud.timing import to_ns
+from training.ports import Ledger
+
+
+class Rents:
+    """Pays what falls due. All times are the platform's; whoever asks has booked everything else before."""
+
+    def __init__(self, tariff: Tariff, ledger: Ledger, id_prefix: str) -> None:
+        self._tariff = tariff
+        self._ledger = ledger
+        self._id_prefix = id_prefix
+        self._standing: list[Rented] | None = None
+        self._pool = PoolRent(tariff.pool, ledger, id_prefix) if tariff.pool is not None else None
+
+    @property
+    def actors(self) -> int | None:
+        """How many actors of the pool are paid for; None where there is no pool that grows."""
+        return None if self._pool is None else len(self._pool)
+
+    def due_ns(self) -> int | None:
+        """When something has to be paid or given up next."""
+        dues = [rented.renew_at_ns for rented in self._standing or []]
+        if self._pool is not None and (pool_ns := self._pool.due_ns) is not None:
+            dues.append(pool_ns)
+        return min(dues, default=None)
+
+    def is_due(self, now_s: float) -> bool:
+        if self._standing is None:
+            return bool(self._tariff.standing)
+        due_ns = self.due_ns()
+        return due_ns is not None and due_ns <= to_ns(now_s)
+
+    def pay(self, now_s: float, round_no: int) -> str:
+        """Pay what is due, everything from the first time on. Why it cannot go on, if it cannot."""
+        if self._standing is None:
+            self._standing = [
+                Rented(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.standing
+            ]
+        for rented in self._standing:
+            if to_ns(now_s) < rented.renew_at_ns:
+                continue
+            refused = rented.keep(now_s, round_no)
+            if refused is not None:
+                what = f"the next {rented.slice_s} s of {rented.standing.resource} ({rented.standing.skus})"
+                return self._too_dear(what, refused.picodollars)
+        refused = self._pool.keep(now_s, round_no) if self._pool is not None else None
+        return (
+            self._too_dear("the next minute of an actor", refused.picodollars) if refused is not None else ""
+        )
+
+    def need(self, actor_calls: int, now_s: float) -> None:
+        """So many calls of actors are in flight at this moment."""
+        if self._pool is not None:
+            self._pool.need(actor_calls, now_s)
+
+    def grow(self, actor_calls: int, now_s: float, round_no: int) -> str:
+        """Have actors for so many calls, as many as can be paid. Why there is not a single one, if so."""
+        if self._pool is None:
+            return ""
+        self._pool.grow(actor_calls, now_s, round_no)
+        self._pool.need(actor_calls, now_s)
+        if len(self._pool):
+            return ""
+        left = usd(self._ledger.headroom())
+        return f"not even one actor can be rented for a minute: {left} of the budget is left"
+
+    def end(self, now_s: float) -> None:
+        for rented in self._standing or []:
+            rented.end(now_s)
+        self._standing = []
+        if self._pool is not None:
+            self._pool.end(now_s)
+
+    def _too_dear(self, what: str, picodollars: int) -> str:
+        left = usd(self._ledger.headroom())
+        return f"{what} would cost {usd(picodollars)} and {left} of the budget is left"
