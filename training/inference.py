@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.stride_tricks import sliding_window_view
 
 from training.codec import Document, decode
+from training.convolutions import Convolution, Convolutions
 
 Floats = npt.NDArray[np.float32]
 OBSERVATION_CLIP = np.float32(10.0)
@@ -30,26 +30,25 @@ class NumpyPolicy:
         self.pictures: bool = document["pictures"]
         self.macs: int = document.get("macs", 0)
         self._relu: bool = document["activation"] == "relu"
-        self._layers = [_layer(document, entry) for entry in document["layers"]]
+        layers = document["layers"]
+        convolutions = [_convolution(document, entry) for entry in layers if entry[1] is not None]
+        self._convolutions = Convolutions(convolutions, relu=self._relu) if self.pictures else None
+        self._layers = [_dense(document, entry) for entry in layers if entry[1] is None]
         self._mean: Floats | None = document.get("observation_mean")
         self._scale: Floats | None = document.get("observation_scale")
-        self.outputs_size = len(self._layers[-1][2])
+        self.outputs_size = len(self._layers[-1][1])
         log_std: Floats | None = document.get("policy.log_std")
         self._free = None if log_std is None else (np.exp(log_std), float(log_std.sum()))
 
     def outputs(self, observations: npt.NDArray[Any]) -> Floats:
         """Logits of discrete actions, or means (and deviations) of continuous ones, for [n, …] observations."""
-        if self.pictures:
-            # Channels last, so that a convolution's patches lie together.
-            x: Floats = observations.transpose(0, 2, 3, 1).astype(np.float32) * np.float32(1.0 / 255.0)
+        if self._convolutions is not None:
+            x = self._convolutions.features(observations)
         else:
             x = normalised(observations, self._mean, self._scale)
         last = len(self._layers) - 1
-        for i, (convolution, weight, bias) in enumerate(self._layers):
-            if convolution is not None:
-                x = _convolved(x, weight, *convolution)
-            else:
-                x = (x.reshape(len(x), -1) if x.ndim > 2 else x) @ weight
+        for i, (weight, bias) in enumerate(self._layers):
+            x = x @ weight
             x += bias
             if i < last:
                 x = np.maximum(x, 0.0, out=x) if self._relu else np.tanh(x, out=x)
@@ -115,31 +114,20 @@ def _log_sum(logits: Floats) -> Floats:
     return total
 
 
-_Convolution = tuple[int, int, tuple[int, int]]
+def _convolution(document: Document, entry: list[Any]) -> Convolution:
+    name, (kernel, stride, before, after), _ = entry
+    weight = document[f"{name}.weight"]
+    # [filter, channel, row, column] → [row · column · channel, filter]
+    matrix = np.ascontiguousarray(weight.transpose(2, 3, 1, 0).reshape(-1, weight.shape[0]))
+    return Convolution(matrix, document[f"{name}.bias"], kernel, stride, (before, after))
 
 
-def _layer(document: Document, entry: list[Any]) -> tuple[_Convolution | None, Floats, Floats]:
-    """A layer as this file computes it: convolutions as matrices over patches, dense weights transposed."""
-    name, convolution, picture = entry
-    weight, bias = document[f"{name}.weight"], document[f"{name}.bias"]
-    if convolution is not None:
-        kernel, stride, before, after = convolution
-        # [filter, channel, row, column] → [row · column · channel, filter]
-        matrix = np.ascontiguousarray(weight.transpose(2, 3, 1, 0).reshape(-1, weight.shape[0]))
-        return (kernel, stride, (before, after)), matrix, bias
+def _dense(document: Document, entry: list[Any]) -> tuple[Floats, Floats]:
+    """Weights transposed, as rows of observations are multiplied with them."""
+    name, _, picture = entry
+    weight = document[f"{name}.weight"]
     if picture is not None:
         channels, size = picture
         # The learner flattens [channel, row, column]; here a picture arrives as [row, column, channel].
         weight = weight.reshape(-1, channels, size, size).transpose(0, 2, 3, 1).reshape(len(weight), -1)
-    return None, np.ascontiguousarray(weight.T), bias
-
-
-def _convolved(x: Floats, matrix: Floats, kernel: int, stride: int, pad: tuple[int, int]) -> Floats:
-    """One convolution of [n, row, column, channel] as a matrix product over patches."""
-    if any(pad):
-        x = np.pad(x, ((0, 0), pad, pad, (0, 0)))
-    windows = sliding_window_view(x, (kernel, kernel), axis=(1, 2))[:, ::stride, ::stride]
-    count, rows, columns = windows.shape[:3]
-    patches = windows.transpose(0, 1, 2, 4, 5, 3).reshape(count * rows * columns, -1)
-    result: Floats = (patches @ matrix).reshape(count, rows, columns, -1)
-    return result
+    return np.ascontiguousarray(weight.T), document[f"{name}.bias"]

@@ -76,24 +76,31 @@ class TorchNetwork:
         self, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Policy outputs and values of [n, …] observations; a shared trunk is passed once."""
-        features = self._tower(
-            parameters, "trunk", self._layout.trunk, self._prepared(observations), last=True
-        )
-        outputs = self._tower(parameters, "policy", self._layout.policy, features, last=False)
-        values = self._tower(parameters, "value", self._layout.value, features, last=False)
+        outputs, values = self._heads(parameters, observations, ("policy", "value"))
         return outputs, values.squeeze(1)
 
     def policy(self, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor) -> torch.Tensor:
-        features = self._tower(
-            parameters, "trunk", self._layout.trunk, self._prepared(observations), last=True
-        )
-        return self._tower(parameters, "policy", self._layout.policy, features, last=False)
+        return self._heads(parameters, observations, ("policy",))[0]
 
     def value(self, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor) -> torch.Tensor:
-        features = self._tower(
-            parameters, "trunk", self._layout.trunk, self._prepared(observations), last=True
-        )
-        return self._tower(parameters, "value", self._layout.value, features, last=False).squeeze(1)
+        return self._heads(parameters, observations, ("value",))[0].squeeze(1)
+
+    def _heads(
+        self, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor, names: tuple[str, ...]
+    ) -> tuple[torch.Tensor, ...]:
+        """What the towers of these names put out. Pictures are enough work to be shared out over cores."""
+
+        def forward(own: Mapping[str, torch.Tensor], seen: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            features = self._tower(own, "trunk", self._layout.trunk, self._prepared(seen), last=True)
+            return tuple(
+                self._tower(own, name, getattr(self._layout, name), features, last=False) for name in names
+            )
+
+        if not self.spaces.pictures:
+            return forward(parameters, observations)
+        from training.parts import in_parts
+
+        return in_parts(forward, parameters, observations)
 
     def _prepared(self, observations: torch.Tensor) -> torch.Tensor:
         import torch
@@ -125,5 +132,6 @@ class TorchNetwork:
             else:
                 x = functional.linear(x.flatten(1) if x.dim() > 2 else x, weight, bias)
             if last or i < len(layers) - 1:
-                x = torch.relu(x) if self._relu else torch.tanh(x)
+                # In place: what came before an activation is needed by nobody, and its memory costs time.
+                x = torch.relu_(x) if self._relu else torch.tanh_(x)
         return x

@@ -1,0 +1,90 @@
+"""A policy's convolutions in numpy, picture by picture, in memory that is kept between calls.
+
+One picture's arrays fit a core's own cache, and fresh memory of megabytes would cost as much as what is computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
+
+Floats = npt.NDArray[np.float32]
+_SCALE = np.float32(1.0 / 255.0)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """One layer: `matrix` is [row · column · channel of the kernel, filter], `pad` the zeros (before, after)."""
+
+    matrix: Floats
+    bias: Floats
+    kernel: int
+    stride: int
+    pad: tuple[int, int]
+
+
+class Convolutions:
+    """Layers in a row. For one thread: the arrays between them are the same in every call."""
+
+    def __init__(self, layers: list[Convolution], *, relu: bool) -> None:
+        self._layers = layers
+        self._relu = relu
+        self._shape: tuple[int, ...] = ()
+        self._input: Floats = np.zeros((0, 0, 0), dtype=np.float32)
+        self._stages: list[_Stage] = []
+
+    def features(self, pictures: npt.NDArray[np.uint8]) -> Floats:
+        """What the last layer makes of [n, channel, row, column] bytes, as [n, row · column · filter]."""
+        if pictures.shape[1:] != self._shape:
+            self._lay_out(*pictures.shape[1:])
+        last = self._stages[-1].result
+        features = np.empty((len(pictures), last.size), dtype=np.float32)
+        for i, picture in enumerate(pictures):
+            # Channels last, so that a patch's numbers lie together.
+            np.multiply(picture.transpose(1, 2, 0), _SCALE, out=self._input)
+            for stage in self._stages:
+                stage.run(relu=self._relu)
+            features[i] = last.reshape(-1)
+        return features
+
+    def _lay_out(self, channels: int, rows: int, columns: int) -> None:
+        self._shape = (channels, rows, columns)
+        self._stages = []
+        self._input = before = np.zeros((rows, columns, channels), dtype=np.float32)
+        for layer in self._layers:
+            self._stages.append(_Stage(layer, before))
+            before = self._stages[-1].result
+
+
+class _Stage:
+    """A layer with its arrays, as a matrix product over the patches of `source` ([row, column, channel])."""
+
+    def __init__(self, layer: Convolution, source: Floats) -> None:
+        self._layer = layer
+        self._source = source
+        begin, end = layer.pad
+        self._padded = np.pad(source, ((begin, end), (begin, end), (0, 0))) if any(layer.pad) else source
+        self._inside = self._padded[begin : begin + len(source), begin : begin + source.shape[1]]
+        windows = sliding_window_view(self._padded, (layer.kernel, layer.kernel), axis=(0, 1))
+        self._windows: npt.NDArray[Any] = windows[:: layer.stride, :: layer.stride].transpose(0, 1, 3, 4, 2)
+        rows, columns = self._windows.shape[:2]
+        self._patches = np.empty(self._windows.shape, dtype=np.float32)
+        self._products = np.empty((rows * columns, layer.matrix.shape[1]), dtype=np.float32)
+        self.result = self._products.reshape(rows, columns, -1)
+
+    def run(self, *, relu: bool) -> None:
+        """From what is in the source now to `result`."""
+        if self._padded is not self._source:
+            np.copyto(self._inside, self._source)
+        np.copyto(self._patches, self._windows)
+        products = self._products
+        np.matmul(self._patches.reshape(len(products), -1), self._layer.matrix, out=products)
+        np.add(products, self._layer.bias, out=products)
+        if relu:
+            np.maximum(products, 0.0, out=products)
+        else:
+            np.tanh(products, out=products)
