@@ -266,6 +266,11 @@ class SimulatedPlatform:
         if flight.result is None:
             self._executor.cancel(call_id)
 
+    @property
+    def in_flight(self) -> int:
+        """Calls whose outcome has not been handed over."""
+        return len(self._flights) + len(self._simulation)
+
     def now_s(self) -> float:
         return self._simulation.now_ns / NS
 
