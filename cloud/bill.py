@@ -1,0 +1,115 @@
+"""A bill: what calls and standing resources came to, by what they were for and by price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from cloud.pricing import Tariff
+from cloud.simulation.trip import Trip
+from cloud.timing import billed_ms
+from training.messages import Call
+from training.ports import PriceLine, Reservation, Settlement
+from training.reports import Spend, Usage
+
+_NO_END = 10**30
+
+
+@dataclass
+class BillLine:
+    """All that was paid for one thing by one price. `lines` counts how often it was rounded."""
+
+    category: str
+    sku: str
+    unit: str
+    quantity: Decimal = Decimal(0)
+    picodollars: int = 0
+    lines: int = 0
+
+
+@dataclass
+class Bill:
+    """Sums by category (rollout, evaluate, update, or what was rented) and SKU."""
+
+    picodollars: int = 0
+    _lines: dict[tuple[str, str], BillLine] = field(default_factory=dict)
+    _of_calls: dict[tuple[str, int, int, bool], tuple[PriceLine, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(settlements: Iterable[Settlement]) -> Bill:
+        """What a ledger booked."""
+        bill = Bill()
+        for settlement in settlements:
+            bill.book(settlement)
+        return bill
+
+    @property
+    def lines(self) -> list[BillLine]:
+        return [self._lines[key] for key in sorted(self._lines)]
+
+    def add(self, category: str, lines: Iterable[PriceLine]) -> None:
+        for line in lines:
+            self.picodollars += line.picodollars
+            found = self._lines.get((category, line.sku))
+            if found is None:
+                found = self._lines[category, line.sku] = BillLine(category, line.sku, line.unit)
+            found.quantity += Decimal(line.quantity)
+            found.picodollars += line.picodollars
+            found.lines += 1
+
+    def add_call(self, tariff: Tariff, trip: Trip) -> None:
+        """A simulated call by its billed time."""
+        work = trip.work
+        price = tariff.actor if work.where == "actor" else tariff.learner
+        if price is None:
+            return
+        key = (work.where, work.memory_mb, billed_ms(trip.billed_ns), trip.provisioned)
+        lines = self._of_calls.get(key)
+        if lines is None:
+            # All that prices look at: the size of the function and how long it ran.
+            seen: dict[str, Any] = {"where": work.where, "memory_mb": work.memory_mb}
+            usage = Usage.model_construct(billed_s=key[2] / 1000, provisioned=trip.provisioned)
+            lines = self._of_calls[key] = price.lines(Call.model_construct(**seen), usage) or ()
+        self.add(work.kind, lines)
+
+    def book(self, settlement: Settlement) -> None:
+        """What somebody settled. What was booked in full, because nobody knows, has no lines."""
+        work, resource = settlement.usage.get("work"), str(settlement.usage.get("resource", "unknown"))
+        category = str(work["kind"]) if isinstance(work, dict) else _without_number(resource)
+        self.add(category, settlement.lines)
+        unknown = settlement.picodollars - sum(line.picodollars for line in settlement.lines)
+        if unknown:
+            self.add(category, [PriceLine("assumed", "1", "call", unknown)])
+
+
+class BookedLedger:
+    """Implements `training.ports.Ledger` for whoever has all the money in the world, and writes a bill."""
+
+    def __init__(self, bill: Bill) -> None:
+        self._bill = bill
+
+    def reserve(self, batch: Sequence[Reservation]) -> list[bool]:
+        return [True] * len(batch)
+
+    def settle(self, batch: Sequence[Settlement]) -> None:
+        for settlement in batch:
+            self._bill.book(settlement)
+
+    def release(self, ids: Sequence[str]) -> None:
+        pass
+
+    def headroom(self) -> int:
+        return _NO_END
+
+    def spend(self) -> Spend:
+        return Spend(
+            spent_picodollars=self._bill.picodollars, reserved_picodollars=0, limit_picodollars=_NO_END
+        )
+
+
+def _without_number(resource: str) -> str:
+    """The actors of a pool are one thing on the bill."""
+    name, _, number = resource.rpartition("-")
+    return f"{name}s" if number.isdigit() else resource

@@ -1,0 +1,55 @@
+"""Where a job is timed and priced: a cloud, a stack, what the job buys there, and a book of prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloud import machines
+from cloud import profile as profiles
+from cloud import stack as stacks
+from cloud.price_book import PriceBook
+from cloud.pricing import Tariff
+from cloud.profile import Profile
+from cloud.simulated import SimulatedOptions
+from cloud.simulation.core import Setting
+from cloud.stack import Stack
+from cloud.tariffs import Purchase, tariff_of
+
+
+@dataclass(frozen=True)
+class Place:
+    """`options` say what is bought; the profile and the stack may be others than those they name."""
+
+    profile: Profile
+    stack: Stack
+    options: SimulatedOptions
+    book: PriceBook
+
+    @staticmethod
+    def of(options: SimulatedOptions, book: PriceBook) -> Place:
+        return Place(profiles.load(options.profile), stacks.load(options.stack), options, book)
+
+    @property
+    def machine(self) -> str:
+        """The learner's."""
+        return self.options.learner_sku or self.profile.default_learner_sku
+
+    def setting(self, seed: int) -> Setting:
+        return Setting(
+            learner=self.options.learner,
+            learner_gpu=machines.machine(self.machine).gpus > 0,
+            provisioned=self.options.provisioned,
+            seed=seed,
+        )
+
+    def tariff(self, memory_mb: int) -> Tariff:
+        """UnknownSku where the book has no price for something that is bought."""
+        purchase = Purchase(
+            self.options.learner,
+            self.machine,
+            self.options.region or self.profile.region,
+            memory_mb,
+            self.options.provisioned,
+            self.options.cache_sku,
+        )
+        return tariff_of(self.profile, purchase, self.book)

@@ -1,0 +1,102 @@
+"""Short real runs on a simulated cloud of round numbers, with the record of their work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cloud import failures
+from cloud.execution import Execution
+from cloud.ledger import MemoryLedger
+from cloud.metering import MeteredPlatform
+from cloud.place import Place
+from cloud.price_book import PriceBook
+from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from cloud.work_file import Sitting
+from tests.cloud import clouds
+from tests.training.runs import events_of
+from training.functions.body import Warmth
+from training.functions.run import execute
+from training.messages import Call, Event
+from training.ports import Control, Settlement
+from training.spec import TrainingSpec
+
+CHANCE: dict[str, float] = {
+    "cold_sigma": 0.4,
+    "straggler_sigma": 0.4,
+    "failure_share": 0.1,
+    "late_share": 0.1,
+    "late_s": 3.0,
+    "concurrent": 5.0,
+    "coordinator_ms": 7.0,
+    "coordinator_mbit_per_s": 4.0,
+    "call_ms": 3.0,
+    "update_us_per_megabyte": 1e6,
+    "starts_per_s": 2.0,
+    "starts_at_once": 2.0,
+    "environment_step_fallback_us": 20_000.0,
+}
+
+
+class RealExecutor:
+    """Runs bodies here and now, when they are asked for. Those in `broken` raise."""
+
+    def __init__(self, broken: Callable[[Call], bool] = lambda call: False) -> None:
+        self._broken = broken
+        self._waiting: list[tuple[Call, bytes | None]] = []
+        self._warmth = Warmth()
+
+    def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None:
+        self._waiting.append((call, weights))
+
+    def take(self, timeout_s: float) -> Execution | None:
+        if not self._waiting:
+            return None
+        call, weights = self._waiting.pop(0)
+        if self._broken(call):
+            return Execution(call.id, failures.Failure("error", "ValueError: made to fail"))
+        return Execution(call.id, execute(call, weights, self._warmth))
+
+    def cancel(self, call_id: str) -> None:
+        pass
+
+    def close(self) -> None:
+        self._waiting.clear()
+
+
+@dataclass
+class Recorded:
+    """A run: what the engine told, the time at its end, what the ledger says, and its record."""
+
+    events: list[Event]
+    end_s: float
+    spent_picodollars: int
+    sitting: Sitting
+    place: Place
+    seed: int
+
+
+def record(
+    spec: TrainingSpec,
+    *,
+    options: SimulatedOptions | None = None,
+    pool: dict[str, Any] | None = None,
+    broken: Callable[[Call], bool] = lambda call: False,
+    control: Callable[[], Control] = Control,
+    budget_usd: int = 1000,
+    **changes: float,
+) -> Recorded:
+    options = options or SimulatedOptions()
+    profile, stack = clouds.profile(pool=pool, **changes), clouds.stack(**changes)
+    inner = SimulatedPlatform(options, profile=profile, stack=stack, executor=RealExecutor(broken))
+    place = Place(profile, stack, options, PriceBook.load())
+    settled: list[Settlement] = []
+    ledger = MemoryLedger(budget_usd * 10**12, on_settled=settled.append)
+    platform = MeteredPlatform(inner, ledger, place.tariff(spec.rollout.memory_mb))
+    events = events_of(spec, platform, control=control)
+    platform.close()
+    document = {"training": spec.model_dump(mode="json"), "platform": options.model_dump(mode="json")}
+    sitting = Sitting.of(document, settled)
+    spent = ledger.spend().spent_picodollars
+    return Recorded(events, platform.now_s(), spent, sitting, place, options.seed)

@@ -1,0 +1,162 @@
+"""A run timed and priced again: on its own cloud it is what it was, to the last digit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloud.bill import Bill
+from cloud.retiming import retime
+from cloud.script import Script
+from cloud.simulated import SimulatedOptions
+from cloud.work import WorkError
+from cloud.work_file import Sitting
+from tests.cloud import clouds
+from tests.cloud.recorded import CHANCE, Recorded, record
+from tests.training.specs import tiny
+from training.ports import Control
+
+QUICK = {"kind": "impala", "minibatch_size": 64}
+LOOPS: dict[str, dict[str, Any]] = {
+    "synchronous": {},
+    "pipelined": {"loop": {"kind": "pipelined"}},
+    "asynchronous": {"loop": {"kind": "asynchronous", "staleness_limit": 2}, "algorithm": QUICK},
+    "hurried": {
+        "loop": {"kind": "asynchronous", "staleness_limit": 1, "trajectories_per_update": 1},
+        "algorithm": QUICK,
+    },
+}
+POOL = {"core_sku": "aci.vcpu.linux", "memory_sku": "aci.memory.linux"}
+AZURE = SimulatedOptions(profile="aci-today", region="eastus", learner_sku="Standard_E16-8s_v5", seed=2)
+PLACES: dict[str, dict[str, Any]] = {
+    "functions": {},
+    "kept warm": {"options": SimulatedOptions(provisioned=2, learner="function", seed=5)},
+    "cluster": {"pool": {"units": 2, "actors_per_unit": 2, "machine_sku": "c5.4xlarge"}},
+    "pool": {"pool": POOL, "idle_s": 6.0, "options": AZURE},
+}
+
+
+def spec_of(loop: str, **changes: Any) -> Any:
+    base: dict[str, Any] = {
+        "rollout": {"steps_per_call": 4, "attempts": 2, "deadline_s": 60.0},
+        "stop": {"rounds": 5},
+        "evaluation": {"every_rounds": 2, "episodes": 3},
+    }
+    return tiny(**{**base, **LOOPS[loop], **changes})
+
+
+def check_equal(run: Recorded) -> None:
+    again = retime(Script.of(run.sitting), run.place, seed=run.seed)
+    assert again.time_s == run.end_s
+    assert again.bill.picodollars == run.spent_picodollars
+    booked = Bill.of(run.sitting.settlements)
+    assert again.bill.lines == booked.lines
+    reports = [event.report for event in run.events if event.kind == "round"]
+    found = [(one.round_no, one.began_s, one.collect_s, one.update_s, one.total_s) for one in again.rounds]
+    assert found == [
+        (one.round_no, one.started_s, one.collect_s, one.update_s, one.total_s) for one in reports
+    ]
+    assert again.calls == len(run.sitting.works)
+
+
+@pytest.mark.parametrize("place", sorted(PLACES))
+@pytest.mark.parametrize("loop", sorted(LOOPS))
+def test_on_its_own_cloud_a_run_is_what_it_was(loop: str, place: str) -> None:
+    run = record(spec_of(loop), **(CHANCE | PLACES[place]))
+    check_equal(run)
+    assert run.events[-1].kind == "stopped"
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    loop=st.sampled_from(sorted(LOOPS)),
+    place=st.sampled_from(["functions", "pool"]),
+    seed=st.integers(0, 2**31 - 1),
+    failure_share=st.sampled_from([0.0, 0.05, 0.2]),
+    straggler_sigma=st.sampled_from([0.0, 0.5, 1.5]),
+    coordinator_ms=st.sampled_from([0.0, 50.0]),
+)
+def test_whatever_chance_does(loop: str, place: str, seed: int, **chance: float) -> None:
+    options = PLACES[place].get("options", SimulatedOptions()).model_copy(update={"seed": seed})
+    check_equal(record(spec_of(loop), **(CHANCE | PLACES[place] | chance | {"options": options})))
+
+
+@pytest.mark.parametrize("loop", sorted(LOOPS))
+@pytest.mark.parametrize("asks", [9, 23, 40])
+def test_a_run_stopped_by_hand_is_what_it_was(loop: str, asks: int) -> None:
+    asked: list[int] = []
+
+    def control() -> Control:
+        asked.append(1)
+        return Control(desired="cancelled" if len(asked) > asks else "run")
+
+    run = record(spec_of(loop, stop={"rounds": 50}), control=control, **CHANCE)
+    again = retime(Script.of(run.sitting), run.place, seed=run.seed)
+    assert run.events[-1].reason_code == "cancelled"
+    assert again.time_s == run.end_s
+    assert again.bill.picodollars == run.spent_picodollars
+
+
+@pytest.mark.parametrize("loop", ["synchronous", "pipelined", "asynchronous"])
+def test_bodies_that_raised_raise_again(loop: str) -> None:
+    run = record(
+        spec_of(loop, stop={"rounds": 3}),
+        broken=lambda call: call.attempt == 1 and "-s1-" in call.id,
+        **CHANCE,
+    )
+    assert any(work.broken for work in run.sitting.works)
+    check_equal(run)
+
+
+def test_elsewhere_the_same_work_takes_other_times() -> None:
+    """Twice the speed of cores halves what is computed and nothing else: a case to be added up by hand."""
+    spec = spec_of("synchronous", stop={"rounds": 1}, evaluation={"every_rounds": 1, "episodes": 1})
+    run = record(spec, server_start_s=0.0)
+    script = Script.of(run.sitting)
+    slow = retime(script, run.place, seed=0)
+    fast = retime(
+        script, replace(run.place, profile=clouds.profile(core_ratio=2.0, server_start_s=0.0)), seed=0
+    )
+    judged = next(work for work in run.sitting.works if work.kind == "evaluate")
+    # 4 steps of 100 ms in the round, and the minibatches of 100 ms, then the evaluation's steps.
+    minibatches = next(work.minibatches for work in run.sitting.works if work.kind == "update")
+    computed_s = 0.1 * (4 + minibatches + judged.env_steps)
+    assert slow.time_s - fast.time_s == pytest.approx(computed_s / 2, abs=1e-6)
+    assert fast.calls == slow.calls
+
+
+def test_a_retry_that_never_was_does_the_work_of_the_call() -> None:
+    run = record(spec_of("synchronous"))
+    assert len({work.name for work in run.sitting.works}) == len(run.sitting.works)
+    failing = replace(run.place, profile=clouds.profile(failure_share=0.3))
+    found = retime(Script.of(run.sitting), failing, seed=1)
+    assert found.failed > 0
+    assert found.calls > len(run.sitting.works)
+    assert len(found.rounds) == 5
+
+
+def test_words_about_what_cannot_be_known() -> None:
+    def notes(loop: str, **changes: Any) -> str:
+        return " ".join(Script.of(record(spec_of(loop, **changes)).sitting).notes)
+
+    assert notes("synchronous") == ""
+    assert "decide which data an update learns from" in notes("asynchronous")
+    assert "stopped by its minutes" in notes("synchronous", stop={"rounds": 2, "minutes": 1e5})
+
+
+def test_holes_in_the_record_are_told_and_survived() -> None:
+    run = record(spec_of("synchronous"))
+    gone = next(one for one in run.sitting.settlements if "update" in one.id)
+    kept = [one for one in run.sitting.settlements if one is not gone]
+    script = Script.of(Sitting.of(run.sitting.spec, kept))
+    assert "3 that others waited for are not in it" in " ".join(script.notes)
+    assert retime(script, run.place, seed=0).calls == len(run.sitting.works) - 1
+
+
+def test_a_spec_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(WorkError, match="the run's spec cannot be read here: scaling"):
+        Script.of(Sitting.of({"training": {"scaling": {"kind": "oracle"}}}, []))
