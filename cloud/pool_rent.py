@@ -36,8 +36,8 @@ class PoolRent:
 
     def need(self, in_flight: int, now_s: float) -> None:
         """So many calls are in flight at this moment."""
-        for number in range(min(in_flight, len(self._rented))):
-            self._needed_ns[number] = to_ns(now_s)
+        count = min(in_flight, len(self._rented))
+        self._needed_ns[:count] = [to_ns(now_s)] * count
 
     def grow(self, in_flight: int, now_s: float, round_no: int) -> None:
         """Rent as many more as these calls need, as far as the money goes."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from cloud.bill import Bill, BookedLedger
 from cloud.place import Place
@@ -78,20 +78,21 @@ class _Replay:
         self._landed_ns = [0] * len(script.tasks)
         self._updates: list[tuple[Task, Trip]] = []
         self._version_ns = 0
+        # When rent falls due, or earlier: whoever waits until then asks again.
+        self._due_ns = 0
 
     def run(self) -> Retimed:
         self._pay()
         self._send(self._freed(self._script.first))
         while self._flying or self._cuts:
             cut_ns = self._cuts[0][0] if self._cuts else _NEVER_NS
-            due_ns = self._rents.due_ns()
-            until_ns = cut_ns if due_ns is None or cut_ns < due_ns else due_ns
-            trip = self._simulation.next(until_ns)
+            trip = self._simulation.next(min(cut_ns, self._due_ns))
             if trip is not None:
                 self._land(trip)
             elif self._cuts and (cut_ns <= self._simulation.now_ns or not self._flying):
                 self._cut(self._cuts.popleft()[1])
-            self._pay()
+            if trip is None or self._due_ns <= self._simulation.now_ns:
+                self._pay()
         self._simulation.close()
         self._rents.end(self._now_s)
         self._found.end_ns = self._simulation.now_ns
@@ -109,6 +110,7 @@ class _Replay:
         if self._rents.is_due(now_s):
             self._rents.pay(now_s, 0)
             self._prepare(before)
+        self._due_ns = self._rents.due_ns() or _NEVER_NS
 
     def _prepare(self, before: int | None) -> None:
         actors = self._rents.actors
@@ -123,6 +125,7 @@ class _Replay:
             before = self._rents.actors
             self._rents.grow(self._actors_flying + more, self._now_s, 0)
             self._prepare(before)
+            self._due_ns = self._rents.due_ns() or _NEVER_NS
         self._actors_flying += more
         for number, work in zip(numbers, works, strict=True):
             if work.attempt == 1:
@@ -140,7 +143,7 @@ class _Replay:
         else:
             deadline_s = self._deadlines.for_retry(work.kind, self._deadline_s[number])
         self._deadline_s[number] = deadline_s
-        return work if work.deadline_s == deadline_s else replace(work, deadline_s=deadline_s)
+        return work if work.deadline_s == deadline_s else work.with_deadline(deadline_s)
 
     def _land(self, trip: Trip) -> None:
         self._rents.need(self._actors_flying, self._now_s)

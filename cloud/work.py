@@ -10,6 +10,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal
 
 from training.messages import Call, CallKind, EvaluateRequest, UpdateRequest
@@ -55,8 +56,16 @@ class Work:
     broken: bool = False
     cancelled: bool = False
 
+    def with_deadline(self, deadline_s: float) -> Work:
+        """The same work with another deadline; several times as fast as `dataclasses.replace`."""
+        values: list[Any] = list(_values(self))
+        values[_DEADLINE] = deadline_s
+        return Work(*values)
+
 
 _FIELDS = {field.name: field for field in dataclasses.fields(Work)}
+_values = attrgetter(*_FIELDS)
+_DEADLINE = list(_FIELDS).index("deadline_s")
 _OF_USAGE = (
     "env_steps",
     "inferences",
