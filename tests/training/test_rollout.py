@@ -161,3 +161,26 @@ def test_an_atari_episode_is_cut_off_at_108_000_frames(monkeypatch):
         assert not terminated
         steps += 1
     assert 150 < steps < 210
+
+
+def test_a_last_observation_of_an_episode_must_be_a_number_too(monkeypatch):
+    """What a limit cut off is learned from, though no step of the fragment begins with it."""
+    from gymnasium.envs.classic_control import CartPoleEnv
+
+    step = CartPoleEnv.step
+
+    def cut_off(self, action):
+        seen, reward, over, _, info = step(self, action)
+        self.count = getattr(self, "count", 0) + 1
+        return (
+            (seen * np.nan, reward, False, True, info)
+            if self.count == 7
+            else (seen, reward, over, False, info)
+        )
+
+    monkeypatch.setattr(CartPoleEnv, "step", cut_off)
+    weights = weights_of("CartPole-v1")
+    with pytest.raises(
+        ValueError, match=r"a last observation of an episode that is not a finite number at step 6"
+    ):
+        execute(call_of("CartPole-v1", weights, copies=1), weights, Warmth())

@@ -6,15 +6,15 @@ Needs numpy only. Several environment copies advance together so that one small 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from training.codec import decode, encode
 from training.environments.making import make
-from training.environments.travel import restore, save
+from training.environments.travel import restore
 from training.functions.body import Result, Warmth
+from training.functions.fragment import SlotEnvironments, sample
 from training.inference import NumpyPolicy
 from training.messages import Call, RolloutRequest
 from training.reports import Usage
@@ -24,39 +24,6 @@ from training.seeds import derive
 _WARM_AT_MOST = 32
 
 
-class BadNumber(ValueError):
-    """An environment or a policy produced something that is not a finite number."""
-
-
-class ChangedSpace(ValueError):
-    """An environment began to show something of another shape."""
-
-
-@dataclass
-class SlotEnvironments:
-    """The environment copies of one slot, between two steps."""
-
-    copies: list[Any]
-    observations: np.ndarray
-    episode_returns: np.ndarray
-    episode_lengths: np.ndarray
-    discounted_returns: np.ndarray
-
-    def saved(self) -> bytes | None:
-        states = [save(copy) for copy in self.copies]
-        if any(state is None for state in states):
-            return None
-        return encode(
-            {
-                "states": states,
-                "observations": self.observations,
-                "episode_returns": self.episode_returns,
-                "episode_lengths": self.episode_lengths,
-                "discounted_returns": self.discounted_returns,
-            }
-        )
-
-
 def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth) -> Result:
     """`steps` steps of each copy: a trajectory, and the state in which the slot's next call begins."""
     policy = policy_of(call, weights, warmth)
@@ -64,7 +31,7 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth)
     noise = policy.draw_noise(
         np.random.Generator(np.random.PCG64(call.seed)), request.steps, request.environments
     )
-    document = _sample(slot, policy, noise, request)
+    document = sample(slot, policy, noise, request)
     state = slot.saved()
     # What cannot be saved is kept under no name: its copies are good for a reset, as in any other process.
     name = "" if state is None else hashlib.sha256(state).hexdigest()
@@ -80,88 +47,6 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth)
         pictures=policy.pictures,
     )
     return Result(encode(document), state, usage)
-
-
-def _sample(
-    slot: SlotEnvironments, policy: NumpyPolicy, noise: np.ndarray, request: RolloutRequest
-) -> dict[str, Any]:
-    steps, copies = request.steps, request.environments
-    shape, dtype = slot.observations.shape[1:], slot.observations.dtype
-    observations = np.empty((steps, copies, *shape), dtype=dtype)
-    rewards = np.empty((steps, copies), dtype=np.float32)
-    terminated = np.zeros((steps, copies), dtype=np.bool_)
-    truncated = np.zeros((steps, copies), dtype=np.bool_)
-    discounted = np.empty((steps, copies), dtype=np.float64)
-    log_probs = np.empty((steps, copies), dtype=np.float32)
-    taken: list[np.ndarray] = []
-    final_index: list[tuple[int, int]] = []
-    final_observations: list[np.ndarray] = []
-    returns: list[float] = []
-    lengths: list[int] = []
-    space = slot.copies[0].action_space
-    one_choice = len(policy.action_counts) == 1
-    for t in range(steps):
-        observations[t] = slot.observations
-        actions, log_probs[t] = policy.sample(slot.observations, noise[t])
-        taken.append(actions)
-        # The unclipped action is what was sampled and what its log-probability is of; only the world sees it clipped.
-        if policy.discrete:
-            applied = actions.tolist() if one_choice else actions
-        else:
-            applied = np.minimum(np.maximum(actions, space.low), space.high)
-        for n, copy in enumerate(slot.copies):
-            seen, reward, over, cut_off, info = copy.step(applied[n])
-            rewards[t, n] = reward
-            # A lost life ends the episode for the learner; the game goes on.
-            terminated[t, n] = over or info.get("life_lost", False)
-            truncated[t, n] = cut_off
-            slot.episode_returns[n] += reward
-            slot.episode_lengths[n] += 1
-            slot.discounted_returns[n] = slot.discounted_returns[n] * request.discount + reward
-            discounted[t, n] = slot.discounted_returns[n]
-            if over or cut_off:
-                if not terminated[t, n]:
-                    final_index.append((t, n))
-                    final_observations.append(np.asarray(seen, dtype=dtype))
-                returns.append(float(slot.episode_returns[n]))
-                lengths.append(int(slot.episode_lengths[n]))
-                slot.episode_returns[n] = slot.discounted_returns[n] = 0.0
-                slot.episode_lengths[n] = 0
-                seen, _ = copy.reset()
-            if np.shape(seen) != shape:
-                raise ChangedSpace(
-                    f"{request.environment.id} showed {np.shape(seen)} at step {t} and {shape} before"
-                )
-            slot.observations[n] = seen
-    _require_finite(request, observations, rewards, log_probs)
-    return {
-        "observations": observations,
-        "actions": np.stack(taken),
-        "log_probs": log_probs,
-        "rewards": rewards,
-        "terminated": terminated,
-        "truncated": truncated,
-        "discounted_returns": discounted,
-        "last_observations": slot.observations,
-        "final_index": np.array(final_index, dtype=np.int32).reshape(-1, 2),
-        "final_observations": np.array(final_observations, dtype=dtype).reshape(-1, *shape),
-        "episode_returns": np.array(returns, dtype=np.float64),
-        "episode_lengths": np.array(lengths, dtype=np.int32),
-    }
-
-
-def _require_finite(request: RolloutRequest, observations: Any, rewards: Any, log_probs: Any) -> None:
-    """Not-a-numbers are found where they arise: nothing learns from them and the message can name the step."""
-    for what, array in (
-        ("an observation", observations),
-        ("a reward", rewards),
-        ("a log-probability", log_probs),
-    ):
-        if array.dtype.kind == "f" and not np.isfinite(array.sum(dtype=np.float64)):
-            step = int(np.argwhere(~np.isfinite(array))[0][0])
-            raise BadNumber(
-                f"{request.environment.id} gave {what} that is not a finite number at step {step}"
-            )
 
 
 def policy_of(call: Call, weights: bytes, warmth: Warmth) -> NumpyPolicy:
