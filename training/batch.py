@@ -154,6 +154,7 @@ def _check_values(document: Document, what: str, spaces: Spaces) -> None:
         "rewards",
         "log_probs",
         "last_observations",
+        "final_observations",
         "discounted_returns",
     ):
         if document[name].dtype.kind == "f" and not np.isfinite(document[name]).all():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from training.algorithms.ppo import PPO
 from training.checkpoints import Progress
 from training.environments.making import can_travel, spaces_of
 from training.loops.asynchronous import asynchronous
@@ -47,9 +48,18 @@ def _beginning(spec: TrainingSpec) -> Progress:
 
 
 def _notes(spec: TrainingSpec) -> tuple[str, ...]:
-    if can_travel(spec.environment):
-        return ()
-    return (
-        f"The state of {spec.environment.id} cannot be saved between calls, so every call starts with a new episode. "
-        f"Episodes longer than {spec.rollout.steps_per_call} steps are never seen to their end in training.",
-    )
+    """What a person should know before the first round."""
+    notes = []
+    if not can_travel(spec.environment):
+        notes.append(
+            f"The state of {spec.environment.id} cannot be saved between calls, so every call starts with a new "
+            f"episode. Episodes longer than {spec.rollout.steps_per_call} steps are never seen to their end in "
+            "training."
+        )
+    algorithm = spec.algorithm
+    if isinstance(algorithm, PPO) and algorithm.objective == "clipped" and spec.loop.staleness_limit:
+        notes.append(
+            f"The {spec.loop.kind} loop learns from data of older policies. PPO's clipped objective takes it for data "
+            "of the newest: the decoupled objective, IMPALA or IMPACT suit such data better."
+        )
+    return tuple(notes)

@@ -1,6 +1,7 @@
-"""The limit: the environment's bare loop with random actions on two cores, then the bare update on one.
+"""The limit: the environment's bare loop with random actions on two cores, then the bare update.
 
-Nothing of the engine is in the loop. The update is `learn` itself on sampled data, without decoding and encoding.
+Nothing of the engine is in the loop. The update is `learn` itself on sampled data, without decoding and encoding, on as
+many cores as the learner takes: all for pictures, else one.
 """
 
 import json

@@ -106,6 +106,13 @@ def test_the_target_follows_every_few_updates(sampled):
         ({"rewards": lambda a: a * np.nan}, "rewards that are not finite"),
         ({"log_probs": lambda a: a - np.inf}, "log_probs that are not finite"),
         ({"final_index": lambda a: np.array([[999, 0]], dtype=np.int32)}, "final_observations of shape"),
+        (
+            {
+                "final_index": np.array([[0, 0]], dtype=np.int32),
+                "final_observations": lambda a: np.full((1, *a.shape[1:]), np.nan, dtype=np.float32),
+            },
+            "final_observations that are not finite",
+        ),
         ({"actions": lambda a: a[:-1]}, "actions of shape"),
     ],
 )

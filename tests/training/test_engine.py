@@ -239,6 +239,25 @@ def test_an_environment_whose_state_cannot_travel_is_named_at_the_start():
     assert events[-1].reason_code == "rounds"
 
 
+@pytest.mark.parametrize(
+    ("loop", "algorithm", "noted"),
+    [
+        ("pipelined", {}, True),
+        ("asynchronous", {}, True),
+        ("synchronous", {}, False),
+        ("pipelined", {"objective": "decoupled"}, False),
+        ("asynchronous", {"kind": "impala"}, False),
+    ],
+)
+def test_clipped_ppo_on_data_of_older_policies_is_noted(loop, algorithm, noted):
+    spec = tiny(loop={"kind": loop}, algorithm=algorithm)
+    started = next(train(spec, platform=InlinePlatform(), checkpoints=Forgetful(), control=Control))
+    assert [note for note in started.notes if "decoupled objective, IMPALA or IMPACT" in note] == (
+        list(started.notes) if noted else []
+    )
+    assert bool(started.notes) is noted
+
+
 def test_resuming_something_else_is_refused():
     with pytest.raises(CheckpointError):
         next(
