@@ -59,6 +59,16 @@ class Bill:
             found.picodollars += line.picodollars
             found.lines += 1
 
+    def include(self, other: Bill) -> None:
+        """Another bill on top of this one."""
+        self.picodollars += other.picodollars
+        for line in other.lines:
+            key = line.category, line.sku
+            found = self._lines.setdefault(key, BillLine(*key, line.unit))
+            found.quantity += line.quantity
+            found.picodollars += line.picodollars
+            found.lines += line.lines
+
     def add_call(self, tariff: Tariff, trip: Trip) -> None:
         """A simulated call by its billed time."""
         work = trip.work

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from cloud import machines
 from cloud import profile as profiles
@@ -24,6 +25,21 @@ class Place:
     stack: Stack
     options: SimulatedOptions
     book: PriceBook
+
+    @staticmethod
+    def named(profile: str, stack: str, options: SimulatedOptions, book: PriceBook) -> Place:
+        """With a profile and a stack by name or file. Of another cloud than `options` name, the job buys the usual.
+
+        ProfileError or OSError where there is no such thing.
+        """
+        if profile != options.profile:
+            options = SimulatedOptions(learner=options.learner, seed=options.seed)
+        return Place(
+            profiles.read(Path(profile)) if _is_file(profile) else profiles.load(profile),
+            stacks.read(Path(stack)) if _is_file(stack) else stacks.load(stack),
+            options,
+            book,
+        )
 
     @staticmethod
     def of(options: SimulatedOptions, book: PriceBook) -> Place:
@@ -53,3 +69,7 @@ class Place:
             self.options.cache_sku,
         )
         return tariff_of(self.profile, purchase, self.book)
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith(".toml")

@@ -28,6 +28,7 @@ class Task:
         self.kind = most.kind
         self.where = most.where
         self.round_no = most.round_no
+        self.environment = most.environment
         self.allowed = allowed
         self.episodes = episodes
         self.after: tuple[int, ...] = ()

@@ -1,0 +1,85 @@
+"""`manage.py retime RUN --profile P`: a stored run's time and bill on another cloud, without training again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand
+
+if TYPE_CHECKING:
+    from cloud.place import Place
+    from cloud.price_book import PriceBook
+    from webapp.money.retimed import StoredRun
+
+WRONG_INPUT_EXIT = 2
+_MOST_DRAWS = 10_000
+
+
+class Command(BaseCommand):
+    help = (
+        "Times and prices a stored run again from the record of its work: a job's id, or a file that "
+        "`train --work` wrote. On the cloud where it was simulated the result is what it was, to the last digit."
+    )
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("run", metavar="RUN", help="a job's id, or a file of work")
+        parser.add_argument("--profile", metavar="P", help="a cloud by name, or a file; its own if left out")
+        parser.add_argument("--stack", metavar="S", help="a stack by name, or a file; its own if left out")
+        parser.add_argument(
+            "--prices", type=Path, metavar="FILE", help="a file of prices that go before those we know"
+        )
+        parser.add_argument(
+            "--against", metavar="P", help="another cloud: which is cheaper, and which number turns that"
+        )
+        parser.add_argument(
+            "--draws", type=int, default=0, metavar="N", help="draw every number from its range N times"
+        )
+        parser.add_argument("--seed", type=int, default=0, metavar="SEED", help="of the draws (0)")
+        parser.add_argument("--json", action="store_true", dest="as_json", help="one JSON document")
+
+    def handle(self, *, run: str, **options: Any) -> None:
+        from cloud.price_book import PriceError, UnknownSku
+        from cloud.quantity import ProfileError
+        from cloud.work import WorkError
+        from webapp.money.retimed import words
+
+        try:
+            document = _document(run, options)
+        except (WorkError, ProfileError, PriceError, UnknownSku, OSError) as error:
+            self.stderr.write(f"{error}")
+            sys.exit(WRONG_INPUT_EXIT)
+        self.stdout.write(json.dumps(document) if options["as_json"] else "\n".join(words(document)))
+
+
+def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    from cloud.price_book import PriceBook
+    from cloud.work import WorkError
+    from webapp.money import retimed
+
+    if not 0 <= options["draws"] <= _MOST_DRAWS:
+        raise WorkError(f"--draws must be between 0 and {_MOST_DRAWS:,}")
+    run = retimed.stored_run(name)
+    if options["profile"] is None and not run.simulated:
+        raise WorkError(f"{name} did not run on a simulated cloud: say with --profile where it should")
+    book = PriceBook.load()
+    if options["prices"] is not None:
+        book = book.merged(PriceBook.load(options["prices"]))
+    place = _place(run, options["profile"], options["stack"], book)
+    against = _place(run, options["against"], options["stack"], book) if options["against"] else None
+    document = retimed.retimed(run, place)
+    if options["draws"]:
+        document |= retimed.ranges(run, place, against, options["draws"], options["seed"])
+    if against is not None:
+        document["verdict"] = document.get("verdict", {}) | retimed.verdict(run, place, against)
+    return document
+
+
+def _place(run: StoredRun, profile: str | None, stack: str | None, book: PriceBook) -> Place:
+    from cloud.place import Place
+
+    return Place.named(profile or run.options.profile, stack or run.options.stack, run.options, book)

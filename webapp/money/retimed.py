@@ -1,0 +1,208 @@
+"""A stored run on another cloud, as a document: time, bill, ranges, and which of two clouds is cheaper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from cloud.bill import Bill
+from cloud.place import Place
+from cloud.pricing import usd
+from cloud.ranges import Flip, Found, Spread, drawn, flips, found_at
+from cloud.retiming import Retimed, retime
+from cloud.script import Script
+from cloud.simulated import SimulatedOptions
+from cloud.work import WorkError
+from cloud.work_file import Sitting, read_work_file
+from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run to be timed again. `options` are those of its simulated cloud, or the usual ones if that was none."""
+
+    name: str
+    sittings: list[Sitting]
+    options: SimulatedOptions
+    simulated: bool
+
+
+def stored_run(name: str) -> StoredRun:
+    """The run behind a file of work or a job's id. WorkError in words for people."""
+    sittings = read_work_file(Path(name)) if Path(name).is_file() else _of_job(name)
+    sittings = [sitting for sitting in sittings if sitting.works]
+    if not sittings:
+        raise WorkError(f"{name} has no record of any call")
+    platform = sittings[-1].spec.get("platform", {})
+    simulated = platform.get("kind") == "simulated"
+    try:
+        options = SimulatedOptions.model_validate(platform) if simulated else SimulatedOptions()
+    except ValidationError as error:
+        raise WorkError(f"the platform of {name} is not known here: {error.errors()[0]['msg']}") from None
+    return StoredRun(name, sittings, options, simulated)
+
+
+def _of_job(name: str) -> list[Sitting]:
+    from django.db import DatabaseError
+
+    from webapp.jobs.models import Job
+    from webapp.money.queries import works_of
+
+    try:
+        job = Job.objects.filter(pk=name).first()
+    except DatabaseError:  # nothing was ever set up here
+        job = None
+    if job is None:
+        raise WorkError(f"{name!r} is neither a file of work nor the id of a job here")
+    return works_of(job)
+
+
+def retimed(run: StoredRun, place: Place) -> Document:
+    """The run at `place`: sums, the bill by line, each round, and what such a re-timing cannot know."""
+    scripts = _scripts(run)
+    found = [retime(script, place, seed=run.options.seed) for script in scripts]
+    bill = Bill()
+    for one in found:
+        bill.include(one.bill)
+    booked = [one for sitting in run.sittings for one in sitting.settlements]
+    return {
+        "kind": "retimed",
+        "run": run.name,
+        "profile": place.profile.title,
+        "stack": place.stack.title,
+        "prices_as_of": place.book.as_of.isoformat(),
+        "time_s": sum(one.time_s for one in found),
+        "cost_usd": exact_usd(bill.picodollars),
+        "picodollars": bill.picodollars,
+        "calls": sum(one.calls for one in found),
+        "failed_calls": sum(one.failed for one in found),
+        "cold_starts": sum(one.cold_starts for one in found),
+        "bill": _lines(bill),
+        "rounds": _rounds(found),
+        "stored": {
+            "time_s": sum(_ended_s(sitting) for sitting in run.sittings),
+            "picodollars": sum(one.picodollars for one in booked),
+            "calls": sum(len(sitting.works) for sitting in run.sittings),
+            "bill": _lines(Bill.of(booked)),
+        },
+        "notes": list(dict.fromkeys(note for script in scripts for note in script.notes)),
+    }
+
+
+def ranges(run: StoredRun, place: Place, against: Place | None, draws: int, seed: int) -> Document:
+    """p10, p50 and p90 of time and cost over `draws`; with `against`, how often which of the two is cheaper."""
+    places = [place] if against is None else [place, against]
+    found = list(drawn(_scripts(run), places, draws, seed))
+    document: Document = {"draws": {"count": draws, "seed": seed, **_spreads([one[0] for one in found])}}
+    if against is not None:
+        cheaper = sum(one.picodollars < other.picodollars for one, other in found)
+        faster = sum(one.time_s < other.time_s for one, other in found)
+        document["verdict"] = {
+            "draws": draws,
+            "cheaper_in": cheaper,
+            "faster_in": faster,
+            "against_draws": _spreads([one[1] for one in found]),
+        }
+    return document
+
+
+def verdict(run: StoredRun, place: Place, against: Place) -> Document:
+    """Which is cheaper with all numbers at their values, and which number would change that by itself."""
+    scripts, seed = _scripts(run), run.options.seed
+    one, other = (found_at(scripts, where, seed) for where in (place, against))
+    return {
+        "against": against.profile.title,
+        "against_stack": against.stack.title,
+        "cheaper": one.picodollars < other.picodollars,
+        "faster": one.time_s < other.time_s,
+        "against_time_s": other.time_s,
+        "against_cost_usd": exact_usd(other.picodollars),
+        "flips": [_flip(flip) for flip in flips(scripts, place, against, seed)],
+    }
+
+
+def words(document: Document) -> list[str]:
+    """The document for people, a line each."""
+    stored = document["stored"]
+    lines = [
+        f"{document['profile']}, {document['stack']}: {_duration(document['time_s'])},"
+        f" {usd(document['picodollars'])} (stored run: {_duration(stored['time_s'])}, {usd(stored['picodollars'])})."
+    ]
+    lines += [f"  {one['category']:12} {one['sku']:32} {one['usd']} USD" for one in document["bill"]]
+    if "draws" in document:
+        lines.append(_spread_words(document["draws"]))
+    if "verdict" in document:
+        lines += _verdict_words(document["verdict"])
+    return lines + [f"Note: {note}" for note in document["notes"]]
+
+
+def _verdict_words(found: Document) -> list[str]:
+    usual = "cheaper" if found["cheaper"] else "not cheaper"
+    lines = [f"At the values: {usual} than {found['against']} ({found['against_cost_usd']} USD)."]
+    if "cheaper_in" in found:
+        lines.append(
+            f"Cheaper in {found['cheaper_in']} of {found['draws']} draws, faster in {found['faster_in']}."
+        )
+    for flip in found["flips"]:
+        lines.append(
+            f"  {flip['of']}: {flip['name']} turns this by itself at {flip['at']:.4g}"
+            f" ({flip['value']:.4g}, {flip['kind']}, range to {flip['end']:.4g})"
+        )
+    return lines if found["flips"] else [*lines, "No single number turns this within its range."]
+
+
+def _spread_words(found: Document) -> str:
+    time_s, cost = found["time_s"], found["cost_usd"]
+    return (
+        f"{found['count']} draws: {_duration(time_s['p10'])} to {_duration(time_s['p90'])},"
+        f" {cost['p10']:.6g} to {cost['p90']:.6g} USD (one in ten below, one in ten above)."
+    )
+
+
+def _scripts(run: StoredRun) -> list[Script]:
+    return [Script.of(sitting) for sitting in run.sittings]
+
+
+def _ended_s(sitting: Sitting) -> float:
+    usages: list[Any] = [one.usage for one in sitting.settlements]
+    return max((usage["landed_s"] for usage in usages if "landed_s" in usage), default=0.0)
+
+
+def _lines(bill: Bill) -> list[Document]:
+    return [
+        {
+            "category": line.category,
+            "sku": line.sku,
+            "quantity": f"{line.quantity.normalize():f}",
+            "unit": line.unit,
+            "usd": exact_usd(line.picodollars),
+        }
+        for line in bill.lines
+    ]
+
+
+def _rounds(found: Sequence[Retimed]) -> list[Document]:
+    return [{"sitting": number} | asdict(one) for number, run in enumerate(found, 1) for one in run.rounds]
+
+
+def _spreads(found: Sequence[Found]) -> Document:
+    dollars = [one.picodollars / PICODOLLARS_PER_USD for one in found]
+    return {
+        "time_s": asdict(Spread.of([one.time_s for one in found])),
+        "cost_usd": asdict(Spread.of(dollars)),
+    }
+
+
+def _flip(flip: Flip) -> Document:
+    source = {"kind": flip.quantity.kind, "source": flip.quantity.source}
+    return {"of": flip.of, "name": flip.name, "value": flip.value, "at": flip.at, "end": flip.end, **source}
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 600 else f"{seconds / 60:.1f} min"
