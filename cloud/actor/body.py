@@ -1,0 +1,120 @@
+"""One call in, one answer out, on whatever machine this is. Warm environments and weights stay from call to call."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from cloud import failures
+from cloud.actor.watchdog import DeadlineExceeded, Watchdog
+from cloud.actor.weights import Fetch, KeptWeights
+from cloud.wire import Answer, Refusal, Request, Work, pack_answer, read_request
+from training.environments import packages
+from training.functions.body import Warmth
+from training.functions.run import execute
+
+_ANSWERS_KEPT = 2
+_ANSWER_KEPT_BYTES = 4 * 2**20
+
+
+class Actor:
+    """The process's memory between calls. Nothing in it changes a result; it only saves time."""
+
+    def __init__(
+        self,
+        *,
+        now_unix_s: Callable[[], float] = time.time,
+        fetch: Fetch | None = None,
+        provisioned: bool = False,
+    ) -> None:
+        self._now_unix_s = now_unix_s
+        self._weights = KeptWeights(fetch)
+        self._warmth = Warmth()
+        self._answered: OrderedDict[str, bytes] = OrderedDict()
+        self._calls = 0
+        self._provisioned = provisioned
+
+    def answer(self, data: bytes, *, within_s: float | None = None, most_bytes: int | None = None) -> bytes:
+        """Run the call in `data` and answer it, whatever happens, in at most `most_bytes`.
+
+        `within_s`: the machine ends this process then, so the call has to be over before.
+        A call that was answered by this process is not run again; it gets the same answer.
+        """
+        try:
+            request = read_request(data)
+        except Refusal as refusal:
+            return pack_answer(_refused("", "", refusal))
+        known = self._answered.get(request.call.id)
+        if known is not None:
+            return known
+        packed = pack_answer(self._run(request, within_s))
+        if most_bytes is not None and len(packed) > most_bytes:
+            words = (
+                f"the result has {len(packed):,} bytes; {most_bytes:,} can be sent back: ask for fewer steps"
+            )
+            packed = pack_answer(self._failed(request, "result_too_large", words, 0.0))
+        if len(packed) <= _ANSWER_KEPT_BYTES:
+            self._answered[request.call.id] = packed
+            while len(self._answered) > _ANSWERS_KEPT:
+                self._answered.popitem(last=False)
+        self._calls += 1
+        return packed
+
+    def _run(self, request: Request, within_s: float | None) -> Answer:
+        call = request.call
+        late_s = self._now_unix_s() - request.not_after_unix_s
+        if late_s > 0:
+            return _refused(
+                request.run,
+                call.id,
+                Refusal("expired", f"arrived {late_s:.1f} s after its time; it was not run"),
+            )
+        limit_s = call.deadline_s if within_s is None else min(call.deadline_s, within_s)
+        began_s = time.perf_counter()
+        try:
+            with Watchdog(limit_s):
+                packages.enable(request.packages)
+                weights = self._weights.of(request)
+                # The body's own time: what is fetched before it is the way there.
+                began_s = time.perf_counter()
+                result = execute(call, weights, self._warmth)
+        except Refusal as refusal:
+            return self._failed(request, refusal.code, refusal.reason, 0.0)
+        except DeadlineExceeded as error:
+            return self._failed(request, "deadline", str(error), time.perf_counter() - began_s)
+        except Exception as error:
+            reason = failures.from_exception(error).reason
+            return self._failed(request, "error", reason, time.perf_counter() - began_s)
+        return Answer(
+            run=request.run,
+            call_id=call.id,
+            status="done",
+            version=call.weights.version if call.weights is not None else None,
+            payload=result.payload,
+            env_state=result.env_state,
+            work=Work.of(result.usage),
+            run_s=time.perf_counter() - began_s,
+            calls_before=self._calls,
+            provisioned=self._provisioned,
+        )
+
+    def _failed(self, request: Request, code: str, reason: str, run_s: float) -> Answer:
+        # A body that broke off may have left its environment in the middle of something.
+        self._warmth = Warmth()
+        return Answer(
+            run=request.run,
+            call_id=request.call.id,
+            status="failed",
+            reason=reason[:8000],
+            reason_code=code,
+            run_s=run_s,
+            calls_before=self._calls,
+            provisioned=self._provisioned,
+        )
+
+
+def _refused(run: str, call_id: str, refusal: Refusal) -> Answer:
+    return Answer(
+        run=run, call_id=call_id, status="refused", reason=refusal.reason[:8000], reason_code=refusal.code
+    )

@@ -1,0 +1,39 @@
+"""The entrance on AWS Lambda: `cloud.actor.handler.handler`.
+
+What can be imported is imported when the process starts, so that the first call's deadline does not pay for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from typing import Any
+
+import training.functions.evaluate
+import training.functions.rollout  # noqa: F401
+from cloud.actor.body import Actor
+from cloud.wire import Refusal, from_event
+
+# A response may have 6 MiB as JSON, and base64 makes four bytes of three.
+RESULT_LIMIT_BYTES = (6 * 2**20 - 4096) // 4 * 3
+# The last of the function's own time is for packing the answer.
+_PACKING_S = 0.5
+
+_ACTOR = Actor(provisioned=os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "provisioned-concurrency")
+
+
+def handler(event: Any, context: Any) -> dict[str, str]:
+    """One call. The line that it prints ties the call to the request in the provider's log, by which it is billed."""
+    try:
+        call_id, data = from_event(event)
+    except Refusal:
+        # Not even the envelope is ours: an empty document gets the answer that says so.
+        call_id, data = "", b""
+    print(log_line(call_id), flush=True)
+    within_s = context.get_remaining_time_in_millis() / 1000 - _PACKING_S
+    answer = _ACTOR.answer(data, within_s=within_s, most_bytes=RESULT_LIMIT_BYTES)
+    return {"call": call_id, "body": base64.b64encode(answer).decode("ascii")}
+
+
+def log_line(call_id: str) -> str:
+    return f"starling call {call_id}"

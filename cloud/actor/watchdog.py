@@ -1,0 +1,50 @@
+"""A call's deadline, enforced where it runs.
+
+First the body is interrupted: in the main thread an alarm raises `DeadlineExceeded`, which ends the call with a reason.
+A body that does not come back even so is stuck in foreign code; then the process ends, after writing where it was
+stuck to its log. That second stage is a thread of the interpreter that needs no lock of Python's.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+import sys
+import threading
+from types import FrameType, TracebackType
+
+GRACE_S = 2.0
+# What the log of a process says that was ended so; the place where it was stuck follows.
+LAST_WORDS = "Timeout ("
+
+
+class DeadlineExceeded(BaseException):
+    """The call took too long. Not an Exception, so that no environment's `except Exception` keeps it."""
+
+
+class Watchdog:
+    """`with Watchdog(2.5): …` — the block ends within so many seconds and a little, or its process does."""
+
+    def __init__(self, limit_s: float, *, grace_s: float = GRACE_S) -> None:
+        self._limit_s = max(0.001, limit_s)
+        self._grace_s = grace_s
+        self._alarmed = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> None:
+        # Outside the main thread there is no alarm, and the process is ended at the limit itself.
+        hard_s = self._limit_s + (self._grace_s if self._alarmed else 0.0)
+        faulthandler.dump_traceback_later(hard_s, exit=True, file=sys.__stderr__ or sys.stderr)
+        if self._alarmed:
+            self._before = signal.signal(signal.SIGALRM, self._interrupt)
+            signal.setitimer(signal.ITIMER_REAL, self._limit_s)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._alarmed:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, self._before)
+        faulthandler.cancel_dump_traceback_later()
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        raise DeadlineExceeded(f"took longer than its deadline of {self._limit_s:g} s")

@@ -1,0 +1,92 @@
+"""Weights on an actor: inline or by address, fetched once a version, and never used unless their hash is right."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import urllib.error
+import urllib.request
+from collections import OrderedDict
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from cloud.wire import Refusal, Request
+from training.messages import BlobRef
+
+_VERSIONS_KEPT = 2
+_TRIES = 3
+_TIMEOUT_S = 20.0
+_HERE = frozenset({"127.0.0.1", "::1", "localhost"})
+
+Fetch = Callable[[str, int], bytes]
+
+
+class KeptWeights:
+    """The last versions that this process has seen, by hash."""
+
+    def __init__(self, fetch: Fetch | None = None) -> None:
+        self._fetch = fetch or fetched
+        self._by_sha256: OrderedDict[str, bytes] = OrderedDict()
+
+    def of(self, request: Request) -> bytes | None:
+        """The bytes that the call names; None if it names none. Refusal when they cannot be had as published."""
+        ref = request.call.weights
+        if ref is None:
+            return None
+        kept = self._by_sha256.get(ref.sha256)
+        if kept is not None:
+            self._by_sha256.move_to_end(ref.sha256)
+            return kept
+        data = _checked(self._brought(request, ref), ref)
+        self._by_sha256[ref.sha256] = data
+        while len(self._by_sha256) > _VERSIONS_KEPT:
+            self._by_sha256.popitem(last=False)
+        return data
+
+    def _brought(self, request: Request, ref: BlobRef) -> bytes:
+        if request.weights is not None:
+            return request.weights
+        if request.weights_url is None:
+            raise Refusal("weights", f"the call brings neither version {ref.version} nor an address for it")
+        try:
+            return self._fetch(request.weights_url, ref.byte_count)
+        except (OSError, ValueError) as error:
+            # The address itself is a secret for as long as it holds, so it is not repeated.
+            kind = f"{type(error).__name__} {getattr(error, 'code', '')}".strip()
+            raise Refusal(
+                "weights", f"the weights of version {ref.version} could not be fetched: {kind}"
+            ) from None
+
+
+def fetched(url: str, byte_count: int) -> bytes:
+    """At most `byte_count` bytes and one more, over TLS; without it only from this machine, where emulators are."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _HERE):
+        raise ValueError("weights are fetched over https only")
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
+    for attempt in range(_TRIES):
+        try:
+            with opener.open(url, timeout=_TIMEOUT_S) as answer:
+                data: bytes = answer.read(byte_count + 1)
+                return data
+        except urllib.error.HTTPError as error:
+            if error.code < 500 or attempt == _TRIES - 1:
+                raise
+        except OSError:
+            if attempt == _TRIES - 1:
+                raise
+        time.sleep(0.1 * 2**attempt)
+    raise ValueError("not reached")
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *arguments: object, **options: object) -> None:
+        return None
+
+
+def _checked(data: bytes, ref: BlobRef) -> bytes:
+    if len(data) != ref.byte_count or hashlib.sha256(data).hexdigest() != ref.sha256:
+        raise Refusal(
+            "weights", f"the weights of version {ref.version} did not arrive as they were published"
+        )
+    return data

@@ -1,0 +1,168 @@
+"""What travels between the coordinator and an actor on somebody's cloud: a call as bytes, and its answer as bytes.
+
+The same two documents for every cloud; how they are carried is the platform's business. No credential is ever in one:
+`run` is a token that only names the run, and weights come inline or by an address that allows one reading. Whatever
+cannot be read is a `Refusal` with a code and a reason, never another exception.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from training.codec import CodecError, decode, encode
+from training.messages import Call
+from training.reports import Message, Usage
+
+REQUEST_LIMIT_BYTES = 256 * 2**20
+ANSWER_LIMIT_BYTES = 256 * 2**20
+
+_APART = ("env_state", "inputs")
+_WORDS_SHOWN = 300
+
+
+class Refusal(ValueError):
+    """Bytes that are not what they should be. `code` is for programs, `reason` for people."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class Request(Message):
+    """One call on its way to an actor.
+
+    It may begin until `not_after_unix_s` on the wall clock and not later: whoever sent it has given it up by then.
+    `weights` are inline, or else fetched from `weights_url`; the call says their version and hash.
+    """
+
+    run: str
+    call: Call
+    not_after_unix_s: float
+    weights: bytes | None = None
+    weights_url: str | None = None
+    packages: tuple[str, ...] = ()
+
+
+class Work(Message):
+    """The part of a usage that only the body knows."""
+
+    env_steps: int = Field(0, ge=0)
+    inferences: int = Field(0, ge=0)
+    episodes: int = Field(0, ge=0)
+    minibatches: int = Field(0, ge=0)
+    samples: int = Field(0, ge=0)
+    macs: int = Field(0, ge=0)
+    pictures: bool = False
+    hessian_products: int = Field(0, ge=0)
+
+    @staticmethod
+    def of(usage: Usage) -> Work:
+        return Work(**usage.model_dump(include=set(Work.model_fields)))
+
+    def usage(self) -> Usage:
+        return Usage(**self.model_dump())
+
+
+class Answer(Message):
+    """What an actor says of a call. `version` is that of the weights it used.
+
+    `run_s` is what the body took; `calls_before` counts the calls that its process had run, so 0 is a cold start.
+    """
+
+    run: str = Field(max_length=100)
+    call_id: str = Field(max_length=300)
+    status: Literal["done", "failed", "refused"]
+    version: int | None = None
+    payload: bytes = b""
+    env_state: bytes | None = None
+    work: Work = Work()
+    reason: str = Field("", max_length=8000)
+    reason_code: str = Field("", max_length=40)
+    run_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
+    calls_before: int = Field(0, ge=0)
+    provisioned: bool = False
+
+
+def pack_request(request: Request) -> bytes:
+    """The call's state and inputs as raw buffers, compressed where that saves a tenth."""
+    document = request.model_dump(exclude={"call"})
+    document["call"] = request.call.model_dump(exclude=set(_APART))
+    document["env_state"] = request.call.env_state
+    document["inputs"] = list(request.call.inputs)
+    return encode(document, compress=True)
+
+
+def read_request(data: bytes) -> Request:
+    document = _decoded(data, REQUEST_LIMIT_BYTES)
+    call = document.get("call")
+    if not isinstance(call, dict):
+        raise Refusal("shape", "the document holds no call")
+    call = {**call, **{name: document.pop(name, None) for name in _APART}}
+    try:
+        return Request.model_validate({**document, "call": call})
+    except ValidationError as error:
+        raise Refusal("shape", f"the document is not a call of ours: {_first(error)}") from None
+
+
+def pack_answer(answer: Answer) -> bytes:
+    return encode(answer.model_dump(), compress=True)
+
+
+def read_answer(data: bytes, *, limit_bytes: int = ANSWER_LIMIT_BYTES) -> Answer:
+    """An answer that has the right form. Whether it answers the question is for `cloud.answers` to say."""
+    document = _decoded(data, limit_bytes)
+    try:
+        return Answer.model_validate(document, strict=True)
+    except ValidationError as error:
+        raise Refusal("shape", f"the document is not an answer of ours: {_first(error)}") from None
+
+
+# Clouds whose calls are JSON carry the bytes as base64. The call's id is beside them for logs and for books.
+
+
+def to_json(call_id: str, data: bytes) -> bytes:
+    body = base64.b64encode(data).decode("ascii")
+    return f'{{"call": {json.dumps(call_id)}, "body": "{body}"}}'.encode()
+
+
+def from_json(text: bytes, *, limit_bytes: int) -> tuple[str, bytes]:
+    if len(text) > limit_bytes:
+        raise Refusal("too_large", f"{len(text):,} bytes came back; at most {limit_bytes:,} are allowed")
+    try:
+        return from_event(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, Refusal):
+            raise
+        raise Refusal("shape", "what came back is not JSON") from None
+
+
+def from_event(event: Any) -> tuple[str, bytes]:
+    """The call's id and the bytes of JSON that has been read."""
+    if not isinstance(event, dict) or set(event) != {"call", "body"}:
+        raise Refusal("shape", "the event is not one of ours")
+    call_id, body = event["call"], event["body"]
+    if not isinstance(call_id, str) or not isinstance(body, str):
+        raise Refusal("shape", "the event is not one of ours")
+    try:
+        return call_id, base64.b64decode(body, validate=True)
+    except (binascii.Error, ValueError):
+        raise Refusal("shape", "the event's body is not base64") from None
+
+
+def _decoded(data: bytes, limit_bytes: int) -> dict[str, Any]:
+    try:
+        return decode(data, body_limit_bytes=limit_bytes)
+    except (CodecError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise Refusal("codec", f"the bytes cannot be read: {error}") from None
+
+
+def _first(error: ValidationError) -> str:
+    found = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(map(str, found["loc"]))
+    return f"{place}: {found['msg']}"[:_WORDS_SHOWN]

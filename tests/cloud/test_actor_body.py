@@ -1,0 +1,194 @@
+"""One call in, one answer out: warm reuse, weights, deadlines and calls that come too late."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.server
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud import wire
+from cloud.actor import weights as actor_weights
+from cloud.actor.body import Actor
+from cloud.actor.watchdog import DeadlineExceeded, Watchdog
+from cloud.blobs import BlobShelf
+from cloud.wire import Answer, Request
+from tests.cloud import calls
+from training.codec import decode
+from training.messages import Call
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _ask(actor: Actor, call: Call, **changes: Any) -> Answer:
+    given: dict[str, Any] = {"not_after_unix_s": time.time() + 60, "weights": calls.weights()}
+    limits = {name: changes.pop(name) for name in ("within_s", "most_bytes") if name in changes}
+    request = Request(run="r", call=call, **{**given, **changes})
+    return wire.read_answer(actor.answer(wire.pack_request(request), **limits))
+
+
+def _rollout(name: str, **changes: Any) -> Call:
+    return calls.rollout(name, BlobShelf().publish(0, calls.weights()), **changes)
+
+
+def test_the_second_call_finds_everything_warm_and_gives_the_same() -> None:
+    actor = Actor()
+    first = _ask(actor, _rollout("a"))
+    warm = _ask(actor, _rollout("b", env_state=first.env_state))
+    cold = _ask(Actor(), _rollout("b", env_state=first.env_state))
+    assert (first.calls_before, warm.calls_before) == (0, 1)
+    assert warm.payload == cold.payload
+
+
+def test_weights_by_address_are_fetched_once_a_version() -> None:
+    asked: list[str] = []
+
+    def fetch(url: str, byte_count: int) -> bytes:
+        asked.append(url)
+        return calls.weights()
+
+    actor = Actor(fetch=fetch)
+    for name in "abc":
+        answer = _ask(actor, _rollout(name), weights=None, weights_url="https://there/v0")
+        assert answer.status == "done", answer.reason
+    assert asked == ["https://there/v0"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"weights": calls.weights(1)},
+        {"weights": b""},
+        {"weights": None},
+        {"weights": None, "weights_url": "http://example.org/weights"},
+        {"weights": None, "weights_url": "file:///etc/passwd"},
+    ],
+)
+def test_weights_that_are_not_the_published_ones_are_not_used(changes: dict[str, Any]) -> None:
+    answer = _ask(Actor(), _rollout("a"), **changes)
+    assert (answer.status, answer.reason_code) == ("failed", "weights")
+    assert "version 0" in answer.reason
+
+
+@pytest.fixture
+def weights_server() -> Iterator[tuple[str, list[int]]]:
+    """Serves weights after one failure, and an endless file."""
+    codes: list[int] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            code = 503 if not codes else 200
+            codes.append(code)
+            self.send_response(302 if self.path == "/moved" else code)
+            self.send_header("Location", "/weights")
+            self.end_headers()
+            if code == 200:
+                self.wfile.write(calls.weights() if self.path == "/weights" else bytes(10**7))
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+        def finish(self) -> None:
+            with contextlib.suppress(OSError):
+                super().finish()
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", codes
+    server.shutdown()
+    server.server_close()
+
+
+def test_fetching_tries_again_and_reads_no_more_than_announced(
+    weights_server: tuple[str, list[int]],
+) -> None:
+    url, codes = weights_server
+    assert actor_weights.fetched(f"{url}/weights", 10**6) == calls.weights()
+    assert codes == [503, 200]
+    assert len(actor_weights.fetched(f"{url}/endless", 1000)) == 1001
+    with pytest.raises(OSError):
+        actor_weights.fetched(f"{url}/moved", 1000)
+
+
+def test_a_call_that_comes_too_late_is_refused_without_running() -> None:
+    answer = _ask(Actor(), _rollout("a"), not_after_unix_s=time.time() - 5.0)
+    assert (answer.status, answer.reason_code) == ("refused", "expired")
+    assert "5.0 s after its time" in answer.reason
+
+
+def test_a_call_that_was_answered_is_not_run_again() -> None:
+    actor = Actor()
+    first = _ask(actor, _rollout("a"))
+    again = _ask(actor, _rollout("a"))
+    assert again == first
+    assert _ask(actor, _rollout("b")).calls_before == 1
+
+
+def test_the_deadline_ends_the_call_with_a_reason() -> None:
+    actor = Actor()
+    began_s = time.monotonic()
+    answer = _ask(actor, _rollout("a", steps=5_000_000, deadline_s=0.5))
+    assert time.monotonic() - began_s < 2.0
+    assert (answer.status, answer.reason_code) == ("failed", "deadline")
+    assert "0.5 s" in answer.reason
+    assert _ask(actor, _rollout("b")).status == "done"
+
+
+def test_the_machines_own_limit_counts_too() -> None:
+    answer = _ask(Actor(), _rollout("a", steps=5_000_000, deadline_s=600.0), within_s=0.3)
+    assert answer.reason_code == "deadline"
+
+
+def test_a_result_that_cannot_be_sent_back_says_so() -> None:
+    answer = _ask(Actor(), _rollout("a", steps=256), most_bytes=2000)
+    assert (answer.status, answer.reason_code) == ("failed", "result_too_large")
+    assert "fewer steps" in answer.reason
+
+
+def test_a_body_that_raises_tells_where() -> None:
+    nonsense = b"not weights"
+    shelf = BlobShelf()
+    answer = _ask(Actor(), calls.rollout("a", shelf.publish(0, nonsense)), weights=nonsense)
+    assert (answer.status, answer.reason_code) == ("failed", "error")
+    assert "training/codec.py:" in answer.reason.splitlines()[0]
+
+
+def test_no_environment_can_keep_the_deadline_from_a_call() -> None:
+    with pytest.raises(DeadlineExceeded), Watchdog(0.05):
+        while True:
+            try:
+                time.sleep(0.01)
+            except Exception:
+                pass
+
+
+def test_a_body_stuck_in_foreign_code_ends_its_process() -> None:
+    """An inner loop of C that holds the interpreter's lock hears no alarm; the log names where it was."""
+    program = (
+        "from cloud.actor.watchdog import Watchdog\n"
+        "def stuck():\n    return sum(range(10**14))\n"
+        "with Watchdog(0.2, grace_s=0.3):\n    stuck()\n"
+    )
+    began_s = time.monotonic()
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=30
+    )
+    assert time.monotonic() - began_s < 10.0
+    assert ended.returncode == 1
+    assert "Timeout (" in ended.stderr
+    assert "in stuck" in ended.stderr
+
+
+def test_a_hash_is_that_of_the_bytes() -> None:
+    """A shelf's reference names what an actor accepts."""
+    ref = BlobShelf().publish(0, calls.weights())
+    assert ref.sha256 == hashlib.sha256(calls.weights()).hexdigest()
+    assert decode(_ask(Actor(), calls.rollout("x", ref)).payload)["version"] == 0

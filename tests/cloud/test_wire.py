@@ -1,0 +1,192 @@
+"""What travels to an actor and back, and what is refused on the way."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import zstandard
+
+from cloud import wire
+from cloud.actor.body import Actor
+from cloud.answers import answer_to
+from cloud.blobs import BlobShelf
+from cloud.wire import Answer, Refusal, Request
+from tests.cloud import calls
+from training.codec import decode, encode
+from training.messages import BlobRef, Call
+
+RUN = "run-token"
+
+
+def _request(call: Call, **changes: Any) -> bytes:
+    given: dict[str, Any] = {"not_after_unix_s": time.time() + 60, "weights": calls.weights()}
+    return wire.pack_request(Request(run=RUN, call=call, **{**given, **changes}))
+
+
+@pytest.fixture
+def ref() -> BlobRef:
+    return BlobShelf().publish(0, calls.weights())
+
+
+@pytest.fixture
+def call(ref: BlobRef) -> Call:
+    return calls.rollout("c1", ref)
+
+
+@pytest.fixture
+def good(call: Call) -> Answer:
+    """An answer to `call` as an actor really gives it."""
+    return wire.read_answer(Actor().answer(_request(call)))
+
+
+def test_a_call_travels_whole(ref: BlobRef) -> None:
+    call = calls.rollout("c1", ref, env_state=b"state", inputs=(b"one", b"", b"three"))
+    request = wire.read_request(_request(call, packages=("more_worlds",), weights_url="https://x/y"))
+    assert request.call == call
+    assert (request.run, request.packages, request.weights_url) == (RUN, ("more_worlds",), "https://x/y")
+
+
+def test_an_answer_is_the_bodys_result(call: Call, good: Answer) -> None:
+    answer, result = answer_to(call, RUN, wire.pack_answer(good))
+    assert result is not None
+    assert result.usage.env_steps == 16
+    assert decode(result.payload)["slot"] == 0
+    assert answer.run_s > 0
+
+
+def test_evaluations_are_checked_too(ref: BlobRef) -> None:
+    call = calls.evaluation("e", ref)
+    packed = Actor().answer(_request(call))
+    assert answer_to(call, RUN, packed)[1] is not None
+    answer = wire.read_answer(packed)
+    short = answer.model_copy(update={"payload": encode({"returns": np.zeros(1), "lengths": np.zeros(1)})})
+    with pytest.raises(Refusal, match="returns are not 2 numbers"):
+        answer_to(call, RUN, wire.pack_answer(short))
+
+
+def test_pictures_are_sent_compressed(ref: BlobRef) -> None:
+    call = calls.rollout("c", ref, env_state=bytes(100_000))
+    assert len(_request(call)) < 20_000
+
+
+def _with_trajectory(answer: Answer, **arrays: Any) -> Answer:
+    document = {**decode(answer.payload), **arrays}
+    return answer.model_copy(
+        update={"payload": encode({name: value for name, value in document.items() if value is not None})}
+    )
+
+
+WRONG_TRAJECTORIES: dict[str, tuple[dict[str, Any], str]] = {
+    "a wrong shape": ({"observations": np.zeros((16, 1, 5), np.float32)}, "observations of shape"),
+    "too few steps": (
+        {
+            name: np.zeros((8, 1, *more), dtype)
+            for name, more, dtype in (
+                ("observations", (4,), np.float32),
+                ("actions", (), np.int64),
+                ("log_probs", (), np.float32),
+                ("rewards", (), np.float32),
+                ("terminated", (), np.bool_),
+                ("truncated", (), np.bool_),
+                ("discounted_returns", (), np.float64),
+            )
+        },
+        r"\(8, 1\), not \(16, 1\)",
+    ),
+    "a wrong dtype": ({"rewards": np.zeros((16, 1), np.float64)}, "rewards as float64"),
+    "another version inside": ({"version": 3}, "sampled with version 3"),
+    "no number": ({"rewards": np.full((16, 1), np.nan, np.float32)}, "not finite"),
+    "an unknown action": ({"actions": np.full((16, 1), 9)}, "does not know"),
+    "something missing": ({"rewards": None}, "lacks or adds: rewards"),
+    "something more": ({"extra": np.zeros(3)}, "lacks or adds: extra"),
+    "another slot": ({"slot": 4}, "slot 4"),
+    "more returns than lengths": ({"episode_returns": np.zeros(5)}, "more returns than lengths"),
+    "text for numbers": ({"rewards": "many"}, "lacks rewards"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_TRAJECTORIES)
+def test_a_trajectory_that_was_not_asked_for_is_refused(what: str, call: Call, good: Answer) -> None:
+    changes, words = WRONG_TRAJECTORIES[what]
+    with pytest.raises(Refusal, match=words):
+        answer_to(call, RUN, wire.pack_answer(_with_trajectory(good, **changes)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"run": "another"}, "run"),
+        ({"call_id": "c2"}, "call"),
+        ({"version": 7}, "version"),
+        ({"version": None}, "version"),
+        ({"env_state": encode({"states": [b"a", b"b"]})}, "state"),
+        ({"env_state": b"nonsense"}, "codec"),
+        ({"work": wire.Work(env_steps=17)}, "work"),
+        ({"payload": b""}, "codec"),
+    ],
+)
+def test_an_answer_to_another_question_is_refused(
+    changes: dict[str, Any], code: str, call: Call, good: Answer
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        answer_to(call, RUN, wire.pack_answer(good.model_copy(update=changes)))
+    assert refused.value.code == code
+    assert refused.value.reason
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"STRL1",
+        b"\x80\x04K\x01.",
+        b"STRL1\x00\xff\xff\xff\xff",
+        encode({"run": RUN}),
+        encode({"run": RUN, "call_id": "c1", "status": "done", "surprise": 1}),
+        encode({"run": 5, "call_id": "c1", "status": "done"}),
+        encode({"run": RUN, "call_id": "c1", "status": "excellent"}),
+        encode({"run": RUN, "call_id": "c1", "status": "done", "run_s": float("nan")}),
+    ],
+)
+def test_bytes_that_are_no_answer_are_refused(data: bytes, call: Call) -> None:
+    with pytest.raises(Refusal):
+        answer_to(call, RUN, data)
+
+
+def test_a_compressed_bomb_is_refused_before_it_unpacks(call: Call, good: Answer) -> None:
+    """A few kilobytes that would become gigabytes: outside as the answer, and inside as its trajectory."""
+    huge = bytes(2**27)
+    outside = encode({"run": RUN, "call_id": "c1", "status": "done", "payload": huge}, compress=True)
+    inside = good.model_copy(
+        update={"payload": encode({"rewards": np.frombuffer(huge, "f4")}, compress=True)}
+    )
+    assert len(outside) + len(inside.payload) < 50_000
+    for packed in (outside, wire.pack_answer(inside)):
+        with pytest.raises(Refusal, match="at most"):
+            answer_to(call, RUN, packed)
+
+
+def test_a_bomb_that_lies_about_its_size_is_refused(call: Call) -> None:
+    honest = encode({"run": RUN, "call_id": "c1", "status": "done", "payload": bytes(10**6)}, compress=True)
+    bomb = zstandard.ZstdCompressor().compress(bytes(2**26))
+    body_at = honest.index(b"\x28\xb5\x2f\xfd")
+    with pytest.raises(Refusal):
+        answer_to(call, RUN, honest[:body_at] + bomb)
+
+
+def test_json_carries_the_bytes_and_the_calls_id() -> None:
+    text = wire.to_json('odd "id"', b"\x00\xff" * 50)
+    assert wire.from_json(text, limit_bytes=10_000) == ('odd "id"', b"\x00\xff" * 50)
+    for broken in (b"{", b"[]", b'{"call": 1, "body": ""}', b'{"call": "c", "body": "***"}', b"[" * 10**5):
+        with pytest.raises(Refusal):
+            wire.from_json(broken, limit_bytes=10**6)
+    with pytest.raises(Refusal, match="at most"):
+        wire.from_json(text, limit_bytes=20)
+
+
+def test_what_an_actor_cannot_read_is_refused_with_the_reason(call: Call) -> None:
+    answer, result = answer_to(call, RUN, Actor().answer(b"not a call"))
+    assert (answer.status, answer.reason_code, result) == ("refused", "codec", None)
