@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -15,6 +16,8 @@ from training.ports import PriceLine, Reservation, Settlement
 from training.reports import Spend, Usage
 
 _NO_END = 10**30
+_Call = tuple[str, str, int, int, bool]
+"""What it was for, where it ran, its memory, its billed milliseconds, and whether on provisioned capacity."""
 
 
 @dataclass
@@ -33,9 +36,9 @@ class BillLine:
 class Bill:
     """Sums by category (rollout, evaluate, update, or what was rented) and SKU."""
 
-    picodollars: int = 0
     _lines: dict[tuple[str, str], BillLine] = field(default_factory=dict)
-    _of_calls: dict[tuple[str, int, int, bool], tuple[PriceLine, ...]] = field(default_factory=dict)
+    _calls: Counter[_Call] = field(default_factory=Counter)
+    _tariff: Tariff | None = None
 
     @staticmethod
     def of(settlements: Iterable[Settlement]) -> Bill:
@@ -46,22 +49,25 @@ class Bill:
         return bill
 
     @property
+    def picodollars(self) -> int:
+        return sum(line.picodollars for line in self.lines)
+
+    @property
     def lines(self) -> list[BillLine]:
+        self._price_calls()
         return [self._lines[key] for key in sorted(self._lines)]
 
-    def add(self, category: str, lines: Iterable[PriceLine]) -> None:
+    def add(self, category: str, lines: Iterable[PriceLine], times: int = 1) -> None:
         for line in lines:
-            self.picodollars += line.picodollars
             found = self._lines.get((category, line.sku))
             if found is None:
                 found = self._lines[category, line.sku] = BillLine(category, line.sku, line.unit)
-            found.quantity += Decimal(line.quantity)
-            found.picodollars += line.picodollars
-            found.lines += 1
+            found.quantity += Decimal(line.quantity) * times
+            found.picodollars += line.picodollars * times
+            found.lines += times
 
     def include(self, other: Bill) -> None:
         """Another bill on top of this one."""
-        self.picodollars += other.picodollars
         for line in other.lines:
             key = line.category, line.sku
             found = self._lines.setdefault(key, BillLine(*key, line.unit))
@@ -70,19 +76,24 @@ class Bill:
             found.lines += line.lines
 
     def add_call(self, tariff: Tariff, trip: Trip) -> None:
-        """A simulated call by its billed time."""
+        """A simulated call by its billed time. All of a bill have one tariff."""
         work = trip.work
-        price = tariff.actor if work.where == "actor" else tariff.learner
-        if price is None:
-            return
-        key = (work.where, work.memory_mb, billed_ms(trip.billed_ns), trip.provisioned)
-        lines = self._of_calls.get(key)
-        if lines is None:
+        if (tariff.actor if work.where == "actor" else tariff.learner) is not None:
+            self._tariff = tariff
+            billed = billed_ms(trip.billed_ns)
+            self._calls[work.kind, work.where, work.memory_mb, billed, trip.provisioned] += 1
+
+    def _price_calls(self) -> None:
+        """Calls of one size and length have one price; there are fewer of these than calls."""
+        calls, self._calls = self._calls, Counter()
+        for (kind, where, memory_mb, billed, provisioned), times in calls.items():
+            assert self._tariff is not None
+            price = self._tariff.actor if where == "actor" else self._tariff.learner
+            assert price is not None
             # All that prices look at: the size of the function and how long it ran.
-            seen: dict[str, Any] = {"where": work.where, "memory_mb": work.memory_mb}
-            usage = Usage.model_construct(billed_s=key[2] / 1000, provisioned=trip.provisioned)
-            lines = self._of_calls[key] = price.lines(Call.model_construct(**seen), usage) or ()
-        self.add(work.kind, lines)
+            seen: dict[str, Any] = {"where": where, "memory_mb": memory_mb}
+            usage = Usage.model_construct(billed_s=billed / 1000, provisioned=provisioned)
+            self.add(kind, price.lines(Call.model_construct(**seen), usage) or (), times)
 
     def book(self, settlement: Settlement) -> None:
         """What somebody settled. What was booked in full, because nobody knows, has no lines."""

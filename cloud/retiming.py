@@ -20,6 +20,7 @@ from cloud.simulation.trip import Trip
 from cloud.timing import NS
 from cloud.work import Work
 from training.deadlines import Deadlines
+from training.messages import CallKind
 
 _NEVER_NS = 2**62
 
@@ -119,7 +120,8 @@ class _Replay:
 
     def _send(self, numbers: Sequence[int]) -> None:
         """Tasks whose turn has come, in the order in which the engine sends them."""
-        works = [self._next_attempt(number) for number in numbers]
+        usual: dict[tuple[CallKind, int], float] = {}
+        works = [self._next_attempt(number, usual) for number in numbers]
         more = sum(work.where == "actor" for work in works)
         if more:
             before = self._rents.actors
@@ -133,13 +135,16 @@ class _Replay:
             self._flying[work.id] = number
             self._simulation.submit(work)
 
-    def _next_attempt(self, number: int) -> Work:
+    def _next_attempt(self, number: int, usual: dict[tuple[CallKind, int], float]) -> Work:
+        """Its next attempt with the deadline of this moment; `usual` keeps those of first attempts."""
         task = self._script.tasks[number]
-        self._attempts[number] += 1
-        attempt = self._attempts[number]
+        attempt = self._attempts[number] = self._attempts[number] + 1
         work = task.work(attempt)
         if attempt == 1:
-            deadline_s = self._deadlines.for_kind(work.kind, task.episodes)
+            key = task.kind, task.episodes
+            if key not in usual:
+                usual[key] = self._deadlines.for_kind(*key)
+            deadline_s = usual[key]
         else:
             deadline_s = self._deadlines.for_retry(work.kind, self._deadline_s[number])
         self._deadline_s[number] = deadline_s
@@ -203,6 +208,7 @@ class _Replay:
 
     def _learn(self, trip: Trip) -> None:
         if not trip.fault:
+            # The sum of the parts that its usage tells, rounded as they are there.
             took_s = (trip.wait_ns + trip.start_ns) / NS + trip.run_ns / NS + trip.way_ns / NS
             self._deadlines.came(trip.work.kind, took_s)
         elif trip.fault == "deadline":
