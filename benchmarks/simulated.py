@@ -1,0 +1,46 @@
+"""The simulated cloud against this machine: calibrated now, then five shapes of a job, really and in virtual time."""
+
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import Figure
+from cloud import stack as stacks
+from cloud.calibration import check, measuring
+from cloud.calibration.part import Parts
+from cloud.calibration.writing import write_toml
+
+_AT_MOST_PERCENT = 15.0
+_PATIENCE_S = 180.0
+
+
+def measure(*, quick: bool = False) -> Iterator[Figure]:
+    """How far median round times are from each other; `quick` measures little and is no figure."""
+    effort = measuring.QUICK if quick else measuring.Effort(repeats=7)
+    found = measuring.calibration(
+        check.ENVIRONMENTS,
+        effort,
+        stacks.load("starling-stack"),
+        datetime.now(UTC).date(),
+        lambda told: None,
+    )
+    with tempfile.TemporaryDirectory(prefix="starling-bench-") as folder:
+        stack, profile = Path(folder) / "stack.toml", Path(folder) / "profile.toml"
+        write_toml(stack, found.stack, "for this benchmark")
+        write_toml(profile, found.profile, "for this benchmark")
+        parts = Parts(lambda told: None, patience_s=0.0 if quick else _PATIENCE_S)
+        for compared in check.compare(parts, stack, profile, rounds=3 if quick else None):
+            yield Figure(
+                f"{compared.shape.name}: round, simulated off measured",
+                100.0 * abs(compared.ratio - 1.0),
+                "%",
+                at_most=_AT_MOST_PERCENT,
+                data={
+                    "ratio": compared.ratio,
+                    "measured": compared.measured,
+                    "simulated": compared.simulated,
+                },
+            )
+    busy, background = max(parts.busy, found.busy), max(parts.background, found.background)
+    yield Figure("cores that others kept busy meanwhile", 100.0 * busy, "%", data={"background": background})

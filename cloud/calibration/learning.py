@@ -1,0 +1,69 @@
+"""The learner's entries from measured calls: minibatches, samples and multiplications, then reading, come apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloud.calibration import part
+from cloud.calibration.figures import fit, quantity
+from cloud.calibration.part import Parts
+from cloud.stack import Speed, Update
+
+_NETWORKS = {
+    "mlp": "64x64 and 256x256 at minibatches of 64, 256 and 1,024",
+    "cnn": "the papers' convolutions and Nature's at minibatches of 64, and of 256 on all cores",
+}
+
+
+def update(base: Update, parts: Parts, repeats: int, repeats_pictures: int, where: str) -> Update:
+    """Measured on one core, and on the GPU if there is one; what was not repeated at all stays as in `base`."""
+    told = {"repeats": repeats, "repeats_cnn": repeats_pictures}
+    cases = parts.run("the learner's updates", "update", told)["cases"]
+    changes: dict[str, Any] = {kind: _speed(cases, kind, where) for kind in _kinds(cases)}
+    changes |= _reading(cases, where)
+    if part.run("update", {"repeats": 0, "repeats_cnn": 0}, gpu=True)["device"] == "cuda":
+        cases = parts.run("the learner's updates on the GPU", "update", told, gpu=True)["cases"]
+        changes |= {f"gpu_{kind}": _speed(cases, kind, f"on the GPU; {where}") for kind in _kinds(cases)}
+    return base.model_copy(update=changes)
+
+
+def _kinds(cases: list[dict[str, Any]]) -> list[str]:
+    return sorted({case["kind"] for case in cases})
+
+
+def _speed(cases: list[dict[str, Any]], kind: str, where: str) -> Speed:
+    chosen = [case for case in cases if case["kind"] == kind]
+    rows = [(case["minibatches"], case["samples"], case["samples"] * case["macs"] / 1e6) for case in chosen]
+    found = [
+        fit(rows, [_pass_us(case, case["times_us"][n]) for case in chosen])
+        for n in range(len(chosen[0]["times_us"]))
+    ]
+    fixed, sample, rate = zip(*found, strict=True)
+    source = f"update calls with one pass and with more, {_NETWORKS[kind]}, regression; {where}"
+    return Speed(
+        fixed_us=quantity(fixed, source),
+        per_sample_us=quantity(sample, source),
+        us_per_million_macs=quantity(rate, source),
+    )
+
+
+def _reading(cases: list[dict[str, Any]], where: str) -> dict[str, Any]:
+    """What a call takes at no pass at all, by the megabytes that it reads: checks, values of all states, estimates."""
+    source = f"what is left of update calls at no pass over their data, regression; {where}"
+    few = min(len(case["times_us"]) for case in cases)
+    found = []
+    for n in range(few):
+        rows = [(1.0, case["bytes_in"] / 1e6) for case in cases]
+        left_us = [max(1.0, case["times_us"][n][0] - _pass_us(case, case["times_us"][n])) for case in cases]
+        found.append(fit(rows, left_us))
+    call_us, per_megabyte_us = zip(*found, strict=True)
+    return {
+        "call_ms": quantity([us / 1000.0 for us in call_us], source),
+        "us_per_megabyte": quantity(per_megabyte_us, source),
+    }
+
+
+def _pass_us(case: dict[str, Any], times_us: list[float]) -> float:
+    one_pass_us, more_us = times_us
+    more: int = case["more"]
+    return max(1.0, (more_us - one_pass_us) / more)

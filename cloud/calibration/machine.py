@@ -1,0 +1,80 @@
+"""This machine in words, and how busy others keep it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import resource
+import time
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from cloud.executor import cores
+
+_LIBRARIES = ("numpy", "torch", "gymnasium", "mujoco", "ale-py")
+
+
+def in_words(today: date) -> str:
+    """Processor, cores, libraries and date, for the source of a figure."""
+    libraries = ", ".join(f"{name} {found}" for name in _LIBRARIES if (found := _version(name)))
+    return (
+        f"{processor()}, {cores()} cores, Python {platform.python_version()}, {libraries},"
+        f" {today.day} {today:%B %Y}"
+    )
+
+
+def processor() -> str:
+    """The processor's name as the kernel tells it."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""
+
+
+class OthersWatch:
+    """How much of all cores others used since it was made. Our own processes count once they have been waited for.
+
+    Work at the lowest priority is told apart: it takes what nobody else wants and hardly changes processor times.
+    """
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+        self._before = (*_used_s(), _own_s())
+
+    def shares(self) -> tuple[float, float]:
+        """(ordinary, background), each from 0 to 1; zeros where the kernel does not say."""
+        passed_s = max(1e-9, time.monotonic() - self._began_s) * (os.cpu_count() or 1)
+        ordinary, background, own = (
+            now - before for now, before in zip((*_used_s(), _own_s()), self._before, strict=True)
+        )
+        if os.nice(0) > 0:
+            background -= own
+        else:
+            ordinary -= own
+        return max(0.0, ordinary / passed_s), max(0.0, background / passed_s)
+
+
+def _used_s() -> tuple[float, float]:
+    """Seconds of all cores at ordinary and at low priority since the machine began."""
+    try:
+        fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    except OSError:
+        return 0.0, 0.0
+    user, nice, system, _, _, irq, soft_irq, steal = fields[:8]
+    tick_s = 1.0 / os.sysconf("SC_CLK_TCK")
+    return (user + system + irq + soft_irq + steal) * tick_s, nice * tick_s
+
+
+def _own_s() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)

@@ -1,0 +1,254 @@
+"""All parts in order, and what a stack and a profile say of them.
+
+A stack's times are taken apart so that calls put together from them take what real calls take: the policy alone, the
+codec alone, then the body of a rollout less these. What is left over for each step with the lightest environment is
+the loop's own; what heavier ones take beyond it (they empty the caches that the loop lives in) is counted to them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from cloud.calibration import learning, machine, place
+from cloud.calibration.figures import fit, of, quantity
+from cloud.calibration.part import BUSY_LIMIT, Parts
+from cloud.executor import cores
+from cloud.profile import Profile
+from cloud.quantity import Quantity
+from cloud.stack import Inference, Speed, Stack
+from training.environments.atari import atari_game
+
+# What the profiles of clouds and the papers' experiments are about.
+ENVIRONMENTS = (
+    "CartPole-v1",
+    "Acrobot-v1",
+    "Pendulum-v1",
+    "Hopper-v5",
+    "Walker2d-v5",
+    "HalfCheetah-v5",
+    "Humanoid-v5",
+    "ALE/SpaceInvaders-v5",
+    "ALE/Qbert-v5",
+    "ALE/Gravitar-v5",
+)
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How often things are repeated. `quick` only shows that everything works."""
+
+    repeats: int = 9
+    repeats_pictures: int = 4
+    lengths: tuple[int, int] = (32, 256)
+    lengths_pictures: tuple[int, int] = (16, 128)
+    inference_s: float = 0.04
+    rounds: int = 12
+    fragments: int = 15
+    patience_s: float = 150.0
+    quick: bool = False
+
+
+QUICK = Effort(2, 0, (8, 32), (2, 6), 0.003, 2, 2, patience_s=0.0, quick=True)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was found. `busy` and `background`: what others took of the cores beside the worst part, at ordinary and
+    at lowest priority.
+    """
+
+    stack: Stack
+    profile: Profile
+    busy: float
+    background: float
+
+    @property
+    def good(self) -> bool:
+        return self.busy <= BUSY_LIMIT
+
+
+def calibration(
+    environments: Sequence[str], effort: Effort, base: Stack, today: date, tell: Tell
+) -> Calibration:
+    """Measure this machine. What cannot be measured here stays as it is in `base`."""
+    parts = Parts(tell, effort.patience_s)
+    where = f"{machine.in_words(today)}{'; a quick look, no figures' if effort.quick else ''}"
+    inference = _inference(parts, effort, where)
+    codec = _codec(parts, effort, where)
+    actor = _actor(parts, environments, effort, inference, codec, where)
+    update = learning.update(base.update, parts, effort.repeats, effort.repeats_pictures, where)
+    few = min(5, effort.repeats)
+    starts = parts.run("fresh processes", "starts", {"repeats": few, "environments": list(environments)})
+    firsts = [statistics.median(times) for times in starts["first_environment_s"].values()]
+    coordinator = parts.run(
+        "the coordinator", "coordinator", {"repeats": few, "actors": [8, 72], "rounds": effort.rounds}
+    )
+    ways = parts.run(
+        "ways to worker processes",
+        "ways",
+        {
+            "workers": cores(),
+            "repeats": effort.repeats,
+            "fragments": effort.fragments,
+            "environment": _for_crowds(environments),
+        },
+    )
+    where += f"; others kept {parts.busy:.0%} of the cores busy, at lowest priority {parts.background:.0%}"
+    stack = base.model_copy(
+        update={
+            "title": f"Starling's own engine on {machine.processor()}",
+            "words": (
+                f"Measured on {where}. What says otherwise was not measured there: speeds of GPUs, Hessian products."
+            ),
+            "import_s": quantity(starts["ready_s"], f"a fresh worker process until it takes calls; {where}"),
+            "first_environment_s": of(
+                statistics.median(firsts),
+                min(firsts),
+                max(firsts),
+                f"made and reset in a fresh process, median of {', '.join(environments)}, range from the fastest"
+                f" to the slowest; {where}",
+                "measured",
+            ),
+            "rebuild_s": of(
+                0.0, 0.0, 0.0, "environments stay warm, or are restored within call_ms", "measured"
+            ),
+            **actor,
+            "inference": inference,
+            "update": update,
+            "codec_us_per_megabyte": codec,
+            "coordinator_ms": _coordinator(coordinator, where),
+        }
+    )
+    return Calibration(stack, place.profile(starts, ways, where, today), parts.busy, parts.background)
+
+
+def _for_crowds(environments: Sequence[str]) -> str:
+    """One that fills caches as most training does, to see what cores share."""
+    return next((name for name in ("Hopper-v5", "Humanoid-v5") if name in environments), environments[-1])
+
+
+def _inference(parts: Parts, effort: Effort, where: str) -> Inference:
+    told = {"seconds": effort.inference_s, "repeats": effort.repeats}
+    repeats = parts.run("the policy in numpy", "inference", told)["repeats"]
+    source = "a pass of 1, 4 and 8 observations through {}, regression; " + where
+    return Inference(
+        mlp=_speed(repeats, "mlp", source.format("64x64 and 256x256 of 4, 11 and 348 inputs")),
+        cnn=_speed(repeats, "cnn", source.format("the papers' convolutions and Nature's")),
+    )
+
+
+def _speed(repeats: list[list[dict[str, Any]]], kind: str, source: str) -> Speed:
+    found = []
+    for cases in repeats:
+        chosen = [case for case in cases if case["kind"] == kind]
+        rows = [(1.0, case["batch"] * case["macs"] / 1e6) for case in chosen]
+        found.append(fit(rows, [case["us"] for case in chosen]))
+    fixed, rate = zip(*found, strict=True)
+    return Speed(fixed_us=quantity(fixed, source), us_per_million_macs=quantity(rate, source))
+
+
+def _codec(parts: Parts, effort: Effort, where: str) -> Quantity:
+    slopes = [
+        fit([(1.0, case["bytes"] / 1e6) for case in cases], [case["us"] for case in cases])[1]
+        for cases in parts.run("encoding", "codec", {"repeats": effort.repeats})["repeats"]
+    ]
+    return quantity(slopes, f"fragments from 20 kB to 3.6 MB encoded, regression; {where}")
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """One environment in an actor's loop: microseconds a call and a step, for each repeat; the bare step among them."""
+
+    name: str
+    call_us: list[float]
+    step_us: list[float]
+    bare_us: float
+    beside_us: list[float]
+    inference_us: float
+
+
+def _actor(
+    parts: Parts,
+    environments: Sequence[str],
+    effort: Effort,
+    inference: Inference,
+    codec: Quantity,
+    where: str,
+) -> dict[str, Any]:
+    """`call_ms`, `step_us` and the environments' own entries."""
+    loops = []
+    for name in environments:
+        pictures = atari_game(name) is not None
+        told = {
+            "environment": name,
+            "lengths": effort.lengths_pictures if pictures else effort.lengths,
+            "repeats": max(2, effort.repeats_pictures) if pictures else 2 * effort.repeats,
+        }
+        loops.append(_loop(name, parts.run(f"steps of {name}", "actor", told), inference, codec.value))
+    lightest = min(loops, key=lambda loop: loop.bare_us)
+    step = quantity(
+        lightest.beside_us,
+        f"a rollout's body less the bare steps and the policy alone, with {lightest.name}, whose steps are"
+        f" the lightest; {where}",
+    )
+    calls_ms = [statistics.median(loop.call_us) / 1000.0 for loop in loops]
+    entries = {
+        loop.name: quantity(
+            [max(loop.bare_us / 2, us - loop.inference_us - step.value) for us in loop.step_us],
+            f"as felt in an actor's loop, resets included; the bare step takes {loop.bare_us:.4g} us; {where}",
+            low=loop.bare_us,
+        )
+        for loop in loops
+    }
+    values = [entry.value for entry in entries.values()]
+    return {
+        "call_ms": of(
+            statistics.median(calls_ms),
+            min(calls_ms),
+            max(calls_ms),
+            f"rollouts' bodies of {effort.lengths[0]} and {effort.lengths[1]} steps, what is left at none; median of"
+            f" the environments, range over them: large weights take longest; {where}",
+            "measured",
+        ),
+        "step_us": step,
+        "environment_step_us": entries,
+        "environment_step_fallback_us": of(
+            statistics.median(values),
+            min(values),
+            max(values),
+            "median of the environments that were measured; measure one and add it",
+            "assumed",
+        ),
+    }
+
+
+def _loop(name: str, measured: dict[str, Any], inference: Inference, codec_us: float) -> _Loop:
+    speed = inference.cnn if measured["pictures"] else inference.mlp
+    policy_us = speed.fixed_us.value + measured["macs"] / 1e6 * speed.us_per_million_macs.value
+    call_us, step_us, beside_us, bare_us = [], [], [], []
+    for turns in measured["turns"]:
+        bodies = [turn["body_us"] - turn["bytes_out"] / 1e6 * codec_us for turn in turns]
+        call, step = fit([(1.0, turn["steps"]) for turn in turns], bodies)
+        longest, body_us = turns[-1], bodies[-1]
+        bare = longest["stepping_us"] + longest["resetting_us"]
+        call_us.append(call)
+        step_us.append(step)
+        bare_us.append(bare / longest["steps"])
+        beside_us.append(max(0.0, (body_us - call - bare - longest["inference_us"]) / longest["steps"]))
+    return _Loop(name, call_us, step_us, statistics.median(bare_us), beside_us, policy_us)
+
+
+def _coordinator(measured: dict[str, Any], where: str) -> Quantity:
+    few, many = measured["actors"]
+    simulated = statistics.median(measured["simulated"])
+    return quantity(
+        measured["local"],
+        f"processor time of engine, ledger and platform for a completion, from rounds of {few} and {many} actors whose"
+        f" bodies answer at once; {simulated:.3g} ms on the simulated cloud; {where}",
+        high=simulated,
+    )

@@ -1,0 +1,81 @@
+"""An actor's call, taken apart: the bare steps, the policy, and what the body does beside them.
+
+Both sides see the same states, actions and resets: the bare loop begins as the body did and repeats its actions.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from cloud.calibration.samples import Slot
+from training.architectures import policy_macs
+from training.codec import Document, decode
+from training.environments.making import make
+from training.environments.model import EnvironmentSpec
+from training.functions.body import Warmth
+from training.functions.run import execute
+from training.inference import NumpyPolicy
+from training.seeds import derive
+
+
+def measure(told: dict[str, Any]) -> dict[str, Any]:
+    """For each repeat and length of a call: microseconds of each part. `told`: environment, lengths, repeats."""
+    slot, warmth = Slot(EnvironmentSpec(id=told["environment"])), Warmth()
+    bare = make(slot.environment)
+    first, _ = slot.call(1)
+    slot.serial = 0
+    bare.reset(seed=derive(first.seed, "reset", 0) % 2**32)
+    _turn(slot, warmth, bare, min(told["lengths"]))
+    turns = [
+        [_turn(slot, warmth, bare, length) for length in told["lengths"]] for _ in range(told["repeats"])
+    ]
+    return {"turns": turns, "macs": policy_macs(slot.network, slot.spaces), "pictures": slot.spaces.pictures}
+
+
+def _turn(slot: Slot, warmth: Warmth, bare: Any, steps: int) -> dict[str, float]:
+    call, weights = slot.call(steps)
+    began_s = time.process_time()
+    result = execute(call, weights, warmth)
+    body_s = time.process_time() - began_s
+    slot.env_state = result.env_state
+    document = decode(result.payload)
+    policy = NumpyPolicy(weights)
+    stepping_s, resetting_s = _bare_s(bare, document, policy.discrete)
+    inference_s = _inference_s(policy, document, call.seed)
+    return {
+        "steps": steps,
+        "bytes_out": len(result.payload) + len(result.env_state or b""),
+        "body_us": body_s * 1e6,
+        "stepping_us": stepping_s * 1e6,
+        "resetting_us": resetting_s * 1e6,
+        "inference_us": inference_s * 1e6,
+    }
+
+
+def _bare_s(bare: Any, document: Document, discrete: bool) -> tuple[float, float]:
+    """The same steps in the environment alone, and the resets between them."""
+    actions = document["actions"][:, 0]
+    if not discrete:
+        actions = np.clip(actions, bare.action_space.low, bare.action_space.high)
+    taken = [int(action) if discrete else action for action in actions]
+    resetting_s = 0.0
+    began_s = time.process_time()
+    for action in taken:
+        _, _, over, cut_off, _ = bare.step(action)
+        if over or cut_off:
+            reset_s = time.process_time()
+            bare.reset()
+            resetting_s += time.process_time() - reset_s
+    return time.process_time() - began_s - resetting_s, resetting_s
+
+
+def _inference_s(policy: NumpyPolicy, document: Document, seed: int) -> float:
+    observations = document["observations"]
+    began_s = time.process_time()
+    noise = policy.draw_noise(np.random.Generator(np.random.PCG64(seed)), len(observations), 1)
+    for t in range(len(observations)):
+        policy.sample(observations[t], noise[t])
+    return time.process_time() - began_s

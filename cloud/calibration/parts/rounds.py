@@ -1,0 +1,51 @@
+"""Whole rounds of a small job, really on this machine or on the simulated cloud with a calibration's numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cloud import profile as profiles
+from cloud import stack as stacks
+from cloud.calibration.parts.coordinator import Nowhere
+from cloud.ledger import MemoryLedger
+from cloud.local import LocalOptions, LocalPlatform
+from cloud.metering import MeteredPlatform
+from cloud.pricing import Tariff
+from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from training.engine import train
+from training.ports import Control, Platform
+from training.reports import RoundReport
+from training.spec import TrainingSpec
+
+_PLENTY_PICODOLLARS = 10**18
+
+
+def measure(told: dict[str, Any]) -> dict[str, Any]:
+    """Seconds of each round in the platform's time. `told`: the spec, and the files of a simulated machine if any."""
+    spec = TrainingSpec.model_validate(told["training"])
+    reports: list[RoundReport] = []
+    platform = MeteredPlatform(
+        _platform(told),
+        MemoryLedger(_PLENTY_PICODOLLARS),
+        Tariff(),
+    )
+    try:
+        for event in train(spec, platform=platform, checkpoints=Nowhere(), control=Control):
+            if event.kind == "round":
+                reports.append(event.report)
+    finally:
+        platform.close()
+    return {
+        name: [getattr(report, name) for report in reports] for name in ("total_s", "collect_s", "update_s")
+    }
+
+
+def _platform(told: dict[str, Any]) -> Platform:
+    if "stack" not in told:
+        return LocalPlatform(LocalOptions())
+    return SimulatedPlatform(
+        SimulatedOptions(),
+        profile=profiles.read(Path(told["profile"])),
+        stack=stacks.read(Path(told["stack"])),
+    )

@@ -1,0 +1,70 @@
+"""Fresh processes: until a worker is ready, until its first environment stands, until the learner has torch."""
+
+from __future__ import annotations
+
+import select
+import subprocess
+import sys
+import time
+from typing import Any
+
+from cloud import frames
+from cloud.worker_process import WorkerProcess
+
+_READY_S = 60.0
+_ENVIRONMENT = """
+import sys, time
+import training.functions.evaluate, training.functions.rollout
+from training.environments.making import make
+from training.environments.model import EnvironmentSpec
+began_s = time.perf_counter()
+make(EnvironmentSpec(id=sys.argv[1])).reset(seed=0)
+print(time.perf_counter() - began_s)
+"""
+_TORCH = """
+import time
+began_s = time.perf_counter()
+from training.functions.run import warm_learner
+warm_learner()
+print(time.perf_counter() - began_s)
+"""
+
+
+def measure(told: dict[str, Any]) -> dict[str, Any]:
+    """Seconds on the wall, `told["repeats"]` times each. The first of each, which reads from disk, is left out."""
+    repeats = range(told["repeats"] + 1)
+    return {
+        "ready_s": [_ready_s() for _ in repeats][1:],
+        "first_environment_s": {
+            name: [_printed_s(_ENVIRONMENT, name) for _ in repeats][1:] for name in told["environments"]
+        },
+        "torch_s": [_printed_s(_TORCH) for _ in repeats][1:],
+    }
+
+
+def _ready_s() -> float:
+    """From the order of a worker process until it says that it takes calls."""
+    began_s = time.perf_counter()
+    worker = WorkerProcess(0)
+    try:
+        while True:
+            if not select.select([worker.socket], [], [], _READY_S)[0]:
+                raise TimeoutError(f"a worker was not ready within {_READY_S:g} s")
+            messages = worker.receive()
+            if messages is None:
+                raise RuntimeError(f"a worker did not start: {worker.kill()}")
+            if any(isinstance(message, frames.Ready) for message in messages):
+                return time.perf_counter() - began_s
+    finally:
+        if worker.last_words == "":
+            worker.kill()
+
+
+def _printed_s(program: str, *arguments: str) -> float:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return float(done.stdout.splitlines()[-1])

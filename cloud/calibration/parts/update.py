@@ -1,0 +1,91 @@
+"""The learner's call: one pass over its data and several, so that what is read and what is learned come apart."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cloud.calibration.samples import initial, recipe, trajectory, update_call
+from training.architectures import CNN, MLP, learner_macs
+from training.environments.catalogue import ENTRIES
+from training.functions.body import Warmth
+from training.functions.run import execute, warm_learner
+
+# Environment, network, trajectories of 256 steps each (pictures: of 64), minibatch, passes beyond the first.
+_HOPPER, _HUMANOID, _PICTURES = "Hopper-v5", "Humanoid-v5", "ALE/SpaceInvaders-v5"
+_SMALL, _LARGE = MLP(), MLP(hidden=(256, 256))
+_CASES: tuple[tuple[str, MLP | CNN, int, int, int], ...] = (
+    ("CartPole-v1", _SMALL, 2, 64, 4),
+    (_HOPPER, _SMALL, 4, 64, 4),
+    (_HOPPER, _SMALL, 8, 256, 8),
+    (_HOPPER, _SMALL, 16, 1024, 8),
+    (_HUMANOID, _SMALL, 8, 256, 6),
+    (_HUMANOID, _SMALL, 16, 1024, 4),
+    (_HOPPER, _LARGE, 4, 64, 2),
+    (_HOPPER, _LARGE, 8, 256, 2),
+    (_HOPPER, _LARGE, 16, 1024, 1),
+    (_PICTURES, CNN(layers="papers", hidden=(256,)), 4, 64, 1),
+    (_PICTURES, CNN(layers="papers", hidden=(256,)), 8, 256, 1),
+    (_PICTURES, CNN(), 4, 64, 1),
+    (_PICTURES, CNN(), 4, 256, 1),
+)
+
+
+def measure(told: dict[str, Any]) -> dict[str, Any]:
+    """For each repeat and case: the work, and microseconds of a call with one pass and with more.
+
+    `told`: repeats of cases with numbers and of those with pictures; with 0 of a kind none of it is measured.
+    """
+    warm_learner()
+    measured = []
+    for case in _CASES:
+        if repeats := told["repeats_cnn"] if isinstance(case[1], CNN) else told["repeats"]:
+            measured.append(_measured(*case, repeats))
+    return {"cases": measured, "device": _device()}
+
+
+def _device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _clock(network: MLP | CNN) -> Callable[[], float]:
+    """Pictures are learned from on all cores or on a GPU, where only time on the wall says how long that takes."""
+    on_the_wall = isinstance(network, CNN) or _device() == "cuda"
+    return time.perf_counter if on_the_wall else time.process_time
+
+
+def _measured(
+    environment: str, network: MLP | CNN, trajectories: int, minibatch: int, more: int, repeats: int
+) -> dict[str, Any]:
+    spaces = ENTRIES[environment].spaces(4)
+    steps = 64 if spaces.pictures else 256
+    payloads = [trajectory(spaces, steps, 1, seed) for seed in range(trajectories)]
+    state = initial(recipe(spaces), network, spaces).encode()
+    calls = [
+        update_call(recipe(spaces, minibatch_size=minibatch, epochs=epochs), network, state, payloads)
+        for epochs in (1, 1 + more)
+    ]
+    # A first call of its own kind warms caches and whatever the libraries keep.
+    execute(calls[0], None, Warmth())
+    times_us, now_s = [], _clock(network)
+    for _ in range(repeats):
+        pair = []
+        for call in calls:
+            began_s = now_s()
+            execute(call, None, Warmth())
+            pair.append((now_s() - began_s) * 1e6)
+        times_us.append(pair)
+    samples = trajectories * steps
+    return {
+        "kind": "cnn" if spaces.pictures else "mlp",
+        "name": f"{environment}, {type(network).__name__} {network.hidden}, {samples} samples, minibatch {minibatch}",
+        "samples": samples,
+        "minibatches": -(-samples // minibatch),
+        "macs": learner_macs(network, spaces),
+        "bytes_in": sum(map(len, calls[0].inputs)),
+        "more": more,
+        "times_us": times_us,
+    }

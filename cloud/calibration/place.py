@@ -1,0 +1,103 @@
+"""This machine as a profile: a worker process on each core, and a learner in the job's own process."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from datetime import date
+from typing import Any
+
+from cloud.calibration import machine
+from cloud.calibration.figures import fit, of, quantity
+from cloud.executor import cores
+from cloud.profile import Chance, LearnerPlace, Network, Pool, Profile
+from cloud.quantity import Quantity
+
+_LEARNER_SKU = "c5.2xlarge"
+
+
+def profile(starts: dict[str, Any], ways: dict[str, Any], where: str, today: date) -> Profile:
+    """Processes that stand from the job's start and cost nothing. `where` says what it was measured on."""
+    alone_s, together_s = (_undisturbed_s(ways[name]) for name in ("alone_s", "together_s"))
+    return Profile(
+        title=f"This machine, {today.isoformat()}",
+        words=(
+            f"{cores()} worker processes on {machine.processor()} and the learner in the job's own process, as the"
+            " local platform runs them; own hardware, no rent."
+        ),
+        region="us-east-1",
+        default_learner_sku=_LEARNER_SKU,
+        core_ratio=_exactly(1.0, "the stack was measured on this machine's own core"),
+        actors=Pool(
+            start_s=of(0.0, 0.0, 0.05, "all of a worker's start is in the stack's import_s", "assumed"),
+            start_sigma=_exactly(0.0, "processes start alike"),
+            hand_over_s=quantity(
+                [way["waited_s"] for way in ways["ways"]],
+                f"from a call's submission until it is sent; {where}",
+            ),
+            creates_at_once=_exactly(float(cores()), "all workers are started at once"),
+            creates_per_s=_exactly(float(cores()), "all workers are started at once"),
+            idle_s=_exactly(0.0, "workers stand to the end"),
+            most_actors=_exactly(float(cores()), "one worker a core"),
+            actors_per_unit=cores(),
+            units=1,
+            # All at once each is a little slower than alone: they share caches and the way to memory.
+            cores_per_actor=round(min(1.0, alone_s / together_s), 3),
+        ),
+        network=_network(ways, where),
+        chance=Chance(
+            failure_share=of(0.0, 0.0, 0.0005, "worker processes that die are an exception", "assumed"),
+            late_share=_exactly(0.0, "outcomes come over a socket of this machine"),
+            late_s=_exactly(1.0, "never"),
+            straggler_sigma=_spread(ways["together_s"], where),
+        ),
+        learner=LearnerPlace(
+            server_start_s=quantity(starts["torch_s"], f"the learner's thread until it has torch; {where}"),
+            function_start_s=quantity(starts["torch_s"], f"the learner's thread until it has torch; {where}"),
+            function_keep_warm_s=of(3600.0, 60.0, 86400.0, "the thread lives as long as its job", "assumed"),
+            sharing_mlp=of(1.0, 0.8, 1.0, "updates take turns on one core", "assumed"),
+            sharing_cnn=of(1.0, 0.8, 1.0, "updates take turns on one core", "assumed"),
+        ),
+    )
+
+
+def _undisturbed_s(times_s: list[float]) -> float:
+    """The lower quartile: a core that somebody else takes for a moment is not what cores share."""
+    return statistics.quantiles(times_s, n=4)[0]
+
+
+def _exactly(value: float, source: str) -> Quantity:
+    return of(value, value, value, source, "assumed")
+
+
+def _network(ways: dict[str, Any], where: str) -> Network:
+    """Sockets as a network: what each byte takes on a worker's own way, and all bytes on the coordinator's side."""
+    sizes = len({way["bytes"] for way in ways["ways"]}) * 2
+    turns = [ways["ways"][begin : begin + sizes] for begin in range(0, len(ways["ways"]), sizes)]
+    found = [
+        fit([(1.0, way["bytes"] * 8e-6) for way in turn], [way["transfer_s"] for way in turn])
+        for turn in turns
+    ]
+    source = f"calls that compute nothing, of 1 kB to 4 MB, regression; {where}"
+    return Network(
+        round_trip_s=quantity([fixed_s for fixed_s, _ in found], source),
+        actor_mbit_per_s=quantity([1.0 / max(per_mbit_s, 1e-9) for _, per_mbit_s in found], source),
+        coordinator_mbit_per_s=quantity(
+            ways["crowd_mbit_per_s"], f"answers of 4 MB from all workers at once; {where}"
+        ),
+        payload_limit_mb=_exactly(1000.0, "frames of up to 1 GiB"),
+        detour_s=_exactly(0.0, "never taken"),
+    )
+
+
+def _spread(times_s: list[float], where: str) -> Quantity:
+    """How much equal fragments differ, log-normally; those of a walking robot also differ by what it does."""
+    logs = [math.log(time_s) for time_s in times_s]
+    sigma = statistics.pstdev(logs)
+    return of(
+        sigma,
+        sigma / 2,
+        sigma * 2,
+        f"{len(logs)} fragments of equal length, all workers busy; {where}",
+        "measured",
+    )

@@ -1,0 +1,30 @@
+"""What a calibration found, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cloud.calibration.measuring import Calibration
+from cloud.calibration.part import BUSY_LIMIT
+from cloud.quantity import quantities
+
+
+def table(found: Calibration) -> Iterator[str]:
+    """A line for each number: where it stands, its value and its range."""
+    for title, model in (("stack", found.stack), ("profile", found.profile)):
+        yield f"{title:<58} {'value':>10} {'low':>10} {'high':>10}"
+        for place, one in quantities(model).items():
+            kept = "" if one.kind == "measured" else f"  {one.kind}"
+            yield f"  {'.'.join(place):<56} {one.value:>10.4g} {one.low:>10.4g} {one.high:>10.4g}{kept}"
+    busy = f"{found.busy:.1%} of the cores (at most {BUSY_LIMIT:.0%})"
+    yield f"others busy {busy}, at lowest priority {found.background:.1%}"
+
+
+def heading(found: Calibration, *, quick: bool) -> str:
+    """The first lines of a file."""
+    lines = ["Measured by `manage.py calibrate`. Times hold on one whole core of that machine."]
+    if quick:
+        lines.append("A QUICK LOOK: every way was gone once or twice. These are no figures.")
+    elif not found.good:
+        lines.append(f"NO GOOD: others kept {found.busy:.0%} of the cores busy meanwhile.")
+    return "\n".join(lines)

@@ -1,0 +1,131 @@
+"""What is worked on while it is measured: learner states, calls, and trajectories that nobody sampled."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from training.algorithms import AnyAlgorithm
+from training.algorithms.ppo import PPO
+from training.architectures import CNN, MLP
+from training.codec import encode
+from training.environments.making import spaces_of
+from training.environments.model import EnvironmentSpec
+from training.environments.spaces import Spaces
+from training.learner import LearnerState
+from training.messages import BlobRef, Call, RolloutRequest, UpdateRequest
+from training.seeds import derive
+
+DEADLINE_S = 600.0
+
+
+def recipe(spaces: Spaces, **fields: Any) -> PPO:
+    """PPO as environments of this kind are trained: numbers normalised, rewards of games clipped."""
+    numbers = not spaces.pictures
+    return PPO(normalise_observations=numbers, normalise_rewards=numbers, clip_rewards=not numbers, **fields)
+
+
+def network_for(spaces: Spaces) -> MLP | CNN:
+    return CNN() if spaces.pictures else MLP()
+
+
+def initial(algorithm: AnyAlgorithm, network: MLP | CNN, spaces: Spaces, version: int = 0) -> LearnerState:
+    return replace(algorithm.initial_state(network, spaces, 0), version=version)
+
+
+class Slot:
+    """Rollout calls that go on from each other. Each brings new weights, as each round does."""
+
+    def __init__(
+        self, environment: EnvironmentSpec, network: MLP | CNN | None = None, copies: int = 1
+    ) -> None:
+        self.environment = environment
+        self.spaces = spaces_of(environment)
+        self.network = network or network_for(self.spaces)
+        self.copies = copies
+        self.env_state: bytes | None = None
+        self.serial = 0
+        algorithm = recipe(self.spaces)
+        self._published = [
+            initial(algorithm, self.network, self.spaces, version).actor_weights(self.network)
+            for version in (0, 1)
+        ]
+
+    def call(self, steps: int) -> tuple[Call, bytes]:
+        """The next fragment and the weights that it names."""
+        self.serial += 1
+        weights = self._published[self.serial % 2]
+        reference = BlobRef(
+            version=self.serial % 2, sha256=hashlib.sha256(weights).hexdigest(), byte_count=len(weights)
+        )
+        request = RolloutRequest(
+            environment=self.environment, environments=self.copies, steps=steps, slot=0, discount=0.99
+        )
+        return (
+            Call(
+                id=f"rollout-{self.serial}",
+                request=request,
+                where="actor",
+                round_no=self.serial,
+                seed=derive(0, "rollout", 0, self.serial),
+                deadline_s=DEADLINE_S,
+                memory_mb=1024,
+                weights=reference,
+                env_state=self.env_state,
+            ),
+            weights,
+        )
+
+
+def trajectory(spaces: Spaces, steps: int, copies: int, seed: int) -> bytes:
+    """A fragment such as a rollout gives, of random numbers; every hundredth step ends an episode."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    shape = (steps, copies, *spaces.observation_shape)
+
+    def seen(*leading: int) -> Any:
+        if spaces.pictures:
+            return rng.integers(0, 255, (*leading, *spaces.observation_shape), dtype=np.uint8)
+        return rng.standard_normal((*leading, *spaces.observation_shape), dtype=np.float32)
+
+    if spaces.discrete:
+        actions: Any = rng.integers(0, spaces.action_counts[0], (steps, copies))
+    else:
+        actions = rng.standard_normal((steps, copies, len(spaces.action_low)), dtype=np.float32)
+    terminated = np.zeros((steps, copies), dtype=np.bool_)
+    terminated[99::100] = True
+    log_probs = rng.standard_normal((steps, copies), dtype=np.float32) * np.float32(0.1) - np.float32(3.0)
+    return encode(
+        {
+            "observations": seen(*shape[:2]),
+            "actions": actions,
+            "log_probs": log_probs,
+            "rewards": rng.standard_normal((steps, copies), dtype=np.float32),
+            "terminated": terminated,
+            "truncated": np.zeros((steps, copies), dtype=np.bool_),
+            "discounted_returns": rng.standard_normal((steps, copies)),
+            "last_observations": seen(copies),
+            "final_index": np.zeros((0, 2), dtype=np.int32),
+            "final_observations": seen(0),
+            "episode_returns": np.zeros(0),
+            "episode_lengths": np.zeros(0, dtype=np.int32),
+            "version": 0,
+            "slot": 0,
+        }
+    )
+
+
+def update_call(algorithm: AnyAlgorithm, network: MLP | CNN, state: bytes, payloads: list[bytes]) -> Call:
+    """An update of `state` by these trajectories."""
+    return Call(
+        id="update",
+        request=UpdateRequest(algorithm=algorithm, network=network, progress=0.0),
+        where="learner",
+        round_no=1,
+        seed=1,
+        deadline_s=DEADLINE_S,
+        memory_mb=1024,
+        inputs=(state, *payloads),
+    )

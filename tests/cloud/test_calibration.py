@@ -1,0 +1,184 @@
+"""Calibration: numbers from measurements, files that read back equal, and a quick look at this machine."""
+
+from __future__ import annotations
+
+import random
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from cloud import profile as profiles
+from cloud import stack as stacks
+from cloud.calibration import check, machine, measuring, part
+from cloud.calibration.figures import fit, of, quantity, worst_miss
+from cloud.calibration.samples import Slot, initial, network_for, recipe, trajectory, update_call
+from cloud.calibration.writing import toml_of, write_toml
+from cloud.quantity import Quantity
+from training.batch import Batch
+from training.environments.catalogue import ENTRIES
+from training.environments.model import EnvironmentSpec
+from training.functions.body import Warmth
+from training.functions.run import execute
+from training.spec import TrainingSpec
+
+
+def test_a_quantity_is_the_median_between_percentiles() -> None:
+    found = quantity([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0], "eleven clocks")
+    assert (found.value, found.low, found.high, found.kind) == (6.0, 2.0, 10.0, "measured")
+
+
+def test_no_figure_is_more_certain_than_five_percent() -> None:
+    found = quantity([100.0, 100.0, 100.0], "a clock")
+    assert (found.low, found.high) == (95.0, 105.0)
+
+
+def test_what_is_not_chance_widens_a_range() -> None:
+    found = quantity([100.0], "a clock", low=60.0, high=101.0)
+    assert (found.low, found.high) == (60.0, 105.0)
+
+
+def test_figures_have_four_digits_and_stay_in_their_range() -> None:
+    found = of(1.23456789, 1.23456789, 1.23456789, "a clock", "measured")
+    assert (found.value, found.low, found.high) == (1.235, 1.235, 1.235)
+
+
+def test_a_fit_finds_what_times_were_made_of() -> None:
+    rows = [(1.0, size) for size in (1.0, 10.0, 100.0, 1000.0)]
+    times = [3.0 + 0.5 * size for _, size in rows]
+    found = fit(rows, times)
+    assert found == pytest.approx([3.0, 0.5])
+    assert worst_miss(rows, times, found) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_fit_has_no_negative_times() -> None:
+    rows = [(1.0, size) for size in (1.0, 2.0, 3.0)]
+    found = fit(rows, [1.0, 3.0, 5.0])
+    assert found[0] == 0.0
+    assert found[1] > 0.0
+
+
+def test_a_fit_of_nothing_is_nothing() -> None:
+    assert fit([(1.0,), (2.0,)], [-1.0, -2.0]) == [0.0]
+
+
+@pytest.mark.parametrize("name", stacks.names())
+def test_a_stack_reads_back_equal(name: str, tmp_path: Path) -> None:
+    written = stacks.load(name)
+    write_toml(tmp_path / "copy.toml", written, "A copy,\nof two lines.")
+    assert stacks.read(tmp_path / "copy.toml") == written
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_a_profile_reads_back_equal(name: str, tmp_path: Path) -> None:
+    written = profiles.load(name)
+    write_toml(tmp_path / "copy.toml", written, "A copy.")
+    assert profiles.read(tmp_path / "copy.toml") == written
+
+
+def test_sources_may_hold_any_character(tmp_path: Path) -> None:
+    source = 'a "quoted" \\ word, × and − and \x7f\n\ttabbed'
+    odd = Quantity(value=1e-7, low=0.0, high=1e22, source=source, kind="assumed")
+    stack = stacks.load("starling-stack").model_copy(
+        update={"call_ms": odd, "environment_step_us": {'a "name".with = all': odd, "": odd}}
+    )
+    write_toml(tmp_path / "odd.toml", stack, "Odd.")
+    assert stacks.read(tmp_path / "odd.toml") == stack
+
+
+def test_what_has_no_place_in_a_file_is_refused() -> None:
+    stack = stacks.load("starling-stack").model_copy(update={"title": object()})
+    with pytest.raises(TypeError, match="object has no place"):
+        toml_of(stack, "Refused.")
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5", "ALE/SpaceInvaders-v5"])
+def test_trajectories_that_nobody_sampled_can_be_learned_from(environment: str) -> None:
+    spaces = ENTRIES[environment].spaces(4)
+    batch = Batch.of([trajectory(spaces, 8, 2, seed) for seed in range(2)], range(1), spaces)
+    assert batch.size == 32
+
+
+def test_an_update_of_them_takes_the_passes_that_were_asked_for() -> None:
+    spaces = ENTRIES["Hopper-v5"].spaces(4)
+    network, algorithm = network_for(spaces), recipe(spaces, epochs=3, minibatch_size=64)
+    state = initial(algorithm, network, spaces).encode()
+    call = update_call(algorithm, network, state, [trajectory(spaces, 128, 1, 0)])
+    usage = execute(call, None, Warmth()).usage
+    assert (usage.minibatches, usage.samples) == (6, 384)
+
+
+def test_a_slots_calls_go_on_with_new_weights_each() -> None:
+    slot = Slot(EnvironmentSpec(id="CartPole-v1"))
+    first, weights = slot.call(8)
+    slot.env_state = execute(first, weights, Warmth()).env_state
+    second, _ = slot.call(8)
+    assert second.env_state == slot.env_state is not None
+    assert first.weights != second.weights
+
+
+def test_others_are_told_apart_from_us() -> None:
+    watch = machine.OthersWatch()
+    random.Random(0).randbytes(10_000_000)
+    busy, background = watch.shares()
+    assert 0.0 <= busy <= 1.5
+    assert 0.0 <= background <= 1.5
+
+
+def test_the_machine_is_described_with_its_date() -> None:
+    told = machine.in_words(date(2026, 11, 21))
+    assert "cores" in told
+    assert "numpy" in told
+    assert told.endswith("21 November 2026")
+
+
+def test_a_part_that_breaks_says_why() -> None:
+    with pytest.raises(part.PartFailed, match="no environment named 'Hoper-v5'"):
+        part.run("actor", {"environment": "Hoper-v5", "lengths": [2], "repeats": 1})
+
+
+def test_the_quietest_of_some_runs_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = iter([(0.5, 0.0), (0.3, 0.0), (0.4, 0.1)])
+    numbers = iter([{"try": 1}, {"try": 2}, {"try": 3}])
+
+    class Watch:
+        def shares(self) -> tuple[float, float]:
+            return next(shares)
+
+    parts = part.Parts(lambda told: None, patience_s=60.0)
+    monkeypatch.setattr(parts, "_wait_until_quiet", lambda: None)
+    monkeypatch.setattr(machine, "OthersWatch", Watch)
+    monkeypatch.setattr(part, "run", lambda *_, **__: next(numbers))
+    assert parts.run("anything", "anything", {}) == {"try": 2}
+    assert parts.busy == 0.3
+
+
+@pytest.mark.parametrize("shape", check.SHAPES, ids=lambda shape: shape.name)
+def test_shapes_that_are_compared_are_jobs(shape: check.Shape) -> None:
+    training = TrainingSpec.model_validate(shape.training(5))
+    assert training.scaling.largest == shape.actors
+
+
+@pytest.mark.slow
+def test_a_quick_look_writes_what_the_simulated_cloud_reads(tmp_path: Path) -> None:
+    base = stacks.load("starling-stack")
+    told: list[str] = []
+    found = measuring.calibration(
+        ("CartPole-v1", "Pendulum-v1"), measuring.QUICK, base, date(2026, 11, 21), told.append
+    )
+    assert "steps of Pendulum-v1" in told
+    stack, profile = tmp_path / "stack.toml", tmp_path / "profile.toml"
+    write_toml(stack, found.stack, "A quick look.")
+    write_toml(profile, found.profile, "A quick look.")
+    assert stacks.read(stack) == found.stack
+    assert profiles.read(profile) == found.profile
+    measured = found.stack.environment_step_us["CartPole-v1"]
+    assert measured.kind == "measured"
+    assert "quick look" in measured.source
+    # What was not measured stays as it was.
+    assert found.stack.update.gpu_cnn == base.update.gpu_cnn
+    told_rounds = part.run(
+        "rounds",
+        {"training": check.SHAPES[0].training(1), "stack": str(stack), "profile": str(profile)},
+    )
+    assert all(seconds > 0.0 for seconds in told_rounds["total_s"])
