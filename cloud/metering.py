@@ -203,6 +203,7 @@ class MeteredPlatform:
         )
         return {
             **outcome.usage.model_dump(),
+            "status": outcome.status,
             "sent_s": outcome.started_s,
             "landed_s": outcome.finished_s,
             "work": self._works.record(work),

@@ -25,7 +25,7 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.chromium import QUIET, chromium_path
-from tests.journeys import scenes
+from tests.journeys import bill_scenes, scenes
 from tests.servers import answers, server_process, wait_until
 from webapp.accounts import services as accounts
 from webapp.embedded_valkey import free_port
@@ -44,6 +44,7 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     scenes.jobs_in_every_state(project, ada)
     by_name = {job.name: job for job in project.jobs.all()}
     scenes.policies_with_films(by_name["Hopper, simulated cloud"])
+    bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"])
     jobs = f"/p/{project.slug}/jobs/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     return {
@@ -53,6 +54,9 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "form-errors": (f"{jobs}new/?preset=cartpole", _submit_nonsense),
         "job-running": (live, _until_drawn),
         "job-cost": (f"{live}#cost", None),
+        "job-bill-local": (f"{jobs}{by_name['Cart pole, first try'].pk}/#cost", None),
+        "job-bill-none": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/#cost", None),
+        "numbers": (f"/p/{project.slug}/numbers/lambda/starling-stack/", None),
         "job-spec": (f"{live}#spec", None),
         "job-policy": (f"{live}#policy", None),
         "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", _until_drawn),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -10,6 +10,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from cloud import profile as profiles
+from cloud import stack as stacks
 from webapp.jobs.problems import Problem, problems
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.spec_fields import (
@@ -17,6 +19,8 @@ from webapp.jobs.spec_fields import (
     Choice,
     Group,
     Leaf,
+    Named,
+    NamedChoice,
     Shape,
     Variant,
     as_meant,
@@ -45,9 +49,14 @@ class SpecForm(forms.Form):
         data: Mapping[str, Any] | None = None,
         start: BaseModel | Mapping[str, Any] | None = None,
         further_checks: Callable[[Any], Iterable[Problem]] = lambda spec: (),
+        named: Mapping[str, Sequence[Named]] | None = None,
     ) -> None:
-        """`start` gives the values of a fresh form; `further_checks` are asked once the model itself is content."""
+        """`start` gives the values of a fresh form; `further_checks` are asked once the model itself is content.
+
+        `named`: by path, the values that a text field is chosen from.
+        """
         super().__init__(data)
+        self._named = named or {}
         self.model = model
         self.further_checks = further_checks
         self.input_of_path: dict[str, str] = {}
@@ -99,7 +108,11 @@ class SpecForm(forms.Form):
         chosen: bool,
     ) -> Leaf:
         input_name = ".".join(prefix)
-        self.fields[input_name] = control(shape, info, title_of(name, info))
+        label, named = title_of(name, info), self._named.get(".".join(path))
+        if named is None:
+            self.fields[input_name] = control(shape, info, label)
+        else:
+            self.fields[input_name] = NamedChoice(named, label=label, help_text=info.description or "")
         self.initial[input_name] = value
         if chosen:
             self.input_of_path[".".join(path)] = input_name
@@ -220,6 +233,16 @@ def job_form(
     start: JobSpec | None = None,
     further_checks: Callable[[JobSpec], Iterable[Problem]] = lambda spec: (),
 ) -> SpecForm:
-    form = SpecForm(JobSpec, data, start, further_checks)
+    named = {
+        "platform.profile": _named(profiles, "lambda"),
+        "platform.stack": _named(stacks, "starling-stack"),
+    }
+    form = SpecForm(JobSpec, data, start, further_checks, named)
     form.fields["training.environment.id"].widget.attrs["list"] = "suggested-environments"
     return form
+
+
+def _named(files: Any, first: str) -> list[Named]:
+    """The profiles or the stacks there are, the usual one first."""
+    names = sorted(files.names(), key=lambda name: (name != first, name))
+    return [Named(name, files.load(name).title, files.load(name).words) for name in names]

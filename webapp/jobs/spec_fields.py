@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -134,6 +134,23 @@ class AnyChoice(forms.ChoiceField):
 
     def valid_value(self, value: Any) -> bool:
         return True
+
+
+@dataclass(frozen=True)
+class Named:
+    """A value that has a name and words for people."""
+
+    value: str
+    title: str
+    words: str
+
+
+class NamedChoice(AnyChoice):
+    """A select of things with names, which says of the chosen one what it is."""
+
+    def __init__(self, named: Sequence[Named], **options: Any) -> None:
+        self.named = named
+        super().__init__(choices=[(one.value, one.title) for one in named], required=False, **options)
 
 
 def as_typed(value: Any) -> Any:

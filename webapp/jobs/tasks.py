@@ -6,6 +6,7 @@ from celery.signals import worker_ready, worker_shutting_down
 from webapp.jobs.films import look_after_films, make_film
 from webapp.jobs.launcher import launch_and_watch, watched
 from webapp.jobs.look_after import look_after_jobs
+from webapp.money.bills import look_after_bills
 
 
 @shared_task(name="webapp.jobs.tasks.launch_job", acks_late=False, max_retries=0)
@@ -19,6 +20,7 @@ def tick() -> None:
     """Every few seconds: bring on what lost messages and dead processes left behind."""
     look_after_jobs()
     look_after_films()
+    look_after_bills()
 
 
 @shared_task(name="webapp.jobs.tasks.film")

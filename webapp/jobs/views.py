@@ -24,6 +24,7 @@ from webapp.jobs.policy_views import panel
 from webapp.jobs.presets import presets
 from webapp.jobs.states import TERMINAL
 from webapp.jobs.wording import EVENT_ICONS, FILTERS, reason_in_words, shown_state, states_for_script
+from webapp.money import bill_panel
 from webapp.money.amounts import exact_usd
 
 JOBS_A_PAGE = 50
@@ -108,6 +109,7 @@ def job_detail(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
         "stopped_by_budget": job.observed == Observed.PAUSED and job.reason_code == "budget",
         "suggested_limit": f"{suggested_limit(job):f}",
         **panel(job),
+        **bill_panel.panel(job),
     }
     return render(request, "jobs/detail.html", context)
 

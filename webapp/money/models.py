@@ -91,3 +91,21 @@ class Charge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.state})"
+
+
+class BillSheet(models.Model):
+    """A job's bill by part with what it would have come to elsewhere, as it was drawn up last.
+
+    `final`: nothing more can come to it. Otherwise it is drawn up again once `again_at` has passed.
+    """
+
+    job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="bill")
+    at = models.DateTimeField()
+    round_no = models.BigIntegerField()
+    total_picodollars = models.BigIntegerField()
+    final = models.BooleanField(default=False)
+    again_at = models.DateTimeField(null=True, blank=True)
+    document = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"bill of {self.job_id}"

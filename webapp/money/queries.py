@@ -1,9 +1,9 @@
-"""What a job's charges tell beside their amounts."""
+"""What a job's charges tell beside their amounts, and the bill that was made of them."""
 
 from cloud.work_file import Sitting
 from training.ports import PriceLine, Settlement
 from webapp.jobs.models import Job
-from webapp.money.models import Charge, ChargeState
+from webapp.money.models import BillSheet, Charge, ChargeState
 
 
 def works_of(job: Job) -> list[Sitting]:
@@ -16,6 +16,11 @@ def works_of(job: Job) -> list[Sitting]:
     for charge in charges.iterator(chunk_size=1000):
         by_epoch.setdefault(charge.epoch, []).append(_settlement(charge))
     return [Sitting.of(job.spec, settlements) for settlements in by_epoch.values()]
+
+
+def bill_sheet(job_id: str) -> BillSheet | None:
+    """The job's bill as it was drawn up last."""
+    return BillSheet.objects.filter(job_id=job_id).first()
 
 
 def _settlement(charge: Charge) -> Settlement:

@@ -1,0 +1,43 @@
+"""What of a job's platform its bill must know: how many actors share a rent, and how fast the learner's software is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cloud import machines
+from cloud import profile as profiles
+from cloud import stack as stacks
+from cloud.full_bill import Grounds
+from cloud.local import LocalOptions
+from cloud.profile import Pool, Profile
+from cloud.simulated import SimulatedOptions
+from cloud.simulation.speed import Speeds
+from cloud.stack import Stack
+from cloud.work import Work
+
+_PLAIN_PROFILE, _PLAIN_STACK = "one-machine", "starling-stack"
+
+
+def grounds_of(options: LocalOptions | SimulatedOptions) -> Grounds:
+    """For a job on this platform."""
+    if isinstance(options, LocalOptions):
+        return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.worker_count)
+    profile = profiles.load(options.profile)
+    gpu = machines.machine(options.machine).gpus > 0
+    slots = 1
+    if isinstance(profile.actors, Pool) and profile.actors.units is not None:
+        slots = profile.actors.units * profile.actors.actors_per_unit
+    return grounds(profile, stacks.load(options.stack), slots, gpu=gpu)
+
+
+def grounds(profile: Profile, stack: Stack, actor_slots: int, *, gpu: bool = False) -> Grounds:
+    """Where actors are not paid for at all, the learner's machine runs them."""
+    speeds = Speeds(profile, stack, gpu=gpu)
+    actors = profile.actors
+    unpaid = isinstance(actors, Pool) and actors.machine_sku is None and actors.core_sku is None
+
+    def hessian_share(work: Work) -> float:
+        whole_ns = speeds.update_ns(work)
+        return 1.0 - speeds.update_ns(replace(work, hessian_products=0)) / whole_ns if whole_ns else 0.0
+
+    return Grounds(actor_slots, unpaid, hessian_share)

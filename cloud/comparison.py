@@ -1,0 +1,68 @@
+"""What a run would have cost and taken elsewhere: the same work, timed and priced on other clouds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cloud import profile as profiles
+from cloud.local import LocalOptions
+from cloud.place import Place
+from cloud.price_book import PriceBook, UnknownSku
+from cloud.retiming import retime
+from cloud.script import Script
+from cloud.simulated import SimulatedOptions
+from cloud.work_file import Sitting
+
+ELSEWHERE = (
+    "one-machine",
+    "one-machine-spot",
+    "lambda",
+    "nitro-cluster",
+    "minionsrl-cluster",
+    "stellaris-cluster",
+)
+_PLAIN_STACK = "starling-stack"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The run on another cloud. `problem`: why that cannot be told, in which case the figures are 0."""
+
+    profile: str
+    title: str
+    picodollars: int
+    time_s: float
+    problem: str = ""
+
+
+def compare(
+    sittings: Sequence[Sitting],
+    options: LocalOptions | SimulatedOptions,
+    book: PriceBook,
+    elsewhere: Iterable[str] = ELSEWHERE,
+) -> tuple[list[Compared], tuple[str, ...]]:
+    """The run on each of these clouds but its own, and notes on what such a comparison leaves out.
+
+    The software is the run's own; chance is drawn from its seed; the learner has a machine, as the profile names it.
+    """
+    scripts = [Script.of(sitting) for sitting in sittings if sitting.works]
+    own = options.profile if isinstance(options, SimulatedOptions) else None
+    found = [_compared(scripts, name, options, book) for name in elsewhere if name != own]
+    notes = dict.fromkeys(note for script in scripts for note in script.notes)
+    return found, tuple(notes)
+
+
+def _compared(
+    scripts: Iterable[Script], name: str, options: LocalOptions | SimulatedOptions, book: PriceBook
+) -> Compared:
+    title = profiles.load(name).title
+    stack, seed = _PLAIN_STACK, 0
+    if isinstance(options, SimulatedOptions):
+        stack, seed = options.stack, options.seed
+    place = Place.of(SimulatedOptions(profile=name, stack=stack, seed=seed), book)
+    try:
+        runs = [retime(script, place, seed=seed) for script in scripts]
+    except UnknownSku as error:
+        return Compared(name, title, 0, 0.0, str(error))
+    return Compared(name, title, sum(run.bill.picodollars for run in runs), sum(run.time_s for run in runs))

@@ -1,0 +1,50 @@
+"""How the time of one machine divides among the things that ran on it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+
+class Stretch(NamedTuple):
+    """Something ran from one moment to another."""
+
+    begin_ns: int
+    end_ns: int
+
+
+def shares_of_time(stretches: Sequence[Stretch]) -> list[int]:
+    """What each gets of the time in which anything ran: those that run at one moment share it equally.
+
+    Whole nanoseconds, rounded down. So their sum is at most the time in which at least one of them ran.
+    """
+    order = sorted(range(len(stretches)), key=lambda at: stretches[at].begin_ns)
+    # With k running, each one's share grows by 1/k a nanosecond: so one running sum serves all, however many there are.
+    grown = Fraction(0)
+    at_begin: dict[int, Fraction] = {}
+    shares = [0] * len(stretches)
+    running: list[tuple[int, int]] = []
+    now_ns = 0
+
+    def pass_until(moment_ns: int) -> None:
+        nonlocal grown, now_ns
+        while running and running[0][0] <= moment_ns:
+            end_ns, one = running[0]
+            grown += Fraction(end_ns - now_ns, len(running))
+            now_ns = end_ns
+            heapq.heappop(running)
+            shares[one] = int(grown - at_begin[one])
+        if running:
+            grown += Fraction(moment_ns - now_ns, len(running))
+        now_ns = moment_ns
+
+    for one in order:
+        begin_ns, end_ns = stretches[one]
+        pass_until(begin_ns)
+        at_begin[one] = grown
+        heapq.heappush(running, (max(begin_ns, end_ns), one))
+    while running:
+        pass_until(running[0][0])
+    return shares

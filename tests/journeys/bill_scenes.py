@@ -1,0 +1,101 @@
+"""Bills of made-up jobs, for looking at pages: in the proportions of jobs that really ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.models import Job
+from webapp.money.models import BillSheet
+
+SIMULATED: dict[str, Any] = {
+    "total": 448001000000,
+    "parts": {
+        "cold_starts": 3261000000,
+        "actors": 38656000000,
+        "requests": 3911000000,
+        "evaluation": 1492000000,
+        "failed": 74000000,
+        "learner": 92526000000,
+        "idle": 293936000000,
+        "address_and_disk": 14145000000,
+    },
+    "counts": {
+        "calls": 1268,
+        "cold_starts": 12,
+        "failed_calls": 4,
+        "actors_stood_ms": 0,
+        "actors_busy_ms": 0,
+        "learner_stood_ms": 118748,
+        "learner_busy_ms": 28430,
+    },
+    "time_s": 118.7,
+    "papers": {
+        "nitro-intended": 333443000000,
+        "nitro-active": 1070110000000,
+        "minionsrl": 444610000000,
+        "stellaris": 800825000000,
+        "siren": 37698000000,
+    },
+    "free_tier": {"covered": 47394000000, "total": 448001000000},
+    "not_compared": False,
+    "notes": [],
+}
+SIMULATED_ELSEWHERE = [
+    ("one-machine", "One plain CPU machine", 324476000000, 96.2),
+    ("one-machine-spot", "One plain CPU machine, spot", 168427000000, 96.2),
+    ("nitro-cluster", "Nitro's server cluster", 1953651000000, 107.7),
+    ("minionsrl-cluster", "MinionsRL's server cluster", 3921531000000, 113.5),
+    ("stellaris-cluster", "Stellaris' server cluster", 2654738000000, 107.7),
+]
+
+LOCAL: dict[str, Any] = {
+    "total": 0,
+    "parts": {},
+    "counts": {
+        "calls": 280,
+        "cold_starts": 2,
+        "actors_stood_ms": 0,
+        "actors_busy_ms": 0,
+        "learner_stood_ms": 0,
+        "learner_busy_ms": 0,
+    },
+    "time_s": 18.9,
+    "papers": {
+        "nitro-intended": 4653000000,
+        "nitro-active": 18816000000,
+        "minionsrl": 2371000000,
+        "stellaris": 14081000000,
+        "siren": 455000000,
+    },
+    "free_tier": {"covered": 0, "total": 0},
+    "not_compared": False,
+    "notes": [],
+}
+LOCAL_ELSEWHERE = [
+    ("one-machine", "One plain CPU machine", 13402000000, 68.4),
+    ("one-machine-spot", "One plain CPU machine, spot", 6957000000, 68.4),
+    ("lambda", "AWS Lambda", 14705000000, 71.6),
+    ("nitro-cluster", "Nitro's server cluster", 74064000000, 70.4),
+    ("minionsrl-cluster", "MinionsRL's server cluster", 143569000000, 71.6),
+    ("stellaris-cluster", "Stellaris' server cluster", 100642000000, 70.4),
+]
+
+
+def bills_of(simulated: Job, local: Job) -> None:
+    """A running simulated job's bill so far, and the last one of a job that ran here for nothing."""
+    for job, document, elsewhere in (
+        (simulated, SIMULATED, SIMULATED_ELSEWHERE),
+        (local, LOCAL, LOCAL_ELSEWHERE),
+    ):
+        names = ("profile", "title", "picodollars", "time_s")
+        compared = [dict(zip(names, one, strict=True)) | {"problem": ""} for one in elsewhere]
+        BillSheet.objects.create(
+            job=job,
+            at=SYSTEM_CLOCK.now(),
+            round_no=job.round_no,
+            total_picodollars=document["total"],
+            final=job is local,
+            again_at=None if job is local else SYSTEM_CLOCK.now(),
+            document=document | {"compared": compared},
+        )

@@ -1,0 +1,68 @@
+"""The bill on a job's page, and the page of numbers behind a simulated cloud."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from cloud import profile as profiles
+from cloud import stack as stacks
+from cloud.number_tables import rows
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.jobs.models import Job, Observed
+from webapp.jobs.queries import job_in
+from webapp.jobs.states import TERMINAL
+from webapp.money.bill_words import numbers_behind, shown_bill
+from webapp.money.queries import bill_sheet
+
+
+@project_page()
+@require_safe
+@never_cache
+def bill(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """The section by itself, for the page that keeps itself fresh."""
+    return render(request, "jobs/bill.html", panel(job_in(project, job_id)))
+
+
+def panel(job: Job) -> dict[str, Any]:
+    """What the section shows. `bill_state` changes with whatever else does, `bill_over` once nothing more comes."""
+    sheet = bill_sheet(job.pk)
+    over = job.observed in TERMINAL
+    context: dict[str, Any] = {
+        "job": job,
+        "bill": None,
+        "numbers": None,
+        "bill_expected": job.round_no > 0 and not (over and sheet),
+        "bill_rests": over or job.observed == Observed.PAUSED,
+        "bill_state": f"{job.observed}|{sheet.at.isoformat() if sheet else ''}",
+        "bill_over": over and sheet is not None and sheet.final,
+    }
+    try:
+        options = job.parsed_spec().platform
+    except ValueError:  # made by a version of this program that knew other platforms
+        return context
+    context["numbers"] = numbers_behind(options)
+    if sheet is not None:
+        context["bill"] = shown_bill(sheet, options)
+    return context
+
+
+@project_page()
+@require_safe
+def numbers(request: HttpRequest, project: Project, profile: str, stack: str) -> HttpResponse:
+    """Every number of a cloud and of a stack with its range, kind and source."""
+    if profile not in profiles.names() or stack not in stacks.names():
+        raise Http404("There is no such cloud or software.")
+    tables = [
+        {"word": word, "name": name, "model": model, "rows": list(rows(model))}
+        for word, name, model in (
+            ("Cloud", profile, profiles.load(profile)),
+            ("Software", stack, stacks.load(stack)),
+        )
+    ]
+    return render(request, "jobs/numbers.html", {"section": "jobs", "tables": tables})

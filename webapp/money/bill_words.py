@@ -1,0 +1,207 @@
+"""A stored bill as its page shows it: rows with amounts and shares, and sentences about other places."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cloud import profile as profiles
+from cloud import stack as stacks
+from cloud.bill_parts import PARTS, BillPart
+from cloud.local import LocalOptions
+from cloud.paper_formulas import FORMULAS
+from cloud.profile import Functions
+from cloud.quantity import ProfileError, quantities
+from cloud.simulated import SimulatedOptions
+from webapp.money.amounts import display_usd
+from webapp.money.models import BillSheet
+
+_PLACES = {
+    "one-machine": "On one c5.4xlarge",
+    "one-machine-spot": "On the same machine at the spot price",
+}
+_ALIKE = 0.01
+_PAPER_TITLES = {
+    "nitro-intended": "Nitro, as it was meant",
+    "nitro-active": "Nitro, as its code runs",
+    "minionsrl": "MinionsRL",
+    "stellaris": "Stellaris",
+    "siren": "Siren",
+}
+_KINDS = {
+    "measured": "measured",
+    "documented": "documented",
+    "paper": "from the papers",
+    "assumed": "assumed",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One part of the bill; `share` in percent, `begin` where it starts in a bar of 100."""
+
+    part: BillPart
+    picodollars: int
+    share: float
+    begin: float
+
+    @property
+    def share_words(self) -> str:
+        return f"{self.share:.1f} %" if self.share >= 0.05 else "< 0.1 %"
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    title: str
+    words: str
+    source: str
+    picodollars: int
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How well the figures of a simulated cloud are known."""
+
+    profile: str
+    title: str
+    stack: str
+    stack_title: str
+    count: int
+    words: str
+
+
+@dataclass(frozen=True)
+class BillShown:
+    """What the page's section draws. `learner_idle`: in percent, where it has a machine."""
+
+    sheet: BillSheet
+    rows: list[Row]
+    papers: list[PaperRow]
+    elsewhere: list[str]
+    counts: Mapping[str, int]
+    time_s: float
+    learner_idle: int | None
+    free_tier: str
+    problem: str
+
+    @property
+    def total(self) -> int:
+        return sum(row.picodollars for row in self.rows)
+
+
+def shown_bill(sheet: BillSheet, options: LocalOptions | SimulatedOptions) -> BillShown:
+    document = sheet.document
+    problem = str(document.get("problem", ""))
+    if problem:
+        return BillShown(sheet, [], [], [], {}, 0.0, None, "", problem)
+    counts = dict.fromkeys(("calls", "cold_starts", "failed_calls"), 0) | document["counts"]
+    stood, busy = counts.get("learner_stood_ms", 0), counts.get("learner_busy_ms", 0)
+    return BillShown(
+        sheet=sheet,
+        rows=_rows(document["parts"], document["total"]),
+        papers=[
+            PaperRow(_PAPER_TITLES.get(name, name), FORMULAS[name].words, FORMULAS[name].source, cost)
+            for name, cost in document["papers"].items()
+            if name in FORMULAS
+        ],
+        elsewhere=list(_elsewhere(document, options)),
+        counts=counts,
+        time_s=document["time_s"],
+        learner_idle=round(100 * (1 - busy / stood)) if stood else None,
+        free_tier=_free_tier(document["free_tier"]),
+        problem="",
+    )
+
+
+def _rows(parts: Mapping[str, int], total: int) -> list[Row]:
+    """The parts that came to something, the dearest first."""
+    rows: list[Row] = []
+    begin = 0.0
+    for part in sorted(PARTS, key=lambda part: -parts.get(part.key, 0)):
+        amount = parts.get(part.key, 0)
+        if not amount:
+            continue
+        share = 100 * amount / total if total else 0.0
+        rows.append(Row(part, amount, share, begin))
+        begin += share
+    return rows
+
+
+def _free_tier(share: Mapping[str, int]) -> str:
+    if not share["covered"]:
+        return ""
+    covered = display_usd(share["covered"])
+    return f"The free tier of a fresh account would cover {covered} of it, once a month."
+
+
+def _elsewhere(document: Mapping[str, Any], options: LocalOptions | SimulatedOptions) -> Iterator[str]:
+    own, own_s = document["total"], document["time_s"]
+    for one in document["compared"]:
+        place = _PLACES.get(one["profile"], f"On {one['title']}")
+        if one["problem"]:
+            yield f"{place}: unknown, because {one['problem']}."
+            continue
+        there = (
+            f"{place} this would have cost about {display_usd(one['picodollars'])} and taken"
+            f" {about_duration(one['time_s'])}"
+        )
+        if not own:
+            yield f"{there}; here it took {about_duration(own_s)}."
+        else:
+            dearer = _difference_in_money(own, one["picodollars"])
+            slower = _difference_in_time(own_s, one["time_s"])
+            yield f"{there}: {subject(options)} {dearer} and {slower}."
+
+
+def subject(options: LocalOptions | SimulatedOptions) -> str:
+    """What the job ran on, as the subject of a sentence in the past tense."""
+    if isinstance(options, LocalOptions):
+        return "this machine"
+    actors = profiles.load(options.profile).actors
+    if isinstance(actors, Functions):
+        return "functions"
+    return "standing containers" if actors.units is None else "these machines"
+
+
+def _difference_in_money(own: int, other: int) -> str:
+    if abs(own - other) <= _ALIKE * max(own, other):
+        return "cost as much"
+    more = "more" if own > other else "less"
+    return f"cost {display_usd(abs(own - other))} {more}"
+
+
+def _difference_in_time(own_s: float, other_s: float) -> str:
+    if abs(own_s - other_s) <= _ALIKE * max(own_s, other_s):
+        return "took as long"
+    if own_s < other_s:
+        return f"saved {about_duration(other_s - own_s)}"
+    return f"took {about_duration(own_s - other_s)} longer"
+
+
+def about_duration(seconds: float) -> str:
+    """4.2 s, 36 s, 1 min 48 s, 12 min, 2.4 h: as exact as "about" is."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    if seconds < 599.5:
+        return f"{round(seconds) // 60} min {round(seconds) % 60} s"
+    if seconds < 99.5 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:,.1f} h"
+
+
+def numbers_behind(options: LocalOptions | SimulatedOptions) -> Numbers | None:
+    """Of a simulated job; None for a local one, or where the profile or stack is not here any more."""
+    if isinstance(options, LocalOptions):
+        return None
+    try:
+        profile, stack = profiles.load(options.profile), stacks.load(options.stack)
+    except ProfileError:
+        return None
+    found = Counter(one.kind for one in quantities(profile).values())
+    listed = [f"{found[kind]} {word}" for kind, word in _KINDS.items() if found[kind]]
+    words = f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]
+    return Numbers(options.profile, profile.title, options.stack, stack.title, sum(found.values()), words)

@@ -1,0 +1,127 @@
+"""Bills by part, drawn up beside the running jobs and stored: a page only reads them.
+
+A bill is drawn up once a job rests, and now and then while it runs. The row is the truth; whoever is told to draw one
+up that is not due does no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+
+from cloud.bill_grounds import grounds_of
+from cloud.comparison import compare
+from cloud.free_tier import free_tier_share
+from cloud.full_bill import full_bill
+from cloud.price_book import PriceBook
+from cloud.round_times import paper_costs
+from cloud.work import WorkError
+from cloud.work_file import Sitting
+from webapp.celery import app as celery_app
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Job, Observed
+from webapp.jobs.spec import AnyPlatformOptions
+from webapp.jobs.states import TERMINAL
+from webapp.money.models import Account, BillSheet
+from webapp.money.queries import works_of
+
+log = logging.getLogger(__name__)
+
+REST = TERMINAL | {Observed.PAUSED}
+AT_LEAST_EVERY = timedelta(seconds=15)
+MOST_CALLS_COMPARED = 60_000
+"""Comparing times a run once more for each cloud, a few tens of microseconds a call."""
+_PAUSE_FOR_EACH_SECOND = 20
+_BILLS_AT_ONCE = 10
+_one_at_a_time = threading.Lock()
+
+
+def due_bills(now: datetime) -> QuerySet[Job]:
+    """Jobs whose bill is missing or behind: at rest when it is not the last one, running when its time has come."""
+    resting = Q(observed__in=REST) & (
+        Q(bill__isnull=True)
+        | Q(bill__final=False)
+        | ~Q(bill__total_picodollars=F("account__spent_picodollars") + F("account__overrun_picodollars"))
+    )
+    running = Q(observed=Observed.RUNNING) & (
+        Q(bill__isnull=True) | Q(bill__final=True) | Q(bill__again_at__lte=now)
+    )
+    begun = Q(round_no__gte=1) | Q(account__spent_picodollars__gt=0)
+    return Job.objects.filter(resting | running, begun).order_by("-since")
+
+
+def look_after_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Ask for the bills that are due, unless one is being drawn up."""
+    if _one_at_a_time.locked():
+        return
+    for job_id in due_bills(clock.now()).values_list("pk", flat=True)[:_BILLS_AT_ONCE]:
+        try:
+            celery_app.send_task("webapp.money.tasks.draw_up_bill", args=[job_id])
+        except Exception as error:  # whatever the broker's client raises: the next look tries again
+            log.warning("the bill of %s waits for the next look: %s", job_id, error)
+            return
+
+
+def draw_up_bill(job_id: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Draw the job's bill up and store it, if it is due and none is being drawn up."""
+    if not _one_at_a_time.acquire(blocking=False):
+        return
+    try:
+        job = due_bills(clock.now()).filter(pk=job_id).select_related("account").first()
+        if job is not None:
+            _draw_up(job, clock)
+    finally:
+        _one_at_a_time.release()
+
+
+def _draw_up(job: Job, clock: Clock) -> None:
+    began_s = time.monotonic()
+    final = job.observed in REST
+    try:
+        document = document_of(works_of(job), job.parsed_spec().platform)
+    except (WorkError, ValueError) as error:
+        # A spec or a record of another version of this program: said once, not tried for ever.
+        log.warning("no bill of %s: %s", job.pk, error)
+        document = {"problem": str(error)[:300]}
+    pause = timedelta(seconds=_PAUSE_FOR_EACH_SECOND * (time.monotonic() - began_s))
+    account = Account.objects.get(job=job)
+    BillSheet.objects.update_or_create(
+        job=job,
+        defaults={
+            "at": clock.now(),
+            "round_no": job.round_no,
+            "total_picodollars": account.spent_picodollars + account.overrun_picodollars
+            if final
+            else document.get("total", 0),
+            "final": final,
+            "again_at": None if final else clock.now() + max(AT_LEAST_EVERY, pause),
+            "document": document,
+        },
+    )
+
+
+def document_of(sittings: Sequence[Sitting], options: AnyPlatformOptions) -> dict[str, Any]:
+    """Everything that a page shows of a bill, as plain JSON; amounts in picodollars."""
+    book = PriceBook.load()
+    bill = full_bill(sittings, grounds_of(options))
+    free = free_tier_share(bill.lines, book)
+    calls = sum(len(sitting.works) for sitting in sittings)
+    compared, notes = compare(sittings, options, book) if calls <= MOST_CALLS_COMPARED else ([], ())
+    return {
+        "total": bill.total,
+        "parts": dict(bill.parts),
+        "counts": dict(bill.counts),
+        "time_s": bill.time_s,
+        "papers": {formula.name: cost for formula, cost in paper_costs(sittings, book)},
+        "free_tier": {"covered": free.covered_picodollars, "total": free.total_picodollars},
+        "compared": [asdict(one) for one in compared],
+        "not_compared": calls > MOST_CALLS_COMPARED,
+        "notes": list(notes),
+    }
