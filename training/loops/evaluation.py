@@ -14,7 +14,7 @@ from training.messages import BlobRef, Call, Evaluated, EvaluateRequest
 from training.seeds import derive
 from training.spec import TrainingSpec
 
-_CALLS_AT_MOST = 16
+CALLS_AT_MOST = 16
 
 
 class Evaluation:
@@ -36,7 +36,7 @@ class Evaluation:
             for episode in range(spec.evaluation.episodes)
         ]
         # The share of each call depends on the spec and the plan only, so that workers and timing change nothing.
-        share = -(-len(seeds) // min(actors, len(seeds), _CALLS_AT_MOST))
+        share = -(-len(seeds) // min(actors, len(seeds), CALLS_AT_MOST))
         self.calls = [
             Call(
                 id=identify(f"evaluate{position}"),

@@ -28,7 +28,7 @@ from training.seeds import derive
 from training.spec import TrainingSpec
 from training.stopping import fraction_done, verdict
 
-_HISTORY_KEPT = 64
+HISTORY_KEPT = 64
 _OWN_ENDS = frozenset({"target", "rounds", "steps", "minutes", "no_progress"})
 UPDATE_ATTEMPTS = 2
 
@@ -139,7 +139,7 @@ class Run:
             total_env_steps=report.total_env_steps,
             elapsed_s=self.now_s(),
             cost_picodollars=self.progress.cost_picodollars + report.cost_picodollars,
-            history=(*self.progress.history, report)[-_HISTORY_KEPT:],
+            history=(*self.progress.history, report)[-HISTORY_KEPT:],
             episode_return_mean=seen if seen is not None else self.progress.episode_return_mean,
             **changes,
         )

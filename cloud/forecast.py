@@ -1,0 +1,275 @@
+"""What a job will take and cost, before it runs: ranges over chance and over what is not known for sure.
+
+A few rounds are played on the simulated cloud, with work that is counted by arithmetic from the spec, a number of
+times over: each time with another seed of chance, and with each uncertain number of the profile and the stack
+somewhere else in its range, more often near its middle. First rounds, with their cold starts, are told apart from
+all later ones, which is what the rest of the run is made of. The same spec always has the same forecast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+from cloud import stack as stacks
+from cloud.forecasting.bill import PARTS, Bill
+from cloud.forecasting.course import MOST_ROUNDS, Course, Outlook, outlook
+from cloud.forecasting.flight import Count
+from cloud.forecasting.plan import Plan, Unforeseeable, plan_of, possible
+from cloud.forecasting.result import Band, Forecast, Matter, NoForecast
+from cloud.forecasting.rounds import Failing
+from cloud.forecasting.scene import Name, Scale, Scene
+from cloud.forecasting.this_machine import this_machine
+from cloud.forecasting.trial import Effort, Trial, tried
+from cloud.forecasting.words import Told, relevant, sentences, title_of
+from cloud.forecasting.works import spaces_of
+from cloud.local import LocalOptions
+from cloud.price_book import PICODOLLARS_PER_USD, PriceBook
+from cloud.profile import Pool
+from cloud.profile import load as load_profile
+from cloud.quantity import Quantity
+from cloud.simulated import SimulatedOptions
+from training.environments.expectations import expectation_of
+from training.environments.spaces import Spaces
+from training.loops.model import Asynchronous
+from training.spec import TrainingSpec
+
+_CALLS = 14_000
+_DRAWS = (8, 24)
+_STEADY_AT_MOST = 24
+_WARM_UP_AT_MOST = 12
+_EVALUATION_CALLS = 16
+_MATTERING = 3
+_RANKED_FLEET = 8
+_ACTORS: Name = ("actors",)
+_EPISODE: Name = ("episode",)
+
+
+def forecast(
+    training: TrainingSpec,
+    options: LocalOptions | SimulatedOptions,
+    budget_picodollars: int,
+    *,
+    spaces: Spaces | None = None,
+) -> Forecast:
+    """For a job with this spec on this platform. NoForecast where nothing can be said."""
+    return forecast_in(scene_of(training, options), training, budget_picodollars, spaces=spaces)
+
+
+def scene_of(training: TrainingSpec, options: LocalOptions | SimulatedOptions) -> Scene:
+    book = PriceBook.load()
+    if isinstance(options, LocalOptions):
+        return this_machine(training, options, stacks.load("starling-stack"), book)
+    tariff = options.tariff(book, training.rollout.memory_mb)
+    return Scene(load_profile(options.profile), stacks.load(options.stack), options.setting(), tariff)
+
+
+def forecast_in(
+    scene: Scene,
+    training: TrainingSpec,
+    budget_picodollars: int,
+    *,
+    spaces: Spaces | None = None,
+) -> Forecast:
+    """For a job in any scene."""
+    try:
+        return _Forecaster(scene, training, budget_picodollars, spaces).forecast()
+    except Failing:
+        raise NoForecast(
+            f"Calls would not come back within their {training.rollout.deadline_s:g} s, so that the job would stop."
+            " Ask for fewer steps per call, or for a longer longest call."
+        ) from None
+
+
+class _Forecaster:
+    """`_plan` is None where the scaling policy goes by what only training can tell."""
+
+    def __init__(
+        self, scene: Scene, training: TrainingSpec, budget_picodollars: int, spaces: Spaces | None
+    ) -> None:
+        self._scene = scene
+        self._training = training
+        self._budget = budget_picodollars
+        guessed, self._known = spaces_of(training)
+        self._spaces = spaces or guessed
+        self._known = self._known or spaces is not None
+        self._bill = Bill(scene.tariff, training)
+        self._unread = ""
+        try:
+            self._plan: Plan | None = plan_of(training, self._most_rounds())
+        except Unforeseeable as error:
+            self._plan, self._unread = None, str(error)
+
+    def forecast(self) -> Forecast:
+        stop = self._training.stop
+        if (
+            self._bill.costs_nothing
+            and stop.env_steps is None
+            and stop.rounds is None
+            and stop.minutes is None
+        ):
+            raise NoForecast(
+                "Nobody can say how long this takes: it ends when it has learned enough, and nothing else ends it."
+                " Set steps, rounds or time."
+            )
+        uncertain = {
+            name: quantity
+            for name, quantity in self._scene.uncertain().items()
+            if relevant(name, self._training, self._scene)
+        }
+        outlooks = self._outlooks(uncertain)
+        matters = self._matters(uncertain)
+        hits = float(np.mean([one.ends_by == "budget" for one in outlooks]))
+        usual = sorted(outlooks, key=lambda one: one.minutes)[len(outlooks) // 2]
+        told = Told(
+            training=self._training,
+            scene=self._scene,
+            spaces_known=self._known,
+            unread=self._unread,
+            actors=possible(self._training),
+            mattering=tuple(name for name, _ in matters),
+        )
+        return Forecast(
+            minutes=Band.of([one.minutes for one in outlooks]),
+            dollars=_dollars([min(one.picodollars, self._budget) for one in outlooks]),
+            whole_dollars=_dollars([one.whole_picodollars for one in outlooks]),
+            parts={part: _dollars([one.parts[part] for one in outlooks]) for part in PARTS},
+            steps=Band.of([one.counts[Count.STEPS] for one in outlooks]),
+            rounds=Band.of([one.rounds for one in outlooks]),
+            calls=Band.of([one.counts[Count.CALLS] for one in outlooks]),
+            cold_starts=Band.of([one.counts[Count.COLD] for one in outlooks]),
+            ends_by="budget" if hits > 0.5 else usual.ends_by,
+            budget_share=hits,
+            costs_nothing=self._bill.costs_nothing,
+            simulated=self._scene.profile.region != "here",
+            assumptions=sentences(told),
+            matters=tuple(matter for _, matter in matters),
+        )
+
+    def _most_rounds(self) -> float:
+        stop, rollout = self._training.stop, self._training.rollout
+        rounds = stop.rounds if stop.rounds is not None else MOST_ROUNDS
+        if stop.env_steps is not None:
+            rounds = min(
+                rounds, ceil(stop.env_steps / (rollout.steps_per_call * rollout.environments_per_actor))
+            )
+        return rounds
+
+    def _outlooks(self, uncertain: Mapping[Name, Quantity]) -> list[Outlook]:
+        """One a draw: every uncertain number is once in each of as many equal parts of its range as there are draws."""
+        most = int(self._plan.actors.max()) if self._plan is not None else possible(self._training)[1]
+        warm_up = self._warm_up()
+        scale = Scale.of(self._training, most, warm_up + 2)
+        anchors = self._plan.anchors if self._plan is not None else [most]
+        draws, steady = self._effort(scale, anchors, warm_up)
+        effort = Effort(warm_up, steady)
+        rng = np.random.default_rng(0)
+        names = [*uncertain, _ACTORS, _EPISODE]
+        places = {name: _likely((rng.permutation(draws) + 0.5) / draws) for name in names}
+        works = scale.works(self._training, self._spaces)
+        outlooks = []
+        for draw in range(draws):
+            at = {name: float(places[name][draw]) for name in names}
+            scene = self._scene.at(at).thinned(scale.fewer)
+            plan = self._plan or self._some_plan(at[_ACTORS])
+            trial = tried(
+                scene,
+                works,
+                self._training.loop,
+                scale,
+                plan.anchors,
+                effort,
+                self._episode_steps(at[_EPISODE]),
+                seed=draw,
+            )
+            outlooks.append(self._outlook(plan, trial))
+        return outlooks
+
+    def _outlook(self, plan: Plan, trial: Trial) -> Outlook:
+        course = Course(self._training, plan, trial)
+        found = outlook(self._training, course, self._bill, self._budget, int(plan.actors.max()))
+        if found.ends_by == "nothing":
+            raise NoForecast("This job would go on for years. Set steps, rounds or time.")
+        return found
+
+    def _warm_up(self) -> int:
+        """Rounds until all is as it will stay: actors of a pool that are ready late have their first call in a second
+        round, and asynchronous actors first fill what may wait for the learner.
+        """
+        loop = self._training.loop
+        if isinstance(loop, Asynchronous):
+            return min(_WARM_UP_AT_MOST, loop.staleness_limit + 2)
+        return 2 if isinstance(self._scene.profile.actors, Pool) else 1
+
+    def _effort(self, scale: Scale, anchors: Sequence[int], warm_up: int) -> tuple[int, int]:
+        """How many draws of how many steady rounds are worth it: about as many calls in all for any spec."""
+        loop = scale.loop(self._training.loop)
+        calls = [scale.actors(actors) + 1 for actors in anchors]
+        if isinstance(loop, Asynchronous) and loop.trajectories_per_update is not None:
+            calls = [loop.trajectories_per_update + 1] * len(anchors)
+        beginning = warm_up * calls[0] + sum(calls[1:]) + _EVALUATION_CALLS
+        rounds = (_CALLS / _DRAWS[1] - beginning) // sum(calls)
+        steady = int(min(_STEADY_AT_MOST, max(2 if len(anchors) == 1 else 1, rounds)))
+        a_draw = beginning + steady * sum(calls)
+        return int(min(_DRAWS[1], max(_DRAWS[0], _CALLS // a_draw))), steady
+
+    def _some_plan(self, quantile: float) -> Plan:
+        """Where nobody can know how many actors there will be: one number for the whole run, of those possible."""
+        least, most = possible(self._training)
+        return Plan.always(round(least * (most / least) ** quantile))
+
+    def _episode_steps(self, quantile: float) -> float:
+        found = expectation_of(self._training.environment.id, pictures=self._spaces.pictures)
+        length = Quantity(
+            value=found.usual, low=found.shortest, high=found.longest, source="expected", kind="assumed"
+        )
+        return length.at(quantile)
+
+    def _matters(self, uncertain: Mapping[Name, Quantity]) -> list[tuple[Name, Matter]]:
+        """The numbers whose ranges move minutes or dollars most, each moved by itself, with a small fleet."""
+        plan = self._plan or self._some_plan(0.5)
+        actors = int(plan.actors[-1])
+        usual = Plan.always(actors)
+        scale = Scale.of(self._training, actors, 2, _RANKED_FLEET)
+        fewer = max(scale.fewer, actors // _RANKED_FLEET)
+        scale = Scale(fewer, scale.shorter)
+        works = scale.works(self._training, self._spaces)
+
+        def ends(name: Name | None, quantile: float) -> tuple[float, float]:
+            at = {} if name is None else {name: quantile}
+            steps = self._episode_steps(at.get(_EPISODE, 0.5))
+            scene = self._scene.at(at).thinned(fewer)
+            effort = Effort(1, 1)
+            found = self._outlook(
+                usual, tried(scene, works, self._training.loop, scale, [actors], effort, steps, 0)
+            )
+            return found.minutes, found.whole_picodollars / PICODOLLARS_PER_USD
+
+        ranked = []
+        middle = ends(None, 0.5)
+        for name in [*uncertain, _EPISODE]:
+            low, high = ends(name, 0.0), ends(name, 1.0)
+            spreads = [
+                abs(one - other) / usual_one if usual_one else 0.0
+                for one, other, usual_one in zip(low, high, middle, strict=True)
+            ]
+            matter = Matter(title_of(name), (low[0], high[0]), (low[1], high[1]))
+            ranked.append((max(spreads), name, matter))
+        ranked.sort(key=lambda one: (-one[0], one[1]))
+        return [(name, matter) for spread, name, matter in ranked[:_MATTERING] if spread > 0.005]
+
+
+def _likely(uniform: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Places in a range: the nearer to its middle, which is our value, the likelier (a triangle over the range)."""
+    from_middle = 2.0 * uniform - 1.0
+    return 0.5 + 0.5 * np.sign(from_middle) * (1.0 - np.sqrt(1.0 - np.abs(from_middle)))
+
+
+def _dollars(picodollars: Sequence[float]) -> Band:
+    return Band.of([one / PICODOLLARS_PER_USD for one in picodollars])
+
+
+__all__ = ["Band", "Forecast", "Matter", "NoForecast", "forecast", "forecast_in"]

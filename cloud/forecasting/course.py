@@ -1,0 +1,122 @@
+"""From a trial of a few rounds to the whole run: when it ends by its rule or its budget, and what it has come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import floor, inf
+
+import numpy as np
+
+from cloud.forecasting.bill import Bill, Part
+from cloud.forecasting.flight import Count, Counts
+from cloud.forecasting.plan import Plan
+from cloud.forecasting.trial import Trial
+from cloud.timing import NS
+from training.loops.model import Asynchronous
+from training.spec import TrainingSpec
+
+MOST_ROUNDS = 1e11
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How one course of the job ends: `whole_picodollars` is what it would cost without a budget."""
+
+    ends_by: str
+    rounds: float
+    counts: Counts
+    parts: Mapping[Part, float]
+    whole_picodollars: float
+
+    @property
+    def minutes(self) -> float:
+        return float(self.counts[Count.TIME_NS]) / NS / 60
+
+    @property
+    def picodollars(self) -> float:
+        return sum(self.parts.values())
+
+
+class Course:
+    """What was counted after any number of rounds: sums over stretches of rounds with the same number of actors."""
+
+    def __init__(self, training: TrainingSpec, plan: Plan, trial: Trial) -> None:
+        self._training = training
+        self._trial = trial
+        self._free = isinstance(training.loop, Asynchronous)
+        self._begins = np.append(plan.begins, MOST_ROUNDS)
+        per_round = np.array([np.interp(plan.actors, trial.anchors, column) for column in trial.steady.T])
+        self._per_round: Counts = per_round
+        until = np.cumsum(per_round * np.diff(self._begins), axis=1)
+        self._sums: Counts = np.concatenate([np.zeros((len(Count), 1)), until], axis=1)
+        rises = plan.rises
+        self._rising = np.concatenate([[0.0], np.cumsum(rises > 0)])
+        self._risen = np.concatenate([[0.0], np.cumsum(rises)])
+
+    def after(self, rounds: float, *, ended: bool = True) -> Counts:
+        """All counts when so many rounds are over; `ended`: with what the run's end takes."""
+        stretch = max(0, int(np.searchsorted(self._begins, rounds, side="left")) - 1)
+        trial = self._trial
+        counts = self._sums[:, stretch] + self._per_round[:, stretch] * (rounds - self._begins[stretch])
+        counts += trial.first
+        counts += self._risen[stretch + 1] * trial.rise_each
+        counts[Count.TIME_NS] += self._rising[stretch + 1] * trial.rise_ns
+        every = self._training.evaluation.every_rounds
+        counts += floor(rounds / every) * trial.evaluation
+        if ended and (self._free or rounds % every):
+            counts += trial.last
+        at_least_nothing: Counts = np.maximum(counts, 0.0)
+        return at_least_nothing
+
+    def rounds_until(self, count: Count, amount: float) -> float:
+        """After how many whole rounds `amount` is reached; infinite if never."""
+
+        def reached(rounds: float) -> bool:
+            # A hair less will do: sums of floats are not exact.
+            return bool(self.after(rounds, ended=False)[count] >= amount * (1 - 1e-9))
+
+        return first_round(reached, MOST_ROUNDS)
+
+
+def first_round(reached: Callable[[float], bool], most: float) -> float:
+    """The least whole number of rounds, at least 1, that is enough; infinite if `most` is not."""
+    if not reached(most):
+        return inf
+    low, high = 0.0, 1.0
+    while not reached(high):
+        low, high = high, min(most, high * 4)
+    while high - low > 1:
+        middle = float((low + high) // 2)
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def outlook(
+    training: TrainingSpec, course: Course, bill: Bill, limit_picodollars: float, actors: int
+) -> Outlook:
+    """To the first of the stop rule's ends that can be known, or to the budget."""
+    ends = {"steps": inf, "rounds": inf, "minutes": inf}
+    stop = training.stop
+    if stop.env_steps is not None:
+        ends["steps"] = course.rounds_until(Count.STEPS, stop.env_steps)
+    if stop.rounds is not None:
+        ends["rounds"] = float(stop.rounds)
+    if stop.minutes is not None:
+        ends["minutes"] = course.rounds_until(Count.TIME_NS, stop.minutes * 60 * NS)
+    ends_by = min(ends, key=lambda name: ends[name])
+    if ends[ends_by] == inf:
+        ends_by = "nothing"
+    rounds = min(ends.get(ends_by, inf), MOST_ROUNDS)
+    whole = sum(bill.parts(course.after(rounds)).values())
+    usable = limit_picodollars - bill.set_aside(actors)
+    if whole > usable:
+        ends_by = "budget"
+        rounds = first_round(lambda at: _cost(course, bill, at) > usable, rounds) - 1
+        rounds = max(0.0, min(rounds, MOST_ROUNDS))
+    counts = course.after(rounds, ended=ends_by != "budget")
+    return Outlook(ends_by, rounds, counts, bill.parts(counts), whole)
+
+
+def _cost(course: Course, bill: Bill, rounds: float) -> float:
+    return sum(bill.parts(course.after(rounds, ended=False)).values())

@@ -1,0 +1,191 @@
+"""Calls in flight in a dry run: retries as the engine makes them, and all that is paid for, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloud.simulation.core import Simulation
+from cloud.simulation.trip import Trip
+from cloud.timing import billed_ms, to_ns
+from cloud.work import Work
+from training.loops.run import UPDATE_ATTEMPTS
+
+Counts = npt.NDArray[np.float64]
+_NEVER_NS = 2**62
+
+
+class Count(IntEnum):
+    """What is counted, by its place in an array: times, what functions are billed for, what stood, what happened.
+
+    READY is time on functions that are kept warm for money; POOL the time for which actors of a pool stood.
+    """
+
+    TIME_NS = 0
+    ROLLOUT_MS = 1
+    ROLLOUT_READY_MS = 2
+    ROLLOUTS = 3
+    EVALUATION_MS = 4
+    EVALUATION_READY_MS = 5
+    EVALUATIONS = 6
+    UPDATE_MS = 7
+    UPDATES = 8
+    POOL_NS = 9
+    CALLS = 10
+    COLD = 11
+    FAILED = 12
+    STEPS = 13
+
+
+OF_ACTORS = [
+    Count.ROLLOUT_MS,
+    Count.ROLLOUT_READY_MS,
+    Count.ROLLOUTS,
+    Count.EVALUATION_MS,
+    Count.EVALUATION_READY_MS,
+    Count.EVALUATIONS,
+    Count.POOL_NS,
+    Count.CALLS,
+    Count.COLD,
+    Count.FAILED,
+    Count.STEPS,
+]
+"""What is counted by actor, so that a fleet that stands for a larger one counts too little of it."""
+
+
+class PoolTime:
+    """A pool that grows with the calls in flight, as the meter rents it: how long its actors stood in all."""
+
+    def __init__(self, simulation: Simulation, most: int, idle_s: float) -> None:
+        self._simulation = simulation
+        self._most = most
+        self._idle_ns = to_ns(idle_s)
+        self._ordered_ns: list[int] = []
+        self._needed_ns: list[int] = []
+        self._stood_ns = 0
+
+    def stood_ns(self) -> int:
+        now_ns = self._simulation.now_ns
+        return self._stood_ns + sum(now_ns - ordered_ns for ordered_ns in self._ordered_ns)
+
+    def landed(self, in_flight: int) -> None:
+        """A call has landed and left so many in flight."""
+        if in_flight < len(self._needed_ns):
+            self._needed_ns[in_flight] = self._simulation.now_ns
+
+    def look(self, in_flight: int) -> None:
+        """Give up actors without work, from the last one down."""
+        before = len(self._ordered_ns)
+        while len(self._ordered_ns) > in_flight:
+            gone_ns = self._needed_ns[-1] + self._idle_ns
+            if gone_ns > self._simulation.now_ns:
+                break
+            self._stood_ns += gone_ns - self._ordered_ns.pop()
+            self._needed_ns.pop()
+        if len(self._ordered_ns) < before:
+            self._simulation.prepare(len(self._ordered_ns))
+
+    def grow(self, in_flight: int) -> None:
+        """So many calls are to be in flight from now on."""
+        wanted = min(in_flight, self._most)
+        if wanted > len(self._ordered_ns):
+            missing = wanted - len(self._ordered_ns)
+            self._ordered_ns += [self._simulation.now_ns] * missing
+            self._needed_ns += [self._simulation.now_ns] * missing
+            self._simulation.prepare(wanted)
+
+
+class Flight:
+    """Single-threaded. `again` makes the next attempt at a call that failed."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        attempts: int,
+        again: Callable[[Work], Work],
+        pool: PoolTime | None,
+    ) -> None:
+        self.simulation = simulation
+        self._attempts = {"rollout": attempts, "evaluate": attempts, "update": UPDATE_ATTEMPTS}
+        self._again = again
+        self._pool = pool
+        self._actors_flying = 0
+        self._counts: list[int] = [0] * len(Count)
+
+    def snapshot(self) -> Counts:
+        """All that was counted until now."""
+        self._counts[Count.TIME_NS] = self.simulation.now_ns
+        self._counts[Count.POOL_NS] = self._pool.stood_ns() if self._pool is not None else 0
+        return np.array(self._counts, dtype=np.float64)
+
+    def learned(self, steps: int) -> None:
+        self._counts[Count.STEPS] += steps
+
+    def send(self, works: Sequence[Work]) -> None:
+        actors = sum(work.where == "actor" for work in works)
+        if self._pool is not None and actors:
+            self._pool.look(self._actors_flying)
+            self._pool.grow(self._actors_flying + actors)
+        self._actors_flying += actors
+        for work in works:
+            self.simulation.submit(work)
+
+    def next(self) -> tuple[Work, bool] | None:
+        """The next call to come to its end, and whether it was done; None when nothing flies."""
+        while True:
+            trip = self.simulation.next(_NEVER_NS)
+            if trip is None:
+                return None
+            work = trip.work
+            self._land(trip)
+            if not trip.fault:
+                return work, True
+            self._counts[Count.FAILED] += trip.fault != "cancelled"
+            if trip.fault == "cancelled" or work.attempt >= self._attempts[work.kind]:
+                return work, False
+            self.send([self._again(work)])
+
+    def gather(self, works: Sequence[Work]) -> int:
+        """All of `works` to their ends; how many rollouts among them were done."""
+        self.send(works)
+        done = 0
+        while (landed := self.next()) is not None:
+            done += landed[1] and landed[0].kind == "rollout"
+        return done
+
+    def cancel(self, names: Sequence[str]) -> None:
+        """Stop these calls, whose ids are given, and land all that flies."""
+        for call_id in names:
+            self.simulation.cancel(call_id)
+        while self.next() is not None:
+            pass
+
+    def _land(self, trip: Trip) -> None:
+        work, counts = trip.work, self._counts
+        counts[Count.CALLS] += 1
+        if work.where == "actor":
+            self._actors_flying -= 1
+            if self._pool is not None:
+                self._pool.landed(self._actors_flying)
+                self._pool.look(self._actors_flying)
+            counts[Count.COLD] += trip.cold
+        billed = billed_ms(trip.billed_ns)
+        if not billed:
+            return
+        if work.kind == "update":
+            counts[Count.UPDATE_MS] += billed
+            counts[Count.UPDATES] += 1
+            return
+        first = Count.ROLLOUT_MS if work.kind == "rollout" else Count.EVALUATION_MS
+        counts[first + trip.provisioned] += billed
+        counts[first + 2] += 1
+
+
+def flight_over(simulation: Simulation, attempts: int, again: Callable[[Work], Work], pool: Any) -> Flight:
+    """With a pool's time counted where the tariff pays for it: `pool` is a `PoolPrice` or None."""
+    counted = PoolTime(simulation, pool.most, pool.idle_s) if pool is not None else None
+    return Flight(simulation, attempts, again, counted)

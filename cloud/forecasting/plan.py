@@ -1,0 +1,110 @@
+"""How many actors which round will have: the scaling policy itself is asked, with a history that never was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from training.loops.run import HISTORY_KEPT
+from training.reports import RoundReport
+from training.scaling.plan import Bounds
+from training.seeds import derive
+from training.spec import TrainingSpec
+
+_ONE_BY_ONE = 256
+_GROWTH = 1.02
+_KNOWN_BEFORE = frozenset({"round_no", "version", "actors"})
+
+
+class Unforeseeable(Exception):
+    """The policy read something of the history that only training can tell; the message names it."""
+
+
+class _Past:
+    """A round's report, of which only what is known before the run can be read."""
+
+    def __init__(self, round_no: int, actors: int) -> None:
+        self.round_no = self.version = round_no
+        self.actors = actors
+
+    def __getattr__(self, name: str) -> Any:
+        if name in RoundReport.model_fields:
+            raise Unforeseeable(name)
+        raise AttributeError(name)
+
+
+class _History(Sequence[Any]):
+    """The last rounds before `round_no`, made when they are looked at."""
+
+    def __init__(self, round_no: int, actors: int) -> None:
+        self._round_no = round_no
+        self._actors = actors
+
+    def __len__(self) -> int:
+        return min(HISTORY_KEPT, self._round_no - 1)
+
+    @overload
+    def __getitem__(self, at: int) -> Any: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Any]: ...
+    def __getitem__(self, at: int | slice) -> Any:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        if not -len(self) <= at < len(self):
+            raise IndexError(at)
+        return _Past(self._round_no - (len(self) - at if at >= 0 else -at), self._actors)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[at] for at in range(len(self)))
+
+
+class Plan:
+    """Actors by stretches of rounds: stretch i has `actors[i]` in the rounds from `begins[i]` on, counted from 0."""
+
+    def __init__(self, begins: Sequence[int], actors: Sequence[int]) -> None:
+        self.begins: npt.NDArray[np.float64] = np.array(begins, dtype=np.float64)
+        self.actors: npt.NDArray[np.float64] = np.array(actors, dtype=np.float64)
+
+    @staticmethod
+    def always(actors: int) -> Plan:
+        return Plan([0], [actors])
+
+    @property
+    def anchors(self) -> list[int]:
+        """Numbers of actors to try, smallest first: those of other rounds lie between them."""
+        least, most = int(self.actors.min()), int(self.actors.max())
+        if least == most:
+            return [least]
+        return sorted({least, (least + most + 1) // 2, most})
+
+    @property
+    def rises(self) -> npt.NDArray[np.float64]:
+        """How many actors more than ever before each stretch begins with; the first stretch's are not counted."""
+        most = np.maximum.accumulate(self.actors)
+        return np.diff(most, prepend=most[0])
+
+
+def plan_of(training: TrainingSpec, most_rounds: float) -> Plan:
+    """Every round by itself at first, later stretches of growing length. Unforeseeable where nobody can know."""
+    begins: list[int] = []
+    actors: list[int] = []
+    at, last = 0, 1
+    while at < most_rounds:
+        seed = derive(training.seed, "scaling", at + 1)
+        history = _History(at + 1, last)
+        found = training.scaling.decide(history, Bounds(), seed).actors
+        if not actors or found != last:
+            begins.append(at)
+            actors.append(found)
+        last = found
+        at = at + 1 if at < _ONE_BY_ONE else max(at + 1, int(at * _GROWTH))
+    return Plan(begins, actors)
+
+
+def possible(training: TrainingSpec) -> tuple[int, int]:
+    """The fewest and the most actors that the policy can ask for."""
+    bounds = Bounds()
+    return bounds.actors_min, max(bounds.actors_min, min(bounds.actors_max, training.scaling.largest))

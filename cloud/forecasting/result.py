@@ -1,0 +1,56 @@
+"""What a forecast says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloud.forecasting.bill import Part
+
+
+class NoForecast(ValueError):
+    """Nothing sensible can be said; the message says why in a sentence or two, for people."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """A tenth of the draws lies below `p10`, half below `p50`, a tenth above `p90`."""
+
+    p10: float
+    p50: float
+    p90: float
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Band:
+        return Band(*(float(one) for one in np.quantile(np.array(values), (0.1, 0.5, 0.9))))
+
+
+@dataclass(frozen=True)
+class Matter:
+    """A number that matters, and what becomes of the job's minutes and dollars at the two ends of its range."""
+
+    title: str
+    minutes: tuple[float, float]
+    dollars: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """`dollars` never exceed the budget; `whole_dollars` is what the job would cost if it were not for that."""
+
+    minutes: Band
+    dollars: Band
+    whole_dollars: Band
+    parts: Mapping[Part, Band]
+    steps: Band
+    rounds: Band
+    calls: Band
+    cold_starts: Band
+    ends_by: str
+    budget_share: float
+    costs_nothing: bool
+    simulated: bool
+    assumptions: tuple[str, ...]
+    matters: tuple[Matter, ...]

@@ -1,0 +1,173 @@
+"""The loops of the engine without what they carry: who is sent when, and who waits for whom."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import replace
+from typing import Protocol
+
+from cloud.forecasting.flight import Flight
+from cloud.forecasting.works import Works
+from cloud.work import Work
+from training.loops.model import AnyLoop, Asynchronous
+from training.replay import CircularBuffer
+
+_BARREN_AT_MOST = 3
+
+
+class Failing(RuntimeError):
+    """No call comes back any more: such a job stops by itself."""
+
+
+class Rounds(Protocol):
+    def next(self, actors: int) -> None:
+        """Go on with so many actors until the next version is made."""
+
+    def settle(self) -> None:
+        """Stop all that flies, as at the end of a run."""
+
+
+class InStep:
+    """Synchronous and pipelined: a round is over when everything of it has landed."""
+
+    def __init__(self, works: Works, flight: Flight, *, pipelined: bool) -> None:
+        self._works = works
+        self._flight = flight
+        self._pipelined = pipelined
+        self._pending = 0
+        self._number = 0
+
+    def next(self, actors: int) -> None:
+        for _ in range(_BARREN_AT_MOST):
+            if self._pipelined and not self._pending:
+                self._pending = self._sample(actors, [])
+            elif self._pipelined:
+                learned, self._pending = self._pending, self._sample(actors, [self._update(self._pending)])
+                self._flight.learned(learned * self._works.steps_a_call)
+                return
+            elif done := self._sample(actors, []):
+                self._flight.gather([self._update(done)])
+                self._flight.learned(done * self._works.steps_a_call)
+                return
+        if not self._pending:
+            raise Failing
+        self.next(actors)
+
+    def settle(self) -> None:
+        """Nothing flies between two rounds."""
+
+    def _sample(self, actors: int, with_them: list[Work]) -> int:
+        self._number += 1
+        works = [self._works.rollout(f"r{self._number}-s{slot}") for slot in range(actors)]
+        return self._flight.gather([*with_them, *works])
+
+    def _update(self, trajectories: int) -> Work:
+        return self._works.update(f"r{self._number}-update", trajectories)
+
+
+class Free:
+    """Asynchronous: every landing may send more, as `training.loops.asynchronous` does."""
+
+    def __init__(self, works: Works, flight: Flight, loop: Asynchronous) -> None:
+        self._works = works
+        self._flight = flight
+        self._loop = loop
+        self._version = 0
+        self._serial = 0
+        self._idle: list[int] = []
+        self._slots = 0
+        self._actors = 0
+        self._sampling: dict[str, tuple[int, int]] = {}
+        self._ready: list[int] = []
+        self._updating = ""
+        self._learning = 0
+        self._failures = 0
+        self._replay: CircularBuffer[int] = CircularBuffer(*works.training.algorithm.replay)
+
+    def next(self, actors: int) -> None:
+        self._actors = actors
+        for slot in range(self._slots, actors):
+            heapq.heappush(self._idle, slot)
+        self._slots = max(self._slots, actors)
+        while True:
+            self._send_learner()
+            self._send_actors()
+            landed = self._flight.next()
+            if landed is None or self._failures > 3 * actors:
+                raise Failing
+            if self._land(*landed):
+                return
+
+    def settle(self) -> None:
+        flying = [name for name in (*self._sampling, self._updating) if name]
+        # A call that failed flies on under its next attempt.
+        ids = [f"{name}-a{attempt}" for name in flying for attempt in range(1, 11)]
+        self._sampling.clear()
+        self._updating = ""
+        self._flight.cancel(ids)
+
+    @property
+    def _per_update(self) -> int:
+        return self._loop.trajectories_per_update or self._actors
+
+    @property
+    def _oldest(self) -> int:
+        return max(0, self._version - self._loop.staleness_limit)
+
+    def _send_actors(self) -> None:
+        room = self._per_update * (1 + self._loop.staleness_limit) - len(self._ready) - len(self._sampling)
+        works: list[Work] = []
+        while room > len(works) and self._idle and self._idle[0] < self._actors:
+            self._serial += 1
+            work = self._works.rollout(f"n{self._serial}")
+            self._sampling[work.name] = (heapq.heappop(self._idle), self._version)
+            works.append(work)
+        if works:
+            self._flight.send(works)
+
+    def _send_learner(self) -> None:
+        if self._updating:
+            return
+        batch: tuple[int, ...] | None = None
+        if len(self._ready) >= self._per_update:
+            self._ready = [version for version in self._ready if version >= self._oldest]
+        if len(self._ready) >= self._per_update:
+            batch = tuple(self._ready[: self._per_update])
+            self._ready = self._ready[self._per_update :]
+            self._replay.put(batch, min(batch))
+        else:
+            batch = self._replay.take(self._oldest)
+        if batch:
+            self._updating = f"v{self._version}-update"
+            self._learning = len(batch)
+            self._flight.send([self._works.update(self._updating, len(batch))])
+
+    def _land(self, work: Work, done: bool) -> bool:
+        """Whether a new version was made."""
+        if work.name == self._updating:
+            self._updating = ""
+            if not done:
+                raise Failing
+            self._version += 1
+            self._flight.learned(self._learning * self._works.steps_a_call)
+            return True
+        slot, version = self._sampling.pop(work.name)
+        heapq.heappush(self._idle, slot)
+        self._failures = 0 if done else self._failures + 1
+        if done:
+            self._ready.append(version)
+        return False
+
+
+def rounds_of(loop: AnyLoop, works: Works, flight: Flight) -> Rounds:
+    if isinstance(loop, Asynchronous):
+        return Free(works, flight, loop)
+    return InStep(works, flight, pipelined=loop.kind == "pipelined")
+
+
+def tried_again(works: Works, work: Work) -> Work:
+    """The next attempt at a call that failed."""
+    if work.kind == "rollout":
+        return works.rollout(work.name, attempt=work.attempt + 1)
+    attempt = work.attempt + 1
+    return replace(work, id=f"{work.name}-a{attempt}", attempt=attempt)

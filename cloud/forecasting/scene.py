@@ -1,0 +1,148 @@
+"""Where a job would run, in numbers that can be drawn from their ranges, and how large a fleet is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from cloud.forecasting.flight import Flight, flight_over
+from cloud.forecasting.rounds import Rounds, rounds_of, tried_again
+from cloud.forecasting.works import Works
+from cloud.pricing import Tariff
+from cloud.profile import Pool, Profile
+from cloud.quantity import Quantity, quantities, with_values
+from cloud.simulation.core import Setting, Simulation
+from cloud.stack import Stack
+from training.environments.spaces import Spaces
+from training.loops.model import AnyLoop, Asynchronous
+from training.spec import TrainingSpec
+
+Name = tuple[str, ...]
+_FLEET = 128
+_CALLS_OF_A_DRAW = 1500
+
+# What all actors share gets smaller with the fleet, what the coordinator takes for each of them larger.
+_SHARED = frozenset(
+    {
+        "concurrent",
+        "starts_at_once",
+        "starts_per_s",
+        "creates_at_once",
+        "creates_per_s",
+        "most_actors",
+        "coordinator_mbit_per_s",
+    }
+)
+_EACH = frozenset({"coordinator_ms", "us_per_megabyte"})
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A cloud, a stack, and what the job buys there."""
+
+    profile: Profile
+    stack: Stack
+    setting: Setting
+    tariff: Tariff
+
+    def uncertain(self) -> dict[Name, Quantity]:
+        """Numbers that may be others than we think. What a provider documents is taken at its word."""
+        found: dict[Name, Quantity] = {}
+        for part, model in (("profile", self.profile), ("stack", self.stack)):
+            for path, quantity in quantities(model).items():
+                if quantity.kind != "documented" and quantity.low < quantity.high:
+                    found[part, *path] = quantity
+        return found
+
+    def at(self, quantiles: Mapping[Name, float]) -> Scene:
+        """The same with these numbers at these places of their ranges."""
+
+        def value_in(part: str) -> Callable[[Name, Quantity], float]:
+            def value_of(path: Name, quantity: Quantity) -> float:
+                found = quantiles.get((part, *path))
+                return quantity.value if found is None else quantity.at(found)
+
+            return value_of
+
+        return Scene(
+            with_values(self.profile, value_in("profile")),
+            with_values(self.stack, value_in("stack")),
+            self.setting,
+            self.tariff,
+        )
+
+    def thinned(self, fewer: int) -> Scene:
+        """For a fleet of so many times fewer actors, which then takes the same time."""
+        if fewer == 1:
+            return self
+
+        def value_of(path: Name, quantity: Quantity) -> float:
+            if path[-1] in _SHARED:
+                return max(quantity.value / fewer, 1e-9 if "per_s" in path[-1] else 1.0)
+            return quantity.value * fewer if path[-1] in _EACH else quantity.value
+
+        profile = with_values(self.profile, value_of)
+        actors: Any = profile.actors
+        if isinstance(actors, Pool) and actors.units is not None:
+            units = max(1, round(actors.units * actors.actors_per_unit / fewer))
+            actors = actors.model_copy(update={"units": units, "actors_per_unit": 1})
+            profile = profile.model_copy(update={"actors": actors})
+        setting = Setting(
+            learner=self.setting.learner,
+            learner_gpu=self.setting.learner_gpu,
+            learner_lanes=self.setting.learner_lanes,
+            provisioned=ceil(self.setting.provisioned / fewer),
+            seed=self.setting.seed,
+        )
+        return Scene(profile, with_values(self.stack, value_of), setting, self.tariff)
+
+    def dry_run(self, works: Works, loop: AnyLoop, seed: int) -> tuple[Rounds, Flight]:
+        """The beginning of a run here, with chance drawn from `seed`."""
+        setting = Setting(
+            learner=self.setting.learner,
+            learner_gpu=self.setting.learner_gpu,
+            learner_lanes=self.setting.learner_lanes,
+            provisioned=self.setting.provisioned,
+            seed=seed,
+        )
+        simulation = Simulation(self.profile, self.stack, setting)
+        attempts = works.training.rollout.attempts
+        flight = flight_over(simulation, attempts, lambda work: tried_again(works, work), self.tariff.pool)
+        return rounds_of(loop, works, flight), flight
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much smaller than the job what is tried is.
+
+    `fewer`: times fewer actors and trajectories, where nobody waits for the slowest, so that only shares of lines and
+    limits matter. `shorter`: times fewer trajectories in a round, where a round takes thousands from few actors.
+    """
+
+    fewer: int = 1
+    shorter: int = 1
+
+    @staticmethod
+    def of(training: TrainingSpec, most_actors: int, rounds: int, fleet: int = _FLEET) -> Scale:
+        """For a try of so many rounds with at most `fleet` actors."""
+        loop = training.loop
+        if not isinstance(loop, Asynchronous):
+            return Scale()
+        a_round = loop.trajectories_per_update or most_actors
+        at_most = max(1, min(fleet, _CALLS_OF_A_DRAW // rounds))
+        fewer = max(1, min(ceil(max(most_actors, a_round) / at_most), most_actors, a_round))
+        return Scale(fewer, ceil(a_round / fewer / at_most))
+
+    def loop(self, loop: AnyLoop) -> AnyLoop:
+        if not isinstance(loop, Asynchronous) or loop.trajectories_per_update is None:
+            return loop
+        fewer = ceil(loop.trajectories_per_update / self.fewer / self.shorter)
+        return loop.model_copy(update={"trajectories_per_update": max(1, fewer)})
+
+    def actors(self, actors: int) -> int:
+        return max(1, round(actors / self.fewer))
+
+    def works(self, training: TrainingSpec, spaces: Spaces) -> Works:
+        return Works(training, spaces, fewer=self.fewer)

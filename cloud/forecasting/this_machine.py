@@ -1,0 +1,76 @@
+"""The machine that a local job runs on, as a cloud of its own: its cores are a pool that stands from the start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloud.executor import cores
+from cloud.forecasting.scene import Scene
+from cloud.local import LocalOptions
+from cloud.price_book import PriceBook
+from cloud.profile import Profile
+from cloud.simulation.core import Setting
+from cloud.stack import Stack
+from training.spec import TrainingSpec
+
+_NEVER = 1e9
+
+
+def this_machine(training: TrainingSpec, options: LocalOptions, stack: Stack, book: PriceBook) -> Scene:
+    """Its processes share the cores with the learner where that does not wait for them."""
+    workers = options.worker_count
+    busy = workers + (training.loop.kind != "synchronous")
+    profile = Profile.model_validate(
+        {
+            "title": "This machine",
+            "words": "Worker processes and a learner on the cores of one machine.",
+            "region": "here",
+            "default_learner_sku": "none",
+            "core_ratio": _number(1.0, 0.7, 1.2, "a core here beside the one that the stack was measured on"),
+            "actors": _workers(workers, min(1.0, cores() / busy)),
+            "network": {
+                "round_trip_s": _number(0.001, 0.0005, 0.003, "a pipe between two processes"),
+                "actor_mbit_per_s": _fixed(8000.0),
+                "coordinator_mbit_per_s": _fixed(8000.0),
+                "payload_limit_mb": _fixed(_NEVER),
+                "detour_s": _fixed(0.0),
+            },
+            "chance": {
+                "failure_share": _fixed(0.0),
+                "late_share": _fixed(0.0),
+                "late_s": _fixed(0.0),
+                "straggler_sigma": _number(0.05, 0.02, 0.15, "processes that share a machine"),
+            },
+            "learner": {
+                "server_start_s": _number(2.5, 1.0, 6.0, "the learner's libraries are loaded"),
+                "function_start_s": _fixed(0.0),
+                "function_keep_warm_s": _fixed(_NEVER),
+                "sharing_mlp": _fixed(1.0),
+                "sharing_cnn": _fixed(1.0),
+            },
+        }
+    )
+    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb))
+
+
+def _workers(workers: int, share: float) -> dict[str, Any]:
+    return {
+        "kind": "pool",
+        "start_s": _number(0.2, 0.1, 0.5, "a process is started"),
+        "start_sigma": _fixed(0.1),
+        "hand_over_s": _number(0.001, 0.0003, 0.003, "a frame is written and read"),
+        "creates_at_once": _fixed(1000.0),
+        "creates_per_s": _fixed(1000.0),
+        "idle_s": _fixed(_NEVER),
+        "most_actors": _fixed(float(workers)),
+        "units": workers,
+        "cores_per_actor": share,
+    }
+
+
+def _number(value: float, low: float, high: float, source: str) -> dict[str, Any]:
+    return {"value": value, "low": low, "high": high, "source": source, "kind": "assumed"}
+
+
+def _fixed(value: float) -> dict[str, Any]:
+    return _number(value, value, value, "how this machine is put together")

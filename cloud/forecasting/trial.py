@@ -1,0 +1,138 @@
+"""One dry run of a few rounds, and what it says about rounds in general: the first ones apart from all later ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloud.forecasting.flight import OF_ACTORS, Count, Counts, Flight
+from cloud.forecasting.rounds import Rounds
+from cloud.forecasting.scene import Scale, Scene
+from cloud.forecasting.works import Works
+from cloud.profile import Pool
+from cloud.timing import to_ns
+from training.loops.model import AnyLoop, Asynchronous
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Counts of the job's own size. `steady` holds a row for each number of actors in `anchors`, for one round.
+
+    `first` is what the first rounds take beyond that, `rise_ns` how much longer a round is in which actors are new,
+    `rise_each` what each of them adds otherwise. `evaluation` is one evaluation, `last` one at
+    the end, with all that ends then.
+    """
+
+    anchors: tuple[int, ...]
+    steady: Counts
+    first: Counts
+    rise_ns: float
+    rise_each: Counts
+    evaluation: Counts
+    last: Counts
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many rounds are tried: before they are counted as steady, and of those that are."""
+
+    warm_up: int
+    steady: int
+
+
+def tried(
+    scene: Scene,
+    works: Works,
+    loop: AnyLoop,
+    scale: Scale,
+    anchors: Sequence[int],
+    effort: Effort,
+    episode_steps: float,
+    seed: int,
+) -> Trial:
+    rounds, flight = scene.dry_run(works, scale.loop(loop), seed)
+    steady: list[Counts] = []
+    jumps: list[Counts] = []
+    first, rise_ns = np.zeros(len(Count)), 0.0
+    for at, actors in enumerate(anchors):
+        count = scale.actors(actors)
+        if at == 0:
+            warm_up = _rounds(rounds, flight, count, effort.warm_up)
+        else:
+            if at == 1:
+                one_more = _rounds(rounds, flight, scale.actors(anchors[0]) + 1, 1)
+                rise_ns = max(0.0, float((one_more - steady[0])[Count.TIME_NS]))
+            jumps.append(_rounds(rounds, flight, count, 1))
+        steady.append(_rounds(rounds, flight, count, effort.steady) / effort.steady)
+        if at == 0:
+            first = warm_up - effort.warm_up * steady[0]
+        else:
+            jumps[-1] = (jumps[-1] - steady[-1]) / max(1, count - scale.actors(anchors[at - 1]))
+    before = flight.snapshot()
+    rounds.settle()
+    settled = flight.snapshot()
+    flight.gather(works.evaluation(max(1, round(anchors[-1])), episode_steps))
+    judged = flight.snapshot() - settled
+    full = _of_full_size(scale)
+    whole = [_whole_rounds(loop, scale, actors) for actors in anchors]
+    of_a_round = np.array(steady) * full * np.array(whole)[:, None]
+    return Trial(
+        anchors=tuple(anchors),
+        steady=of_a_round,
+        first=first * full,
+        rise_ns=rise_ns,
+        rise_each=_but_time(np.mean(jumps, axis=0)) if jumps else np.zeros(len(Count)),
+        evaluation=_evaluation_of(scene, works, judged, anchors[-1], of_a_round[-1]),
+        last=judged + (settled - before) * full,
+    )
+
+
+def _rounds(rounds: Rounds, flight: Flight, actors: int, count: int) -> Counts:
+    before = flight.snapshot()
+    for _ in range(count):
+        rounds.next(actors)
+    return flight.snapshot() - before
+
+
+def _but_time(counts: Counts) -> Counts:
+    counts[Count.TIME_NS] = 0.0
+    return counts
+
+
+def _of_full_size(scale: Scale) -> Counts:
+    full = np.ones(len(Count))
+    full[OF_ACTORS] = scale.fewer
+    return full
+
+
+def _whole_rounds(loop: AnyLoop, scale: Scale, actors: int) -> float:
+    """How many of the rounds that were tried make one of the job's, beside that there are more actors."""
+    if not isinstance(loop, Asynchronous):
+        return 1.0
+    small = scale.loop(loop)
+    assert isinstance(small, Asynchronous)
+    tried_trajectories = small.trajectories_per_update or scale.actors(actors)
+    return (loop.trajectories_per_update or actors) / (scale.fewer * tried_trajectories)
+
+
+def _evaluation_of(scene: Scene, works: Works, judged: Counts, actors: int, a_round: Counts) -> Counts:
+    """Where nobody waits an evaluation runs beside everything else.
+
+    It takes time only from a pool that cannot grow. One that can has more actors for it until they were idle long.
+    """
+    if not isinstance(works.training.loop, Asynchronous):
+        return judged
+    beside = judged.copy()
+    pool = scene.profile.actors
+    beside[Count.TIME_NS] = beside[Count.POOL_NS] = 0.0
+    busy_ns = judged[Count.CALLS] * judged[Count.TIME_NS]
+    if scene.tariff.pool is not None:
+        stood_ns = judged[Count.TIME_NS] + to_ns(scene.tariff.pool.idle_s)
+        interval_ns = works.training.evaluation.every_rounds * a_round[Count.TIME_NS]
+        beside[Count.POOL_NS] = judged[Count.CALLS] * min(stood_ns, interval_ns)
+    elif isinstance(pool, Pool):
+        standing = (pool.units or 1) * pool.actors_per_unit
+        beside[Count.TIME_NS] = busy_ns / max(standing, actors)
+    return beside

@@ -1,0 +1,252 @@
+"""What a forecast takes for granted, as sentences: each number with its range, and what nobody can know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cloud.forecasting.scene import Name, Scene
+from cloud.profile import Functions, Pool
+from cloud.quantity import Quantity, quantities
+from training.environments.expectations import expectation_of
+from training.loops.model import Asynchronous
+from training.spec import TrainingSpec
+
+
+@dataclass(frozen=True)
+class _Phrase:
+    """`title` for tables; `sentence` with {} for the number; the number is shown times `factor` with `unit`."""
+
+    title: str
+    sentence: str
+    unit: str = ""
+    factor: float = 1.0
+
+
+_PHRASES: dict[tuple[str, ...], _Phrase] = {
+    ("profile", "actors", "cold_s"): _Phrase(
+        "Cold start", "A fresh function starts in {}, imports apart", "s"
+    ),
+    ("profile", "actors", "start_s"): _Phrase("Start of an actor", "An actor starts in {}", "s"),
+    ("profile", "actors", "concurrent"): _Phrase("Calls at once", "The account may run {} functions at once"),
+    ("profile", "actors", "most_actors"): _Phrase("Actors at once", "The account may have {} actors at once"),
+    ("profile", "core_ratio"): _Phrase(
+        "Speed of a core", "A core there is {} times as fast as the one that the software was measured on"
+    ),
+    ("profile", "network", "round_trip_s"): _Phrase("Round trip", "A call's round trip takes {}", "ms", 1000),
+    ("profile", "network", "actor_mbit_per_s"): _Phrase(
+        "Line of an actor", "An actor's line carries {}", "Mbit/s"
+    ),
+    ("profile", "network", "coordinator_mbit_per_s"): _Phrase(
+        "Line of the coordinator", "The line that all calls share carries {}", "Mbit/s"
+    ),
+    ("profile", "chance", "failure_share"): _Phrase("Failing calls", "{} of all calls fail", "%", 100),
+    ("profile", "chance", "straggler_sigma"): _Phrase(
+        "Stragglers", "Run times of the same work spread log-normally by {}", "%", 100
+    ),
+    ("profile", "chance", "late_share"): _Phrase("Late outcomes", "{} of all outcomes come late", "%", 100),
+    ("profile", "learner", "server_start_s"): _Phrase(
+        "Start of the learner", "The learner is ready after {}", "s"
+    ),
+    ("profile", "learner", "function_start_s"): _Phrase(
+        "Start of the learner", "The learner's function starts cold in {}", "s"
+    ),
+    ("stack", "import_s"): _Phrase("Imports", "A fresh actor imports its libraries in {}", "s"),
+    ("stack", "first_environment_s"): _Phrase(
+        "First environment", "A fresh actor builds its environment in {}", "s"
+    ),
+    ("stack", "rebuild_s"): _Phrase(
+        "Environment rebuilt", "Every call builds its environment anew in {}", "s"
+    ),
+    ("stack", "call_ms"): _Phrase("Work beside steps", "A call takes {} beside its steps", "ms"),
+    ("stack", "step_us"): _Phrase("Bookkeeping a step", "Each step takes {} of bookkeeping", "µs"),
+    ("stack", "environment_step_fallback_us"): _Phrase(
+        "Step of the environment", "A step of an environment that nobody measured takes {}", "µs"
+    ),
+    ("stack", "coordinator_ms"): _Phrase("Coordinator", "The coordinator takes {} for each outcome", "ms"),
+    ("stack", "codec_us_per_megabyte"): _Phrase("Packing data", "Packing data takes {} a megabyte", "µs"),
+    ("stack", "update", "call_ms"): _Phrase(
+        "Work beside minibatches", "An update takes {} beside its minibatches", "ms"
+    ),
+    ("stack", "update", "us_per_megabyte"): _Phrase(
+        "Reading data", "The learner reads a megabyte in {}", "µs"
+    ),
+    ("stack", "hessian_product_per_gradient"): _Phrase(
+        "Hessian product", "A Hessian product takes {} gradients"
+    ),
+}
+_INFERENCE = {
+    "fixed_us": _Phrase("Action of the policy", "Choosing an action takes {} beside multiplications", "µs"),
+    "per_sample_us": _Phrase("Action of the policy", "Each observation takes the policy {} more", "µs"),
+    "us_per_million_macs": _Phrase(
+        "Policy's arithmetic", "A million multiplications take the policy {}", "µs"
+    ),
+}
+_LEARNING = {
+    "fixed_us": _Phrase("Minibatch", "A minibatch takes the learner {} beside its samples", "ms", 1e-3),
+    "per_sample_us": _Phrase(
+        "Sample of a minibatch", "A sample takes the learner {} beside multiplications", "µs"
+    ),
+    "us_per_million_macs": _Phrase(
+        "Learner's arithmetic", "A million multiplications take the learner {}", "µs"
+    ),
+}
+_KINDS = {"paper": "from a paper"}
+_ALWAYS_TOLD = (
+    ("profile", "actors", "cold_s"),
+    ("stack", "import_s"),
+    ("profile", "actors", "start_s"),
+    ("profile", "actors", "concurrent"),
+    ("profile", "actors", "most_actors"),
+    ("profile", "core_ratio"),
+    ("profile", "chance", "straggler_sigma"),
+    ("profile", "chance", "failure_share"),
+    ("profile", "network", "round_trip_s"),
+    ("profile", "learner", "server_start_s"),
+    ("profile", "learner", "function_start_s"),
+)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the sentences are about. `unread` names what the scaling policy wanted to read; `actors` is its range."""
+
+    training: TrainingSpec
+    scene: Scene
+    spaces_known: bool
+    unread: str
+    actors: tuple[int, int]
+    mattering: tuple[Name, ...]
+
+
+def relevant(name: Name, training: TrainingSpec, scene: Scene) -> bool:
+    """Whether a number can make a difference for this job at all."""
+    pictures = training.network.kind == "cnn"
+    match name:
+        case ("stack", "environment_step_us", environment):
+            return environment == training.environment.id
+        case ("stack", "environment_step_fallback_us"):
+            return training.environment.id not in scene.stack.environment_step_us
+        case ("stack", "inference", kind, _):
+            return kind == ("cnn" if pictures else "mlp")
+        case ("stack", "update", kind, _):
+            return kind == ("gpu_" if scene.setting.learner_gpu else "") + ("cnn" if pictures else "mlp")
+        case ("stack", "hessian_product_per_gradient") | ("profile", "actors", "most_cores"):
+            return False
+        case ("profile", "actors", "most_actors"):
+            return not isinstance(scene.profile.actors, Pool) or scene.profile.actors.units is None
+        case ("profile", "learner", field):
+            return field.startswith(scene.setting.learner)
+    return True
+
+
+def title_of(name: Name) -> str:
+    """A number's name for a table."""
+    return _phrase(name).title
+
+
+def sentences(told: Told) -> tuple[str, ...]:
+    """What matters most first, then what people ask about, then what cannot be known."""
+    known = {("profile", *path): one for path, one in quantities(told.scene.profile).items()}
+    known |= {("stack", *path): one for path, one in quantities(told.scene.stack).items()}
+    environment: Name = ("stack", "environment_step_us", told.training.environment.id)
+    if environment not in known:
+        environment = ("stack", "environment_step_fallback_us")
+    names = dict.fromkeys((*told.mattering, *_ALWAYS_TOLD, environment))
+    found = [
+        _sentence(name, known[name])
+        for name in names
+        if name in known and relevant(name, told.training, told.scene) and _says_something(known[name])
+    ]
+    return (*_unknowable(told), *found)
+
+
+def _says_something(quantity: Quantity) -> bool:
+    return quantity.high > 0 and quantity.value < 1e6
+
+
+def _sentence(name: Name, quantity: Quantity) -> str:
+    phrase = _phrase(name)
+    shown = _number(quantity.value * phrase.factor)
+    low, high = (_number(one * phrase.factor) for one in (quantity.low, quantity.high))
+    unit = f" {phrase.unit}" if phrase.unit else ""
+    ranged = quantity.low < quantity.high and quantity.kind != "documented"
+    number = f"{shown}{unit}" + (f" ({low}–{high}{unit})" if ranged else "")
+    return f"{phrase.sentence.format(number)}: {_KINDS.get(quantity.kind, quantity.kind)}."
+
+
+def _phrase(name: Name) -> _Phrase:
+    match name:
+        case ("episode",):
+            return _Phrase("Length of an evaluated episode", "")
+        case ("stack", "environment_step_us", environment):
+            return _Phrase("Step of the environment", f"A step of {environment} takes {{}}", "µs")
+        case ("stack", "inference", _, field):
+            return _INFERENCE[field]
+        case ("stack", "update", _, field):
+            return _LEARNING[field]
+    known = _PHRASES.get(name)
+    words = name[-1].replace("_", " ").capitalize()
+    return known or _Phrase(words, f"{words}: {{}}")
+
+
+def _number(value: float) -> str:
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _unknowable(told: Told) -> list[str]:
+    training, stop = told.training, told.training.stop
+    found = []
+    if stop.target_return is not None:
+        found.append(
+            f"Nobody can say whether a return of {stop.target_return:g} is reached: the job may end earlier."
+        )
+    if stop.no_progress_evaluations is not None:
+        found.append("It also ends earlier if it stops getting better, which nobody can know.")
+    if told.unread:
+        least, most = told.actors
+        found.append(
+            f"The scaling policy goes by {told.unread.replace('_', ' ')}, which only training can tell:"
+            f" any number of actors from {least:,} to {most:,} is taken as possible."
+        )
+    found.append(_episodes(training))
+    if not told.spaces_known:
+        found.append(
+            f"What {training.environment.id} shows and does is not known before it is built; sizes are guessed."
+        )
+    kl = getattr(training.algorithm, "target_kl", None)
+    if kl is not None:
+        found.append("All passes over the data are made; the KL limit may end an update earlier.")
+    found += _place(told)
+    return found
+
+
+def _episodes(training: TrainingSpec) -> str:
+    expected = expectation_of(training.environment.id, pictures=training.network.kind == "cnn")
+    if expected.shortest == expected.longest:
+        return f"An evaluated episode has {expected.usual:,} steps: {expected.told}."
+    return (
+        f"An evaluated episode has {expected.usual:,} steps on average"
+        f" ({expected.shortest:,}–{expected.longest:,}): {expected.told}."
+    )
+
+
+def _place(told: Told) -> list[str]:
+    actors: Any = told.scene.profile.actors
+    if told.scene.profile.region == "here":
+        return [
+            f"This machine runs {actors.units} at a time, and nothing else keeps it busy.",
+            "Costs of your own machine are those that you set; electricity is not counted.",
+        ]
+    found = []
+    if isinstance(actors, Functions) and not isinstance(told.training.loop, Asynchronous):
+        found.append(
+            "Functions stay warm from round to round unless a round takes longer than they are kept."
+        )
+    if isinstance(actors, Pool) and actors.units is not None:
+        found.append(
+            f"The cluster has {actors.units * actors.actors_per_unit:,} actors from the start to the end."
+        )
+    return found

@@ -1,0 +1,139 @@
+"""Whole jobs on the simulated cloud whose bodies do the work asked for without doing it: the engine, the loops, the
+meter and the ledger are real, environments and learning are not. For holding forecasts against what really comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloud.failures import Failure
+from cloud.forecasting.works import Works, spaces_of
+from cloud.ledger import MemoryLedger
+from cloud.metering import MeteredPlatform
+from cloud.price_book import PriceBook
+from cloud.profile import Profile
+from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from cloud.stack import Stack
+from tests.cloud.instant_executor import InstantExecutor
+from training.checkpoints import CheckpointRef, Progress
+from training.codec import encode
+from training.engine import train
+from training.functions.body import Result
+from training.messages import Call, EvaluateRequest, RolloutRequest, Stopped
+from training.ports import Control
+from training.reports import Usage
+from training.spec import TrainingSpec
+
+_REPORT = dict.fromkeys(
+    (
+        "policy_loss",
+        "value_loss",
+        "entropy",
+        "approximate_kl",
+        "clip_fraction",
+        "explained_variance",
+        "gradient_norm",
+        "learning_rate",
+    ),
+    0.0,
+)
+
+
+@dataclass(frozen=True)
+class Ended:
+    minutes: float
+    usd: float
+    steps: int
+    rounds: int
+    reason_code: str
+
+
+class _NoCheckpoints:
+    def save(self, round_no: int, data: bytes, *, best: bool = False) -> CheckpointRef:
+        return CheckpointRef("", round_no, "", 0)
+
+    def load(self, name: str) -> bytes:
+        raise LookupError(name)
+
+
+def really(
+    training: TrainingSpec,
+    options: SimulatedOptions,
+    profile: Profile,
+    stack: Stack,
+    *,
+    episode_steps: Callable[[int], int],
+    budget_picodollars: int = 10**15,
+) -> Ended:
+    """The job's own end. Evaluated episodes have `episode_steps(round)` steps."""
+    executor = InstantExecutor(_bodies(training, episode_steps))
+    platform = MeteredPlatform(
+        SimulatedPlatform(options, profile=profile, stack=stack, executor=executor),
+        ledger := MemoryLedger(budget_picodollars),
+        options.tariff(PriceBook.load(), training.rollout.memory_mb),
+    )
+    stopped = None
+    sizes = Works(training, spaces_of(training)[0]).sizes
+    progress = Progress(learner=bytes(sizes.learner), weights=bytes(sizes.weights))
+    for event in train(
+        training,
+        platform=platform,
+        checkpoints=_NoCheckpoints(),
+        control=lambda: Control(),
+        resume=progress.encode(training),
+    ):
+        if isinstance(event, Stopped):
+            stopped = event
+    platform.close()
+    assert stopped is not None
+    spent = ledger.spend().spent_picodollars
+    return Ended(
+        stopped.platform_s / 60, spent / 10**12, stopped.env_steps, stopped.rounds, stopped.reason_code
+    )
+
+
+def _bodies(
+    training: TrainingSpec, episode_steps: Callable[[int], int]
+) -> Callable[[Call], Result | Failure]:
+    sizes = Works(training, spaces_of(training)[0]).sizes
+    works = Works(training, spaces_of(training)[0])
+    trajectory, state = bytes(sizes.trajectory), bytes(sizes.state)
+
+    def body(call: Call) -> Result | Failure:
+        request = call.request
+        if isinstance(request, RolloutRequest):
+            steps = request.steps * request.environments
+            usage = Usage(env_steps=steps, inferences=steps, macs=sizes.policy_macs, pictures=sizes.pictures)
+            return Result(trajectory, state, usage)
+        if isinstance(request, EvaluateRequest):
+            played = len(request.episode_seeds)
+            length = episode_steps(call.round_no)
+            lengths = np.full(played, length)
+            usage = Usage(
+                env_steps=played * length,
+                inferences=played * length,
+                episodes=played,
+                macs=sizes.policy_macs,
+                pictures=sizes.pictures,
+            )
+            return Result(encode({"returns": np.zeros(played), "lengths": lengths}), None, usage)
+        like = works.update("update", len(call.inputs) - 1)
+        payload = {
+            "state": bytes(sizes.learner),
+            "weights": bytes(sizes.weights),
+            "version": call.round_no,
+            "report": _REPORT,
+            "env_steps": (len(call.inputs) - 1) * works.steps_a_call,
+            "staleness_mean": 0.0,
+            "episodes": 0,
+            "episode_return_mean": None,
+            "episode_length_mean": None,
+        }
+        usage = Usage(
+            minibatches=like.minibatches, samples=like.samples, macs=like.macs, pictures=like.pictures
+        )
+        return Result(encode(payload), None, usage)
+
+    return body
