@@ -10,13 +10,13 @@ from cloud.paper_formulas import FORMULAS, PaperFormula, RoundTimes
 from cloud.price_book import PriceBook
 from cloud.work_file import Sitting
 
-_PAPERS = ("nitro-intended", "nitro-active", "minionsrl", "stellaris", "siren")
+PAPERS = ("nitro-intended", "nitro-active", "minionsrl", "stellaris", "siren")
 
 
 def paper_costs(sittings: Iterable[Sitting], book: PriceBook) -> list[tuple[PaperFormula, int]]:
     """What each paper's own formula says this run cost, in picodollars."""
     rounds = [times for sitting in sittings for times in round_times(sitting)]
-    return [(FORMULAS[name], FORMULAS[name].cost(rounds, book)) for name in _PAPERS]
+    return [(FORMULAS[name], FORMULAS[name].cost(rounds, book)) for name in PAPERS]
 
 
 def round_times(sitting: Sitting) -> list[RoundTimes]:
