@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cloud import profile as profiles
 from cloud.local import LocalOptions
 from cloud.place import Place
 from cloud.price_book import PriceBook, UnknownSku
@@ -53,14 +52,23 @@ def compare(
     return found, tuple(notes)
 
 
+def so_far(sittings: Sequence[Sitting], options: SimulatedOptions, book: PriceBook) -> Compared:
+    """The run on its own cloud, as if it ended with its last call: what a ledger does not know while rent runs on."""
+    scripts = [Script.of(sitting) for sitting in sittings if sitting.works]
+    return _at(Place.of(options, book), options.profile, scripts, options.seed)
+
+
 def _compared(
     scripts: Iterable[Script], name: str, options: LocalOptions | SimulatedOptions, book: PriceBook
 ) -> Compared:
-    title = profiles.load(name).title
     stack, seed = _PLAIN_STACK, 0
     if isinstance(options, SimulatedOptions):
         stack, seed = options.stack, options.seed
-    place = Place.of(SimulatedOptions(profile=name, stack=stack, seed=seed), book)
+    return _at(Place.of(SimulatedOptions(profile=name, stack=stack, seed=seed), book), name, scripts, seed)
+
+
+def _at(place: Place, name: str, scripts: Iterable[Script], seed: int) -> Compared:
+    title = place.profile.title
     try:
         runs = [retime(script, place, seed=seed) for script in scripts]
     except UnknownSku as error:

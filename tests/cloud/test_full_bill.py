@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cloud.bill_grounds import grounds, grounds_of
 from cloud.bill_parts import PARTS
-from cloud.comparison import compare
+from cloud.comparison import compare, so_far
 from cloud.full_bill import FullBill, Grounds, full_bill
 from cloud.local import LocalOptions
 from cloud.place import Place
@@ -319,6 +319,14 @@ def test_comparisons_are_retimings_of_the_same_work() -> None:
     local, _ = compare([sitting], LocalOptions(), BOOK)
     assert [one.profile for one in local][:3] == ["one-machine", "one-machine-spot", "lambda"]
     assert all(one.picodollars > 0 for one in local)
+
+
+def test_a_run_that_goes_on_is_compared_as_if_it_ended_now() -> None:
+    sitting = Sitting.of(SPEC, round_of(1, 0.0))
+    options = SimulatedOptions(profile="aci-today")
+    again = retime(Script.of(sitting), Place.of(options, BOOK), seed=0)
+    found = so_far([sitting], options, BOOK)
+    assert (found.picodollars, found.time_s) == (again.bill.picodollars, again.time_s)
 
 
 def test_a_place_without_a_price_says_so() -> None:

@@ -271,6 +271,12 @@ def test_a_comparison_is_a_sentence(own: int, own_s: float, other: int, other_s:
     assert sentence.endswith(f": {words}.")
 
 
+def test_while_a_job_runs_it_is_compared_by_what_it_would_come_to_now() -> None:
+    made = document(0, 10, USD, 10) | {"own": {"picodollars": 2 * USD, "time_s": 10.0}}
+    (sentence,) = shown_bill(BillSheet(document=made), SimulatedOptions()).elsewhere
+    assert sentence.endswith(": functions cost $1.00 more and took as long.")
+
+
 def test_what_cannot_be_priced_is_unknown_and_not_nothing() -> None:
     made = document(USD, 10, 0, 0)
     made["compared"][0]["problem"] = "there is no price for 'c5.4xlarge'"

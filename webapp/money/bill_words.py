@@ -137,7 +137,8 @@ def _free_tier(share: Mapping[str, int]) -> str:
 
 
 def _elsewhere(document: Mapping[str, Any], options: LocalOptions | SimulatedOptions) -> Iterator[str]:
-    own, own_s = document["total"], document["time_s"]
+    here = document.get("own") or {"picodollars": document["total"], "time_s": document["time_s"]}
+    own, own_s = here["picodollars"], here["time_s"]
     for one in document["compared"]:
         place = _PLACES.get(one["profile"], f"On {one['title']}")
         if one["problem"]:

@@ -17,11 +17,12 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from cloud.bill_grounds import grounds_of
-from cloud.comparison import compare
+from cloud.comparison import compare, so_far
 from cloud.free_tier import free_tier_share
 from cloud.full_bill import full_bill
 from cloud.price_book import PriceBook
 from cloud.round_times import paper_costs
+from cloud.simulated import SimulatedOptions
 from cloud.work import WorkError
 from cloud.work_file import Sitting
 from webapp.celery import app as celery_app
@@ -85,7 +86,7 @@ def _draw_up(job: Job, clock: Clock) -> None:
     began_s = time.monotonic()
     final = job.observed in REST
     try:
-        document = document_of(works_of(job), job.parsed_spec().platform)
+        document = document_of(works_of(job), job.parsed_spec().platform, ended=final)
     except (WorkError, ValueError) as error:
         # A spec or a record of another version of this program: said once, not tried for ever.
         log.warning("no bill of %s: %s", job.pk, error)
@@ -107,13 +108,22 @@ def _draw_up(job: Job, clock: Clock) -> None:
     )
 
 
-def document_of(sittings: Sequence[Sitting], options: AnyPlatformOptions) -> dict[str, Any]:
-    """Everything that a page shows of a bill, as plain JSON; amounts in picodollars."""
+def document_of(
+    sittings: Sequence[Sitting], options: AnyPlatformOptions, *, ended: bool = True
+) -> dict[str, Any]:
+    """Everything that a page shows of a bill, as plain JSON; amounts in picodollars.
+
+    `own`: what a simulated job that goes on would have come to, had it ended now. Its ledger books rent later.
+    """
     book = PriceBook.load()
     bill = full_bill(sittings, grounds_of(options))
     free = free_tier_share(bill.lines, book)
     calls = sum(len(sitting.works) for sitting in sittings)
-    compared, notes = compare(sittings, options, book) if calls <= MOST_CALLS_COMPARED else ([], ())
+    comparable = calls <= MOST_CALLS_COMPARED
+    compared, notes = compare(sittings, options, book) if comparable else ([], ())
+    own = None
+    if comparable and not ended and isinstance(options, SimulatedOptions):
+        own = asdict(so_far(sittings, options, book))
     return {
         "total": bill.total,
         "parts": dict(bill.parts),
@@ -121,7 +131,8 @@ def document_of(sittings: Sequence[Sitting], options: AnyPlatformOptions) -> dic
         "time_s": bill.time_s,
         "papers": {formula.name: cost for formula, cost in paper_costs(sittings, book)},
         "free_tier": {"covered": free.covered_picodollars, "total": free.total_picodollars},
+        "own": own,
         "compared": [asdict(one) for one in compared],
-        "not_compared": calls > MOST_CALLS_COMPARED,
+        "not_compared": not comparable,
         "notes": list(notes),
     }
