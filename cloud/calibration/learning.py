@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloud.calibration import part
 from cloud.calibration.figures import fit, quantity
-from cloud.calibration.part import Parts
 from cloud.stack import Speed, Update
 
 _NETWORKS = {
@@ -15,16 +13,18 @@ _NETWORKS = {
 }
 
 
-def update(base: Update, parts: Parts, repeats: int, repeats_pictures: int, where: str) -> Update:
-    """Measured on one core, and on the GPU if there is one; what was not repeated at all stays as in `base`."""
-    told = {"repeats": repeats, "repeats_cnn": repeats_pictures}
-    cases = parts.run("the learner's updates", "update", told)["cases"]
+def update(base: Update, measured: dict[str, Any], where: str) -> Update:
+    """On this machine's cores. What was not measured stays as in `base`."""
+    cases = list(measured["cases"].values())
     changes: dict[str, Any] = {kind: _speed(cases, kind, where) for kind in _kinds(cases)}
-    changes |= _reading(cases, where)
-    if part.run("update", {"repeats": 0, "repeats_cnn": 0}, gpu=True)["device"] == "cuda":
-        cases = parts.run("the learner's updates on the GPU", "update", told, gpu=True)["cases"]
-        changes |= {f"gpu_{kind}": _speed(cases, kind, f"on the GPU; {where}") for kind in _kinds(cases)}
-    return base.model_copy(update=changes)
+    return base.model_copy(update=changes | _reading(cases, where))
+
+
+def on_gpu(base: Update, measured: dict[str, Any], where: str) -> Update:
+    cases = list(measured["cases"].values())
+    return base.model_copy(
+        update={f"gpu_{kind}": _speed(cases, kind, f"on the GPU; {where}") for kind in _kinds(cases)}
+    )
 
 
 def _kinds(cases: list[dict[str, Any]]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from cloud.calibration import learning, machine, place
 from cloud.calibration.figures import fit, of, quantity
-from cloud.calibration.part import BUSY_LIMIT, Parts
+from cloud.calibration.part import BUSY_LIMIT, Asked, Parts, run
 from cloud.executor import cores
 from cloud.profile import Profile
 from cloud.quantity import Quantity
@@ -35,25 +35,29 @@ ENVIRONMENTS = (
     "ALE/Qbert-v5",
     "ALE/Gravitar-v5",
 )
+# Rounds of so many actors each, so that what a round takes beside its calls goes out.
+_FEW_AND_MANY = (8, 72)
+
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How often things are repeated. `quick` only shows that everything works."""
+    """How often things are repeated in each of several visits. `quick` only shows that everything works."""
 
-    repeats: int = 9
-    repeats_pictures: int = 4
+    visits: int = 3
+    repeats: int = 4
+    repeats_pictures: int = 2
     lengths: tuple[int, int] = (32, 256)
     lengths_pictures: tuple[int, int] = (16, 128)
     inference_s: float = 0.04
-    rounds: int = 12
-    fragments: int = 15
+    rounds: int = 8
+    fragments: int = 6
     patience_s: float = 150.0
     quick: bool = False
 
 
-QUICK = Effort(2, 0, (8, 32), (2, 6), 0.003, 2, 2, patience_s=0.0, quick=True)
+QUICK = Effort(1, 2, 0, (8, 32), (2, 6), 0.003, 2, 2, patience_s=0.0, quick=True)
 
 
 @dataclass(frozen=True)
@@ -77,28 +81,19 @@ def calibration(
 ) -> Calibration:
     """Measure this machine. What cannot be measured here stays as it is in `base`."""
     parts = Parts(tell, effort.patience_s)
-    where = f"{machine.in_words(today)}{'; a quick look, no figures' if effort.quick else ''}"
-    inference = _inference(parts, effort, where)
-    codec = _codec(parts, effort, where)
-    actor = _actor(parts, environments, effort, inference, codec, where)
-    update = learning.update(base.update, parts, effort.repeats, effort.repeats_pictures, where)
-    few = min(5, effort.repeats)
-    starts = parts.run("fresh processes", "starts", {"repeats": few, "environments": list(environments)})
+    found = parts.visit(_plan(environments, effort), effort.visits)
+    where = (
+        f"{machine.in_words(today)}; others kept {parts.busy:.0%} of the cores busy, at lowest priority"
+        f" {parts.background:.0%}{'; a quick look, no figures' if effort.quick else ''}"
+    )
+    inference = _inference(found["inference"]["repeats"], where)
+    codec = _codec(found["codec"]["repeats"], where)
+    actor = _actor({name: found[name] for name in environments}, inference, codec, where)
+    update = learning.update(base.update, found["update"], where)
+    if run("gpu", {}, gpu=True)["device"] == "cuda":
+        update = learning.on_gpu(update, parts.run("the GPU", "update", _updates(effort), gpu=True), where)
+    starts = found["starts"]
     firsts = [statistics.median(times) for times in starts["first_environment_s"].values()]
-    coordinator = parts.run(
-        "the coordinator", "coordinator", {"repeats": few, "actors": [8, 72], "rounds": effort.rounds}
-    )
-    ways = parts.run(
-        "ways to worker processes",
-        "ways",
-        {
-            "workers": cores(),
-            "repeats": effort.repeats,
-            "fragments": effort.fragments,
-            "environment": _for_crowds(environments),
-        },
-    )
-    where += f"; others kept {parts.busy:.0%} of the cores busy, at lowest priority {parts.background:.0%}"
     stack = base.model_copy(
         update={
             "title": f"Starling's own engine on {machine.processor()}",
@@ -121,20 +116,62 @@ def calibration(
             "inference": inference,
             "update": update,
             "codec_us_per_megabyte": codec,
-            "coordinator_ms": _coordinator(coordinator, where),
+            "coordinator_ms": _coordinator(found["coordinator"], where),
         }
     )
-    return Calibration(stack, place.profile(starts, ways, where, today), parts.busy, parts.background)
+    return Calibration(
+        stack, place.profile(starts, found["ways"], where, today), parts.busy, parts.background
+    )
 
 
-def _for_crowds(environments: Sequence[str]) -> str:
-    """One that fills caches as most training does, to see what cores share."""
-    return next((name for name in ("Hopper-v5", "Humanoid-v5") if name in environments), environments[-1])
+def _plan(environments: Sequence[str], effort: Effort) -> dict[str, Asked]:
+    """Every part by the name under which its figures are looked for; environments by their own."""
+    plan = {
+        "inference": Asked(
+            "the policy in numpy", "inference", {"seconds": effort.inference_s, "repeats": effort.repeats}
+        ),
+        "codec": Asked("encoding", "codec", {"repeats": effort.repeats}),
+    }
+    for name in environments:
+        pictures = atari_game(name) is not None
+        told = {
+            "environment": name,
+            "lengths": effort.lengths_pictures if pictures else effort.lengths,
+            "repeats": max(2, effort.repeats_pictures) if pictures else 2 * effort.repeats,
+        }
+        plan[name] = Asked(f"steps of {name}", "actor", told)
+    # One that fills caches as most training does, to see what cores share.
+    crowd = next((name for name in ("Hopper-v5", "Humanoid-v5") if name in environments), environments[-1])
+    return plan | {
+        "update": Asked("the learner's updates", "update", _updates(effort)),
+        "starts": Asked(
+            "fresh processes",
+            "starts",
+            {"repeats": min(2, effort.repeats), "environments": list(environments)},
+        ),
+        "coordinator": Asked(
+            "the coordinator",
+            "coordinator",
+            {"repeats": min(2, effort.repeats), "actors": list(_FEW_AND_MANY), "rounds": effort.rounds},
+        ),
+        "ways": Asked(
+            "ways to worker processes",
+            "ways",
+            {
+                "workers": cores(),
+                "repeats": effort.repeats,
+                "fragments": effort.fragments,
+                "environment": crowd,
+            },
+        ),
+    }
 
 
-def _inference(parts: Parts, effort: Effort, where: str) -> Inference:
-    told = {"seconds": effort.inference_s, "repeats": effort.repeats}
-    repeats = parts.run("the policy in numpy", "inference", told)["repeats"]
+def _updates(effort: Effort) -> dict[str, Any]:
+    return {"repeats": effort.repeats, "repeats_cnn": effort.repeats_pictures}
+
+
+def _inference(repeats: list[list[dict[str, Any]]], where: str) -> Inference:
     source = "a pass of 1, 4 and 8 observations through {}, regression; " + where
     return Inference(
         mlp=_speed(repeats, "mlp", source.format("64x64 and 256x256 of 4, 11 and 348 inputs")),
@@ -152,10 +189,10 @@ def _speed(repeats: list[list[dict[str, Any]]], kind: str, source: str) -> Speed
     return Speed(fixed_us=quantity(fixed, source), us_per_million_macs=quantity(rate, source))
 
 
-def _codec(parts: Parts, effort: Effort, where: str) -> Quantity:
+def _codec(repeats: list[list[dict[str, Any]]], where: str) -> Quantity:
     slopes = [
         fit([(1.0, case["bytes"] / 1e6) for case in cases], [case["us"] for case in cases])[1]
-        for cases in parts.run("encoding", "codec", {"repeats": effort.repeats})["repeats"]
+        for cases in repeats
     ]
     return quantity(slopes, f"fragments from 20 kB to 3.6 MB encoded, regression; {where}")
 
@@ -173,23 +210,10 @@ class _Loop:
 
 
 def _actor(
-    parts: Parts,
-    environments: Sequence[str],
-    effort: Effort,
-    inference: Inference,
-    codec: Quantity,
-    where: str,
+    measured: dict[str, dict[str, Any]], inference: Inference, codec: Quantity, where: str
 ) -> dict[str, Any]:
     """`call_ms`, `step_us` and the environments' own entries."""
-    loops = []
-    for name in environments:
-        pictures = atari_game(name) is not None
-        told = {
-            "environment": name,
-            "lengths": effort.lengths_pictures if pictures else effort.lengths,
-            "repeats": max(2, effort.repeats_pictures) if pictures else 2 * effort.repeats,
-        }
-        loops.append(_loop(name, parts.run(f"steps of {name}", "actor", told), inference, codec.value))
+    loops = [_loop(name, one, inference, codec.value) for name, one in measured.items()]
     lightest = min(loops, key=lambda loop: loop.bare_us)
     step = quantity(
         lightest.beside_us,
@@ -211,8 +235,8 @@ def _actor(
             statistics.median(calls_ms),
             min(calls_ms),
             max(calls_ms),
-            f"rollouts' bodies of {effort.lengths[0]} and {effort.lengths[1]} steps, what is left at none; median of"
-            f" the environments, range over them: large weights take longest; {where}",
+            "short and long bodies of rollouts, what is left at no step; median of the environments, range over"
+            f" them: large weights take longest; {where}",
             "measured",
         ),
         "step_us": step,
@@ -244,7 +268,7 @@ def _loop(name: str, measured: dict[str, Any], inference: Inference, codec_us: f
 
 
 def _coordinator(measured: dict[str, Any], where: str) -> Quantity:
-    few, many = measured["actors"]
+    few, many = _FEW_AND_MANY
     simulated = statistics.median(measured["simulated"])
     return quantity(
         measured["local"],

@@ -8,7 +8,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # Others may take this share of all cores before figures are no longer ours alone.
 BUSY_LIMIT = 0.10
 _LIMIT_S = 400.0
-_TRIES = 3
+_TRIES = 2
 
 
 class PartFailed(RuntimeError):
@@ -46,10 +47,30 @@ def run(name: str, told: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]
     return measured
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A part to run, what it is told, and how it is told of."""
+
+    what: str
+    part: str
+    told: dict[str, Any]
+
+
+def together(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+    """Two measurements of one part as one: lists one after the other, the rest as it was."""
+    joined = dict(earlier)
+    for name, value in later.items():
+        if isinstance(value, dict):
+            joined[name] = together(earlier[name], value)
+        elif isinstance(value, list):
+            joined[name] = earlier[name] + value
+    return joined
+
+
 class Parts:
     """Runs parts one after the other, each when others leave the machine alone, as far as there is time for that.
 
-    A part beside which others were busy is run again, at most twice, and the quietest of its runs is taken. `busy`
+    A part beside which others were busy is run again, and the quieter of its two runs is taken. `busy`
     and `background` are what others took of the cores beside the worst part that was taken.
     """
 
@@ -58,6 +79,18 @@ class Parts:
         self.background = 0.0
         self._tell = tell
         self._patience_until_s = time.monotonic() + patience_s
+
+    def visit(self, plan: Mapping[str, Asked], visits: int) -> dict[str, dict[str, Any]]:
+        """All of `plan`, `visits` times over: a machine that is slow for a minute is slow for a little of everything.
+
+        What a part measured in several visits stands in the same lists.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for turn in range(1, visits + 1):
+            for key, asked in plan.items():
+                measured = self.run(f"{turn} of {visits}: {asked.what}", asked.part, asked.told)
+                found[key] = together(found[key], measured) if key in found else measured
+        return found
 
     def run(self, what: str, name: str, told: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:
         """What `parts.NAME` measured, told as `what`."""

@@ -153,6 +153,16 @@ def test_the_quietest_of_some_runs_is_taken(monkeypatch: pytest.MonkeyPatch) -> 
     assert parts.busy == 0.3
 
 
+def test_visits_to_a_part_are_put_together() -> None:
+    earlier = {"turns": [1, 2], "macs": 5, "cases": {"0": {"minibatches": 3, "times_us": [[1, 2]]}}}
+    later = {"turns": [3], "macs": 5, "cases": {"0": {"minibatches": 3, "times_us": [[3, 4]]}}}
+    assert part.together(earlier, later) == {
+        "turns": [1, 2, 3],
+        "macs": 5,
+        "cases": {"0": {"minibatches": 3, "times_us": [[1, 2], [3, 4]]}},
+    }
+
+
 @pytest.mark.parametrize("shape", check.SHAPES, ids=lambda shape: shape.name)
 def test_shapes_that_are_compared_are_jobs(shape: check.Shape) -> None:
     training = TrainingSpec.model_validate(shape.training(5))
@@ -166,7 +176,7 @@ def test_a_quick_look_writes_what_the_simulated_cloud_reads(tmp_path: Path) -> N
     found = measuring.calibration(
         ("CartPole-v1", "Pendulum-v1"), measuring.QUICK, base, date(2026, 11, 21), told.append
     )
-    assert "steps of Pendulum-v1" in told
+    assert "1 of 1: steps of Pendulum-v1" in told
     stack, profile = tmp_path / "stack.toml", tmp_path / "profile.toml"
     write_toml(stack, found.stack, "A quick look.")
     write_toml(profile, found.profile, "A quick look.")

@@ -45,7 +45,7 @@ def measure(told: dict[str, Any]) -> dict[str, Any]:
             taken_s = {actors: _round_s(kind, actors, told["rounds"]) for actors in (few, many)}
             if repeat:
                 times_ms.append(1000.0 * (taken_s[many] - taken_s[few]) / (many - few))
-    return {**found, "actors": told["actors"]}
+    return dict(found)
 
 
 def _round_s(kind: str, actors: int, rounds: int) -> float:

@@ -38,10 +38,10 @@ def measure(told: dict[str, Any]) -> dict[str, Any]:
     `told`: repeats of cases with numbers and of those with pictures; with 0 of a kind none of it is measured.
     """
     warm_learner()
-    measured = []
-    for case in _CASES:
+    measured = {}
+    for number, case in enumerate(_CASES):
         if repeats := told["repeats_cnn"] if isinstance(case[1], CNN) else told["repeats"]:
-            measured.append(_measured(*case, repeats))
+            measured[str(number)] = _measured(*case, repeats)
     return {"cases": measured, "device": _device()}
 
 
@@ -81,7 +81,6 @@ def _measured(
     samples = trajectories * steps
     return {
         "kind": "cnn" if spaces.pictures else "mlp",
-        "name": f"{environment}, {type(network).__name__} {network.hidden}, {samples} samples, minibatch {minibatch}",
         "samples": samples,
         "minibatches": -(-samples // minibatch),
         "macs": learner_macs(network, spaces),

@@ -1,0 +1,12 @@
+"""Whether the learner would have a GPU here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def measure(told: dict[str, Any]) -> dict[str, Any]:
+    """`device`: "cuda" or "cpu". Needs nothing to be told."""
+    import torch
+
+    return {"device": "cuda" if torch.cuda.is_available() else "cpu"}
