@@ -143,11 +143,17 @@ class _Forecaster:
             cold_starts=Band.of([one.counts[Count.COLD] for one in outlooks]),
             ends_by="budget" if hits > 0.5 else usual.ends_by,
             budget_share=hits,
+            kept_back=self._bill.kept_back(self._most_actors) / PICODOLLARS_PER_USD,
+            least_budget=self._bill.first_round(self._most_actors) / PICODOLLARS_PER_USD,
             costs_nothing=self._bill.costs_nothing,
             simulated=self._scene.profile.region != "here",
             assumptions=sentences(told),
             matters=tuple(matter for _, matter in matters),
         )
+
+    @property
+    def _most_actors(self) -> int:
+        return int(self._plan.actors.max()) if self._plan is not None else possible(self._training)[1]
 
     def _most_rounds(self) -> float:
         stop, rollout = self._training.stop, self._training.rollout
@@ -160,7 +166,7 @@ class _Forecaster:
 
     def _outlooks(self, uncertain: Mapping[Name, Quantity]) -> list[Outlook]:
         """One a draw: every uncertain number is once in each of as many equal parts of its range as there are draws."""
-        most = int(self._plan.actors.max()) if self._plan is not None else possible(self._training)[1]
+        most = self._most_actors
         warm_up = self._warm_up()
         scale = Scale.of(self._training, most, warm_up + 2)
         anchors = self._plan.anchors if self._plan is not None else [most]

@@ -8,7 +8,9 @@ from typing import Literal
 
 from cloud.forecasting.flight import Count, Counts
 from cloud.pricing import CallPrice, Tariff, total
+from cloud.rent import SLICE_S
 from cloud.timing import NS
+from training.loops.evaluation import CALLS_AT_MOST
 from training.messages import Call, EvaluateRequest, RolloutRequest, UpdateRequest
 from training.reports import Usage
 from training.spec import TrainingSpec
@@ -18,6 +20,7 @@ PARTS: tuple[Part, ...] = ("actors", "learner", "evaluation", "standing", "reque
 _LONG_S = 1000.0
 # After a few rounds a deadline is a small multiple of what calls take, and never less than this.
 _USUAL_DEADLINE_S = 10.0
+_LEARNER_S = 900.0
 _OF_ACTORS = frozenset({"actors", "workers"})
 
 
@@ -40,7 +43,7 @@ class _Rate:
 
 
 class Bill:
-    """Prices of a job. `set_aside` is what the ledger keeps for the calls of a round before they are sent."""
+    """Prices of a job, and what its ledger sets aside before anything is sent: worst cases, and rent ahead."""
 
     def __init__(self, tariff: Tariff, training: TrainingSpec) -> None:
         rollout, evaluate, update = _calls(training)
@@ -51,15 +54,37 @@ class Bill:
         self._pool_per_ns = 0.0
         if tariff.pool is not None:
             self._pool_per_ns = total(tariff.pool.standing(1).lines(3600 * NS)) / (3600 * NS)
-        self._worst = {call.kind: tariff.worst_case(call) for call in (rollout, evaluate, update)}
+        self._evaluations = evaluations(training)
+        self._worst = max(tariff.worst_case(_of(rollout, _USUAL_DEADLINE_S)), 0)
+        self._worst_update = tariff.worst_case(update)
+        self._worst_first = tariff.worst_case(rollout)
+        self._worst_evaluation = tariff.worst_case(evaluate)
 
     @property
     def costs_nothing(self) -> bool:
         tariff = self._tariff
         return not (tariff.actor or tariff.learner or tariff.standing or tariff.pool)
 
-    def set_aside(self, actors: int) -> float:
-        return float(max(actors * self._worst["rollout"], self._worst["update"]))
+    def kept_back(self, actors: int) -> float:
+        """What of a budget can never be spent: set aside for a round, and for rent, when there is no more."""
+        return float(max(actors * self._worst, self._worst_update)) + self._rent_ahead(actors)
+
+    def first_round(self, actors: int) -> float:
+        """What has to be set aside before anything begins: deadlines are long while nobody knows what calls take."""
+        return float(max(actors * self._worst_first, self._worst_update)) + self._rent_ahead(actors)
+
+    def first_evaluation(self, actors: int) -> float:
+        """What has to be set aside for the first evaluation, for the same reason."""
+        calls = min(actors, self._evaluations)
+        return float(calls * self._worst_evaluation) + self._rent_ahead(actors)
+
+    def _rent_ahead(self, actors: int) -> float:
+        """One slice of all that stands."""
+        standing = sum(total(one.lines(max(SLICE_S, one.round_up_s) * NS)) for one in self._tariff.standing)
+        pool = self._tariff.pool
+        return standing + (
+            min(actors, pool.most) * SLICE_S * NS * self._pool_per_ns if pool is not None else 0.0
+        )
 
     def parts(self, counts: Counts) -> Mapping[Part, float]:
         """Picodollars by part."""
@@ -85,27 +110,36 @@ class Bill:
         return {part: float(amount) for part, amount in found.items()}
 
 
+def evaluations(training: TrainingSpec) -> int:
+    """The most calls that an evaluation is spread over."""
+    return min(training.evaluation.episodes, CALLS_AT_MOST)
+
+
+def _of(call: Call, deadline_s: float) -> Call:
+    return call.model_copy(update={"deadline_s": min(call.deadline_s, deadline_s)})
+
+
 def _calls(training: TrainingSpec) -> tuple[Call, Call, Call]:
-    """One of each kind, to ask prices for."""
-    environment = training.environment
-    deadline_s = min(training.rollout.deadline_s, _USUAL_DEADLINE_S)
+    """One of each kind as the first of them are sent, to ask prices for."""
+    environment, longest_s = training.environment, training.rollout.deadline_s
+    share = -(-training.evaluation.episodes // evaluations(training))
     rollout = RolloutRequest(
         environment=environment, environments=1, steps=1, slot=0, discount=training.algorithm.discount
     )
-    update = UpdateRequest(algorithm=training.algorithm, network=training.network, progress=0.0)
-
-    def call(
-        request: RolloutRequest | EvaluateRequest | UpdateRequest, where: Literal["actor", "learner"]
-    ) -> Call:
-        return Call(
-            id="forecast",
-            request=request,
-            where=where,
-            round_no=1,
-            seed=0,
-            deadline_s=deadline_s if where == "actor" else 900.0,
-            memory_mb=training.rollout.memory_mb,
-        )
-
     evaluation = EvaluateRequest(environment=environment, episode_seeds=(0,))
-    return call(rollout, "actor"), call(evaluation, "actor"), call(update, "learner")
+    update = UpdateRequest(algorithm=training.algorithm, network=training.network, progress=0.0)
+    like = Call(
+        id="forecast",
+        request=rollout,
+        where="actor",
+        round_no=1,
+        seed=0,
+        deadline_s=longest_s,
+        memory_mb=training.rollout.memory_mb,
+    )
+    judged_s = min(_LEARNER_S, longest_s * share)
+    return (
+        like,
+        like.model_copy(update={"request": evaluation, "deadline_s": judged_s}),
+        like.model_copy(update={"request": update, "where": "learner", "deadline_s": _LEARNER_S}),
+    )

@@ -109,13 +109,26 @@ def outlook(
         ends_by = "nothing"
     rounds = min(ends.get(ends_by, inf), MOST_ROUNDS)
     whole = sum(bill.parts(course.after(rounds)).values())
-    usable = limit_picodollars - bill.set_aside(actors)
-    if whole > usable:
-        ends_by = "budget"
-        rounds = first_round(lambda at: _cost(course, bill, at) > usable, rounds) - 1
-        rounds = max(0.0, min(rounds, MOST_ROUNDS))
-    counts = course.after(rounds, ended=ends_by != "budget")
+    affordable = _affordable(training, course, bill, limit_picodollars, actors, rounds)
+    if affordable < rounds:
+        ends_by, rounds = "budget", affordable
+    counts = course.after(rounds, ended=ends_by != "budget") if rounds else np.zeros(len(Count))
     return Outlook(ends_by, rounds, counts, bill.parts(counts), whole)
+
+
+def _affordable(
+    training: TrainingSpec, course: Course, bill: Bill, limit: float, actors: int, rounds: float
+) -> float:
+    """How many of the rounds are made before the ledger refuses: what may come at worst must still fit each time."""
+    if bill.first_round(actors) > limit:
+        return 0.0
+    every = training.evaluation.every_rounds
+    if every <= rounds and _cost(course, bill, every) + bill.first_evaluation(actors) > limit:
+        rounds = float(every)
+    usable = limit - bill.kept_back(actors)
+    if _cost(course, bill, rounds) <= usable:
+        return rounds
+    return max(0.0, first_round(lambda at: _cost(course, bill, at) > usable, rounds) - 1)
 
 
 def _cost(course: Course, bill: Bill, rounds: float) -> float:

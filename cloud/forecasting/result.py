@@ -38,7 +38,11 @@ class Matter:
 
 @dataclass(frozen=True)
 class Forecast:
-    """`dollars` never exceed the budget; `whole_dollars` is what the job would cost if it were not for that."""
+    """`dollars` never exceed the budget; `whole_dollars` is what the job would cost if it were not for that.
+
+    `kept_back` dollars of a budget cannot be spent, since what calls in flight may cost at worst must be left;
+    with a budget below `least_budget` nothing would begin.
+    """
 
     minutes: Band
     dollars: Band
@@ -50,6 +54,8 @@ class Forecast:
     cold_starts: Band
     ends_by: str
     budget_share: float
+    kept_back: float
+    least_budget: float
     costs_nothing: bool
     simulated: bool
     assumptions: tuple[str, ...]

@@ -138,14 +138,48 @@ def test_time_stops_it() -> None:
 def test_a_budget_caps_dollars_and_says_how_likely_it_is_met() -> None:
     training = spec(**HOPPER, stop={"env_steps": 1_000_000})
     free = forecast(training, LAMBDA, PLENTY)
-    capped = forecast(training, LAMBDA, round(free.dollars.p50 * 1e12))
+    capped = forecast(training, LAMBDA, round((free.dollars.p50 + free.kept_back) * 1e12))
     assert free.budget_share == 0
-    assert 0.3 < capped.budget_share < 0.8
+    assert 0.3 < capped.budget_share < 0.7
     assert capped.dollars.p90 <= free.dollars.p50
     assert capped.whole_dollars == free.whole_dollars
-    poor = forecast(training, LAMBDA, 10**9)
-    assert (poor.ends_by, poor.budget_share) == ("budget", 1.0)
-    assert poor.steps.p50 < free.steps.p50
+
+
+def test_a_budget_ends_a_job_where_its_ledger_does() -> None:
+    """Rent ahead and worst cases of calls in flight must fit too, so it ends before all is spent."""
+    training = spec(
+        **HOPPER, scaling=fixed(8), evaluation={"every_rounds": 20}, stop={"env_steps": 4_000_000}
+    )
+    budget = 4 * 10**10
+    found, scene = forecast(training, LAMBDA, budget), scene_of(training, LAMBDA)
+    ended = really(
+        training,
+        LAMBDA,
+        scene.profile,
+        scene.stack,
+        episode_steps=lambda _: 400,
+        budget_picodollars=budget,
+    )
+    assert (found.ends_by, ended.reason_code) == ("budget", "budget")
+    assert found.dollars.p50 == pytest.approx(ended.usd, rel=0.1)
+    assert found.minutes.p50 == pytest.approx(ended.minutes, rel=0.1)
+
+
+def test_a_budget_below_the_first_rounds_worst_case_begins_nothing() -> None:
+    training = spec(**HOPPER, scaling=fixed(64))
+    scene = scene_of(training, LAMBDA)
+    least = round(forecast(training, LAMBDA, PLENTY).least_budget * 1e12)
+    for budget, begins in ((round(0.98 * least), False), (round(1.02 * least), True)):
+        ended = really(
+            training,
+            LAMBDA,
+            scene.profile,
+            scene.stack,
+            episode_steps=lambda _: 400,
+            budget_picodollars=budget,
+        )
+        assert (ended.rounds > 0) == begins
+        assert (forecast(training, LAMBDA, budget).rounds.p50 > 0) == begins
 
 
 def test_what_only_ends_when_it_has_learned_cannot_be_told_where_nothing_is_paid() -> None:

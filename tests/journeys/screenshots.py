@@ -50,7 +50,9 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     return {
         "list": (jobs, None),
         "list-empty": (f"/p/{empty.slug}/jobs/", None),
-        "form": (f"{jobs}new/?preset=hopper-simulated", None),
+        "form": (f"{jobs}new/?preset=hopper-simulated", _until_forecast),
+        "form-local": (f"{jobs}new/?preset=hopper", _until_forecast),
+        "form-forecast": (f"{jobs}new/?preset=hopper-simulated", _open_forecast),
         "form-errors": (f"{jobs}new/?preset=cartpole", _submit_nonsense),
         "job-running": (live, _until_drawn),
         "job-cost": (f"{live}#cost", None),
@@ -76,6 +78,18 @@ GATES = {
 
 def _until_drawn(page: Page) -> None:
     page.wait_for_selector("html[data-drawn-seq]", state="attached")
+
+
+def _until_forecast(page: Page) -> None:
+    page.wait_for_selector("[data-forecast-more]")
+
+
+def _open_forecast(page: Page) -> None:
+    _until_forecast(page)
+    with page.expect_response("**/new/forecast"):
+        page.fill("[name='budget_usd']", "0.05")
+        page.fill("[name='training.scaling.fixed.actors']", "24")
+    page.click("[data-forecast-more] > summary")
 
 
 def _submit_nonsense(page: Page) -> None:

@@ -8,6 +8,7 @@ app_name = "jobs"
 urlpatterns = [
     path("p/<slug:slug>/jobs/", views.job_list, name="list"),
     path("p/<slug:slug>/jobs/new/", views.job_new, name="new"),
+    path("p/<slug:slug>/jobs/new/forecast", views.job_forecast, name="forecast"),
     path("p/<slug:slug>/jobs/<str:job_id>/", views.job_detail, name="detail"),
     path("p/<slug:slug>/jobs/<str:job_id>/stop/", views.job_stop, name="stop"),
     path("p/<slug:slug>/jobs/<str:job_id>/budget/", views.job_raise_budget, name="raise_budget"),

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.jobs import detail, queries, services
+from webapp.jobs import detail, forecasting, queries, services
 from webapp.jobs.forms import SpecForm, job_form, sections
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.policy_views import panel
@@ -69,6 +69,16 @@ def job_new(request: HttpRequest, project: Project) -> HttpResponse:
     key = request.POST.get("idempotency_key", "")[:100] or None
     job = services.submit_job(project=project, user=request.user, spec=form.spec, idempotency_key=key)
     return redirect("jobs:detail", project.slug, job.pk)
+
+
+@project_page(needs="editor")
+@require_POST
+def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
+    """What the job in the form would take and cost; nothing while the form has a fault."""
+    form = job_form(request.POST, None, lambda spec: spec.check_limits(services.limits()))
+    if not form.is_valid():
+        return HttpResponse(status=204)
+    return render(request, "jobs/forecast.html", forecasting.panel(form.spec))
 
 
 def _form_page(request: HttpRequest, form: SpecForm, preset: str, status: int = 200) -> HttpResponse:

@@ -1,0 +1,64 @@
+"""`manage.py forecast PRESET|FILE`: what a job would take and cost. Nothing is trained, rented or written."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from webapp.jobs.documents import SpecError, read_spec
+from webapp.jobs.presets import preset_names
+
+WRONG_INPUT_EXIT = 2
+
+
+class Command(BaseCommand):
+    help = "Tells what a job would take and cost, with what that assumes. Nothing is trained."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "spec", metavar="PRESET|FILE", help=f"{', '.join(preset_names())}, or a TOML or JSON file"
+        )
+        parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="PATH=VALUE",
+            dest="changes",
+            help="change one field, such as training.scaling.actors=64; may be repeated",
+        )
+        parser.add_argument("--json", action="store_true", dest="as_json", help="one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from cloud.forecast import NoForecast
+        from webapp.jobs.forecasting import forecast_of, headline, panel
+        from webapp.jobs.services import limits
+
+        try:
+            spec = read_spec(options["spec"], options["changes"], limits())
+            found = forecast_of(spec)
+        except (SpecError, NoForecast) as error:
+            self.stderr.write(str(error))
+            sys.exit(WRONG_INPUT_EXIT)
+        if options["as_json"]:
+            self.stdout.write(json.dumps(asdict(found)))
+            return
+        self.stdout.write(headline(found, spec) + (" (simulated)" if found.simulated else ""))
+        shown = panel(spec)
+        if "refusal" not in shown:
+            self._write(shown)
+
+    def _write(self, shown: dict[str, Any]) -> None:
+        if shown["note"]:
+            self.stdout.write(shown["note"])
+        for title, figure in (*shown["parts"], *shown["figures"]):
+            self.stdout.write(f"  {title:<14}{figure!s:>32}")
+        for title, figure in shown["matters"]:
+            self.stdout.write(f"  {title} matters: {figure} over its range")
+        for sentence in shown["forecast"].assumptions:
+            self.stdout.write(f"- {sentence}")
