@@ -32,6 +32,7 @@ DOORS: dict[str, Door] = {
     "accounts:remove_member": Door("owner", "post"),
     "jobs:list": Door("viewer"),
     "jobs:new": Door("editor"),
+    "jobs:forecast": Door("editor", "post"),
     "jobs:detail": Door("viewer"),
     "jobs:stop": Door("editor", "post"),
     "jobs:raise_budget": Door("editor", "post"),
