@@ -77,7 +77,7 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     """What the job in the form would take and cost; nothing while the form has a fault."""
     form = job_form(request.POST, None, lambda spec: spec.check_limits(services.limits()))
     if not form.is_valid():
-        return HttpResponse(status=204)
+        return HttpResponse()
     return render(request, "jobs/forecast.html", forecasting.panel(form.spec))
 
 

@@ -32,7 +32,7 @@ async function ask() {
     const headers = { Accept: "text/html", "X-CSRFToken": body.get("csrfmiddlewaretoken") };
     const answer = await fetch(panel.dataset.forecast, { method: "POST", body, headers, signal: asking.signal });
     // A form with a fault in it has no forecast, and neither has one that nobody is signed in to.
-    show(answer.ok && answer.status !== 204 && !answer.redirected ? await answer.text() : "");
+    show(answer.ok && !answer.redirected ? await answer.text() : "");
     told = body.toString();
     panel.removeAttribute("aria-busy");
   } catch (error) {
