@@ -1,0 +1,145 @@
+"""One AWS account: who may do what, which keys prove it, and how much may run at once."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from cloud.emulator.aws.errors import AwsError, access_denied
+
+_SESSION_S = 3600
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Statements as in a policy document. Conditions are not looked at; what is not allowed is denied."""
+
+    statements: tuple[Mapping[str, Any], ...]
+
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> Policy:
+        return Policy(tuple(document["Statement"]))
+
+    def allows(self, action: str, resource: str) -> bool:
+        matching = [one for one in self.statements if _matches(one, action, resource)]
+        return bool(matching) and all(one["Effect"] == "Allow" for one in matching)
+
+
+def _matches(statement: Mapping[str, Any], action: str, resource: str) -> bool:
+    return any(fnmatchcase(action.lower(), one.lower()) for one in _list(statement["Action"])) and any(
+        fnmatchcase(resource, one) for one in _list(statement["Resource"])
+    )
+
+
+def _list(value: str | Sequence[str]) -> Sequence[str]:
+    return [value] if isinstance(value, str) else value
+
+
+EVERYTHING = Policy.of({"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]})
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Whoever calls: a user, or a session of a role."""
+
+    arn: str
+    user_id: str
+    policy: Policy
+
+
+@dataclass
+class Role:
+    """What may be assumed by `trusted` (an ARN), with the external id that its trust policy demands, if any."""
+
+    arn: str
+    policy: Policy
+    trusted: str = "*"
+    external_id: str | None = None
+    service: str | None = None
+
+
+@dataclass(frozen=True)
+class Key:
+    access_key_id: str
+    secret: str
+    principal: Principal
+    token: str | None = None
+    expires_unix_s: float | None = None
+
+
+@dataclass
+class Account:
+    """Keys, roles and quotas. Keys of other accounts may be here too: they are who assumes a role of this one."""
+
+    id: str = "111122223333"
+    concurrency: int = 1000
+    now_unix_s: Callable[[], float] = time.time
+    keys: dict[str, Key] = field(default_factory=dict)
+    roles: dict[str, Role] = field(default_factory=dict)
+    users: dict[str, Policy] = field(default_factory=dict)
+
+    def add_user(self, name: str, policy: Policy, *, account_id: str | None = None) -> Key:
+        """A user with an access key of his own."""
+        arn = f"arn:aws:iam::{account_id or self.id}:user/{name}"
+        self.users[arn] = policy
+        principal = Principal(arn, "AIDA" + _random_id(), policy)
+        return self._add(Key("AKIA" + _random_id(), secrets.token_urlsafe(30), principal))
+
+    def add_role(self, name: str, policy: Policy, **trust: Any) -> Role:
+        role = Role(f"arn:aws:iam::{self.id}:role/{name}", policy, **trust)
+        self.roles[role.arn] = role
+        return role
+
+    def assume(self, caller: Principal, arn: str, session: str, external_id: str | None, lasts_s: int) -> Key:
+        """A session of a role, or AccessDenied without saying why, as AWS does."""
+        role = self.roles.get(arn)
+        fits = role is not None and role.service is None
+        if role is None or not fits or not fnmatchcase(caller.arn, role.trusted):
+            raise access_denied("sts", caller.arn, "sts:AssumeRole", arn)
+        if role.external_id is not None and external_id != role.external_id:
+            raise access_denied("sts", caller.arn, "sts:AssumeRole", arn)
+        if not caller.policy.allows("sts:AssumeRole", arn):
+            raise access_denied("sts", caller.arn, "sts:AssumeRole", arn)
+        name = arn.rpartition("/")[2]
+        principal = Principal(
+            f"arn:aws:sts::{self.id}:assumed-role/{name}/{session}",
+            f"AROA{_random_id()}:{session}",
+            role.policy,
+        )
+        token = secrets.token_urlsafe(60)
+        expires = self.now_unix_s() + min(lasts_s or _SESSION_S, 12 * 3600)
+        return self._add(Key("ASIA" + _random_id(), secrets.token_urlsafe(30), principal, token, expires))
+
+    def expire_sessions(self) -> None:
+        """Every session that was given out so far is over."""
+        for key in list(self.keys.values()):
+            if key.expires_unix_s is not None:
+                self.keys[key.access_key_id] = Key(
+                    key.access_key_id, key.secret, key.principal, key.token, expires_unix_s=0.0
+                )
+
+    def require(self, principal: Principal, service: str, action: str, resource: str) -> None:
+        if not principal.policy.allows(action, resource):
+            raise access_denied(service, principal.arn, action, resource)
+
+    def simulated(self, source_arn: str, action: str, resource: str) -> bool:
+        """Whether this user or role may: what SimulatePrincipalPolicy tells."""
+        if source_arn in self.roles:
+            policy = self.roles[source_arn].policy
+        elif source_arn in self.users:
+            policy = self.users[source_arn]
+        else:
+            raise AwsError(404, "NoSuchEntity", f"{source_arn} does not exist")
+        return policy.allows(action, resource)
+
+    def _add(self, key: Key) -> Key:
+        self.keys[key.access_key_id] = key
+        return key
+
+
+def _random_id() -> str:
+    return "".join(secrets.choice("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") for _ in range(16))

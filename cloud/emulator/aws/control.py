@@ -1,0 +1,264 @@
+"""Lambda's control plane: make, change, describe, tag and delete functions; read the account's limits."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import urllib.parse
+from collections.abc import Callable
+from typing import Any
+
+from cloud.emulator.aws.account import Account, Principal
+from cloud.emulator.aws.errors import AwsError
+from cloud.emulator.aws.faults import Faults
+from cloud.emulator.aws.functions import (
+    LATEST,
+    UNZIPPED_LIMIT_BYTES,
+    ZIPPED_LIMIT_BYTES,
+    Function,
+    Functions,
+    Provisioned,
+    as_json,
+    invalid,
+)
+from cloud.emulator.http import HttpRequest, HttpResponse
+
+_FUNCTION = r"/[\d-]+/functions/(?P<name>[^/]+)"
+_LEAST_UNRESERVED = 100
+_JSON = {"Content-Type": "application/json"}
+
+# What an operation is called, how it is asked for, and the status of its answer.
+_OPERATIONS: tuple[tuple[str, str, str, int], ...] = (
+    ("CreateFunction", "POST", r"/[\d-]+/functions", 201),
+    ("ListFunctions", "GET", r"/[\d-]+/functions/?", 200),
+    ("GetFunction", "GET", _FUNCTION, 200),
+    ("GetFunctionConfiguration", "GET", _FUNCTION + "/configuration", 200),
+    ("UpdateFunctionCode", "PUT", _FUNCTION + "/code", 200),
+    ("UpdateFunctionConfiguration", "PUT", _FUNCTION + "/configuration", 200),
+    ("DeleteFunction", "DELETE", _FUNCTION, 204),
+    ("PublishVersion", "POST", _FUNCTION + "/versions", 201),
+    ("ListVersionsByFunction", "GET", _FUNCTION + "/versions", 200),
+    ("PutProvisionedConcurrencyConfig", "PUT", _FUNCTION + "/provisioned-concurrency", 202),
+    ("GetProvisionedConcurrencyConfig", "GET", _FUNCTION + "/provisioned-concurrency", 200),
+    ("DeleteProvisionedConcurrencyConfig", "DELETE", _FUNCTION + "/provisioned-concurrency", 204),
+    ("PutFunctionConcurrency", "PUT", _FUNCTION + "/concurrency", 200),
+    ("DeleteFunctionConcurrency", "DELETE", _FUNCTION + "/concurrency", 204),
+    ("GetAccountSettings", "GET", r"/[\d-]+/account-settings/?", 200),
+    ("ListTags", "GET", r"/[\d-]+/tags/(?P<name>.+)", 200),
+    ("TagResource", "POST", r"/[\d-]+/tags/(?P<name>.+)", 204),
+    ("UntagResource", "DELETE", r"/[\d-]+/tags/(?P<name>.+)", 204),
+)
+_PATTERNS = tuple(
+    (name, method, re.compile(path + "$"), status) for name, method, path, status in _OPERATIONS
+)
+_ON_THE_ACCOUNT = {"ListFunctions", "GetAccountSettings"}
+
+
+class Control:
+    """One method an operation, found by its name. `retire` is told of versions whose environments must go."""
+
+    def __init__(
+        self,
+        account: Account,
+        functions: Functions,
+        faults: Faults,
+        retire: Callable[[Function], None],
+        provision: Callable[[Function, str, Provisioned | None], None],
+    ) -> None:
+        self._account = account
+        self._functions = functions
+        self._faults = faults
+        self._retire = retire
+        self._provision = provision
+
+    def handle(self, request: HttpRequest, caller: Principal) -> HttpResponse:
+        path = urllib.parse.unquote(request.raw_path)
+        for operation, method, pattern, status in _PATTERNS:
+            match = pattern.match(path)
+            if match is None or method != request.method:
+                continue
+            given = json.loads(request.body) if request.body else {}
+            name = self._functions.name_of(match.groupdict().get("name") or given.get("FunctionName", ""))
+            resource = "*" if operation in _ON_THE_ACCOUNT else self._functions.arn(name)
+            action = {"ListVersionsByFunction": "ListVersionsByFunction"}.get(operation, operation)
+            self._account.require(caller, "lambda", f"lambda:{action}", resource)
+            if self._faults.strikes("throttle"):
+                raise AwsError(
+                    429, "TooManyRequestsException", "Rate exceeded", Reason="CallerRateLimitExceeded"
+                )
+            answer = getattr(self, f"_{_snake(operation)}")(name, given, request.query, caller)
+            return HttpResponse(
+                status, b"" if status == 204 else as_json(answer), {} if status == 204 else _JSON
+            )
+        raise AwsError(404, "ResourceNotFoundException", f"{request.method} {path} is not known here")
+
+    def _create_function(self, name: str, given: dict[str, Any], query: Any, caller: Principal) -> Any:
+        role = str(given["Role"])
+        self._account.require(caller, "lambda", "iam:PassRole", role)
+        if role not in self._account.roles or self._account.roles[role].service != "lambda.amazonaws.com":
+            raise invalid("The role defined for the function cannot be assumed by Lambda.")
+        slow_s = self._faults.slow_start_s if self._faults.strikes("slow_start") else 0.0
+        function = self._functions.create(given, delay_s=self._faults.visibility_delay_s, slow_s=slow_s)
+        if given.get("Publish"):
+            self._functions.publish(function)
+        return function.described(function.latest, time.monotonic())
+
+    def _list_functions(self, name: str, given: Any, query: dict[str, str], caller: Principal) -> Any:
+        seen = self._functions.seen()
+        begin, size = int(query.get("Marker", "0")), int(query.get("MaxItems", "50"))
+        page = [one.described(one.latest, time.monotonic()) for one in seen[begin : begin + size]]
+        more = {"NextMarker": str(begin + size)} if begin + size < len(seen) else {}
+        return {"Functions": page, **more}
+
+    def _get_function(self, name: str, given: Any, query: dict[str, str], caller: Principal) -> Any:
+        function = self._functions.get(name)
+        version = function.version(query.get("Qualifier"))
+        told: dict[str, Any] = {
+            "Configuration": function.described(version, time.monotonic()),
+            "Code": {"RepositoryType": "S3", "Location": "https://emulated.invalid/code"},
+            "Tags": function.tags,
+        }
+        if function.reserved is not None:
+            told["Concurrency"] = {"ReservedConcurrentExecutions": function.reserved}
+        return told
+
+    def _get_function_configuration(
+        self, name: str, given: Any, query: dict[str, str], caller: Principal
+    ) -> Any:
+        function = self._functions.get(name)
+        return function.described(function.version(query.get("Qualifier")), time.monotonic())
+
+    def _update_function_code(self, name: str, given: dict[str, Any], query: Any, caller: Principal) -> Any:
+        function = self._functions.get(name)
+        function.latest = self._functions.coded(function.latest, given)
+        self._retire(function)
+        version = self._functions.publish(function) if given.get("Publish") else function.latest
+        return function.described(version, time.monotonic())
+
+    def _update_function_configuration(
+        self, name: str, given: dict[str, Any], query: Any, caller: Principal
+    ) -> Any:
+        function = self._functions.get(name)
+        function.latest = self._functions.configured(function.latest, given)
+        self._retire(function)
+        return function.described(function.latest, time.monotonic())
+
+    def _delete_function(self, name: str, given: Any, query: dict[str, str], caller: Principal) -> None:
+        function = self._functions.get(name)
+        qualifier = query.get("Qualifier")
+        if qualifier and qualifier != LATEST:
+            function.versions.pop(qualifier, None)
+            self._provision(function, qualifier, None)
+            return
+        if self._faults.strikes("zombie_delete"):
+            return
+        function.gone_s = time.monotonic() + self._faults.visibility_delay_s
+        for number in list(function.provisioned):
+            self._provision(function, number, None)
+        self._retire(function)
+
+    def _publish_version(self, name: str, given: Any, query: Any, caller: Principal) -> Any:
+        function = self._functions.get(name)
+        return function.described(self._functions.publish(function), time.monotonic())
+
+    def _list_versions_by_function(self, name: str, given: Any, query: Any, caller: Principal) -> Any:
+        function = self._functions.get(name)
+        versions = [function.latest, *function.versions.values()]
+        return {"Versions": [function.described(one, time.monotonic()) for one in versions]}
+
+    def _put_provisioned_concurrency_config(
+        self, name: str, given: dict[str, Any], query: dict[str, str], caller: Principal
+    ) -> Any:
+        function, number = self._functions.get(name), query["Qualifier"]
+        wanted = int(given["ProvisionedConcurrentExecutions"])
+        if number == LATEST:
+            raise invalid(
+                "Provisioned Concurrency Configs cannot be applied to unpublished function versions."
+            )
+        function.version(number)
+        others = sum(one.reserved or 0 for one in self._functions.alive())
+        if wanted > self._account.concurrency - others - _LEAST_UNRESERVED:
+            raise invalid(
+                "Specified ConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below"
+                f" its minimum value of [{_LEAST_UNRESERVED}]."
+            )
+        function.provisioned[number] = Provisioned(wanted)
+        self._provision(function, number, function.provisioned[number])
+        return _told(function.provisioned[number])
+
+    def _get_provisioned_concurrency_config(
+        self, name: str, given: Any, query: dict[str, str], caller: Principal
+    ) -> Any:
+        function = self._functions.get(name)
+        found = function.provisioned.get(query["Qualifier"])
+        if found is None:
+            raise AwsError(
+                404,
+                "ProvisionedConcurrencyConfigNotFoundException",
+                "No Provisioned Concurrency Config found for this function",
+            )
+        return _told(found)
+
+    def _delete_provisioned_concurrency_config(
+        self, name: str, given: Any, query: dict[str, str], caller: Principal
+    ) -> None:
+        self._provision(self._functions.get(name), query["Qualifier"], None)
+
+    def _put_function_concurrency(
+        self, name: str, given: dict[str, Any], query: Any, caller: Principal
+    ) -> Any:
+        function, wanted = self._functions.get(name), int(given["ReservedConcurrentExecutions"])
+        others = sum(one.reserved or 0 for one in self._functions.alive() if one is not function)
+        if wanted > self._account.concurrency - others - _LEAST_UNRESERVED:
+            raise invalid(
+                "Specified ReservedConcurrentExecutions for function decreases account's"
+                f" UnreservedConcurrentExecution below its minimum value of [{_LEAST_UNRESERVED}]."
+            )
+        function.reserved = wanted
+        return {"ReservedConcurrentExecutions": wanted}
+
+    def _delete_function_concurrency(self, name: str, given: Any, query: Any, caller: Principal) -> None:
+        self._functions.get(name).reserved = None
+
+    def _get_account_settings(self, name: str, given: Any, query: Any, caller: Principal) -> Any:
+        alive = self._functions.alive()
+        reserved = sum(one.reserved or 0 for one in alive)
+        return {
+            "AccountLimit": {
+                "TotalCodeSize": 80_530_636_800,
+                "CodeSizeUnzipped": UNZIPPED_LIMIT_BYTES,
+                "CodeSizeZipped": ZIPPED_LIMIT_BYTES,
+                "ConcurrentExecutions": self._account.concurrency,
+                "UnreservedConcurrentExecutions": self._account.concurrency - reserved,
+            },
+            "AccountUsage": {
+                "TotalCodeSize": sum(one.latest.code_bytes for one in alive),
+                "FunctionCount": len(alive),
+            },
+        }
+
+    def _list_tags(self, name: str, given: Any, query: Any, caller: Principal) -> Any:
+        return {"Tags": self._functions.get(name).tags}
+
+    def _tag_resource(self, name: str, given: dict[str, Any], query: Any, caller: Principal) -> None:
+        self._functions.get(name).tags.update(given["Tags"])
+
+    def _untag_resource(self, name: str, given: Any, query: dict[str, str], caller: Principal) -> None:
+        self._functions.get(name).tags.pop(query["tagKeys"], None)
+
+
+def _told(provisioned: Provisioned) -> dict[str, Any]:
+    ready = provisioned.ready >= provisioned.wanted
+    status = "FAILED" if provisioned.failed else "READY" if ready else "IN_PROGRESS"
+    return {
+        "RequestedProvisionedConcurrentExecutions": provisioned.wanted,
+        "AvailableProvisionedConcurrentExecutions": provisioned.ready,
+        "AllocatedProvisionedConcurrentExecutions": provisioned.ready,
+        "Status": status,
+        "LastModified": time.strftime("%Y-%m-%dT%H:%M:%S+0000", time.gmtime()),
+    }
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

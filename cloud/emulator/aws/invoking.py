@@ -1,0 +1,305 @@
+"""Lambda's data plane: an event in, an environment for it, its answer out, and a line on the bill."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import math
+import time
+import uuid
+from collections import defaultdict
+from dataclasses import dataclass
+
+from cloud.emulator.aws.account import Account, Principal
+from cloud.emulator.aws.errors import AwsError
+from cloud.emulator.aws.faults import Faults
+from cloud.emulator.aws.functions import Function, Functions, Provisioned, Version
+from cloud.emulator.aws.logs import Logs
+from cloud.emulator.aws.meter import BilledInvocation, Meter, ProvisionedSpan
+from cloud.emulator.aws.parked import Parked, call_id_of
+from cloud.emulator.aws.sandbox import Ended, Sandbox
+from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
+
+REQUEST_LIMIT_BYTES = 6 * 2**20
+_TAIL_BYTES = 4096
+_CRASH_AFTER_S = 0.02
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`whole_core_mb`: with less memory a function has less of a core, and is told and billed to have taken longer.
+
+    The process itself is not slowed down. `None`: all memory sizes are equally fast.
+    """
+
+    whole_core_mb: int | None = 1769
+    keep_warm_s: float = 300.0
+
+    def stretch(self, memory_mb: int) -> float:
+        return 1.0 if self.whole_core_mb is None else max(1.0, self.whole_core_mb / memory_mb)
+
+
+@dataclass(frozen=True)
+class _Run:
+    ended: Ended
+    init_s: float
+    most_memory_mb: int
+    output: str
+    provisioned: bool
+
+
+class Invoking:
+    """Environments by version, each with one event at a time; new ones are started as they are needed."""
+
+    def __init__(
+        self,
+        account: Account,
+        functions: Functions,
+        faults: Faults,
+        meter: Meter,
+        logs: Logs,
+        region: str,
+        setting: Setting,
+    ) -> None:
+        self._account = account
+        self._functions = functions
+        self._faults = faults
+        self._meter = meter
+        self._logs = logs
+        self._region = region
+        self._setting = setting
+        self._idle: dict[tuple[str, str, str], list[Sandbox]] = defaultdict(list)
+        self._sandboxes: set[Sandbox] = set()
+        self._spans: dict[tuple[str, str], ProvisionedSpan] = {}
+        self._background: set[asyncio.Task[None]] = set()
+        self.parked: dict[str, Parked] = {}
+        self.in_flight = 0
+
+    async def handle(self, request: HttpRequest, caller: Principal) -> HttpResponse:
+        name = self._functions.name_of(request.parts[2])
+        self._account.require(caller, "lambda", "lambda:InvokeFunction", self._functions.arn(name))
+        function = self._functions.get(name)
+        version = function.version(request.query.get("Qualifier"))
+        kind = request.headers.get("x-amz-invocation-type", "RequestResponse")
+        if kind == "DryRun":
+            return HttpResponse(204)
+        if kind != "RequestResponse":
+            raise AwsError(400, "InvalidParameterValueException", f"{kind} is not known here")
+        if len(request.body) > REQUEST_LIMIT_BYTES:
+            words = (
+                f"Request must be smaller than {REQUEST_LIMIT_BYTES} bytes for the InvokeFunction operation"
+            )
+            raise AwsError(413, "RequestTooLargeException", words, Type="User")
+        if time.monotonic() < function.active_s:
+            words = "The operation cannot be performed at this time. The function is currently in the following state:"
+            raise AwsError(409, "ResourceConflictException", f"{words} Pending", Type="User")
+        self._fail_before()
+        self._admit(function)
+        try:
+            return await self._invoke(function, version, request)
+        finally:
+            function.in_flight -= 1
+            self.in_flight -= 1
+
+    def retire(self, function: Function) -> None:
+        """Idle environments of older code end now; busy ones after their event."""
+        current = {function.latest.key, *(one.key for one in function.versions.values())}
+        for key in [key for key in self._idle if key[0] == function.name]:
+            if not function.alive or key not in current:
+                for sandbox in self._idle.pop(key):
+                    self._end(sandbox)
+
+    def provision(self, function: Function, number: str, provisioned: Provisioned | None) -> None:
+        """Keep so many instances of a version ready from now on; None: no more."""
+        span = self._spans.pop((function.name, number), None)
+        if span is not None:
+            span.to_s = time.monotonic()
+        version = function.versions.get(number)
+        if provisioned is None:
+            function.provisioned.pop(number, None)
+            for sandbox in [one for one in self._sandboxes if one.provisioned and not one.busy]:
+                if (sandbox.version.function, sandbox.version.number) == (function.name, number):
+                    self._idle[sandbox.version.key].remove(sandbox)
+                    self._end(sandbox)
+            return
+        assert version is not None
+        span = ProvisionedSpan(function.name, version.memory_mb, provisioned.wanted, time.monotonic())
+        self._spans[function.name, number] = span
+        self._meter.provisioned.append(span)
+        task = asyncio.get_running_loop().create_task(self._make_ready(version, provisioned))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    def busy_pids(self) -> list[int]:
+        return [one.pid for one in self._sandboxes if one.busy and one.pid is not None]
+
+    def pids(self) -> list[int]:
+        return [one.pid for one in self._sandboxes if one.pid is not None]
+
+    def reap(self) -> None:
+        """End environments that were idle for long."""
+        oldest_s = time.monotonic() - self._setting.keep_warm_s
+        for key, idle in self._idle.items():
+            for sandbox in [one for one in idle if one.idle_since_s < oldest_s and not one.provisioned]:
+                self._idle[key].remove(sandbox)
+                self._end(sandbox)
+
+    def close(self) -> None:
+        for task in self._background:
+            task.cancel()
+        for sandbox in list(self._sandboxes):
+            self._end(sandbox)
+        self._idle.clear()
+
+    def _fail_before(self) -> None:
+        if self._faults.strikes("lost_request"):
+            raise Hangup
+        if self._faults.strikes("service_error"):
+            raise AwsError(500, "ServiceException", "An error occurred and the request cannot be processed.")
+        if self._faults.strikes("throttle"):
+            self._meter.refused["throttle"] += 1
+            raise _throttled("CallerRateLimitExceeded")
+
+    def _admit(self, function: Function) -> None:
+        """Count it in, or TooManyRequestsException with the reason."""
+        if function.reserved is not None:
+            if function.in_flight >= function.reserved:
+                self._meter.refused["reserved"] += 1
+                raise _throttled("ReservedFunctionConcurrentInvocationLimitExceeded")
+        else:
+            alive = self._functions.alive()
+            limit = self._account.concurrency - sum(one.reserved or 0 for one in alive)
+            if sum(one.in_flight for one in alive if one.reserved is None) >= limit:
+                self._meter.refused["concurrency"] += 1
+                raise _throttled("ConcurrentInvocationLimitExceeded")
+        function.in_flight += 1
+        self.in_flight += 1
+
+    async def _invoke(self, function: Function, version: Version, request: HttpRequest) -> HttpResponse:
+        request_id = str(uuid.uuid4())
+        parked = self.parked.get(function.name)
+        if parked is not None:
+            await asyncio.sleep(parked.seconds)
+            run = _Run(Ended(parked.answer(request.body), "", parked.seconds), 0.0, 1, "", provisioned=False)
+        else:
+            run = await self._run(version, request_id, request.body)
+        log = self._bill(function, version, request_id, request.body, run)
+        if self._faults.strikes("lost_reply"):
+            raise Hangup
+        if self._faults.strikes("error_after"):
+            raise AwsError(500, "ServiceException", "An error occurred and the request cannot be processed.")
+        headers = {
+            "Content-Type": "application/json",
+            "x-amzn-RequestId": request_id,
+            "X-Amz-Executed-Version": version.number,
+        }
+        if run.ended.error:
+            headers["X-Amz-Function-Error"] = run.ended.error
+        if request.headers.get("x-amz-log-type") == "Tail":
+            headers["X-Amz-Log-Result"] = base64.b64encode(log.encode()[-_TAIL_BYTES:]).decode()
+        return HttpResponse(200, run.ended.body, headers)
+
+    async def _run(self, version: Version, request_id: str, event: bytes) -> _Run:
+        """The event in a warm environment if there is one, else in a new one."""
+        sandbox, init_s = self._warm(version), 0.0
+        stretch = self._setting.stretch(version.memory_mb)
+        if sandbox is None:
+            sandbox = Sandbox(version, self._region)
+            self._sandboxes.add(sandbox)
+            sandbox.busy = True
+            extra_s = self._faults.slow_start_s if self._faults.strikes("slow_start") else 0.0
+            failed = await sandbox.start(extra_s)
+            init_s = sandbox.init_s * stretch
+            if failed is not None:
+                output = sandbox.new_output()
+                self._end(sandbox)
+                return _Run(Ended(failed.body, failed.error, 0.0), init_s, 1, output, provisioned=False)
+        sandbox.busy = True
+        crash = None
+        if self._faults.strikes("crash"):
+            crash = asyncio.get_running_loop().call_later(_CRASH_AFTER_S, sandbox.kill)
+        ended = await sandbox.invoke(request_id, event, version.timeout_s / stretch, version.timeout_s)
+        if crash is not None:
+            crash.cancel()
+        sandbox.busy = False
+        output = sandbox.new_output()
+        run = _Run(
+            Ended(ended.body, ended.error, ended.duration_s * stretch),
+            init_s,
+            sandbox.most_memory_mb,
+            output,
+            sandbox.provisioned,
+        )
+        self._keep(sandbox)
+        return run
+
+    def _warm(self, version: Version) -> Sandbox | None:
+        idle = self._idle[version.key]
+        while idle:
+            ready = next((one for one in idle if one.provisioned), idle[-1])
+            idle.remove(ready)
+            if ready.alive:
+                return ready
+            self._end(ready)
+        return None
+
+    def _keep(self, sandbox: Sandbox) -> None:
+        function = next(
+            (one for one in self._functions.alive() if one.name == sandbox.version.function), None
+        )
+        known = function is not None and sandbox.version.key in {
+            function.latest.key,
+            *(one.key for one in function.versions.values()),
+        }
+        if sandbox.alive and known and not sandbox.spoilt:
+            self._idle[sandbox.version.key].append(sandbox)
+        else:
+            self._end(sandbox)
+
+    async def _make_ready(self, version: Version, provisioned: Provisioned) -> None:
+        for _ in range(provisioned.wanted):
+            sandbox = Sandbox(version, self._region, provisioned=True)
+            self._sandboxes.add(sandbox)
+            failed = await sandbox.start()
+            if failed is not None:
+                provisioned.failed = failed.body.decode(errors="replace")
+                self._end(sandbox)
+                return
+            provisioned.ready += 1
+            self._idle[version.key].append(sandbox)
+
+    def _bill(self, function: Function, version: Version, request_id: str, event: bytes, run: _Run) -> str:
+        """One line on the meter, and the log with its REPORT line."""
+        duration_ms, init_ms = run.ended.duration_s * 1000, run.init_s * 1000
+        billed_ms = max(1, math.ceil(round(duration_ms + init_ms, 3)))
+        self._meter.invocations.append(
+            BilledInvocation(
+                request_id,
+                function.name,
+                call_id_of(event),
+                version.memory_mb,
+                billed_ms,
+                init_ms,
+                run.provisioned,
+                run.ended.error,
+            )
+        )
+        lines = [f"START RequestId: {request_id} Version: {version.number}"]
+        lines += run.output.splitlines()
+        lines.append(f"END RequestId: {request_id}")
+        report = (
+            f"REPORT RequestId: {request_id}\tDuration: {duration_ms:.2f} ms\tBilled Duration: {billed_ms} ms\t"
+            f"Memory Size: {version.memory_mb} MB\tMax Memory Used: {max(1, run.most_memory_mb)} MB\t"
+        )
+        lines.append(report + (f"Init Duration: {init_ms:.2f} ms\t" if init_ms else ""))
+        self._logs.write(f"/aws/lambda/{function.name}", lines)
+        return "\n".join(lines) + "\n"
+
+    def _end(self, sandbox: Sandbox) -> None:
+        sandbox.kill()
+        sandbox.close_output()
+        self._sandboxes.discard(sandbox)
+
+
+def _throttled(reason: str) -> AwsError:
+    return AwsError(429, "TooManyRequestsException", "Rate Exceeded.", Reason=reason, Type="User")

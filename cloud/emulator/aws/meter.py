@@ -1,0 +1,57 @@
+"""What the emulated account would be billed, apart from anybody's ledger: the oracle for money."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from cloud.price_book import PriceBook
+from cloud.pricing import price_line
+
+_MB_MS_PER_GB_S = 1024 * 1000
+
+
+@dataclass(frozen=True)
+class BilledInvocation:
+    """One execution, as the provider counts it. `call_id` is what the event named, if it was one of ours."""
+
+    request_id: str
+    function: str
+    call_id: str | None
+    memory_mb: int
+    billed_ms: int
+    init_ms: float
+    provisioned: bool
+    error: str = ""
+
+
+@dataclass
+class ProvisionedSpan:
+    function: str
+    memory_mb: int
+    instances: int
+    from_s: float
+    to_s: float | None = None
+
+
+@dataclass
+class Meter:
+    invocations: list[BilledInvocation] = field(default_factory=list)
+    provisioned: list[ProvisionedSpan] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def executions(self) -> Counter[str]:
+        """How often each call was really executed."""
+        return Counter(one.call_id for one in self.invocations if one.call_id is not None)
+
+    def picodollars_of(self, call_id: str, book: PriceBook, region: str) -> int:
+        return sum(self._picodollars(one, book, region) for one in self.invocations if one.call_id == call_id)
+
+    def picodollars(self, book: PriceBook, region: str) -> int:
+        """All invocations, each line rounded once; provisioned instances are apart."""
+        return sum(self._picodollars(one, book, region) for one in self.invocations)
+
+    def _picodollars(self, one: BilledInvocation, book: PriceBook, region: str) -> int:
+        sku = "lambda.provisioned.duration.x86" if one.provisioned else "lambda.duration.x86"
+        time = price_line(book.row(sku, region), one.billed_ms * one.memory_mb, _MB_MS_PER_GB_S)
+        return time.picodollars + price_line(book.row("lambda.request", region), 1).picodollars

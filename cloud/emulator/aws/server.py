@@ -1,0 +1,155 @@
+"""The emulated account behind one address on loopback, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from cloud.emulator.aws.account import Account
+from cloud.emulator.aws.control import Control
+from cloud.emulator.aws.desk import Desk
+from cloud.emulator.aws.errors import AwsError, as_response
+from cloud.emulator.aws.faults import Faults
+from cloud.emulator.aws.functions import Functions
+from cloud.emulator.aws.identity import Identity
+from cloud.emulator.aws.invoking import Invoking, Setting
+from cloud.emulator.aws.logs import Logs
+from cloud.emulator.aws.meter import Meter
+from cloud.emulator.aws.signatures import Claim, sender
+from cloud.emulator.aws.storage import Storage
+from cloud.emulator.aws.tagging import Tagging
+from cloud.emulator.http import HttpRequest, HttpResponse, HttpServer
+
+_REAP_S = 5.0
+T = TypeVar("T")
+
+
+class AwsEmulator:
+    """`with AwsEmulator() as aws:` — `aws.endpoint` is what boto3 gets as `endpoint_url` for every service.
+
+    `account`, `faults`, `meter` and `storage` may be looked at from any thread; what changes processes goes through
+    `inside`. Everything it started ends with it, however it ends.
+    """
+
+    def __init__(
+        self,
+        *,
+        account: Account | None = None,
+        faults: Faults | None = None,
+        region: str = "us-east-1",
+        setting: Setting | None = None,
+    ) -> None:
+        self.account = account or Account()
+        self.faults = faults or Faults()
+        self.region = region
+        self.meter = Meter()
+        self.storage = Storage(self.account)
+        self.logs = Logs(self.account, region)
+        self._folder = tempfile.TemporaryDirectory(prefix="starling-aws-")
+        self.functions = Functions(self.account.id, region, Path(self._folder.name) / "code")
+        self.invoking = Invoking(
+            self.account, self.functions, self.faults, self.meter, self.logs, region, setting or Setting()
+        )
+        self._control = Control(
+            self.account, self.functions, self.faults, self.invoking.retire, self.invoking.provision
+        )
+        self._identity = Identity(self.account)
+        self._tagging = Tagging(self.account, self.functions)
+        self._desk = Desk(self.account, self.faults, self.meter, self.invoking)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="aws-emulator", daemon=True)
+        self._failure: BaseException | None = None
+        self._port = 0
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self, port: int = 0) -> AwsEmulator:
+        self._port = port
+        self._thread.start()
+        self._started.wait()
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def stop(self) -> None:
+        """End every process and answer nothing more. Safe to call twice."""
+        if self._loop is not None and self._stop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+        self._folder.cleanup()
+
+    def __enter__(self) -> AwsEmulator:
+        return self.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def inside(self, act: Callable[[], T]) -> T:
+        """Do something in the emulator's own thread, and wait for it."""
+        assert self._loop is not None
+
+        async def doing() -> T:
+            return act()
+
+        return asyncio.run_coroutine_threadsafe(doing(), self._loop).result(30.0)
+
+    def _work(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._started.set()
+
+    async def _serve(self) -> None:
+        server = HttpServer(self._answer)
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._port = await server.start(self._port)
+        self._started.set()
+        try:
+            while not self._stop.is_set():
+                self.invoking.reap()
+                try:
+                    await asyncio.wait_for(self._stop.wait(), _REAP_S)
+                except TimeoutError:
+                    continue
+        finally:
+            server.close()
+            self.invoking.close()
+
+    async def _answer(self, request: HttpRequest) -> HttpResponse:
+        if request.parts[0] == "_emulator":
+            return self._desk.handle(request)
+        service = "s3"
+        try:
+            claim = Claim.of(request)
+            service = claim.service
+            caller = sender(request, claim, self.account)
+            match service:
+                case "sts" | "iam":
+                    return self._identity.handle(request, caller, service)
+                case "lambda" if request.raw_path.endswith("/invocations"):
+                    return await self.invoking.handle(request, caller)
+                case "lambda":
+                    return self._control.handle(request, caller)
+                case "s3":
+                    return self.storage.handle(request, caller)
+                case "logs":
+                    return self.logs.handle(request, caller)
+                case "tagging":
+                    return self._tagging.handle(request, caller)
+                case _:
+                    raise AwsError(400, "UnknownService", f"{service} is not known here")
+        except AwsError as error:
+            return as_response(service, error)
+        except (KeyError, ValueError, TypeError) as error:
+            words = f"{type(error).__name__}: {error}"
+            return as_response(service, AwsError(400, "ValidationException", words))

@@ -1,0 +1,129 @@
+"""Who is who on the emulated account: signatures, roles, sessions and rights, asked by the real SDK."""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+import urllib.request
+from dataclasses import replace
+
+import pytest
+from botocore.exceptions import ClientError
+
+from cloud.connections import AwsConnection, AwsKeys, AwsRole
+from cloud.emulator.aws.demo import DemoAccount
+from cloud.emulator.aws.server import AwsEmulator
+
+
+def _code(error: pytest.ExceptionInfo[ClientError]) -> str:
+    return str(error.value.response["Error"]["Code"])
+
+
+def _role(connection: AwsConnection) -> AwsRole:
+    assert isinstance(connection.access, AwsRole)
+    return connection.access
+
+
+def test_both_ways_in_say_who_they_are(demo: DemoAccount) -> None:
+    by_role = demo.by_role.open().client("sts").get_caller_identity()
+    by_keys = demo.by_keys.open().client("sts").get_caller_identity()
+    assert by_role["Arn"].startswith("arn:aws:sts::111122223333:assumed-role/starling-dashboard/")
+    assert by_keys["Arn"] == "arn:aws:iam::111122223333:user/starling-dashboard"
+    assert by_role["Account"] == by_keys["Account"]
+
+
+def test_a_role_is_not_taken_on_with_a_wrong_external_id(demo: DemoAccount) -> None:
+    """One tenant who writes another's role into his form gets nowhere."""
+    for wrong in ("", "guessed"):
+        access = replace(_role(demo.by_role), external_id=wrong)
+        with pytest.raises(Exception, match=r"AccessDenied|Invalid length"):
+            replace(demo.by_role, access=access).open().client("lambda").get_account_settings()
+
+
+def test_a_role_trusts_only_whom_it_names(aws: AwsEmulator, demo: DemoAccount) -> None:
+    user = demo.by_keys.access
+    assert isinstance(user, AwsKeys)
+    access = replace(_role(demo.by_role), ours=user)
+    with pytest.raises(ClientError) as error:
+        replace(demo.by_role, access=access).open().client("lambda").get_account_settings()
+    assert _code(error) == "AccessDenied"
+
+
+@pytest.mark.parametrize(
+    ("service", "call", "code"),
+    [
+        ("lambda", "get_account_settings", "InvalidSignatureException"),
+        ("sts", "get_caller_identity", "SignatureDoesNotMatch"),
+    ],
+)
+def test_a_wrong_secret_is_a_wrong_signature(demo: DemoAccount, service: str, call: str, code: str) -> None:
+    keys = demo.by_keys.access
+    assert isinstance(keys, AwsKeys)
+    forged = replace(demo.by_keys, access=replace(keys, secret_access_key="guessed"))
+    with pytest.raises(ClientError) as error:
+        getattr(forged.open().client(service), call)()
+    assert _code(error) == code
+    unknown = replace(demo.by_keys, access=replace(keys, access_key_id="AKIAUNKNOWN"))
+    with pytest.raises(ClientError) as error:
+        getattr(unknown.open().client(service), call)()
+    assert _code(error) in {"UnrecognizedClientException", "InvalidClientTokenId"}
+
+
+def test_sessions_end_and_are_renewed(aws: AwsEmulator, demo: DemoAccount) -> None:
+    clients = demo.by_role.open()
+    lambdas = clients.client("lambda")
+    assert lambdas.get_account_settings()["AccountLimit"]["ConcurrentExecutions"] == 1000
+    aws.account.expire_sessions()
+    with pytest.raises(ClientError) as error:
+        lambdas.get_account_settings()
+    assert _code(error) == "ExpiredTokenException"
+    assert demo.by_role.open().client("lambda").get_account_settings()
+
+
+def test_only_what_the_policy_allows(demo: DemoAccount) -> None:
+    client = demo.by_role.open().client("lambda")
+    with pytest.raises(ClientError) as error:
+        client.delete_function(FunctionName="somebody-elses")
+    assert _code(error) == "AccessDeniedException"
+    assert "lambda:DeleteFunction" in str(error.value)
+
+
+def test_simulated_permissions(demo: DemoAccount) -> None:
+    iam = demo.by_role.open().client("iam")
+    arn = _role(demo.by_role).role_arn
+    answer = iam.simulate_principal_policy(
+        PolicySourceArn=arn,
+        ActionNames=["lambda:InvokeFunction", "ec2:RunInstances"],
+        ResourceArns=["arn:aws:lambda:us-east-1:111122223333:function:starling-check"],
+    )
+    decisions = {one["EvalActionName"]: one["EvalDecision"] for one in answer["EvaluationResults"]}
+    assert decisions == {"lambda:InvokeFunction": "allowed", "ec2:RunInstances": "implicitDeny"}
+
+
+def test_presigned_addresses_allow_one_reading_for_a_while(aws: AwsEmulator, demo: DemoAccount) -> None:
+    s3 = demo.by_role.open().client("s3")
+    bucket = demo.by_role.bucket
+    s3.put_object(Bucket=bucket, Key="starling/w 1.bin", Body=b"weights" * 1000)
+    assert s3.get_object(Bucket=bucket, Key="starling/w 1.bin")["Body"].read() == b"weights" * 1000
+    given = {"Bucket": bucket, "Key": "starling/w 1.bin"}
+    url = s3.generate_presigned_url("get_object", Params=given, ExpiresIn=60)
+    with urllib.request.urlopen(url) as answer:
+        assert answer.read() == b"weights" * 1000
+    for broken in (
+        url.replace("w%201", "w%202"),
+        url.replace("Expires=60", "Expires=6000"),
+        url.split("?")[0],
+    ):
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(broken)
+        assert error.value.code == 403
+    aws.account.now_unix_s = lambda: time.time() + 61
+    with pytest.raises(urllib.error.HTTPError) as error:
+        urllib.request.urlopen(url)
+    assert error.value.code == 403
+
+
+def test_secrets_do_not_show(demo: DemoAccount) -> None:
+    keys = demo.by_keys.access
+    assert isinstance(keys, AwsKeys)
+    assert keys.secret_access_key not in repr(demo.by_keys) + repr(demo.by_role)
