@@ -112,7 +112,7 @@ def note(found: Forecast, spec: JobSpec) -> str:
     """How likely the budget ends it, where that may be, and why it may do so before all of it is spent."""
     if found.budget_share == 0 or found.costs_nothing:
         return ""
-    left = f"${usd(found.kept_back)} must stay free for calls in flight and rent."
+    left = f"${usd(found.kept_back)} must stay free for calls and rent."
     if found.ends_by == "budget":
         stop = spec.training.stop
         if stop.env_steps is None and stop.rounds is None and stop.minutes is None:
