@@ -1,0 +1,195 @@
+"""What a cloud is given to run: our sources, and for a zip the wheels they need, for the cloud's own platform.
+
+Builds are repeatable: the same sources and versions give the same bytes, so a bundle's hash names it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import cloud
+
+Flavour = Literal["light", "torch"]
+
+HANDLER = "cloud.actor.handler.handler"
+LAMBDA_PYTHON = "3.13"
+UNZIPPED_LIMIT_BYTES = 250 * 2**20
+ZIPPED_LIMIT_BYTES = 50 * 2**20
+
+_ROOT = Path(cloud.__file__).resolve().parent.parent
+_OURS = ("cloud/__init__.py", "cloud/wire.py", "cloud/failures.py", "cloud/actor", "training")
+# What builds a bundle is not in it.
+_NOT_SHIPPED = {"cloud/actor/bundle.py"}
+_PLATFORMS = (
+    "manylinux_2_28_x86_64",
+    "manylinux_2_27_x86_64",
+    "manylinux_2_17_x86_64",
+    "manylinux2014_x86_64",
+)
+# All that rollouts import; nothing is resolved, so nothing comes along unseen.
+_PACKAGES = (
+    "numpy",
+    "gymnasium",
+    "farama-notifications",
+    "cloudpickle",
+    "mujoco-core",
+    # Gymnasium imports these two with every MuJoCo environment, though nothing is drawn.
+    "glfw",
+    "imageio",
+    "ale-py",
+    "pydantic",
+    "pydantic-core",
+    "annotated-types",
+    "typing-extensions",
+    "typing-inspection",
+    "msgpack",
+    "zstandard",
+    "packaging",
+)
+_USELESS_FOLDERS = {"tests", "test", "__pycache__", "include", "docs", "bin"}
+_USELESS_ENDINGS = (".pyi", ".pyc", ".h", ".hpp", ".lib", ".a", ".exe", ".pxd", ".cmake")
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+
+
+class BundleError(RuntimeError):
+    """It could not be built, or a cloud would not take it. One clear sentence."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A zip for a function. `python` is the version whose wheels are in it."""
+
+    data: bytes
+    unzipped_bytes: int
+    python: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def runtime(self) -> str:
+        return f"python{self.python}"
+
+
+def thin() -> Bundle:
+    """Our sources only, for places that have the packages already: an emulator on this machine."""
+    return _zipped(_sources(), f"{sys.version_info.major}.{sys.version_info.minor}")
+
+
+def light(python: str = LAMBDA_PYTHON) -> Bundle:
+    """Everything that rollouts and evaluations need, without torch. Asks the package registry for wheels."""
+    with tempfile.TemporaryDirectory(prefix="starling-bundle-") as folder:
+        site = Path(folder) / "site"
+        _install(site, python)
+        _require_whole(site)
+        bundle = _zipped([*_sources(), *_useful(site)], python)
+    if bundle.unzipped_bytes > UNZIPPED_LIMIT_BYTES:
+        held_mb = bundle.unzipped_bytes / 2**20
+        raise BundleError(f"the bundle has {held_mb:.0f} MiB unpacked; a function may have 250 MiB")
+    return bundle
+
+
+def pinned(names: Iterable[str] = _PACKAGES) -> list[str]:
+    """The versions that are installed here: actors compute with what the learner's machine has."""
+    return [f"{name}=={importlib.metadata.version(name)}" for name in names]
+
+
+def write_context(folder: Path, flavour: Flavour = "light", python: str = LAMBDA_PYTHON) -> Path:
+    """A folder that `docker build` makes an image of, for functions and containers alike."""
+    names = [*_PACKAGES, "torch", "threadpoolctl"] if flavour == "torch" else list(_PACKAGES)
+    if folder.exists() and any(folder.iterdir()):
+        raise BundleError(f"{folder} is not empty")
+    for name, path in _sources():
+        place = folder / "src" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    (folder / "requirements.txt").write_text("\n".join([*pinned(names), "awslambdaric", ""]))
+    (folder / "Dockerfile").write_text(_dockerfile(python))
+    (folder / ".dockerignore").write_text("**/__pycache__\n")
+    return folder
+
+
+def _dockerfile(python: str) -> str:
+    return f"""# One image for AWS Lambda and, with another command, for containers that pull their work.
+FROM python:{python}-slim
+RUN useradd --system --uid 10001 --no-create-home actor
+WORKDIR /opt/starling
+COPY requirements.txt .
+RUN pip install --no-cache-dir --no-deps simplejson snapshot-restore-py && \\
+    pip install --no-cache-dir --no-deps -r requirements.txt
+COPY src/ .
+ENV PYTHONPATH=/opt/starling PYTHONUNBUFFERED=1 \\
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+USER actor
+ENTRYPOINT ["python", "-m", "awslambdaric"]
+CMD ["{HANDLER}"]
+"""
+
+
+def _sources() -> list[tuple[str, Path]]:
+    """Our own files by the name they have in a bundle."""
+    files: list[tuple[str, Path]] = []
+    for name in _OURS:
+        place = _ROOT / name
+        for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
+            inside = path.relative_to(_ROOT).as_posix()
+            if inside not in _NOT_SHIPPED:
+                files.append((inside, path))
+    return files
+
+
+def _install(site: Path, python: str) -> None:
+    platforms = [word for platform in _PLATFORMS for word in ("--platform", platform)]
+    command = [
+        *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"),
+        *("--only-binary=:all:", "--implementation", "cp", "--python-version", python),
+        *platforms,
+        *("--target", str(site)),
+        *pinned(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise BundleError(f"the wheels could not be fetched: {done.stderr.strip().splitlines()[-1:]}")
+
+
+def _require_whole(site: Path) -> None:
+    for name in ("numpy", "gymnasium", "mujoco", "ale_py", "pydantic", "msgpack", "zstandard"):
+        if not (site / name).exists():
+            raise BundleError(f"the wheels hold no {name}")
+
+
+def _useful(site: Path) -> Iterator[tuple[str, Path]]:
+    """What a running actor can need of the wheels: no tests, headers or types."""
+    for path in sorted(site.rglob("*")):
+        inside = path.relative_to(site)
+        if path.is_file() and not _USELESS_FOLDERS & set(inside.parts[:-1]) and not _useless(path):
+            yield inside.as_posix(), path
+
+
+def _useless(path: Path) -> bool:
+    return path.name.endswith(_USELESS_ENDINGS)
+
+
+def _zipped(files: Iterable[tuple[str, Path]], python: str) -> Bundle:
+    buffer, total = io.BytesIO(), 0
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        for name, path in sorted(files):
+            entry = zipfile.ZipInfo(name, _LONG_AGO)
+            entry.external_attr = (0o755 if path.suffix == ".so" or ".so." in path.name else 0o644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            data = path.read_bytes()
+            total += len(data)
+            archive.writestr(entry, data)
+    return Bundle(buffer.getvalue(), total, python)

@@ -1,0 +1,142 @@
+"""What is shipped: our sources in a thin zip, everything for AWS in a light one, and a context for an image."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cloud.actor import bundle
+from cloud.actor.bundle import BundleError
+from tests.cloud import calls
+
+# Runs one call out of a bundle, with nothing of this checkout on the path.
+_RUN_ONE_CALL = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from cloud.actor.handler import handler
+class Context:
+    def get_remaining_time_in_millis(self): return 60_000
+answer = handler(json.load(open(sys.argv[2])), Context())
+loaded = sorted(name for name in sys.modules if name.startswith(("cloud.", "torch", "boto", "webapp")))
+modules = [sys.modules[name] for name in ("cloud", "training", "numpy")]
+where = sorted(module.__file__ for module in modules)
+json.dump({"answer": answer, "loaded": loaded, "where": where}, open(sys.argv[3], "w"))
+"""
+
+
+def _unpacked(data: bytes, folder: Path) -> Path:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_the_same_sources_give_the_same_bytes() -> None:
+    first, second = bundle.thin(), bundle.thin()
+    assert first.data == second.data
+    assert first.sha256 == second.sha256
+    assert first.unzipped_bytes < 2**20
+
+
+def test_nothing_of_the_servers_side_is_shipped() -> None:
+    names = zipfile.ZipFile(io.BytesIO(bundle.thin().data)).namelist()
+    cloud = {name for name in names if name.startswith("cloud/") and not name.startswith("cloud/actor/")}
+    assert cloud == {"cloud/__init__.py", "cloud/wire.py", "cloud/failures.py"}
+    assert "cloud/actor/handler.py" in names
+    assert "cloud/actor/bundle.py" not in names
+    assert "training/functions/rollout.py" in names
+    assert all(name.startswith(("cloud/", "training/")) for name in names)
+
+
+def _run_one_call(site: Path, folder: Path, *python: str) -> dict[str, object]:
+    import base64
+    import time
+
+    from cloud import wire
+    from cloud.answers import answer_to
+    from cloud.blobs import BlobShelf
+
+    call = calls.rollout("c", BlobShelf().publish(0, calls.weights()))
+    request = wire.Request(run="r", call=call, not_after_unix_s=time.time() + 60, weights=calls.weights())
+    event, result = folder / "event.json", folder / "result.json"
+    event.write_bytes(wire.to_json("c", wire.pack_request(request)))
+    done = subprocess.run(
+        [*python, "-c", _RUN_ONE_CALL, str(site), str(event), str(result)],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "starling call c\n"
+    told: dict[str, object] = json.loads(result.read_text())
+    reply = told["answer"]
+    assert isinstance(reply, dict)
+    answer, outcome = answer_to(call, "r", base64.b64decode(reply["body"]))
+    assert outcome is not None, answer.reason
+    return told
+
+
+def test_a_call_runs_out_of_the_bundle_alone(tmp_path: Path) -> None:
+    site = _unpacked(bundle.thin().data, tmp_path / "site")
+    told = _run_one_call(site, tmp_path, sys.executable)
+    loaded = told["loaded"]
+    assert isinstance(loaded, list)
+    assert {name for name in loaded if not name.startswith("cloud.actor")} == {"cloud.failures", "cloud.wire"}
+    assert any(str(site) in str(place) for place in told["where"])  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_the_light_bundle_fits_a_function_and_runs_without_this_environment(tmp_path: Path) -> None:
+    """Asks the package registry. Built for this interpreter's version, so that it can be run here too."""
+    for_aws = bundle.light()
+    assert for_aws.unzipped_bytes < bundle.UNZIPPED_LIMIT_BYTES
+    assert len(for_aws.data) < bundle.ZIPPED_LIMIT_BYTES
+    names = zipfile.ZipFile(io.BytesIO(for_aws.data)).namelist()
+    assert not [name for name in names if name.startswith(("torch/", "boto3/", "scipy/", "cv2/"))]
+    here = bundle.light(f"{sys.version_info.major}.{sys.version_info.minor}")
+    site = _unpacked(here.data, tmp_path / "site")
+    # -S: no packages of this environment are seen.
+    told = _run_one_call(site, tmp_path, sys.executable, "-I", "-S")
+    where = told["where"]
+    assert isinstance(where, list)
+    assert all(str(site) in place for place in where)
+    made = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _MAKE_ALL, str(site)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert made.returncode == 0, made.stderr
+
+
+_MAKE_ALL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from training.environments.making import make
+from training.environments.model import EnvironmentSpec
+for name in ("Hopper-v5", "Humanoid-v5", "ALE/Qbert-v5", "CartPole-v1"):
+    environment = make(EnvironmentSpec(id=name))
+    environment.reset(seed=1)
+    environment.step(environment.action_space.sample())
+"""
+
+
+@pytest.mark.parametrize("flavour", ["light", "torch"])
+def test_a_context_for_an_image(tmp_path: Path, flavour: bundle.Flavour) -> None:
+    folder = bundle.write_context(tmp_path / "image", flavour)
+    assert (folder / "src/cloud/actor/handler.py").exists()
+    wanted = (folder / "requirements.txt").read_text().splitlines()
+    assert any(line.startswith("torch==") for line in wanted) == (flavour == "torch")
+    dockerfile = (folder / "Dockerfile").read_text()
+    assert "USER actor" in dockerfile
+    assert bundle.HANDLER in dockerfile
+    with pytest.raises(BundleError, match="not empty"):
+        bundle.write_context(folder)
