@@ -16,8 +16,8 @@ from training.ports import PriceLine, Reservation, Settlement
 from training.reports import Spend, Usage
 
 _NO_END = 10**30
-_Call = tuple[str, str, int, int, bool]
-"""What it was for, where it ran, its memory, its billed milliseconds, and whether on provisioned capacity."""
+_Call = tuple[str, str, int, int, bool, int]
+"""What it was for, where it ran, its memory, its billed milliseconds, whether on provisioned capacity, detours."""
 
 
 @dataclass
@@ -81,18 +81,19 @@ class Bill:
         if (tariff.actor if work.where == "actor" else tariff.learner) is not None:
             self._tariff = tariff
             billed = billed_ms(trip.billed_ns)
-            self._calls[work.kind, work.where, work.memory_mb, billed, trip.provisioned] += 1
+            what = work.kind, work.where, work.memory_mb, billed, trip.provisioned, trip.detours
+            self._calls[what] += 1
 
     def _price_calls(self) -> None:
         """Calls of one size and length have one price; there are fewer of these than calls."""
         calls, self._calls = self._calls, Counter()
-        for (kind, where, memory_mb, billed, provisioned), times in calls.items():
+        for (kind, where, memory_mb, billed, provisioned, detours), times in calls.items():
             assert self._tariff is not None
             price = self._tariff.actor if where == "actor" else self._tariff.learner
             assert price is not None
             # All that prices look at: the size of the function and how long it ran.
             seen: dict[str, Any] = {"where": where, "memory_mb": memory_mb}
-            usage = Usage.model_construct(billed_s=billed / 1000, provisioned=provisioned)
+            usage = Usage.model_construct(billed_s=billed / 1000, provisioned=provisioned, detours=detours)
             self.add(kind, price.lines(Call.model_construct(**seen), usage) or (), times)
 
     def book(self, settlement: Settlement) -> None:

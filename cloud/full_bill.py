@@ -20,6 +20,7 @@ from cloud.work_file import Sitting
 from training.ports import PriceLine, Settlement
 
 _OVERHEAD_SKU = "paper.vm_overhead"
+_STORAGE_SKUS = "s3."
 _REQUEST_UNIT = "request"
 _OF_KIND: dict[str, PartKey] = {"rollout": "actors", "evaluate": "evaluation", "update": "learner"}
 _BY_ITSELF: dict[str, PartKey] = {"provisioned": "provisioned", "cache": "cache"}
@@ -157,7 +158,9 @@ def _add_call(bill: FullBill, call: PaidCall, grounds: Grounds) -> None:
     bill.counts["calls" if call.done else "failed_calls"] += 1
     bill.counts["cold_starts"] += bool(call.settlement.usage.get("cold_start"))
     for line in call.settlement.lines:
-        if line.unit == _REQUEST_UNIT:
+        if line.sku.startswith(_STORAGE_SKUS):
+            bill.parts["storage"] += line.picodollars
+        elif line.unit == _REQUEST_UNIT:
             bill.parts["requests"] += line.picodollars
         else:
             shares, billed_ns = _shares_of_call(call, grounds)

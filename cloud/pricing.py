@@ -23,6 +23,8 @@ _MB_PER_GB = 1024
 # The papers' own month, of thirty days; it turns a price by the month into one by the hour.
 _S_PER_MONTH = 720 * 3600
 _SHOWN_DIGITS = 12
+# A call's payload there and its outcome back.
+_DETOURS_AT_MOST = 2
 
 
 def price_line(row: PriceRow, quantity: int, per: int = 1) -> PriceLine:
@@ -87,29 +89,37 @@ class FunctionPrice:
     """Functions billed by started millisecond times memory, start-up included, plus a fee for each request.
 
     `provisioned`: the price of the time on instances that are kept ready, which themselves are a Standing.
+    `storage`: what is paid once for each payload that goes by storage, written by one side and read by the other.
     """
 
     duration: PriceRow
     request: PriceRow | None
     start_cap_s: float
     provisioned: PriceRow | None = None
+    storage: tuple[PriceRow, ...] = ()
 
     def __post_init__(self) -> None:
-        for row in (self.duration, self.request, self.provisioned):
+        for row in (self.duration, self.request, self.provisioned, *self.storage):
             _ = row and row.picodollar_ratio
 
     def worst_case(self, call: Call) -> int:
         """Start-up and run are both capped where the call runs; which kind of instance takes it is not known yet."""
         longest_ms = _started_ms(self.start_cap_s + call.deadline_s)
         kinds = [self.duration] if self.provisioned is None else [self.duration, self.provisioned]
-        return max(total(self._lines(row, call.memory_mb, longest_ms)) for row in kinds)
+        detours = total(self._detours(_DETOURS_AT_MOST))
+        return detours + max(total(self._lines(row, call.memory_mb, longest_ms)) for row in kinds)
 
     def lines(self, call: Call, usage: Usage) -> tuple[PriceLine, ...] | None:
         """Nothing billed means that it never began, so that there is no request to pay either."""
         if usage.billed_s is None:
             return None
         row = self.provisioned if self.provisioned is not None and usage.provisioned else self.duration
-        return self._lines(row, call.memory_mb, _started_ms(usage.billed_s)) if usage.billed_s > 0 else ()
+        if not usage.billed_s:
+            return self._detours(usage.detours)
+        return self._lines(row, call.memory_mb, _started_ms(usage.billed_s)) + self._detours(usage.detours)
+
+    def _detours(self, count: int) -> tuple[PriceLine, ...]:
+        return tuple(price_line(row, count) for row in self.storage if count)
 
     def _lines(self, duration: PriceRow, memory_mb: int, started_ms: int) -> tuple[PriceLine, ...]:
         time_line = price_line(duration, started_ms * memory_mb, 1000 * _MB_PER_GB)

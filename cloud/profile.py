@@ -116,7 +116,8 @@ class Profile(Frozen):
     chance: Chance
     learner: LearnerPlace
     default_learner_sku: str
-    storage_request_sku: str | None = None
+    storage_put_sku: str | None = None
+    storage_get_sku: str | None = None
 
 
 def names() -> list[str]:
@@ -144,7 +145,10 @@ def read(path: Path) -> Profile:
 
 def _bought(profile: Profile) -> list[tuple[list[str], str]]:
     """Where in the file which SKUs stand."""
-    found = [([name], getattr(profile, name)) for name in ("default_learner_sku", "storage_request_sku")]
+    found = [
+        ([name], getattr(profile, name))
+        for name in ("default_learner_sku", "storage_put_sku", "storage_get_sku")
+    ]
     actors = profile.actors
     named = [name for name in type(actors).model_fields if name.endswith("_sku")]
     found += [(["actors", name], getattr(actors, name)) for name in named]

@@ -367,6 +367,7 @@ def _usage(flight: _Flight, trip: Trip) -> Usage:
             "bytes_out": trip.work.bytes_out,
             "cold_start": trip.cold,
             "provisioned": trip.provisioned,
+            "detours": trip.detours,
             "startup_s": (trip.wait_ns + trip.start_ns) / NS,
             "run_s": trip.run_ns / NS,
             "transfer_s": trip.way_ns / NS,

@@ -56,6 +56,9 @@ def _function_price(profile: Profile, purchase: Purchase, book: PriceBook) -> Ca
         request=book.row(actors.request_sku, region) if actors.request_sku else None,
         start_cap_s=cap_s,
         provisioned=book.row(provisioned, region) if provisioned else None,
+        storage=tuple(
+            book.row(sku, region) for sku in (profile.storage_put_sku, profile.storage_get_sku) if sku
+        ),
     )
 
 

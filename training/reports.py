@@ -18,7 +18,7 @@ class Usage(Message):
 
     `macs` are the multiplications of one forward pass of one sample: of the policy for rollouts and evaluations, of
     policy and critic for updates. `pictures` says whether such a sample is one. `provisioned`: it ran on capacity
-    that is kept ready and paid for apart.
+    that is kept ready and paid for apart. `detours`: payloads that were too large for a request and went by storage.
     """
 
     env_steps: int = 0
@@ -33,6 +33,7 @@ class Usage(Message):
     bytes_out: int = 0
     cold_start: bool = False
     provisioned: bool = False
+    detours: int = 0
     startup_s: float = 0.0
     run_s: float = 0.0
     transfer_s: float = 0.0

@@ -42,6 +42,14 @@ class _Rate:
         return _Rate((twice - once) / (_LONG_S * 1000), float(2 * once - twice))
 
 
+def _detour(price: CallPrice | None, call: Call) -> float:
+    """What a payload costs more that goes by storage."""
+    if price is None:
+        return 0.0
+    without, once = (total(price.lines(call, Usage(billed_s=1.0, detours=count)) or ()) for count in (0, 1))
+    return float(once - without)
+
+
 class Bill:
     """Prices of a job, and what its ledger sets aside before anything is sent: worst cases, and rent ahead."""
 
@@ -51,6 +59,7 @@ class Bill:
         self._rollout = _Rate.of(tariff.actor, rollout)
         self._ready = _Rate.of(tariff.actor, rollout, provisioned=True)
         self._update = _Rate.of(tariff.learner, update)
+        self._per_detour = _detour(tariff.actor, rollout)
         self._pool_per_ns = 0.0
         if tariff.pool is not None:
             self._pool_per_ns = total(tariff.pool.standing(1).lines(3600 * NS)) / (3600 * NS)
@@ -98,7 +107,8 @@ class Bill:
             + counts[Count.EVALUATION_READY_MS] * self._ready.per_ms,
             "standing": 0.0,
             "requests": (counts[Count.ROLLOUTS] + counts[Count.EVALUATIONS]) * per_call
-            + counts[Count.UPDATES] * self._update.per_call,
+            + counts[Count.UPDATES] * self._update.per_call
+            + counts[Count.DETOURS] * self._per_detour,
         }
         for standing in self._tariff.standing:
             name: Part = "standing"

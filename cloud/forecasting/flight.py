@@ -39,6 +39,7 @@ class Count(IntEnum):
     COLD = 11
     FAILED = 12
     STEPS = 13
+    DETOURS = 14
 
 
 OF_ACTORS = [
@@ -53,6 +54,7 @@ OF_ACTORS = [
     Count.COLD,
     Count.FAILED,
     Count.STEPS,
+    Count.DETOURS,
 ]
 """What is counted by actor, so that a fleet that stands for a larger one counts too little of it."""
 
@@ -173,6 +175,7 @@ class Flight:
                 self._pool.landed(self._actors_flying)
                 self._pool.look(self._actors_flying)
             counts[Count.COLD] += trip.cold
+            counts[Count.DETOURS] += trip.detours
         billed = billed_ms(trip.billed_ns)
         if not billed:
             return

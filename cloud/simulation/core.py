@@ -153,6 +153,7 @@ class Simulation:
         work = trip.work
         here = work.where == "learner" and self.learner.where == "server"
         trip.arrived_ns = self.now_ns if here else self._ways.there(self.now_ns, work.bytes_in)
+        trip.detours += not here and self._ways.is_detour(work.bytes_in)
         trip.started_ns = trip.arrived_ns + trip.starting_ns
         if work.where == "learner":
             self._at(trip.started_ns, self._compute, trip)
@@ -201,6 +202,7 @@ class Simulation:
         here = trip.work.where == "learner" and self.learner.where == "server"
         byte_count = 0 if trip.fault else trip.work.bytes_out
         back_ns = self.now_ns if here else self._ways.back(self.now_ns, byte_count)
+        trip.detours += not here and self._ways.is_detour(byte_count)
         if not trip.fault and not here and trip.draws.late < self._speeds.late_share:
             back_ns += self._speeds.late_ns
         self._at(back_ns, self._arrived, trip)

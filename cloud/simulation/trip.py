@@ -18,7 +18,8 @@ _UNKNOWN_NS = 2**62
 class Trip:
     """Submitted, begun (its turn came), arrived at its actor, started, ended there, finished here.
 
-    `place` is what runs it, `starting_ns` how long that takes to start. `leg` counts what was planned for it: plans
+    `place` is what runs it, `starting_ns` how long that takes to start. `detours` counts
+    payloads that went by storage. `leg` counts what was planned for it: plans
     of an earlier leg are void.
     """
 
@@ -34,6 +35,7 @@ class Trip:
     finished_ns: int = _UNKNOWN_NS
     cold: bool = False
     provisioned: bool = False
+    detours: int = 0
     fault: Fault = ""
     leg: int = 0
     place: Any = None

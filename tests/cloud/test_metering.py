@@ -20,6 +20,9 @@ from training.reports import Usage
 
 GB_S = 16_666_700
 REQUEST = 200_000
+# Written and read once for each of two payloads, if they are too large for a call.
+STORAGE = 2 * (5_000_000 + 400_000)
+WORST = 70 * GB_S + REQUEST + STORAGE
 # A c5.4xlarge at $0.68 an hour, and $17.92 a month of 720 hours for its address and disk.
 RENT_60_S = 11_333_333_333 + 414_814_815
 TARIFF = SimulatedOptions().tariff(PriceBook.load(), 1024)
@@ -121,7 +124,7 @@ def test_reserves_in_one_batch_and_settles_in_batches() -> None:
 
 
 def test_a_call_without_room_for_its_worst_case_is_refused_in_words() -> None:
-    worst = 70 * GB_S + REQUEST
+    worst = WORST
     ledger = MemoryLedger(2 * worst + 5)
     platform, inner = metered(ledger, ACTORS_ONLY)
     for name in "abc":
@@ -134,12 +137,12 @@ def test_a_call_without_room_for_its_worst_case_is_refused_in_words() -> None:
     }
     refused = outcomes["c"]
     assert (refused.reason_code, refused.cost_picodollars) == ("budget", 0)
-    assert refused.reason == "this call may cost up to $0.00117 and $0.000000000005 of the budget is left"
+    assert refused.reason == "this call may cost up to $0.00118 and $0.000000000005 of the budget is left"
     assert [billed.call_id for billed in inner.meter.calls] == ["a", "b"]
 
 
 def test_settled_money_can_be_reserved_again() -> None:
-    ledger = MemoryLedger(75 * GB_S + 3 * REQUEST)
+    ledger = MemoryLedger(75 * GB_S + 3 * REQUEST + STORAGE)
     platform, _ = metered(ledger, ACTORS_ONLY)
     for name in ("a", "b", "c"):
         platform.submit(rollout(name))
@@ -180,9 +183,9 @@ def test_an_unknown_bill_is_assumed_to_be_the_whole_reservation() -> None:
     ledger = MemoryLedger(USD)
     platform = scripted({"status": "failed"}, ledger)
     platform.submit(rollout("c"))
-    assert gather(platform)["c"].cost_picodollars == 70 * GB_S + REQUEST
+    assert gather(platform)["c"].cost_picodollars == WORST
     (booked,) = ledger.settlements()
-    assert (booked.basis, booked.picodollars) == ("assumed", 70 * GB_S + REQUEST)
+    assert (booked.basis, booked.picodollars) == ("assumed", WORST)
 
 
 def test_a_bill_above_its_reservation_freezes_the_account() -> None:
@@ -190,7 +193,7 @@ def test_a_bill_above_its_reservation_freezes_the_account() -> None:
     platform = scripted({"status": "done", "usage": Usage(billed_s=71.0)}, ledger)
     platform.submit(rollout("c"))
     assert gather(platform)["c"].cost_picodollars == 71 * GB_S + REQUEST
-    assert ledger.overrun_picodollars == GB_S
+    assert ledger.overrun_picodollars == GB_S - STORAGE
     platform.submit(rollout("d"))
     assert gather(platform)["d"].status == "refused"
 
@@ -240,7 +243,7 @@ def test_the_next_minute_is_reserved_before_the_running_one_ends() -> None:
 
 
 def test_rent_that_does_not_fit_stops_everything_and_is_paid_to_the_moment() -> None:
-    worst = 70 * GB_S + REQUEST
+    worst = WORST
     ledger = MemoryLedger(2 * RENT_60_S + worst)
     platform, inner = metered(ledger)
     platform.submit(calls.update("u", (), seed=3000, deadline_s=900.0))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,9 +22,8 @@ READY = price_parts.functions(BOOK, "us-east-1", 10.0, provisioned=True)
 GPU_S = price_parts.machine_parts(BOOK, "p3.2xlarge", "us-east-1")
 
 
-def used(billed_s: float | None, provisioned: bool = False) -> Any:
-    """What a meter reads of a call; told apart from a Usage only by what it leaves out."""
-    return SimpleNamespace(billed_s=billed_s, provisioned=provisioned)
+def used(billed_s: float | None, provisioned: bool = False) -> Usage:
+    return Usage(billed_s=billed_s, provisioned=provisioned)
 
 
 def test_time_on_an_instance_kept_ready_has_its_own_price() -> None:

@@ -42,9 +42,9 @@ def test_a_call_on_lambda_by_hand() -> None:
 
 
 def test_worst_case_by_hand() -> None:
-    """Start-up of at most 10 s and a deadline of 60 s at 1 GB, and one request."""
+    """Start-up of at most 10 s and a deadline of 60 s at 1 GB, one request, two payloads that go by storage."""
     call = calls.rollout("c", None, memory_mb=1024, deadline_s=60.0)
-    assert TARIFF.worst_case(call) == 70 * 16_666_700 + 200_000
+    assert TARIFF.worst_case(call) == 70 * 16_666_700 + 200_000 + 2 * 5_400_000
     assert TARIFF.worst_case(calls.update("u", ())) == 0
 
 

@@ -9,6 +9,7 @@ from training.checkpoints import CheckpointError, FileCheckpointStore
 from training.engine import train
 from training.ports import Control
 from training.scaling.plan import Bounds
+from training.scaling.ramp import Ramp
 
 
 def kinds(events):
@@ -201,6 +202,14 @@ def test_bounds_hold_the_scaling_policy():
 def test_a_ramp_grows_and_slots_that_rest_keep_their_state():
     spec = tiny(scaling={"kind": "ramp", "actors_first": 1, "actors_last": 4, "over_rounds": 3})
     assert [report.actors for report in reports(events_of(spec, InlinePlatform()))] == [1, 2, 3, 4]
+
+
+def test_a_ramp_longer_than_the_history_that_is_kept_comes_to_its_end():
+    ramp = Ramp(actors_first=1, actors_last=101, over_rounds=100)
+    last = reports(events_of(tiny(), InlinePlatform()))[-1]
+    kept = [last.model_copy(update={"round_no": round_no}) for round_no in range(37, 101)]
+    assert ramp.decide(kept, Bounds(), seed=0).actors == 101
+    assert ramp.decide(kept[:-50], Bounds(), seed=0).actors == 51
 
 
 def test_calls_have_ids_of_their_own_and_carry_the_prefix():

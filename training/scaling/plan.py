@@ -33,7 +33,7 @@ class ScalingPolicy(Protocol):
         """The most actors this policy can ever ask for, for limits and worst cases before a launch."""
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
-        """The plan for round `len(history) + 1`. The same arguments always give the same plan."""
+        """The plan for the round after the last of `history`, which may begin late. Equal arguments, equal plans."""
 
 
 def within(actors: int, bounds: Bounds, why: str) -> Plan:

@@ -27,7 +27,9 @@ class Ramp(Frozen):
         return max(self.actors_first, self.actors_last)
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
-        done = min(1.0, len(history) / self.over_rounds)
+        # Not the length of the history, of which only the last part is handed over.
+        rounds = history[-1].round_no if history else 0
+        done = min(1.0, rounds / self.over_rounds)
         actors = round(self.actors_first + (self.actors_last - self.actors_first) * done)
         return within(
             actors, bounds, f"{done:.0%} of the ramp from {self.actors_first} to {self.actors_last}"
