@@ -81,6 +81,21 @@ def make_running_job(clock: Any = None, **options: Any) -> tuple[Any, int]:
     return job, epoch
 
 
+def make_connection(
+    project: Any, user: Any = None, secret: str = "s3cret/of+twenty=letters", **fields: Any
+) -> Any:
+    """A connection with access keys, as somebody has just set it up; `secret=""` leaves the last step out."""
+    from webapp.credentials.secret import Secret
+    from webapp.credentials.services import create_connection, set_identity
+
+    made = {"kind": "aws_keys", "name": f"Account {next(_numbers)}", "region": "eu-central-1", **fields}
+    connection = create_connection(project=project, user=user or project.people.first(), **made)
+    if not secret or connection.kind != "aws_keys":
+        return connection
+    plain = {"access_key_id": "AKIAABCDEFGHIJKLMNOP"}
+    return set_identity(connection=connection, plain=plain, secrets={"secret_access_key": Secret(secret)})
+
+
 def make_ledger(limit_picodollars: int) -> Any:
     """The ledger of a running job with this limit."""
     from webapp.money.ledger import DatabaseLedger

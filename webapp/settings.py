@@ -14,6 +14,11 @@ STARLING_MAX_LOCAL_ACTORS, STARLING_MAX_SIMULATED_ACTORS      what one job may a
 STARLING_ENVIRONMENT_PACKAGES   Python packages, separated by commas, whose environments may be used
 REDIS_SERVER       the server program that `manage.py up` starts (default: the one that came with `make setup`)
 STARLING_LOG_LEVEL (default INFO)
+STARLING_MASTER_KEYS   what stored secrets are sealed with, separated by commas, the one for new ones first
+                   (default: the file `master_keys` in STARLING_DATA, made on first use)
+STARLING_AWS_PRINCIPAL     the ARN of the AWS identity this installation has; people's roles are made to trust it
+STARLING_AWS_ENDPOINT, STARLING_AZURE_ENDPOINT   a cloud emulator instead of the cloud: everything is "emulated" then
+STARLING_EMULATOR_CA       the certificate, a file, by which that emulator is known
 STARLING_HEADLESS  set by `manage.py train`, which serves and stores nothing: the data folder is left alone
 STARLING_FAILPOINTS  for tests only: where a job's process is to die or fail (see webapp/jobs/failpoints.py)
 """
@@ -99,6 +104,13 @@ STARLING_ENVIRONMENT_PACKAGES = _words("STARLING_ENVIRONMENT_PACKAGES")
 STARLING_MAX_LOCAL_ACTORS = _count("STARLING_MAX_LOCAL_ACTORS", 16)
 STARLING_MAX_SIMULATED_ACTORS = _count("STARLING_MAX_SIMULATED_ACTORS", 1024)
 
+# Connections to clouds
+STARLING_MASTER_KEYS = _words("STARLING_MASTER_KEYS")
+STARLING_AWS_PRINCIPAL = _text("STARLING_AWS_PRINCIPAL", "")
+STARLING_AWS_ENDPOINT = _text("STARLING_AWS_ENDPOINT", "").rstrip("/")
+STARLING_AZURE_ENDPOINT = _text("STARLING_AZURE_ENDPOINT", "").rstrip("/")
+STARLING_EMULATOR_CA = _text("STARLING_EMULATOR_CA", "")
+
 FAILPOINTS = _text("STARLING_FAILPOINTS", "")
 
 DEBUG = _flag("DEBUG", False)
@@ -120,6 +132,7 @@ CSRF_TRUSTED_ORIGINS = _words("CSRF_TRUSTED_ORIGINS") or ([STARLING_BASE_URL] if
 INSTALLED_APPS = [
     "webapp",  # for its commands: up, prepare
     "webapp.accounts",
+    "webapp.credentials",
     "webapp.jobs",
     "webapp.money",
     "django.contrib.auth",
@@ -232,6 +245,9 @@ CELERY_BEAT_SCHEDULE = {
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}}
 }
 
+# Reports of exceptions never show what was posted or what a function held, in debugging either.
+DEFAULT_EXCEPTION_REPORTER_FILTER = "webapp.credentials.reporting.NothingShown"
+
 # Accounts: an e-mail address and a password.
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [
@@ -327,5 +343,10 @@ LOGGING = {
     "loggers": {
         # One line a message received and one a message done, every 5 seconds, tells nothing.
         "celery": {"level": "WARNING"},
+        # Below this they write whole answers into the log, those with a role's session credentials as well.
+        "boto3": {"level": "INFO"},
+        "botocore": {"level": "INFO"},
+        "azure": {"level": "WARNING"},
+        "msal": {"level": "WARNING"},
     },
 }

@@ -8,6 +8,7 @@ urlpatterns = [
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
     path("", include("webapp.accounts.urls")),
+    path("", include("webapp.credentials.urls")),
     path("", include("webapp.jobs.urls")),
     path("", include("webapp.money.urls")),
 ]

@@ -8,9 +8,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from tests.factories import make_job, make_project, make_user
+from tests.factories import make_connection, make_job, make_project, make_user
 from webapp.accounts.models import Membership
 from webapp.accounts.services import add_member
+from webapp.credentials.models import Connection, SealedSecret
 from webapp.jobs.models import Film, Job
 from webapp.jobs.routing import websocket_urlpatterns
 from webapp.money.models import Account
@@ -30,6 +31,14 @@ DOORS: dict[str, Door] = {
     "accounts:add_member": Door("owner", "post"),
     "accounts:change_role": Door("owner", "post"),
     "accounts:remove_member": Door("owner", "post"),
+    "credentials:list": Door("viewer"),
+    "credentials:new": Door("owner"),
+    "credentials:detail": Door("editor"),
+    "credentials:identity": Door("owner", "post"),
+    "credentials:test": Door("editor", "post"),
+    "credentials:report": Door("editor"),
+    "credentials:paper": Door("editor"),
+    "credentials:remove": Door("owner", "post"),
     "jobs:list": Door("viewer"),
     "jobs:new": Door("editor"),
     "jobs:forecast": Door("editor", "post"),
@@ -42,6 +51,8 @@ DOORS: dict[str, Door] = {
     "jobs:film_ask": Door("editor", "post"),
     "jobs:film": Door("viewer"),
     "money:cost_csv": Door("viewer"),
+    "money:bill": Door("viewer"),
+    "money:numbers": Door("viewer"),
 }
 SIGNED_IN = {"accounts:home", "accounts:account"}
 """For whoever is signed in, about nobody else."""
@@ -99,7 +110,12 @@ class Scene:
             "slug": project.slug,
             "job_id": job.pk,
             "film_id": film.pk,
+            "kind": "aws_keys",
+            "connection_id": make_connection(project, owner).pk,
+            "paper": "policy",
             "part": "film",
+            "profile": "lambda",
+            "stack": "starling-stack",
             "membership_id": project.memberships.get(user=guest).pk,
             "people": people,
         }
@@ -119,7 +135,7 @@ def _parameters(name: str) -> list[str]:
 
 def _rows() -> dict[str, list[Any]]:
     """Everything a request could change."""
-    kinds = (Job, Account, Membership, Film)
+    kinds = (Job, Account, Membership, Film, Connection, SealedSecret)
     return {kind.__name__: list(kind.objects.order_by("pk").values()) for kind in kinds}
 
 
@@ -152,7 +168,7 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
             assert getattr(foreign, method)(address).status_code == 404, (method, role)
 
     # Another project's things, asked for through one's own door.
-    for parameter in ("job_id", "membership_id", "film_id"):
+    for parameter in ("job_id", "membership_id", "film_id", "connection_id"):
         if parameter in _parameters(name):
             crossed = scene.address(name, scene.mine, **{parameter: scene.theirs[parameter]})
             owner = _as(scene.mine["people"]["owner"])

@@ -1,0 +1,1 @@
+"""What a cloud needs before functions can run there, and how it is taken away again."""

@@ -1,0 +1,36 @@
+"""Regions that people can choose from. Suggestions only: clouds open new ones, and any well-formed name is taken."""
+
+AWS: dict[str, str] = {
+    "us-east-1": "N. Virginia",
+    "us-east-2": "Ohio",
+    "us-west-1": "N. California",
+    "us-west-2": "Oregon",
+    "ca-central-1": "Montreal",
+    "sa-east-1": "São Paulo",
+    "eu-central-1": "Frankfurt",
+    "eu-west-1": "Ireland",
+    "eu-west-2": "London",
+    "eu-west-3": "Paris",
+    "eu-north-1": "Stockholm",
+    "eu-south-1": "Milan",
+    "ap-south-1": "Mumbai",
+    "ap-southeast-1": "Singapore",
+    "ap-southeast-2": "Sydney",
+    "ap-northeast-1": "Tokyo",
+    "ap-northeast-2": "Seoul",
+}
+AZURE: dict[str, str] = {
+    "eastus": "Virginia",
+    "eastus2": "Virginia",
+    "westus2": "Washington",
+    "westus3": "Arizona",
+    "northeurope": "Ireland",
+    "westeurope": "Netherlands",
+    "germanywestcentral": "Frankfurt",
+    "francecentral": "Paris",
+    "uksouth": "London",
+    "swedencentral": "Gävle",
+    "southeastasia": "Singapore",
+    "japaneast": "Tokyo",
+    "australiaeast": "New South Wales",
+}

@@ -1,0 +1,66 @@
+"""The one place where a stored secret becomes a plaintext, for whoever talks to the cloud with it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.views.decorators.debug import sensitive_variables
+
+from cloud.check_clients import Emulator
+from cloud.connections import AwsConnection, AwsKeys, AwsRole
+from webapp.credentials import key_ring, services
+from webapp.credentials.models import Connection, Kind, SealedSecret
+from webapp.credentials.sealing import unseal
+from webapp.credentials.secret import Secret
+
+
+class CannotOpen(Exception):
+    """A connection that cannot be used as it is; the text says why and what to do."""
+
+
+@sensitive_variables()
+def secret(connection: Connection, field: str) -> Secret:
+    """The connection's secret. Raises CannotOpen, or CannotUnseal when the row or the master key is not right."""
+    row = SealedSecret.objects.filter(connection=connection, field=field).first()
+    if row is None:
+        raise CannotOpen(f"{connection.name} has no credentials yet. Set it up first.")
+    return unseal(row.sealed(), connection.place(field), key_ring.ring().by_id)
+
+
+def require_usable(connection: Connection) -> None:
+    """Refuses a connection without an identity, one to a real account where an emulator is set, and the reverse."""
+    if not connection.has_identity:
+        raise CannotOpen(f"{connection.name} has no credentials yet. Set it up first.")
+    if connection.emulated == services.emulated(connection.cloud):
+        return
+    made_for, here = "a real account", "reaches an emulator"
+    if connection.emulated:
+        made_for, here = "an emulator", "reaches the real cloud"
+    raise CannotOpen(
+        f"{connection.name} was made for {made_for}, and this installation {here}. Make a new connection."
+    )
+
+
+def azure_emulator() -> Emulator | None:
+    """Where this installation's settings say that Azure is emulated."""
+    endpoint = settings.STARLING_AZURE_ENDPOINT
+    return Emulator(endpoint, settings.STARLING_EMULATOR_CA) if endpoint else None
+
+
+@sensitive_variables()
+def aws_connection(connection: Connection) -> AwsConnection:
+    """What the platform and the test work with, opened for the moment. Raises as `secret` does."""
+    require_usable(connection)
+    access: AwsRole | AwsKeys = AwsRole(connection.role_arn, connection.external_id)
+    if connection.kind == Kind.AWS_KEYS:
+        access = AwsKeys(connection.access_key_id, secret(connection, "secret_access_key").reveal())
+    return AwsConnection(access, connection.region, endpoint_url=settings.STARLING_AWS_ENDPOINT or None)
+
+
+def opened(project_id: int, connection_id: str) -> AwsConnection:
+    """For a job of that project: the connection its spec names, with what is needed to use it."""
+    found = Connection.objects.filter(project_id=project_id, pk=connection_id).first()
+    if found is None:
+        raise CannotOpen("The cloud connection that this job names is not there any more.")
+    if found.cloud != "aws":
+        raise CannotOpen(f"{found.name} is not a connection to AWS.")
+    return aws_connection(found)

@@ -1,0 +1,73 @@
+"""What pages and jobs read of connections. Nothing here writes, and nothing here opens a secret."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+from django.http import Http404
+
+from webapp.credentials.models import CheckState, Connection, SealedSecret
+from webapp.jobs.models import Job
+from webapp.jobs.states import TERMINAL
+
+NOBODY_CAME_AFTER = timedelta(seconds=30)
+"""A test that no worker has taken up by then, or ended twice that later, is one that nobody works on."""
+
+
+def connections_of(project: Any) -> QuerySet[Connection]:
+    """The project's connections, by name."""
+    return Connection.objects.filter(project=project).order_by("name", "pk")
+
+
+def connection_in(project: Any, connection_id: str) -> Connection:
+    """The project's connection of that id; Http404 for any other."""
+    found = connections_of(project).filter(pk=connection_id).first()
+    if found is None:
+        raise Http404("There is no such connection in this project.")
+    return found
+
+
+def secret_of(connection: Connection) -> SealedSecret | None:
+    """When its secret was set and how it ends, without the sealed bytes."""
+    return connection.secrets.only("field", "hint", "set_at", "connection_id").first()
+
+
+def jobs_naming(connection: Connection) -> QuerySet[Job]:
+    """Every job that was launched on it, newest first."""
+    jobs = Job.objects.filter(project_id=connection.project_id, spec__platform__connection=connection.pk)
+    return jobs.order_by("-created_at", "pk")
+
+
+def jobs_going_on(connection: Connection) -> QuerySet[Job]:
+    """Those of them that are not over, and so need it still."""
+    return jobs_naming(connection).exclude(observed__in=TERMINAL)
+
+
+def secrets_by_key() -> dict[str, int]:
+    """How many stored secrets each master key seals."""
+    rows = SealedSecret.objects.values("key_id").annotate(count=Count("pk")).order_by("key_id")
+    return {row["key_id"]: row["count"] for row in rows}
+
+
+def in_use(connections: list[Connection]) -> dict[str, int]:
+    """How many jobs that are not over need each of the connections."""
+    wanted = Q()
+    for connection in connections:
+        wanted |= Q(spec__platform__connection=connection.pk)
+    if not connections:
+        return {}
+    jobs = Job.objects.filter(wanted, project_id=connections[0].project_id).exclude(observed__in=TERMINAL)
+    counts: dict[str, int] = {}
+    for named in jobs.values_list("spec__platform__connection", flat=True):
+        counts[named] = counts.get(named, 0) + 1
+    return counts
+
+
+def test_given_up(connection: Connection, now: datetime) -> bool:
+    """Whether a test was asked for that nobody seems to work on."""
+    if connection.test_state not in (CheckState.ASKED, CheckState.RUNNING) or connection.test_since is None:
+        return False
+    patience = NOBODY_CAME_AFTER * (1 if connection.test_state == CheckState.ASKED else 3)
+    return now - connection.test_since > patience

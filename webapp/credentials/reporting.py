@@ -1,0 +1,25 @@
+"""What reports of exceptions may say: everything but what people typed and what functions held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.views.debug import SafeExceptionReporterFilter
+
+HIDDEN = "(not shown)"
+
+
+class NothingShown(SafeExceptionReporterFilter):
+    """Hides posted values and local variables always: a debugging page is copied into tickets as well."""
+
+    def is_active(self, request: HttpRequest | None) -> bool:
+        return True
+
+    def get_post_parameters(self, request: HttpRequest | None) -> dict[str, Any]:
+        return {} if request is None else dict.fromkeys(request.POST, HIDDEN)
+
+    def get_traceback_frame_variables(
+        self, request: HttpRequest | None, tb_frame: Any
+    ) -> list[tuple[str, Any]]:
+        return [(name, HIDDEN) for name in tb_frame.f_locals]

@@ -1,0 +1,11 @@
+"""What the worker does about connections when it is told to. Messages carry an id and a number, nothing else."""
+
+from celery import shared_task
+
+from webapp.credentials import testing
+
+
+@shared_task(name="webapp.credentials.tasks.test_connection", expires=60)
+def test_connection(connection_id: str, number: int) -> None:
+    """Make the test of a connection that somebody asked for."""
+    testing.run_test(connection_id, number)

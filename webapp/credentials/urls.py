@@ -1,0 +1,17 @@
+"""Addresses of connections, all below their project's."""
+
+from django.urls import path
+
+from webapp.credentials import views
+
+app_name = "credentials"
+urlpatterns = [
+    path("p/<slug:slug>/clouds/", views.connection_list, name="list"),
+    path("p/<slug:slug>/clouds/new/<str:kind>/", views.connection_new, name="new"),
+    path("p/<slug:slug>/clouds/<str:connection_id>/", views.connection_detail, name="detail"),
+    path("p/<slug:slug>/clouds/<str:connection_id>/identity/", views.connection_identity, name="identity"),
+    path("p/<slug:slug>/clouds/<str:connection_id>/test/", views.connection_test, name="test"),
+    path("p/<slug:slug>/clouds/<str:connection_id>/report", views.connection_report, name="report"),
+    path("p/<slug:slug>/clouds/<str:connection_id>/files/<slug:paper>", views.connection_paper, name="paper"),
+    path("p/<slug:slug>/clouds/<str:connection_id>/remove/", views.connection_remove, name="remove"),
+]

@@ -1,0 +1,121 @@
+"""How connections and their tests are told on pages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from webapp.credentials.models import CheckState, Connection, Kind
+from webapp.credentials.queries import test_given_up
+
+
+class Way(NamedTuple):
+    """One of the ways to connect an account, as the page offers it."""
+
+    kind: Kind
+    title: str
+    words: str
+    icon: str
+
+
+WAYS = (
+    Way(
+        Kind.AWS_ROLE,
+        "AWS with a role",
+        "Best. You make a role that trusts this installation; nothing secret is stored, and you can take it back.",
+        "shield-check",
+    ),
+    Way(
+        Kind.AWS_KEYS,
+        "AWS with access keys",
+        "Where a role cannot be used. The keys of a user with few rights, kept sealed.",
+        "key",
+    ),
+    Way(
+        Kind.AZURE_PRINCIPAL,
+        "Azure with a service principal",
+        "Container groups in one resource group. An app's client secret, kept sealed.",
+        "boxes",
+    ),
+)
+
+
+class Standing(NamedTuple):
+    """Where a connection stands, in one pill and one sentence."""
+
+    tone: str
+    icon: str
+    word: str
+    sentence: str
+    waiting: bool = False
+
+
+def standing(connection: Connection, now: datetime) -> Standing:
+    if not connection.has_identity:
+        return Standing("waiting", "hourglass", "Not set up", "Some steps are left to do.")
+    if test_given_up(connection, now):
+        return Standing(
+            "warning",
+            "exclamation-triangle-fill",
+            "No answer",
+            "No worker finished the test. See that `manage.py up` runs, then test again.",
+        )
+    match connection.test_state:
+        case CheckState.ASKED | CheckState.RUNNING:
+            return Standing(
+                "running", "arrow-repeat", "Testing", "Asking the cloud; this takes some seconds.", True
+            )
+        case CheckState.DONE:
+            return _tested(connection.test_report or {})
+    return Standing("waiting", "circle", "Not tested", "Test it to see what it may do.")
+
+
+def _tested(report: dict[str, Any]) -> Standing:
+    checks = report.get("checks", [])
+    missing = [check for check in checks if check["ok"] is False and not check["optional"]]
+    unknown = [check for check in checks if check["ok"] is None and not check["optional"]]
+    lesser = [check for check in checks if check["ok"] is False and check["optional"]]
+    if missing:
+        words = (
+            missing[0]["words"]
+            if len(missing) == 1
+            else f"{len(missing)} of {len(checks)} checks need a look."
+        )
+        return Standing("failed", "x-octagon-fill", "Not ready", words)
+    if lesser:
+        what = "1 thing" if len(lesser) == 1 else f"{len(lesser)} things"
+        return Standing(
+            "ok", "check-circle-fill", "Ready", f"Everything needed is there; {what} could be better."
+        )
+    if unknown:
+        return Standing("ok", "check-circle-fill", "Ready", "Nothing is missing, as far as the cloud tells.")
+    return Standing("ok", "check-circle-fill", "Ready", "Everything needed is there.")
+
+
+class Row(NamedTuple):
+    """One check as it is shown."""
+
+    name: str
+    words: str
+    fix: str
+    tone: str
+    icon: str
+    word: str
+
+
+def rows(report: dict[str, Any]) -> list[Row]:
+    """The checks, those to do something about first; otherwise in their order."""
+    shown = [_row(check) for check in report.get("checks", [])]
+    weight = {"failed": 0, "warning": 1}
+    return sorted(shown, key=lambda row: weight.get(row.tone, 2))
+
+
+def _row(check: dict[str, Any]) -> Row:
+    tone, icon, word = "ok", "check-lg", "Yes"
+    if check["ok"] is None:
+        tone, icon, word = "waiting", "question-lg", "Not known"
+    elif not check["ok"]:
+        tone, icon, word = ("warning", "exclamation-lg", "Could be better")
+        if not check["optional"]:
+            tone, icon, word = ("failed", "x-lg", "Missing")
+    return Row(check["name"], check["words"], check["fix"], tone, icon, word)
