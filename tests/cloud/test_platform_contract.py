@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 
 import pytest
 
@@ -12,27 +14,56 @@ from cloud.executor import LocalExecutor
 from cloud.local import LocalOptions, LocalPlatform
 from cloud.simulated import SimulatedOptions, SimulatedPlatform
 from tests.cloud import calls
+from tests.cloud.aws import lambdas
 from training.codec import decode
 from training.messages import Outcome
 from training.ports import Platform
 
-PLATFORMS: dict[str, Callable[[LocalExecutor], Any]] = {
-    "local": lambda executor: LocalPlatform(LocalOptions(), executor=executor),
-    "simulated": lambda executor: SimulatedPlatform(SimulatedOptions(), executor=executor),
+
+@dataclass(frozen=True)
+class Opened:
+    """A platform, and the processes that work for it now. Clouds' functions cannot be killed; they `end_within_s`."""
+
+    platform: Platform
+    pids: Callable[[], list[int]]
+    end_within_s: float = 0.0
+
+
+@contextmanager
+def _local() -> Iterator[Opened]:
+    executor = LocalExecutor(2)
+    yield Opened(LocalPlatform(LocalOptions(), executor=executor), executor.worker_pids)
+
+
+@contextmanager
+def _simulated() -> Iterator[Opened]:
+    executor = LocalExecutor(2)
+    yield Opened(SimulatedPlatform(SimulatedOptions(), executor=executor), executor.worker_pids)
+
+
+@contextmanager
+def _aws_lambda() -> Iterator[Opened]:
+    with lambdas.opened() as (platform, aws):
+        yield Opened(platform, aws.invoking.busy_pids, end_within_s=30.0)
+
+
+PLATFORMS: dict[str, Callable[[], AbstractContextManager[Opened]]] = {
+    "local": _local,
+    "simulated": _simulated,
+    "aws_lambda": _aws_lambda,
 }
 
 
 @pytest.fixture(params=sorted(PLATFORMS))
-def opened(request: pytest.FixtureRequest) -> Iterator[tuple[Platform, LocalExecutor]]:
-    executor = LocalExecutor(2)
-    platform: Platform = PLATFORMS[request.param](executor)
-    yield platform, executor
-    platform.close()
+def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
+    with PLATFORMS[request.param]() as one:
+        yield one
+        one.platform.close()
 
 
 @pytest.fixture
-def platform(opened: tuple[Platform, LocalExecutor]) -> Platform:
-    return opened[0]
+def platform(opened: Opened) -> Platform:
+    return opened.platform
 
 
 def gather(platform: Platform, count: int) -> dict[str, Outcome]:
@@ -160,17 +191,21 @@ def test_cancelled_calls_still_give_their_outcome(platform: Platform) -> None:
     assert gather(platform, 1)["after"].status == "done"
 
 
-def test_close_leaves_no_process(opened: tuple[Platform, LocalExecutor]) -> None:
-    platform, executor = opened
+def test_close_leaves_no_process(opened: Opened) -> None:
+    platform = opened.platform
     ref = platform.publish(0, calls.weights())
     for number in range(4):
         platform.submit(calls.rollout(f"c{number}", ref, steps=50_000))
     platform.submit(calls.update("u", (b"",)))
     gather_one = platform.next(0.0)
     assert gather_one is None or gather_one.call_id == "u"
-    pids = executor.worker_pids()
+    pids = opened.pids()
     platform.close()
     platform.close()
-    assert not any(alive(pid) for pid in pids)
     assert platform.next(0.0) is None
     assert os.getpid() not in pids
+    end_s = time.monotonic() + opened.end_within_s
+    while any(alive(pid) for pid in opened.pids()) and time.monotonic() < end_s:
+        time.sleep(0.05)
+    working = opened.pids() if opened.end_within_s else pids
+    assert not any(alive(pid) for pid in working)

@@ -1,0 +1,104 @@
+"""The actor function in an account: brought up to date, described, and taken away. Repeating any of it is harmless."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from cloud.actor.bundle import HANDLER, Bundle
+
+TAG = "app"
+_THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_LOG_DAYS = 7
+
+
+def function_name(prefix: str, memory_mb: int) -> str:
+    """One function for each memory size, as memory belongs to the function and not to the call."""
+    return f"{prefix}-actor-{memory_mb}mb"
+
+
+def log_group(name: str) -> str:
+    return f"/aws/lambda/{name}"
+
+
+def deploy(
+    client: Any,
+    name: str,
+    bundle: Bundle,
+    role_arn: str,
+    memory_mb: int,
+    *,
+    timeout_s: int = 900,
+    tags: Mapping[str, str] | None = None,
+    log_client: Any = None,
+) -> str:
+    """Make the function or bring it up to date, and wait until it can be called. Its ARN."""
+    from botocore.exceptions import ClientError
+
+    wanted = {
+        "FunctionName": name,
+        "Role": role_arn,
+        "Runtime": bundle.runtime,
+        "Handler": HANDLER,
+        "MemorySize": memory_mb,
+        "Timeout": timeout_s,
+        "Environment": {"Variables": _THREADS},
+    }
+    worn = {TAG: "starling", **(tags or {})}
+    try:
+        made = client.create_function(**wanted, Code={"ZipFile": bundle.data}, Tags=worn)
+        client.get_waiter("function_active_v2").wait(FunctionName=name)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ResourceConflictException":
+            raise
+        made = _update(client, name, bundle, wanted, worn)
+    if log_client is not None:
+        keep_logs(log_client, name)
+    return str(made["FunctionArn"])
+
+
+def _update(
+    client: Any, name: str, bundle: Bundle, wanted: dict[str, Any], worn: Mapping[str, str]
+) -> dict[str, Any]:
+    """Code first, then configuration; each is waited for, as AWS refuses the next change until then."""
+    there: dict[str, Any] = client.get_function_configuration(FunctionName=name)
+    ours = base64.b64encode(hashlib.sha256(bundle.data).digest()).decode()
+    if there["CodeSha256"] != ours:
+        client.update_function_code(FunctionName=name, ZipFile=bundle.data)
+        client.get_waiter("function_updated_v2").wait(FunctionName=name)
+    named = ("MemorySize", "Timeout", "Runtime", "Handler", "Role")
+    if any(there.get(key) != wanted[key] for key in named):
+        client.update_function_configuration(**wanted)
+        client.get_waiter("function_updated_v2").wait(FunctionName=name)
+    client.tag_resource(Resource=there["FunctionArn"], Tags=dict(worn))
+    return there
+
+
+def keep_logs(log_client: Any, name: str, days: int = _LOG_DAYS) -> None:
+    """Logs are kept for some days and not for ever."""
+    from botocore.exceptions import ClientError
+
+    group = log_group(name)
+    try:
+        log_client.create_log_group(logGroupName=group)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ResourceAlreadyExistsException":
+            raise
+    log_client.put_retention_policy(logGroupName=group, retentionInDays=days)
+
+
+def remove(client: Any, name: str, log_client: Any = None) -> None:
+    """Delete the function and its log; what is gone already is gone."""
+    from botocore.exceptions import ClientError
+
+    deletions = [(client.delete_function, {"FunctionName": name})]
+    if log_client is not None:
+        deletions.append((log_client.delete_log_group, {"logGroupName": log_group(name)}))
+    for delete, what in deletions:
+        try:
+            delete(**what)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ResourceNotFoundException":
+                raise

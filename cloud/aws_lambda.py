@@ -1,0 +1,287 @@
+"""AWS Lambda as a platform: one invocation a call, many at once from one process, billed by the provider's lines."""
+
+from __future__ import annotations
+
+import datetime
+import queue
+import random
+import secrets
+import threading
+import time
+from dataclasses import replace
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import Field
+
+from cloud.aws_asking import Asking
+from cloud.aws_flight import Flight, Landed, learner_outcome, outcome_of
+from cloud.aws_functions import function_name
+from cloud.aws_gate import AccountLimits, Gate
+from cloud.aws_invoke import Reply
+from cloud.aws_provisioned import KeptReady
+from cloud.aws_senders import Senders
+from cloud.aws_weights import AwsWeights
+from cloud.connections import AwsClients, AwsConnection
+from cloud.execution import Execution
+from cloud.failures import Failure
+from cloud.learner_thread import LearnerThread
+from cloud.price_book import PriceBook, PriceRow
+from cloud.price_parts import functions, provisioned_capacity
+from cloud.pricing import Part, Standing, Tariff
+from training.frozen import Frozen
+from training.messages import BlobRef, Call, Outcome
+
+_READ_MARGIN_S = 30.0
+_GIVE_UP_MARGIN_S = 20.0
+_CANCEL_PATIENCE_S = 10.0
+_THROTTLE_PATIENCE_S = 120.0
+_BACKOFF_S = (0.1, 5.0)
+_MOST_THREADS = 4000
+
+
+class LambdaOptions(Frozen):
+    """AWS Lambda in an account of yours: functions sample, the learner runs here."""
+
+    kind: Literal["aws_lambda"] = "aws_lambda"
+    connection: str = Field("", title="Connection", description="The AWS account to run in.")
+    region: str = Field("us-east-1", pattern=r"^[a-z]{2}(-[a-z]+)+-\d$", title="Region")
+    at_once: int | None = Field(
+        None,
+        ge=1,
+        le=_MOST_THREADS,
+        title="Functions at once",
+        description="At most so many; empty means as many as the account allows.",
+        json_schema_extra={"advanced": True},
+    )
+    provisioned: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        title="Functions kept ready",
+        description="They start at once, and are paid while they stand, busy or not.",
+        json_schema_extra={"advanced": True},
+    )
+    start_cap_s: float = Field(
+        30.0,
+        ge=5.0,
+        le=120.0,
+        title="Longest start",
+        description="A call that did not begin by then is not run any more. Counts into the worst case.",
+        json_schema_extra={"advanced": True, "unit": "s"},
+    )
+    function_timeout_s: int = Field(
+        900, ge=3, le=900, title="Limit of a function", json_schema_extra={"advanced": True, "unit": "s"}
+    )
+    learner_usd_per_hour: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=10_000,
+        title="Price of the learner",
+        description="Rent from the job's start to its end for the machine that learns.",
+        json_schema_extra={"unit": "USD/h", "advanced": True},
+    )
+
+    def open(self, connection: AwsConnection) -> LambdaPlatform:
+        return LambdaPlatform(self, replace(connection, region=self.region).open())
+
+    def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
+        """UnknownSku where the book has no price for the region."""
+        standing = []
+        if self.learner_usd_per_hour:
+            standing.append(Standing("learner", (Part(_own_price(self.learner_usd_per_hour)),)))
+        if self.provisioned:
+            standing.append(provisioned_capacity(book, self.region, memory_mb, self.provisioned))
+        actor = functions(book, self.region, self.start_cap_s, provisioned=self.provisioned > 0)
+        return Tariff(actor=actor, standing=tuple(standing))
+
+
+def _own_price(usd: Decimal) -> PriceRow:
+    return PriceRow(
+        sku="local.learner",
+        region="here",
+        unit="h",
+        usd=usd,
+        as_of=datetime.date.today(),
+        source="the job's own options",
+        kind="custom",
+    )
+
+
+class LambdaPlatform:
+    """Implements `training.ports.Platform`. Its clock is this machine's; the learner's calls run in a thread here.
+
+    A function cannot be stopped from outside. One whose call is cancelled or given up ends by itself at its deadline;
+    its outcome waits a little for what it cost, and is told without it after that.
+    """
+
+    def __init__(self, options: LambdaOptions, clients: AwsClients) -> None:
+        self._options = options
+        connection = clients.connection
+        self._prefix = connection.prefix
+        self._run = secrets.token_hex(16)
+        self.limits = AccountLimits.of(clients.client("lambda"))
+        self._gate = Gate(min(self.limits.unreserved, options.at_once or _MOST_THREADS, _MOST_THREADS))
+        # One try: the SDK's own retries could run a call twice without our knowing.
+        self._client = clients.client(
+            "lambda",
+            tries=1,
+            connections=self._gate.most,
+            read_timeout_s=options.function_timeout_s + _READ_MARGIN_S,
+        )
+        s3 = clients.client("s3") if connection.bucket else None
+        self._weights = AwsWeights(s3, connection.bucket, f"{self._prefix}/weights/{self._run}")
+        self._ready = KeptReady(clients.client("lambda"), options.provisioned)
+        self._asking = Asking(
+            self._client, self._weights, self._ready, self._prefix, self._run, options.start_cap_s
+        )
+        self._finished: queue.SimpleQueue[Landed | Execution] = queue.SimpleQueue()
+        self._senders: Senders[Flight] = Senders(self._gate.most, self._fly)
+        self._learner = LearnerThread(self._finished.put)
+        self._flights: dict[str, Flight] = {}
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+
+    @property
+    def at_once(self) -> int:
+        """How many functions may be out now."""
+        return self._gate.allowed
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        return self._weights.publish(version, blob)
+
+    def submit(self, call: Call) -> None:
+        flight = self._flights[call.id] = Flight(call, self.now_s())
+        if self._closing.is_set():
+            self._land(flight, Reply(failure=Failure("closed", "the platform is closed"), ran=False))
+        elif call.where == "learner":
+            self._learner.submit(call, None, call.deadline_s)
+        else:
+            self._ready.begin(function_name(self._prefix, call.memory_mb))
+            self._senders.submit(flight)
+
+    def next(self, timeout_s: float) -> Outcome | None:
+        end_s = self.now_s() + timeout_s
+        while self._flights:
+            self._learner.enforce_limit()
+            self._give_up()
+            wait_s = min(end_s - self.now_s(), self._learner.seconds_to_limit(), self._seconds_to_give_up())
+            try:
+                finished = self._finished.get(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX))
+            except queue.Empty:
+                if self.now_s() >= end_s:
+                    return None
+                continue
+            # Whoever was given up may still answer; his outcome has been told.
+            flight = self._flights.pop(finished.call_id, None)
+            if flight is not None:
+                if isinstance(finished, Execution):
+                    return learner_outcome(flight, finished)
+                return outcome_of(flight, finished)
+        return None
+
+    def cancel(self, call_id: str) -> None:
+        flight = self._flights.get(call_id)
+        if flight is None or self._closing.is_set():
+            return
+        if flight.call.where == "learner":
+            self._learner.cancel(call_id)
+            return
+        with self._lock:
+            flight.cancelled = True
+            unsent = flight.state == "waiting"
+            if unsent:
+                flight.state = "over"
+            elif flight.state == "out":
+                flight.give_up_s = self.now_s() + _CANCEL_PATIENCE_S
+        if unsent:
+            self._land(flight, Reply(ran=False))
+
+    def now_s(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        """Send nothing more and give back what stands. Functions that run end at their own deadlines."""
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        self._gate.close()
+        self._senders.close()
+        self._learner.close()
+        self._flights.clear()
+        self._ready.close()
+        self._weights.close()
+
+    # What follows up to the next line of this kind runs in the senders' threads.
+
+    def _fly(self, flight: Flight) -> None:
+        """Ask until the function has run or certainly will not."""
+        patience_s: float | None = None
+        while self._gate.enter():
+            if not self._send(flight):
+                self._gate.leave(throttled=False)
+                return
+            try:
+                landed = self._asking.ask(flight.call)
+            except Exception as error:
+                words = f"{type(error).__name__}: {error}"
+                landed = Landed(
+                    flight.call.id, Reply(), self.now_s(), None, Failure("function_failed", words)
+                )
+            again = landed.reply.again
+            self._gate.leave(throttled=again)
+            if patience_s is None:
+                patience_s = self.now_s() + _THROTTLE_PATIENCE_S
+            if not again or self.now_s() > patience_s or not self._wait_again(flight):
+                self._finished.put(landed)
+                return
+            least_s, most_s = _BACKOFF_S
+            if self._closing.wait(random.uniform(least_s, min(most_s, least_s * 2**flight.attempts))):
+                return
+
+    def _send(self, flight: Flight) -> bool:
+        """Note that it is out now; False when nobody wants it any more."""
+        with self._lock:
+            if flight.state == "over":
+                return False
+            now_s = self.now_s()
+            flight.state, flight.sent_s = "out", now_s
+            flight.attempts += 1
+            flight.give_up_s = now_s + self._options.start_cap_s + flight.call.deadline_s + _GIVE_UP_MARGIN_S
+            return True
+
+    def _wait_again(self, flight: Flight) -> bool:
+        """It did not run and may be sent once more, unless it was cancelled meanwhile."""
+        with self._lock:
+            flight.state, flight.give_up_s = "waiting", None
+            return not flight.cancelled
+
+    # What follows runs in the caller's thread.
+
+    def _land(self, flight: Flight, reply: Reply) -> None:
+        why = reply.failure or Failure("cancelled", "cancelled")
+        self._finished.put(Landed(flight.call.id, reply, self.now_s(), None, why))
+
+    def _give_up(self) -> None:
+        """Tell the outcomes of those from whom nothing was heard for too long. What they cost is not known."""
+        now_s = self.now_s()
+        with self._lock:
+            late = [
+                one for one in self._flights.values() if one.give_up_s is not None and one.give_up_s <= now_s
+            ]
+            for flight in late:
+                flight.state, flight.give_up_s = "over", None
+        for flight in late:
+            words = f"nothing was heard for {now_s - flight.sent_s:.0f} s; what it cost is not known yet"
+            why = Failure("function_failed", words)
+            self._finished.put(Landed(flight.call.id, Reply(failure=why), now_s, None, why))
+
+    def _seconds_to_give_up(self) -> float:
+        with self._lock:
+            moments = [one.give_up_s for one in self._flights.values() if one.give_up_s is not None]
+        return max(0.0, min(moments) - self.now_s()) if moments else float("inf")
+
+
+def limits_of(connection: AwsConnection) -> AccountLimits:
+    """What the account allows, to be said before a launch."""
+    return AccountLimits.of(connection.open().client("lambda"))

@@ -1,0 +1,77 @@
+"""Weights for functions: in the call where they are small, else an address from which each process reads them once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from cloud.blobs import BlobShelf, MissingWeights
+from training.messages import BlobRef, Call
+
+INLINE_LIMIT_BYTES = 2**20
+_OBJECTS_KEPT = 8
+_ADDRESS_HOLDS_S = 3600
+
+
+class AwsWeights:
+    """The last published versions. Objects of one run lie under its own name and are deleted with it."""
+
+    def __init__(
+        self, s3: Any, bucket: str | None, folder: str, inline_limit_bytes: int = INLINE_LIMIT_BYTES
+    ) -> None:
+        self._s3 = s3
+        self._bucket = bucket
+        self._folder = folder
+        self._inline_limit_bytes = inline_limit_bytes
+        self._shelf = BlobShelf()
+        self._address_by_sha256: OrderedDict[str, str] = OrderedDict()
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        """Large ones are stored at once. If that fails they go inline, as far as they fit."""
+        ref = self._shelf.publish(version, blob)
+        if self._bucket is not None and len(blob) > self._inline_limit_bytes:
+            self._store(ref, blob)
+        return ref
+
+    def of(self, call: Call) -> tuple[bytes | None, str | None]:
+        """The bytes or the address for a call; MissingWeights if it names what nobody published."""
+        data = self._shelf.weights_of(call)
+        if call.weights is None:
+            return None, None
+        address = self._address_by_sha256.get(call.weights.sha256)
+        return (None, address) if address is not None else (data, None)
+
+    def close(self) -> None:
+        """Delete what was stored."""
+        for sha256 in list(self._address_by_sha256):
+            self._drop(sha256)
+
+    def _store(self, ref: BlobRef, blob: bytes) -> None:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        place = {"Bucket": self._bucket, "Key": self._key(ref.sha256)}
+        try:
+            self._s3.put_object(**place, Body=blob)
+            self._address_by_sha256[ref.sha256] = self._s3.generate_presigned_url(
+                "get_object", Params=place, ExpiresIn=_ADDRESS_HOLDS_S
+            )
+        except (ClientError, BotoCoreError):
+            return
+        self._address_by_sha256.move_to_end(ref.sha256)
+        while len(self._address_by_sha256) > _OBJECTS_KEPT:
+            self._drop(next(iter(self._address_by_sha256)))
+
+    def _drop(self, sha256: str) -> None:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        self._address_by_sha256.pop(sha256, None)
+        try:
+            self._s3.delete_object(Bucket=self._bucket, Key=self._key(sha256))
+        except (ClientError, BotoCoreError):
+            pass
+
+    def _key(self, sha256: str) -> str:
+        return f"{self._folder}/{sha256}"
+
+
+__all__ = ["INLINE_LIMIT_BYTES", "AwsWeights", "MissingWeights"]

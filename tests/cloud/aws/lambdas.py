@@ -1,0 +1,66 @@
+"""An emulated account with the actor function set up as a newcomer's is, and a platform on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from cloud.actor import bundle
+from cloud.actor.bundle import Bundle
+from cloud.aws_functions import deploy, function_name
+from cloud.aws_lambda import LambdaOptions, LambdaPlatform
+from cloud.connections import AwsConnection
+from cloud.emulator.aws.account import Account
+from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.faults import Faults
+from cloud.emulator.aws.server import AwsEmulator
+
+MEMORY_MB = 1769
+
+
+@cache
+def thin() -> Bundle:
+    return bundle.thin()
+
+
+@contextmanager
+def account(*, at_once: int = 2, faults: Faults | None = None) -> Iterator[tuple[AwsEmulator, DemoAccount]]:
+    """As many functions at once as this machine has cores."""
+    with AwsEmulator(account=Account(concurrency=at_once), faults=faults) as aws:
+        yield aws, furnish(aws)
+
+
+def set_up(demo: DemoAccount, memory_mb: Sequence[int] = (MEMORY_MB,), *, timeout_s: int = 120) -> None:
+    clients = demo.by_role.open()
+    for size in memory_mb:
+        deploy(
+            clients.client("lambda"),
+            function_name(demo.by_role.prefix, size),
+            thin(),
+            demo.actor_role,
+            size,
+            timeout_s=timeout_s,
+            log_client=clients.client("logs"),
+        )
+
+
+@contextmanager
+def opened(
+    *,
+    at_once: int = 2,
+    faults: Faults | None = None,
+    connection: Any = None,
+    timeout_s: int = 120,
+    **options: Any,
+) -> Iterator[tuple[LambdaPlatform, AwsEmulator]]:
+    """`connection` changes the one that the demo account gives."""
+    with account(at_once=at_once, faults=faults) as (aws, demo):
+        set_up(demo, timeout_s=timeout_s)
+        connected: AwsConnection = demo.by_role if connection is None else connection(demo.by_role)
+        platform = LambdaOptions(function_timeout_s=timeout_s, **options).open(connected)
+        try:
+            yield platform, aws
+        finally:
+            platform.close()
