@@ -29,11 +29,11 @@ def handler(event: Any, context: Any) -> dict[str, str]:
     except Refusal:
         # Not even the envelope is ours: an empty document gets the answer that says so.
         call_id, data = "", b""
-    print(log_line(call_id), flush=True)
+    print(log_line(call_id, context.aws_request_id), flush=True)
     within_s = context.get_remaining_time_in_millis() / 1000 - _PACKING_S
     answer = _ACTOR.answer(data, within_s=within_s, most_bytes=RESULT_LIMIT_BYTES)
     return {"call": call_id, "body": base64.b64encode(answer).decode("ascii")}
 
 
-def log_line(call_id: str) -> str:
-    return f"starling call {call_id}"
+def log_line(call_id: str, request_id: str) -> str:
+    return f"starling call {call_id} request {request_id}"

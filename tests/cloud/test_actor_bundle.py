@@ -21,6 +21,7 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 from cloud.actor.handler import handler
 class Context:
+    aws_request_id = "r1"
     def get_remaining_time_in_millis(self): return 60_000
 answer = handler(json.load(open(sys.argv[2])), Context())
 loaded = sorted(name for name in sys.modules if name.startswith(("cloud.", "torch", "boto", "webapp")))
@@ -74,7 +75,7 @@ def _run_one_call(site: Path, folder: Path, *python: str) -> dict[str, object]:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "starling call c\n"
+    assert done.stdout == "starling call c request r1\n"
     told: dict[str, object] = json.loads(result.read_text())
     reply = told["answer"]
     assert isinstance(reply, dict)

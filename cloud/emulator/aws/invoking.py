@@ -180,7 +180,10 @@ class Invoking:
         parked = self.parked.get(function.name)
         if parked is not None:
             await asyncio.sleep(parked.seconds)
-            run = _Run(Ended(parked.answer(request.body), "", parked.seconds), 0.0, 1, "", provisioned=False)
+            line = f"starling call {call_id_of(request.body)} request {request_id}"
+            run = _Run(
+                Ended(parked.answer(request.body), "", parked.seconds), 0.0, 1, line, provisioned=False
+            )
         else:
             run = await self._run(version, request_id, request.body)
         log = self._bill(function, version, request_id, request.body, run)
@@ -201,19 +204,28 @@ class Invoking:
 
     async def _run(self, version: Version, request_id: str, event: bytes) -> _Run:
         """The event in a warm environment if there is one, else in a new one."""
-        sandbox, init_s = self._warm(version), 0.0
-        stretch = self._setting.stretch(version.memory_mb)
-        if sandbox is None:
-            sandbox = Sandbox(version, self._region)
-            self._sandboxes.add(sandbox)
-            sandbox.busy = True
+        sandbox = self._warm(version)
+        if sandbox is not None:
+            return await self._use(sandbox, 0.0, request_id, event)
+        sandbox = Sandbox(version, self._region)
+        self._sandboxes.add(sandbox)
+        sandbox.busy = True
+        try:
             extra_s = self._faults.slow_start_s if self._faults.strikes("slow_start") else 0.0
             failed = await sandbox.start(extra_s)
-            init_s = sandbox.init_s * stretch
-            if failed is not None:
-                output = sandbox.new_output()
-                self._end(sandbox)
-                return _Run(Ended(failed.body, failed.error, 0.0), init_s, 1, output, provisioned=False)
+            init_s = sandbox.init_s * self._setting.stretch(version.memory_mb)
+            if failed is None:
+                return await self._use(sandbox, init_s, request_id, event)
+            output = sandbox.new_output()
+            self._end(sandbox)
+            return _Run(Ended(failed.body, failed.error, 0.0), init_s, 1, output, provisioned=False)
+        except asyncio.CancelledError:
+            self._end(sandbox)
+            raise
+
+    async def _use(self, sandbox: Sandbox, init_s: float, request_id: str, event: bytes) -> _Run:
+        version = sandbox.version
+        stretch = self._setting.stretch(version.memory_mb)
         sandbox.busy = True
         crash = None
         if self._faults.strikes("crash"):

@@ -1,0 +1,301 @@
+"""Lambda's own ways: lost replies, throttling, rights, limits, memory, weights by address, what is kept ready."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud.aws_functions import deploy, function_name, remove
+from cloud.aws_gate import AccountLimits, Gate
+from cloud.aws_lambda import LambdaOptions, LambdaPlatform
+from cloud.connections import AwsConnection
+from cloud.emulator.aws.faults import FaultKind
+from cloud.local import LocalOptions
+from cloud.price_book import PriceBook
+from tests.cloud import calls
+from tests.cloud.aws import lambdas
+from tests.cloud.aws.code import zipped
+from tests.cloud.test_platform_contract import gather
+from tests.training.runs import final_learner
+from tests.training.specs import tiny
+from training.codec import decode
+from training.messages import Outcome
+
+NAME = function_name("starling", lambdas.MEMORY_MB)
+
+
+def _one(platform: LambdaPlatform, name: str = "c", **changes: Any) -> Outcome:
+    platform.submit(calls.rollout(name, platform.publish(0, calls.weights()), **changes))
+    return gather(platform, 1)[name]
+
+
+def test_usage_is_what_the_provider_bills() -> None:
+    with lambdas.opened() as (platform, aws):
+        first, second = _one(platform, "a"), _one(platform, "b")
+        billed = [one.billed_ms / 1000 for one in aws.meter.invocations]
+        assert [first.usage.billed_s, second.usage.billed_s] == billed
+        assert (first.usage.cold_start, second.usage.cold_start) == (True, False)
+        assert first.usage.startup_s > second.usage.startup_s
+        assert aws.meter.executions() == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "executed", "billed_s"),
+    [
+        ("lost_reply", 1, None),
+        ("error_after", 1, None),
+        ("service_error", 0, None),
+        ("lost_request", 0, None),
+    ],
+)
+def test_what_may_have_run_is_not_sent_again_and_its_price_is_unknown(
+    kind: FaultKind, executed: int, billed_s: float | None
+) -> None:
+    with lambdas.opened() as (platform, aws):
+        aws.faults.order(kind)
+        outcome = _one(platform)
+        assert (outcome.status, outcome.reason_code) == ("failed", "function_failed")
+        assert "may have run" in outcome.reason
+        assert outcome.usage.billed_s == billed_s
+        assert aws.meter.executions().get("c", 0) == executed
+        assert _one(platform, "after").status == "done"
+
+
+def test_what_was_throttled_is_sent_again_and_runs_once() -> None:
+    with lambdas.opened(at_once=3) as (platform, aws):
+        aws.faults.order("throttle", 5)
+        ref = platform.publish(0, calls.weights())
+        for number in range(6):
+            platform.submit(calls.rollout(f"c{number}", ref, slot=number))
+        outcomes = gather(platform, 6)
+        assert {one.status for one in outcomes.values()} == {"done"}
+        assert set(aws.meter.executions().values()) == {1}
+        assert aws.meter.refused["throttle"] == 5
+
+
+def test_a_new_accounts_ten_are_respected() -> None:
+    with lambdas.opened(at_once=10) as (platform, aws):
+        assert platform.limits == AccountLimits(10, 10)
+        aws.account.concurrency = 1
+        ref = platform.publish(0, calls.weights())
+        for number in range(6):
+            platform.submit(calls.rollout(f"c{number}", ref, slot=number))
+        assert {one.status for one in gather(platform, 6).values()} == {"done"}
+        assert platform.at_once <= 10
+
+
+def test_the_gate_halves_when_it_is_told_to_and_opens_slowly() -> None:
+    gate = Gate(8)
+    assert gate.enter()
+    gate.leave(throttled=True)
+    assert gate.allowed == 4
+    assert gate.enter()
+    gate.leave(throttled=True)
+    assert gate.allowed == 4, "a storm of refusals at one moment counts once"
+    for _ in range(9):
+        assert gate.enter()
+        gate.leave(throttled=False)
+    assert gate.allowed == 8
+    gate.close()
+    assert not gate.enter()
+
+
+def test_the_sdk_asks_once_and_waits_longer_than_the_function_may_take() -> None:
+    with lambdas.opened() as (platform, _):
+        config = platform._client.meta.config
+        assert config.retries["total_max_attempts"] == 1
+        assert config.read_timeout > 120
+        assert config.max_pool_connections >= platform.limits.concurrent
+
+
+@pytest.mark.parametrize("code", ["credentials", "function_missing", "bundle"])
+def test_a_connection_that_does_not_work_is_an_outcome(code: str) -> None:
+    with lambdas.opened() as (platform, aws):
+        if code == "credentials":
+            aws.account.expire_sessions()
+        elif code == "function_missing":
+            aws.inside(lambda: setattr(aws.functions.get(NAME), "gone_s", 0.0))
+        else:
+            latest = aws.functions.get(NAME).latest
+            aws.functions.get(NAME).latest = replace(latest, handler="cloud.actor.nothing.handler")
+        outcome = _one(platform)
+        assert (outcome.status, outcome.reason_code) == ("failed", code)
+        assert outcome.usage.billed_s is not None
+
+
+def test_the_deadline_is_enforced_where_the_call_runs() -> None:
+    with lambdas.opened() as (platform, _):
+        outcome = _one(platform, steps=5_000_000, deadline_s=1.0)
+        assert (outcome.status, outcome.reason_code) == ("failed", "deadline")
+        assert outcome.usage.billed_s is not None
+        assert 1.0 <= outcome.usage.billed_s < 10.0
+
+
+def test_a_call_that_arrives_too_late_is_not_run() -> None:
+    with lambdas.opened(start_cap_s=5.0) as (platform, aws):
+        aws.faults.slow_start_s = 5.5
+        aws.faults.order("slow_start")
+        outcome = _one(platform)
+        assert (outcome.status, outcome.reason_code) == ("failed", "expired")
+        assert outcome.usage.billed_s is not None
+        assert outcome.usage.env_steps == 0
+
+
+def test_a_function_that_is_killed_says_for_what() -> None:
+    with lambdas.opened() as (platform, aws):
+        aws.faults.order("crash")
+        outcome = _one(platform, steps=50_000)
+        assert (outcome.status, outcome.reason_code) == ("failed", "function_failed")
+        assert "1769 MB" in outcome.reason
+        assert outcome.usage.billed_s is not None
+
+
+_HOSTILE = """
+import base64, json
+answers = iter({answers!r})
+def handler(event, context):
+    return next(answers)
+"""
+
+
+def test_answers_that_are_not_ours_are_refused_and_the_job_goes_on() -> None:
+    """Whoever owns the account can run any code under the function's name."""
+    odd = ["no json of ours", {"call": "c", "body": "!"}, {"call": "c", "body": ""}, {"call": "c"}, None]
+    with lambdas.opened(at_once=1) as (platform, aws):
+        function = aws.functions.get(NAME)
+        good = function.latest
+        code = {"ZipFile": base64.b64encode(zipped(_HOSTILE.format(answers=odd))).decode()}
+        function.latest = replace(aws.functions.coded(good, code), handler="main.handler")
+        for number in range(len(odd)):
+            outcome = _one(platform, f"c{number}")
+            assert outcome.status == "failed"
+            assert outcome.reason_code.startswith("refused_"), outcome
+            assert outcome.usage.billed_s is not None
+        function.latest = good
+        assert _one(platform, "after").status == "done"
+
+
+def test_large_weights_go_by_an_address_and_are_read_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloud.aws_weights.AwsWeights.__init__.__defaults__", (100,))
+    with lambdas.opened(at_once=1) as (platform, aws):
+        for name in "abc":
+            outcome = _one(platform, name)
+            assert outcome.status == "done", outcome.reason
+        assert aws.storage.reads == 1
+        (bucket,) = aws.storage.buckets.values()
+        assert len(bucket) == 1
+        platform.close()
+        assert bucket == {}
+
+
+def test_a_call_larger_than_a_function_takes_says_what_to_do() -> None:
+    def without_bucket(connection: AwsConnection) -> AwsConnection:
+        return replace(connection, bucket=None)
+
+    with lambdas.opened(connection=without_bucket) as (platform, aws):
+        ref = platform.publish(0, os.urandom(6 * 2**20))
+        platform.submit(calls.rollout("c", ref))
+        outcome = gather(platform, 1)["c"]
+        assert outcome.reason_code == "request_too_large"
+        assert "bucket" in outcome.reason
+        assert outcome.usage.billed_s == 0.0
+        assert aws.meter.invocations == []
+
+
+def test_cancelled_calls_cost_what_they_cost() -> None:
+    with lambdas.opened(at_once=1) as (platform, aws):
+        ref = platform.publish(0, calls.weights())
+        platform.submit(calls.rollout("runs", ref, steps=30_000))
+        platform.submit(calls.rollout("waits", ref))
+        while not aws.invoking.in_flight:
+            time.sleep(0.01)
+        platform.cancel("runs")
+        platform.cancel("waits")
+        outcomes = gather(platform, 2)
+        assert {one.status for one in outcomes.values()} == {"cancelled"}
+        assert outcomes["waits"].usage.billed_s == 0.0
+        billed_s = outcomes["runs"].usage.billed_s
+        assert billed_s is not None
+        assert billed_s * 1000 == aws.meter.invocations[0].billed_ms
+
+
+def test_nobody_is_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloud.aws_lambda._GIVE_UP_MARGIN_S", -34.0)
+    with lambdas.opened() as (platform, aws):
+        aws.faults.slow_start_s = 3.0
+        aws.faults.order("slow_start")
+        outcome = _one(platform, deadline_s=5.0)
+        assert (outcome.status, outcome.usage.billed_s) == ("failed", None)
+        assert "nothing was heard" in outcome.reason
+        monkeypatch.undo()
+        assert _one(platform, "after").status == "done"
+
+
+def test_functions_kept_ready_serve_the_job_and_are_given_back() -> None:
+    with lambdas.opened(at_once=102, provisioned=1) as (platform, aws):
+        first = _one(platform, "first")
+        assert first.status == "done"
+        end_s = time.monotonic() + 20
+        number = 0
+        while not _one(platform, f"c{number}").usage.provisioned:
+            assert time.monotonic() < end_s
+            number += 1
+        assert aws.meter.invocations[-1].provisioned
+        platform.close()
+        assert [span.to_s is not None for span in aws.meter.provisioned] == [True]
+    tariff = LambdaOptions(provisioned=1).tariff(PriceBook.load(), 1769)
+    assert [one.resource for one in tariff.standing] == ["provisioned"]
+
+
+def test_setting_up_twice_changes_nothing_and_removing_takes_all_away() -> None:
+    with lambdas.account() as (aws, demo):
+        lambdas.set_up(demo)
+        revision = aws.functions.get(NAME).latest.revision
+        lambdas.set_up(demo)
+        assert aws.functions.get(NAME).latest.revision == revision
+        assert aws.logs.groups[f"/aws/lambda/{NAME}"].retention_days == 7
+        clients = demo.by_role.open()
+        changed = replace(lambdas.thin(), python="3.12")
+        deploy(clients.client("lambda"), NAME, changed, demo.actor_role, lambdas.MEMORY_MB)
+        assert aws.functions.get(NAME).latest.runtime == "python3.12"
+        for _ in range(2):
+            remove(clients.client("lambda"), NAME, clients.client("logs"))
+        assert aws.functions.alive() == []
+        assert aws.logs.groups == {}
+
+
+_ROLLOUT = {"attempts": 5, "memory_mb": lambdas.MEMORY_MB}
+
+
+def _learner(platform: Any, folder: Path, environment: str) -> bytes:
+    spec = tiny(
+        environment,
+        scaling={"actors": 3},
+        stop={"rounds": 10},
+        checkpoints={"every_rounds": 10},
+        rollout=_ROLLOUT,
+    )
+    try:
+        return final_learner(spec, platform, folder)
+    finally:
+        platform.close()
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
+def test_the_same_job_learns_the_same_here_and_there(tmp_path: Path, environment: str) -> None:
+    """Ten synchronous rounds, bit for bit; on Lambda with throttling, lost replies and a crash on top."""
+    here = _learner(LocalOptions(workers=2).open(), tmp_path / "here", environment)
+    with lambdas.opened() as (platform, aws):
+        for kind in ("throttle", "lost_reply", "error_after", "crash"):
+            aws.faults.order(kind)
+        there = _learner(platform, tmp_path / "there", environment)
+        assert aws.faults.struck.total() >= 4
+        assert set(aws.meter.executions().values()) == {1}
+    assert here == there
+    assert decode(here)

@@ -1,0 +1,133 @@
+"""Our books against the emulator's own meter, on bad days: equal to the last digit, and never below it."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from cloud import aws_log
+from cloud.aws_functions import function_name
+from cloud.aws_lambda import LambdaOptions
+from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.faults import Faults
+from cloud.emulator.aws.parked import Parked
+from cloud.emulator.aws.server import AwsEmulator
+from cloud.ledger import MemoryLedger
+from cloud.metering import MeteredPlatform
+from cloud.price_book import PriceBook
+from cloud.pricing import total
+from tests.cloud import calls
+from tests.cloud.aws import lambdas
+from training.functions.body import Result, Warmth
+from training.functions.run import execute
+from training.messages import Call
+from training.ports import Settlement
+from training.reports import Usage
+
+BOOK = PriceBook.load()
+REGION = "us-east-1"
+NAME = function_name("starling", lambdas.MEMORY_MB)
+CALLS = 40
+
+
+@dataclass
+class Day:
+    """One run with faults: what the ledger booked and what the meter says."""
+
+    settlements: dict[str, Settlement]
+    reserved: dict[str, int]
+    spent: int
+    overrun: int
+
+
+@pytest.fixture(scope="module")
+def cloud() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
+    with AwsEmulator() as aws:
+        demo = furnish(aws)
+        lambdas.set_up(demo)
+        yield aws, demo
+
+
+def _result() -> Result:
+    """What a call of the kind that is sent really gives."""
+    return execute(calls.rollout("any", None), calls.weights(), Warmth())
+
+
+def _day(aws: AwsEmulator, demo: DemoAccount, seed: int) -> Day:
+    luck = random.Random(seed)
+    shares = ("throttle", "service_error", "error_after", "lost_request", "lost_reply")
+    fresh = Faults(seed=seed, shares={kind: luck.uniform(0.0, 0.12) for kind in shares})  # type: ignore[misc]
+    aws.faults.shares, aws.faults._chance = fresh.shares, fresh._chance
+    aws.meter.invocations.clear()
+    aws.invoking.parked[NAME] = Parked(luck.uniform(0.001, 0.02), _result())
+    options = LambdaOptions()
+    tariff = options.tariff(BOOK, lambdas.MEMORY_MB)
+    ledger = MemoryLedger(10**12)
+    platform = MeteredPlatform(options.open(demo.by_keys), ledger, tariff)
+    sent: list[Call] = []
+    try:
+        ref = platform.publish(0, calls.weights())
+        for number in range(CALLS):
+            sent.append(calls.rollout(f"day{seed}-c{number}", ref, deadline_s=10.0))
+            platform.submit(sent[-1])
+        heard = 0
+        while heard < CALLS:
+            heard += platform.next(10.0) is not None
+    finally:
+        platform.close()
+        aws.faults.end()
+    settlements = {one.id: one for one in ledger.settlements()}
+    reserved = {call.id: tariff.worst_case(call) for call in sent}
+    return Day(settlements, reserved, ledger.spend().spent_picodollars, ledger.overrun_picodollars)
+
+
+# A few always, all fifty in the slow run.
+SEEDS = [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 50))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_books_equal_the_meter_on_fifty_bad_days(seed: int, cloud: tuple[AwsEmulator, DemoAccount]) -> None:
+    aws, demo = cloud
+    began_unix_s = time.time() - 5.0
+    day = _day(aws, demo, seed)
+    executions = aws.meter.executions()
+    assert set(executions.values()) <= {1}, "no call ran twice"
+    known = {name: one for name, one in day.settlements.items() if one.basis == "metered"}
+    unknown = {name: one for name, one in day.settlements.items() if one.basis == "assumed"}
+    assert len(day.settlements) == CALLS
+    for name, one in known.items():
+        assert one.picodollars == aws.meter.picodollars_of(name, BOOK, REGION)
+    for name, one in unknown.items():
+        assert one.picodollars == day.reserved[name]
+        assert one.picodollars >= aws.meter.picodollars_of(name, BOOK, REGION)
+    assert day.overrun == 0
+    assert day.spent >= aws.meter.picodollars(BOOK, REGION)
+    # What is not known is found in the provider's log, by the line that the actor wrote.
+    log = demo.by_keys.open().client("logs")
+    reports = aws_log.reports_of(log, NAME, sorted(unknown), began_unix_s)
+    tariff = LambdaOptions().tariff(BOOK, lambdas.MEMORY_MB)
+    assert tariff.actor is not None
+    found = 0
+    for name in unknown:
+        call = calls.rollout(name, None, deadline_s=10.0)
+        for report in reports.get(name, []):
+            found += total(tariff.actor.lines(call, Usage(billed_s=report.billed_s)) or ())
+    settled = sum(one.picodollars for one in known.values())
+    assert settled + found == aws.meter.picodollars(BOOK, REGION)
+
+
+def test_bad_days_are_bad(cloud: tuple[AwsEmulator, DemoAccount]) -> None:
+    """The fifty days hold every kind of fault, so their equality means something."""
+    aws, demo = cloud
+    before = dict(aws.faults.struck)
+    unknown = 0
+    for seed in (1001, 1002, 1003):
+        unknown += sum(one.basis == "assumed" for one in _day(aws, demo, seed).settlements.values())
+    assert unknown > 0
+    assert all(
+        aws.faults.struck[kind] > before.get(kind, 0) for kind in ("throttle", "lost_reply", "error_after")
+    )
