@@ -25,7 +25,7 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.chromium import QUIET, chromium_path
-from tests.journeys import bill_scenes, scenes
+from tests.journeys import bill_scenes, cloud_scenes, scenes
 from tests.servers import answers, server_process, wait_until
 from webapp.accounts import services as accounts
 from webapp.embedded_valkey import free_port
@@ -46,6 +46,8 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     scenes.policies_with_films(by_name["Hopper, simulated cloud"])
     bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"])
     jobs = f"/p/{project.slug}/jobs/"
+    clouds = f"/p/{project.slug}/clouds/"
+    connected = cloud_scenes.connections_in_every_state(project, ada)
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     return {
         "list": (jobs, None),
@@ -63,6 +65,14 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "job-policy": (f"{live}#policy", None),
         "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", _until_drawn),
         "job-queued": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/", None),
+        "clouds": (clouds, None),
+        "clouds-empty": (f"/p/{empty.slug}/clouds/", None),
+        "clouds-new": (f"{clouds}new/aws_role/", None),
+        "clouds-new-errors": (f"{clouds}new/azure_principal/", _submit_nothing),
+        "clouds-role": (f"{clouds}{connected['fresh'].pk}/", None),
+        "clouds-azure": (f"{clouds}{connected['azure'].pk}/", None),
+        "clouds-ready": (f"{clouds}{connected['ready'].pk}/", None),
+        "clouds-missing": (f"{clouds}{connected['missing'].pk}/", None),
         "members": (f"/p/{project.slug}/members/", None),
         "account": ("/account/", None),
         "missing": ("/nowhere/", None),
@@ -97,6 +107,11 @@ def _submit_nonsense(page: Page) -> None:
     page.fill("[name='budget_usd']", "0")
     page.fill("[name='training.scaling.fixed.actors']", "9000")
     page.click("[data-launch]")
+    page.wait_for_selector("[aria-invalid='true']")
+
+
+def _submit_nothing(page: Page) -> None:
+    page.click("main .btn-primary")
     page.wait_for_selector("[aria-invalid='true']")
 
 
@@ -156,6 +171,7 @@ def main(folder: Path, wanted: list[str]) -> None:
     environment = {
         "STARLING_TEST_FOLDER": str(settings.STARLING_TEST_FOLDER),
         "SECRET_KEY": settings.SECRET_KEY,
+        "STARLING_AWS_PRINCIPAL": "arn:aws:iam::999988887777:role/starling",
     }
     with (
         server_process(command, environment=environment, log=folder / "web.log"),

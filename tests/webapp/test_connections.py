@@ -4,15 +4,20 @@ import io
 import json
 import re
 import stat
+import subprocess
+import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection as database
 from django.test import Client
 
 from tests.factories import FixedClock, make_connection, make_job, make_project, make_user
+from tests.servers import ROOT
 from webapp.accounts.services import add_member
 from webapp.credentials import documents, key_ring, opening, queries, services, testing, wording
 from webapp.credentials.models import CheckState, Connection, Kind, SealedSecret
@@ -477,7 +482,8 @@ def test_how_a_report_is_told(checks: list[Any], word: str, first: str, project:
     connection = make_connection(project)
     connection.test_state, connection.test_report = CheckState.DONE, {"checks": checks}
     assert wording.standing(connection, FixedClock().now()).word == word
-    assert wording.rows({"checks": checks})[0].word == first
+    told = wording.rows({"checks": checks})
+    assert [*told.wanting, *told.fine][0].word == first
 
 
 # Master keys
@@ -577,3 +583,65 @@ def test_a_new_key_is_printed_on_request(tmp_path: Path) -> None:
     printed = _rotate(new=True).strip()
     assert len(printed) == 44
     assert not list(tmp_path.iterdir())
+
+
+_LOAD_EVERY_PAGE = """
+import sys
+import threading
+import webapp.asgi
+from django.urls import get_resolver
+from webapp.credentials import forms, models, views, tasks, testing
+get_resolver().url_patterns
+forms.identity_form(models.Connection(kind="aws_keys")).as_p()
+print(sorted({name.partition(".")[0] for name in sys.modules} & {"torch", "boto3", "botocore", "azure", "msal"}))
+"""
+
+
+def test_the_web_process_starts_without_the_clouds_sdks(tmp_path: Path) -> None:
+    """They take a second and tens of megabytes, and most pages never need them."""
+    answer = subprocess.run(
+        [sys.executable, "-c", _LOAD_EVERY_PAGE],
+        cwd=ROOT,
+        env={
+            "STARLING_DATA": str(tmp_path),
+            "PATH": "/usr/bin:/bin",
+            "DJANGO_SETTINGS_MODULE": "webapp.settings",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.strip() == "[]"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_secret_is_lost_when_keys_change_while_people_write(project: Any) -> None:
+    """Writers seal with whatever key is first; rotations make new ones and take old ones away meanwhile."""
+    connections = [make_connection(project) for _ in range(4)]
+    faults: list[BaseException] = []
+
+    def write(connection: Connection) -> None:
+        try:
+            for number in range(6):
+                services.set_identity(
+                    connection=connection,
+                    plain={"access_key_id": KEYS["access_key_id"]},
+                    secrets={"secret_access_key": Secret(f"{SECRET}{number}")},
+                )
+        except BaseException as error:
+            faults.append(error)
+        finally:
+            database.close()
+
+    writers = [threading.Thread(target=write, args=[connection]) for connection in connections]
+    for writer in writers:
+        writer.start()
+    for _ in range(6):
+        assert not rotate(retire=True).unopened
+    for writer in writers:
+        writer.join()
+    assert not faults
+    assert len(key_ring.ring().by_id) <= 1 + len(connections)
+    for connection in connections:
+        assert opening.secret(connection, "secret_access_key").reveal() == f"{SECRET}5"

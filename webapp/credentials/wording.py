@@ -22,7 +22,8 @@ WAYS = (
     Way(
         Kind.AWS_ROLE,
         "AWS with a role",
-        "Best. You make a role that trusts this installation; nothing secret is stored, and you can take it back.",
+        "The best way. You make a role that trusts this installation; nothing secret is stored, and you take it back"
+        " whenever you like.",
         "shield-check",
     ),
     Way(
@@ -103,11 +104,17 @@ class Row(NamedTuple):
     word: str
 
 
-def rows(report: dict[str, Any]) -> list[Row]:
-    """The checks, those to do something about first; otherwise in their order."""
+class Rows(NamedTuple):
+    """The checks in two parts: those that want something done, the needed ones first; and all others."""
+
+    wanting: list[Row]
+    fine: list[Row]
+
+
+def rows(report: dict[str, Any]) -> Rows:
     shown = [_row(check) for check in report.get("checks", [])]
-    weight = {"failed": 0, "warning": 1}
-    return sorted(shown, key=lambda row: weight.get(row.tone, 2))
+    failed, warned = ([row for row in shown if row.tone == tone] for tone in ("failed", "warning"))
+    return Rows([*failed, *warned], [row for row in shown if row.tone not in ("failed", "warning")])
 
 
 def _row(check: dict[str, Any]) -> Row:

@@ -3,8 +3,17 @@ import { startCopying } from "../jobs/copying.js";
 
 const EVERY_MS = 1000;
 
+showWhatCannotBeCopied();
 startCopying();
 watchReport(document.querySelector("[data-report-place]"));
+
+/** Where a browser gives no clipboard, the text is selected for the reader instead, and has to be seen for that. */
+function showWhatCannotBeCopied() {
+  if (navigator.clipboard) return;
+  for (const button of document.querySelectorAll(".paper [data-copy]")) {
+    button.addEventListener("click", () => (button.closest(".paper").querySelector("details").open = true));
+  }
+}
 
 function watchReport(place) {
   if (!place.querySelector("[data-waiting]")) return;
