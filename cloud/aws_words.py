@@ -82,6 +82,10 @@ _BY_CLASS: dict[str, tuple[str, str]] = {
         "This installation could not get at its own AWS identity.",
         "Whoever runs it looks at its AWS settings.",
     ),
+    "ParamValidationError": (
+        "Something that was typed in is not what AWS takes.",
+        "Look at each field again, then test again.",
+    ),
     "InvalidRegionError": ("There is no such region.", "Choose another region."),
     "UnknownServiceError": ("This region does not have the service.", "Choose another region."),
 }

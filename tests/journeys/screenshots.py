@@ -72,7 +72,7 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "clouds-role": (f"{clouds}{connected['fresh'].pk}/", None),
         "clouds-azure": (f"{clouds}{connected['azure'].pk}/", None),
         "clouds-ready": (f"{clouds}{connected['ready'].pk}/", None),
-        "clouds-missing": (f"{clouds}{connected['missing'].pk}/", None),
+        "clouds-missing": (f"{clouds}{connected['missing'].pk}/", _open_credentials),
         "members": (f"/p/{project.slug}/members/", None),
         "account": ("/account/", None),
         "missing": ("/nowhere/", None),
@@ -108,6 +108,10 @@ def _submit_nonsense(page: Page) -> None:
     page.fill("[name='training.scaling.fixed.actors']", "9000")
     page.click("[data-launch]")
     page.wait_for_selector("[aria-invalid='true']")
+
+
+def _open_credentials(page: Page) -> None:
+    page.click("summary:has-text('Hand over the credentials')")
 
 
 def _submit_nothing(page: Page) -> None:

@@ -13,7 +13,7 @@ from webapp.jobs.models import Job
 from webapp.jobs.states import TERMINAL
 
 NOBODY_CAME_AFTER = timedelta(seconds=30)
-"""A test that no worker has taken up by then, or ended twice that later, is one that nobody works on."""
+"""A test that no worker has taken up by then is one that nobody works on; one that began has three times that."""
 
 
 def connections_of(project: Any) -> QuerySet[Connection]:
