@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cloud import answers, aws_invoke, wire
+from cloud.aws_body import Pieces
 from cloud.aws_flight import Landed
 from cloud.aws_functions import function_name
 from cloud.aws_invoke import Reply
@@ -34,7 +35,7 @@ class Asking:
     def ask(self, call: Call) -> Landed:
         """Send it once, and check what comes back. Each sending has its own time after which it may not begin."""
         try:
-            inline, address = self._weights.of(call)
+            inline_base64, address = self._weights.of(call)
         except MissingWeights as error:
             why = Failure("weights", str(error))
             return Landed(call.id, Reply(failure=why, ran=False), time.monotonic(), None, why)
@@ -42,11 +43,10 @@ class Asking:
             run=self._run,
             call=call,
             not_after_unix_s=time.time() + self._start_cap_s,
-            weights=inline,
             weights_url=address,
             packages=packages.enabled(),
         )
-        payload = wire.to_json(call.id, wire.pack_request(request))
+        payload = Pieces(wire.json_pieces(call.id, wire.pack_request(request), inline_base64))
         name = function_name(self._prefix, call.memory_mb)
         reply = aws_invoke.invoke(self._client, name, payload, self._ready.qualifier)
         landed_s = time.monotonic()
@@ -57,8 +57,8 @@ class Asking:
 
     def _read(self, call: Call, reply: Reply, body: bytes, landed_s: float) -> Landed:
         try:
-            _, data = wire.from_json(body, limit_bytes=aws_invoke.RESPONSE_LIMIT_BYTES)
-            answer, result = answers.answer_to(call, self._run, data)
+            envelope = wire.from_json(body, limit_bytes=aws_invoke.RESPONSE_LIMIT_BYTES)
+            answer, result = answers.answer_to(call, self._run, envelope.data)
         except wire.Refusal as refusal:
             why = Failure(f"refused_{refusal.code}", f"the answer is not to be used: {refusal.reason}")
             return Landed(call.id, reply, landed_s, None, why)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloud.actor.watchdog import LAST_WORDS
+from cloud.aws_body import Pieces
 from cloud.failures import Failure
 
 REQUEST_LIMIT_BYTES = 6 * 2**20
@@ -75,7 +76,7 @@ class Reply:
     again: bool = False
 
 
-def invoke(client: Any, function: str, payload: bytes, qualifier: str | None = None) -> Reply:
+def invoke(client: Any, function: str, payload: Pieces, qualifier: str | None = None) -> Reply:
     """Ask once. The client must not ask twice by itself."""
     if len(payload) > REQUEST_LIMIT_BYTES:
         held = len(payload) / 2**20

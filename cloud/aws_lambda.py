@@ -8,9 +8,10 @@ import random
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import Field
 
@@ -23,7 +24,7 @@ from cloud.aws_provisioned import KeptReady
 from cloud.aws_senders import Senders
 from cloud.aws_weights import AwsWeights
 from cloud.connections import AwsClients, AwsConnection
-from cloud.execution import Execution
+from cloud.execution import Deliver, Execution
 from cloud.failures import Failure
 from cloud.learner_thread import LearnerThread
 from cloud.price_book import PriceBook, PriceRow
@@ -108,6 +109,20 @@ def _own_price(usd: Decimal) -> PriceRow:
     )
 
 
+class Learner(Protocol):
+    """What a learner's thread offers."""
+
+    def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None: ...
+
+    def cancel(self, call_id: str) -> None: ...
+
+    def seconds_to_limit(self) -> float: ...
+
+    def enforce_limit(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class LambdaPlatform:
     """Implements `training.ports.Platform`. Its clock is this machine's; the learner's calls run in a thread here.
 
@@ -115,7 +130,13 @@ class LambdaPlatform:
     its outcome waits a little for what it cost, and is told without it after that.
     """
 
-    def __init__(self, options: LambdaOptions, clients: AwsClients) -> None:
+    def __init__(
+        self,
+        options: LambdaOptions,
+        clients: AwsClients,
+        *,
+        learner: Callable[[Deliver], Learner] = LearnerThread,
+    ) -> None:
         self._options = options
         connection = clients.connection
         self._prefix = connection.prefix
@@ -137,10 +158,18 @@ class LambdaPlatform:
         )
         self._finished: queue.SimpleQueue[Landed | Execution] = queue.SimpleQueue()
         self._senders: Senders[Flight] = Senders(self._gate.most, self._fly)
-        self._learner = LearnerThread(self._finished.put)
+        self._make_learner = learner
+        self._learner_made: Learner | None = None
         self._flights: dict[str, Flight] = {}
         self._lock = threading.Lock()
         self._closing = threading.Event()
+
+    @property
+    def _learner(self) -> Learner:
+        """Made when it is first needed or waited for: it begins with seconds of imports, and calls go out first."""
+        if self._learner_made is None:
+            self._learner_made = self._make_learner(self._finished.put)
+        return self._learner_made
 
     @property
     def at_once(self) -> int:
@@ -207,7 +236,8 @@ class LambdaPlatform:
         self._closing.set()
         self._gate.close()
         self._senders.close()
-        self._learner.close()
+        if self._learner_made is not None:
+            self._learner_made.close()
         self._flights.clear()
         self._ready.close()
         self._weights.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import threading
 from collections import OrderedDict
 from typing import Any
 
@@ -25,6 +27,8 @@ class AwsWeights:
         self._inline_limit_bytes = inline_limit_bytes
         self._shelf = BlobShelf()
         self._address_by_sha256: OrderedDict[str, str] = OrderedDict()
+        self._base64_by_sha256: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
         """Large ones are stored at once. If that fails they go inline, as far as they fit."""
@@ -34,12 +38,23 @@ class AwsWeights:
         return ref
 
     def of(self, call: Call) -> tuple[bytes | None, str | None]:
-        """The bytes or the address for a call; MissingWeights if it names what nobody published."""
+        """The bytes in base64 or the address for a call; MissingWeights if it names what nobody published.
+
+        All calls of a version get the same object: a thousand of them in flight hold it once.
+        """
         data = self._shelf.weights_of(call)
         if call.weights is None:
             return None, None
         address = self._address_by_sha256.get(call.weights.sha256)
-        return (None, address) if address is not None else (data, None)
+        if address is not None or data is None:
+            return None, address
+        with self._lock:
+            text = self._base64_by_sha256.get(call.weights.sha256)
+            if text is None:
+                text = self._base64_by_sha256[call.weights.sha256] = base64.b64encode(data)
+                while len(self._base64_by_sha256) > _OBJECTS_KEPT:
+                    self._base64_by_sha256.popitem(last=False)
+            return text, None
 
     def close(self) -> None:
         """Delete what was stored."""

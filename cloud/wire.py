@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
@@ -90,12 +91,13 @@ class Answer(Message):
 
 
 def pack_request(request: Request) -> bytes:
-    """The call's state and inputs as raw buffers, compressed where that saves a tenth."""
+    """The call's weights, state and inputs as raw buffers."""
     document = request.model_dump(exclude={"call"})
     document["call"] = request.call.model_dump(exclude=set(_APART))
     document["env_state"] = request.call.env_state
     document["inputs"] = list(request.call.inputs)
-    return encode(document, compress=True)
+    # States of pictures are compressed by whoever makes them, and numbers do not become smaller.
+    return encode(document)
 
 
 def read_request(data: bytes) -> Request:
@@ -123,15 +125,28 @@ def read_answer(data: bytes, *, limit_bytes: int = ANSWER_LIMIT_BYTES) -> Answer
         raise Refusal("shape", f"the document is not an answer of ours: {_first(error)}") from None
 
 
-# Clouds whose calls are JSON carry the bytes as base64. The call's id is beside them for logs and for books.
+# Clouds whose calls are JSON carry the bytes as base64. The call's id is beside them for logs and for books. Weights
+# may be beside them too: they are the same for many calls, so whoever sends those keeps one copy for all.
+
+
+@dataclass(frozen=True)
+class Envelope:
+    call_id: str
+    data: bytes
+    weights: bytes | None = None
 
 
 def to_json(call_id: str, data: bytes) -> bytes:
-    body = base64.b64encode(data).decode("ascii")
-    return f'{{"call": {json.dumps(call_id)}, "body": "{body}"}}'.encode()
+    return b"".join(json_pieces(call_id, data, None))
 
 
-def from_json(text: bytes, *, limit_bytes: int) -> tuple[str, bytes]:
+def json_pieces(call_id: str, data: bytes, weights_base64: bytes | None) -> list[bytes]:
+    """The parts of the JSON text, in order; that of the weights is the very object that was given."""
+    head = b'{"call": ' + json.dumps(call_id).encode() + b', "body": "' + base64.b64encode(data)
+    return [head, b'"}'] if weights_base64 is None else [head, b'", "weights": "', weights_base64, b'"}']
+
+
+def from_json(text: bytes, *, limit_bytes: int) -> Envelope:
     if len(text) > limit_bytes:
         raise Refusal("too_large", f"{len(text):,} bytes came back; at most {limit_bytes:,} are allowed")
     try:
@@ -142,17 +157,18 @@ def from_json(text: bytes, *, limit_bytes: int) -> tuple[str, bytes]:
         raise Refusal("shape", "what came back is not JSON") from None
 
 
-def from_event(event: Any) -> tuple[str, bytes]:
-    """The call's id and the bytes of JSON that has been read."""
-    if not isinstance(event, dict) or set(event) != {"call", "body"}:
+def from_event(event: Any) -> Envelope:
+    """What JSON that has been read carries."""
+    if not isinstance(event, dict) or not {"call", "body"} <= set(event) <= {"call", "body", "weights"}:
         raise Refusal("shape", "the event is not one of ours")
-    call_id, body = event["call"], event["body"]
-    if not isinstance(call_id, str) or not isinstance(body, str):
+    if not all(isinstance(value, str) for value in event.values()):
         raise Refusal("shape", "the event is not one of ours")
     try:
-        return call_id, base64.b64decode(body, validate=True)
+        data = base64.b64decode(event["body"], validate=True)
+        weights = base64.b64decode(event["weights"], validate=True) if "weights" in event else None
     except (binascii.Error, ValueError):
         raise Refusal("shape", "the event's body is not base64") from None
+    return Envelope(event["call"], data, weights)
 
 
 def _decoded(data: bytes, limit_bytes: int) -> dict[str, Any]:

@@ -35,9 +35,17 @@ class Actor:
         self._calls = 0
         self._provisioned = provisioned
 
-    def answer(self, data: bytes, *, within_s: float | None = None, most_bytes: int | None = None) -> bytes:
+    def answer(
+        self,
+        data: bytes,
+        *,
+        weights: bytes | None = None,
+        within_s: float | None = None,
+        most_bytes: int | None = None,
+    ) -> bytes:
         """Run the call in `data` and answer it, whatever happens, in at most `most_bytes`.
 
+        `weights` are those that came beside the call.
         `within_s`: the machine ends this process then, so the call has to be over before.
         A call that was answered by this process is not run again; it gets the same answer.
         """
@@ -45,6 +53,8 @@ class Actor:
             request = read_request(data)
         except Refusal as refusal:
             return pack_answer(_refused("", "", refusal))
+        if weights is not None:
+            request = request.model_copy(update={"weights": weights})
         known = self._answered.get(request.call.id)
         if known is not None:
             return known

@@ -12,7 +12,7 @@ from typing import Any
 import training.functions.evaluate
 import training.functions.rollout  # noqa: F401
 from cloud.actor.body import Actor
-from cloud.wire import Refusal, from_event
+from cloud.wire import Envelope, Refusal, from_event
 
 # A response may have 6 MiB as JSON, and base64 makes four bytes of three.
 RESULT_LIMIT_BYTES = (6 * 2**20 - 4096) // 4 * 3
@@ -25,13 +25,16 @@ _ACTOR = Actor(provisioned=os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "
 def handler(event: Any, context: Any) -> dict[str, str]:
     """One call. The line that it prints ties the call to the request in the provider's log, by which it is billed."""
     try:
-        call_id, data = from_event(event)
+        envelope = from_event(event)
     except Refusal:
         # Not even the envelope is ours: an empty document gets the answer that says so.
-        call_id, data = "", b""
+        envelope = Envelope("", b"")
+    call_id = envelope.call_id
     print(log_line(call_id, context.aws_request_id), flush=True)
     within_s = context.get_remaining_time_in_millis() / 1000 - _PACKING_S
-    answer = _ACTOR.answer(data, within_s=within_s, most_bytes=RESULT_LIMIT_BYTES)
+    answer = _ACTOR.answer(
+        envelope.data, weights=envelope.weights, within_s=within_s, most_bytes=RESULT_LIMIT_BYTES
+    )
     return {"call": call_id, "body": base64.b64encode(answer).decode("ascii")}
 
 

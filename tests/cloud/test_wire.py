@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from typing import Any
 
@@ -67,9 +68,8 @@ def test_evaluations_are_checked_too(ref: BlobRef) -> None:
         answer_to(call, RUN, wire.pack_answer(short))
 
 
-def test_pictures_are_sent_compressed(ref: BlobRef) -> None:
-    call = calls.rollout("c", ref, env_state=bytes(100_000))
-    assert len(_request(call)) < 20_000
+def test_pictures_come_back_compressed(call: Call, good: Answer) -> None:
+    assert len(wire.pack_answer(good.model_copy(update={"payload": bytes(100_000)}))) < 5_000
 
 
 def _with_trajectory(answer: Answer, **arrays: Any) -> Answer:
@@ -179,7 +179,9 @@ def test_a_bomb_that_lies_about_its_size_is_refused(call: Call) -> None:
 
 def test_json_carries_the_bytes_and_the_calls_id() -> None:
     text = wire.to_json('odd "id"', b"\x00\xff" * 50)
-    assert wire.from_json(text, limit_bytes=10_000) == ('odd "id"', b"\x00\xff" * 50)
+    assert wire.from_json(text, limit_bytes=10_000) == wire.Envelope('odd "id"', b"\x00\xff" * 50)
+    pieces = wire.json_pieces("c", b"call", base64.b64encode(b"weights"))
+    assert wire.from_json(b"".join(pieces), limit_bytes=10_000) == wire.Envelope("c", b"call", b"weights")
     for broken in (b"{", b"[]", b'{"call": 1, "body": ""}', b'{"call": "c", "body": "***"}', b"[" * 10**5):
         with pytest.raises(Refusal):
             wire.from_json(broken, limit_bytes=10**6)

@@ -20,8 +20,8 @@ class Parked:
 
     def answer(self, event: bytes) -> bytes:
         try:
-            call_id, data = from_json(event, limit_bytes=_EVENT_LIMIT_BYTES)
-            request = read_request(data)
+            envelope = from_json(event, limit_bytes=_EVENT_LIMIT_BYTES)
+            request = read_request(envelope.data)
         except Refusal:
             return b'{"parked": true}'
         call = request.call
@@ -41,7 +41,7 @@ class Parked:
                 run_s=self.seconds,
                 calls_before=1,
             )
-        return to_json(call_id, pack_answer(answer))
+        return to_json(envelope.call_id, pack_answer(answer))
 
 
 def call_id_of(event: bytes) -> str | None:

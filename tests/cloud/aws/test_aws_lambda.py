@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cloud.aws_body import Pieces
 from cloud.aws_functions import deploy, function_name, remove
 from cloud.aws_gate import AccountLimits, Gate
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
@@ -28,6 +29,18 @@ from training.codec import decode
 from training.messages import Outcome
 
 NAME = function_name("starling", lambdas.MEMORY_MB)
+
+
+def test_a_body_in_pieces_reads_like_one() -> None:
+    whole = b"".join(pieces := [b"abc", b"", b"defgh", b"i"])
+    body = Pieces(pieces)
+    assert (len(body), body.read(), body.read()) == (9, whole, b"")
+    for size in (1, 2, 3, 4, 100):
+        assert body.seek(0) == 0
+        assert b"".join(iter(lambda size=size: body.read(size), b"")) == whole  # type: ignore[misc]
+    assert body.seek(0, 2) == 9
+    body.seek(4)
+    assert body.read(2) == b"ef"
 
 
 def _one(platform: LambdaPlatform, name: str = "c", **changes: Any) -> Outcome:
