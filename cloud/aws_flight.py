@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from cloud import blobs, failures
 from cloud.aws_invoke import Reply
@@ -90,6 +90,20 @@ def billed_s(reply: Reply) -> float | None:
     if reply.report is not None:
         return reply.report.billed_s
     return 0.0 if reply.ran is False else None
+
+
+class Learner(Protocol):
+    """What a learner's thread offers."""
+
+    def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None: ...
+
+    def cancel(self, call_id: str) -> None: ...
+
+    def seconds_to_limit(self) -> float: ...
+
+    def enforce_limit(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 def learner_outcome(flight: Flight, execution: Execution) -> Outcome:

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from typing import Literal, Protocol
+from typing import Literal
 
 from pydantic import Field
 
 from cloud.aws_asking import Asking
-from cloud.aws_flight import Flight, Landed, learner_outcome, outcome_of
+from cloud.aws_flight import Flight, Landed, Learner, learner_outcome, outcome_of
 from cloud.aws_functions import function_name
 from cloud.aws_gate import AccountLimits, Gate
 from cloud.aws_invoke import Reply
@@ -46,7 +46,13 @@ class LambdaOptions(Frozen):
 
     kind: Literal["aws_lambda"] = "aws_lambda"
     connection: str = Field("", title="Connection", description="The AWS account to run in.")
-    region: str = Field("us-east-1", pattern=r"^[a-z]{2}(-[a-z]+)+-\d$", title="Region")
+    region: str = Field(
+        "us-east-1",
+        pattern=r"^[a-z]{2}(-[a-z]+)+-\d$",
+        title="Region",
+        description="That of the connection.",
+        json_schema_extra={"follows": "connection"},
+    )
     at_once: int | None = Field(
         None,
         ge=1,
@@ -107,20 +113,6 @@ def _own_price(usd: Decimal) -> PriceRow:
         source="the job's own options",
         kind="custom",
     )
-
-
-class Learner(Protocol):
-    """What a learner's thread offers."""
-
-    def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None: ...
-
-    def cancel(self, call_id: str) -> None: ...
-
-    def seconds_to_limit(self) -> float: ...
-
-    def enforce_limit(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class LambdaPlatform:
@@ -310,8 +302,3 @@ class LambdaPlatform:
         with self._lock:
             moments = [one.give_up_s for one in self._flights.values() if one.give_up_s is not None]
         return max(0.0, min(moments) - self.now_s()) if moments else float("inf")
-
-
-def limits_of(connection: AwsConnection) -> AccountLimits:
-    """What the account allows, to be said before a launch."""
-    return AccountLimits.of(connection.open().client("lambda"))

@@ -15,6 +15,13 @@ CONNECT_TIMEOUT_S = 5.0
 _SESSION_NAME = "starling"
 _READ_TIMEOUT_S = 30.0
 _SESSION_S = 3600
+# Files and variables of this machine are for whoever runs it, not for somebody's connection. The SDK's form: the
+# option's name in a file, the variables it is read from, and what it is otherwise.
+_NOT_FROM_HERE = {
+    "profile": (None, None, None, None),
+    "config_file": (None, None, "/dev/null", None),
+    "credentials_file": (None, None, "/dev/null", None),
+}
 
 
 @dataclass(frozen=True)
@@ -93,10 +100,7 @@ def _session(connection: AwsConnection) -> Any:
     import boto3
     import botocore.session
 
-    inner = botocore.session.Session()
-    # Files and variables of this machine are for whoever runs it, not for somebody's connection.
-    inner.set_config_variable("config_file", "/dev/null")
-    inner.set_config_variable("credentials_file", "/dev/null")
+    inner = botocore.session.Session(session_vars=_NOT_FROM_HERE)
     inner.set_config_variable("ignore_configured_endpoint_urls", True)
     access = connection.access
     if isinstance(access, AwsKeys):

@@ -29,14 +29,15 @@ def main(arguments: list[str]) -> None:
     )
     aws.start(asked.port)
     try:
+        over = _asked_to_stop()
         print(json.dumps(furnish(aws).values()), flush=True)
-        _wait()
+        over.wait()
     finally:
         aws.stop()
 
 
-def _wait() -> None:
-    """Until somebody asks to stop, or whoever started this has closed its end of the line."""
+def _asked_to_stop() -> threading.Event:
+    """Set when somebody asks for it, or when whoever started this has closed its end of the line."""
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
@@ -46,7 +47,7 @@ def _wait() -> None:
         over.set()
 
     threading.Thread(target=read_to_the_end, daemon=True).start()
-    over.wait()
+    return over
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from cloud.emulator.aws.errors import AwsError
 from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.functions import Function, Functions, Provisioned, Version
 from cloud.emulator.aws.logs import Logs
-from cloud.emulator.aws.meter import BilledInvocation, Meter, ProvisionedSpan
+from cloud.emulator.aws.meter import BilledInvocation, Meter, ProvisionedSpan, log_of
 from cloud.emulator.aws.parked import Parked, call_id_of
 from cloud.emulator.aws.sandbox import Ended, Sandbox
 from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
@@ -282,28 +282,18 @@ class Invoking:
 
     def _bill(self, function: Function, version: Version, request_id: str, event: bytes, run: _Run) -> str:
         """One line on the meter, and the log with its REPORT line."""
-        duration_ms, init_ms = run.ended.duration_s * 1000, run.init_s * 1000
-        billed_ms = max(1, math.ceil(round(duration_ms + init_ms, 3)))
-        self._meter.invocations.append(
-            BilledInvocation(
-                request_id,
-                function.name,
-                call_id_of(event),
-                version.memory_mb,
-                billed_ms,
-                init_ms,
-                run.provisioned,
-                run.ended.error,
-            )
+        billed = BilledInvocation(
+            request_id,
+            function.name,
+            call_id_of(event),
+            version.memory_mb,
+            max(1, math.ceil(round((run.ended.duration_s + run.init_s) * 1000, 3))),
+            run.init_s * 1000,
+            run.provisioned,
+            run.ended.error,
         )
-        lines = [f"START RequestId: {request_id} Version: {version.number}"]
-        lines += run.output.splitlines()
-        lines.append(f"END RequestId: {request_id}")
-        report = (
-            f"REPORT RequestId: {request_id}\tDuration: {duration_ms:.2f} ms\tBilled Duration: {billed_ms} ms\t"
-            f"Memory Size: {version.memory_mb} MB\tMax Memory Used: {max(1, run.most_memory_mb)} MB\t"
-        )
-        lines.append(report + (f"Init Duration: {init_ms:.2f} ms\t" if init_ms else ""))
+        self._meter.invocations.append(billed)
+        lines = log_of(billed, version.number, run.ended.duration_s, run.most_memory_mb, run.output)
         self._logs.write(f"/aws/lambda/{function.name}", lines)
         return "\n".join(lines) + "\n"
 

@@ -55,3 +55,20 @@ class Meter:
         sku = "lambda.provisioned.duration.x86" if one.provisioned else "lambda.duration.x86"
         time = price_line(book.row(sku, region), one.billed_ms * one.memory_mb, _MB_MS_PER_GB_S)
         return time.picodollars + price_line(book.row("lambda.request", region), 1).picodollars
+
+
+def log_of(
+    billed: BilledInvocation, version: str, duration_s: float, most_memory_mb: int, output: str
+) -> list[str]:
+    """The log of one invocation as Lambda writes it: what was printed, between lines of its own."""
+    report = (
+        f"REPORT RequestId: {billed.request_id}\tDuration: {duration_s * 1000:.2f} ms\t"
+        f"Billed Duration: {billed.billed_ms} ms\tMemory Size: {billed.memory_mb} MB\t"
+        f"Max Memory Used: {max(1, most_memory_mb)} MB\t"
+    )
+    return [
+        f"START RequestId: {billed.request_id} Version: {version}",
+        *output.splitlines(),
+        f"END RequestId: {billed.request_id}",
+        report + (f"Init Duration: {billed.init_ms:.2f} ms\t" if billed.init_ms else ""),
+    ]

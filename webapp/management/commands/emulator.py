@@ -46,8 +46,9 @@ class Command(BaseCommand):
                 f"Port {options['port']} cannot be used: {error.strerror}.", returncode=2
             ) from error
         try:
+            over = _asked_to_stop()
             self._tell(furnish(aws, external_id=options["external_id"]).values())
-            _until_asked_to_stop()
+            over.wait()
         finally:
             aws.stop()
         self.stdout.write("Stopped.")
@@ -77,8 +78,8 @@ def _shares(given: list[str]) -> dict[Any, float]:
     return shares
 
 
-def _until_asked_to_stop() -> None:
+def _asked_to_stop() -> threading.Event:
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
-    over.wait()
+    return over

@@ -1,0 +1,55 @@
+"""`manage.py emulator`, as a person starts and stops it; and this machine's own configuration of the SDK."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cloud.emulator.aws.demo import DemoAccount
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_it_prints_what_to_connect_with_and_stops_on_ctrl_c() -> None:
+    command = [sys.executable, "manage.py", "emulator", "--port", "0", "--external-id", "chosen"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    said = []
+    while not said or "Ctrl-C" not in said[-1]:
+        said.append(process.stdout.readline())
+        assert said[-1], said
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.read().strip() == "Stopped."
+    assert process.wait(20) == 0
+    process.stdout.close()
+    values = dict(line.split() for line in said[1:-1])
+    assert values["external_id"] == "chosen"
+    assert values["endpoint"].startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("fault", ["flood=0.1", "throttle=much"])
+def test_a_fault_that_cannot_be_is_said(fault: str) -> None:
+    command = [sys.executable, "manage.py", "emulator", "--port", "0", "--fault", fault]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert fault.split("=")[0] in done.stderr
+
+
+def test_this_machines_own_configuration_is_not_used(
+    demo: DemoAccount, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Somebody's profile, keys and endpoints in variables are his own and not a connection's."""
+    (tmp_path / "config").write_text("[profile other]\nregion = eu-north-1\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "other")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAOTHER")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "other")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    for connection in (demo.by_keys, demo.by_role):
+        client = connection.open().client("sts")
+        assert client.meta.region_name == "us-east-1"
+        assert client.get_caller_identity()["Account"] == "111122223333"
