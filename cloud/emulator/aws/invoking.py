@@ -10,14 +10,15 @@ import uuid
 from collections import defaultdict
 from dataclasses import dataclass
 
+from cloud.actor.watchdog import GRACE_S, LAST_WORDS
 from cloud.emulator.aws.account import Account, Principal
 from cloud.emulator.aws.errors import AwsError
 from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.functions import Function, Functions, Provisioned, Version
 from cloud.emulator.aws.logs import Logs
 from cloud.emulator.aws.meter import BilledInvocation, Meter, ProvisionedSpan, log_of
-from cloud.emulator.aws.parked import Parked, call_id_of
-from cloud.emulator.aws.sandbox import Ended, Sandbox
+from cloud.emulator.aws.parked import Parked, call_id_of, deadline_of
+from cloud.emulator.aws.sandbox import Ended, Sandbox, exit_error
 from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
 
 REQUEST_LIMIT_BYTES = 6 * 2**20
@@ -230,11 +231,18 @@ class Invoking:
         crash = None
         if self._faults.strikes("crash"):
             crash = asyncio.get_running_loop().call_later(_CRASH_AFTER_S, sandbox.kill)
-        ended = await sandbox.invoke(request_id, event, version.timeout_s / stretch, version.timeout_s)
+        limit_s = float(version.timeout_s)
+        if stretch > 1.0:
+            # The actor's own watchdog goes by this machine's clock, on which its deadline would come too late.
+            limit_s = min(limit_s, deadline_of(event, limit_s) + GRACE_S)
+        ended = await sandbox.invoke(request_id, event, limit_s / stretch, version.timeout_s)
         if crash is not None:
             crash.cancel()
         sandbox.busy = False
         output = sandbox.new_output()
+        if ended.timed_out and limit_s < version.timeout_s:
+            output += f"{LAST_WORDS}of the slower clock)!"
+            ended = Ended(exit_error(request_id), "Unhandled", ended.duration_s)
         run = _Run(
             Ended(ended.body, ended.error, ended.duration_s * stretch),
             init_s,

@@ -53,6 +53,14 @@ def call_id_of(event: bytes) -> str | None:
     return event[len(prefix) : end].decode(errors="replace") if end > 0 else None
 
 
+def deadline_of(event: bytes, otherwise_s: float) -> float:
+    """How long the call in an event may take, if it is one of ours."""
+    try:
+        return read_request(from_json(event, limit_bytes=_EVENT_LIMIT_BYTES).data).call.deadline_s
+    except Refusal:
+        return otherwise_s
+
+
 def encoded(result: Result) -> dict[str, object]:
     """A result as JSON, for an emulator in another process."""
     return {

@@ -37,6 +37,7 @@ class Ended:
     body: bytes
     error: str
     duration_s: float
+    timed_out: bool = False
 
 
 class Sandbox:
@@ -106,7 +107,7 @@ class Sandbox:
         except TimeoutError:
             self.kill()
             words = f"RequestId: {request_id} Error: Task timed out after {told_s:.2f} seconds"
-            return Ended(_error("Sandbox.Timedout", words), "Unhandled", timeout_s)
+            return Ended(_error("Sandbox.Timedout", words), "Unhandled", timeout_s, timed_out=True)
         finally:
             watch.cancel()
             self.idle_since_s = time.monotonic()
@@ -256,6 +257,11 @@ async def _first_of(*waits: Any) -> None:
     finally:
         for task in tasks:
             task.cancel()
+
+
+def exit_error(request_id: str) -> bytes:
+    words = f"RequestId: {request_id} Error: Runtime exited with error: exit status 1"
+    return _error("Runtime.ExitError", words)
 
 
 def _error(kind: str, message: str) -> bytes:

@@ -53,11 +53,12 @@ def opened(
     faults: Faults | None = None,
     connection: Any = None,
     timeout_s: int = 120,
+    memory_mb: int = MEMORY_MB,
     **options: Any,
 ) -> Iterator[tuple[LambdaPlatform, AwsEmulator]]:
     """`connection` changes the one that the demo account gives."""
     with account(at_once=at_once, faults=faults) as (aws, demo):
-        set_up(demo, timeout_s=timeout_s)
+        set_up(demo, [memory_mb], timeout_s=timeout_s)
         connected: AwsConnection = demo.by_role if connection is None else connection(demo.by_role)
         platform = LambdaOptions(function_timeout_s=timeout_s, **options).open(connected)
         try:

@@ -150,6 +150,16 @@ def test_the_deadline_is_enforced_where_the_call_runs() -> None:
         assert 1.0 <= outcome.usage.billed_s < 10.0
 
 
+def test_on_a_slower_function_the_deadline_is_that_of_its_clock() -> None:
+    """Half a core is told and billed twice the time, and no bill is above the worst case."""
+    with lambdas.opened(memory_mb=884) as (platform, aws):
+        outcome = _one(platform, steps=5_000_000, deadline_s=2.0, memory_mb=884)
+        assert (outcome.status, outcome.reason_code) == ("failed", "deadline"), outcome.reason
+        (billed,) = aws.meter.invocations
+        assert outcome.usage.billed_s == billed.billed_ms / 1000
+        assert 4.0 <= (billed.billed_ms - billed.init_ms) / 1000 < 4.5
+
+
 def test_a_call_that_arrives_too_late_is_not_run() -> None:
     with lambdas.opened(start_cap_s=5.0) as (platform, aws):
         aws.faults.slow_start_s = 5.5
