@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cloud.actor.bundle import HANDLER, Bundle
 
 TAG = "app"
 _THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-_LOG_DAYS = 7
+LOG_DAYS = 7
 
 
 def function_name(prefix: str, memory_mb: int) -> str:
@@ -76,29 +76,38 @@ def _update(
     return there
 
 
-def keep_logs(log_client: Any, name: str, days: int = _LOG_DAYS) -> None:
-    """Logs are kept for some days and not for ever."""
+def keep_logs(log_client: Any, name: str, days: int = LOG_DAYS) -> bool:
+    """Logs are kept for some days and not for ever. Whether there was no log before."""
     from botocore.exceptions import ClientError
 
-    group = log_group(name)
+    group, fresh = log_group(name), True
     try:
         log_client.create_log_group(logGroupName=group)
     except ClientError as error:
         if error.response["Error"]["Code"] != "ResourceAlreadyExistsException":
             raise
+        fresh = False
     log_client.put_retention_policy(logGroupName=group, retentionInDays=days)
+    return fresh
 
 
 def remove(client: Any, name: str, log_client: Any = None) -> None:
     """Delete the function and its log; what is gone already is gone."""
+    _delete(client.delete_function, FunctionName=name)
+    if log_client is not None:
+        remove_logs(log_client, name)
+
+
+def remove_logs(log_client: Any, name: str) -> None:
+    """Delete the function's log alone."""
+    _delete(log_client.delete_log_group, logGroupName=log_group(name))
+
+
+def _delete(delete: Callable[..., Any], **what: str) -> None:
     from botocore.exceptions import ClientError
 
-    deletions = [(client.delete_function, {"FunctionName": name})]
-    if log_client is not None:
-        deletions.append((log_client.delete_log_group, {"logGroupName": log_group(name)}))
-    for delete, what in deletions:
-        try:
-            delete(**what)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ResourceNotFoundException":
-                raise
+    try:
+        delete(**what)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ResourceNotFoundException":
+            raise

@@ -1,0 +1,20 @@
+"""What is told of each step of a set-up or a removal: what was found or done, and what to do where it did not work."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+StepState = Literal["done", "made", "gone", "missing"]
+"""Was there already; was made or changed now; is not there any more; could not be done."""
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    state: StepState
+    words: str
+    fix: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,166 @@
+"""Setting an account up and taking everything away, over the real SDK; the emulator's own listing is the judge."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud import aws_functions
+from cloud.actor.bundle import Bundle, BundleError
+from cloud.aws_functions import function_name, log_group
+from cloud.connections import AwsConnection, AwsKeys
+from cloud.emulator.aws.account import Policy
+from cloud.emulator.aws.demo import DemoAccount
+from cloud.emulator.aws.server import AwsEmulator
+from cloud.provision.aws import Owner, remove, set_up
+from cloud.provision.steps import Step
+from tests.cloud.aws.lambdas import thin
+
+OWNER = Owner("https://starling.example.org", "con_aaaaaaaaaa", "lab")
+OTHER = Owner("https://starling.example.org", "con_bbbbbbbbbb", "class")
+SIZES = (1769, 3008)
+NAMES = [function_name("starling", size) for size in SIZES]
+
+
+def _set_up(
+    connection: AwsConnection,
+    owner: Owner = OWNER,
+    sizes: tuple[int, ...] = SIZES,
+    bundle: Bundle | None = None,
+) -> list[Step]:
+    return list(set_up(connection.open(), owner, sizes, lambda: bundle or thin(), patience_s=0))
+
+
+def _remove(connection: AwsConnection, owner: Owner = OWNER, sizes: tuple[int, ...] = ()) -> list[Step]:
+    return list(remove(connection.open(), owner, sizes, patience_s=0))
+
+
+def _states(steps: list[Step]) -> list[str]:
+    return [step.state for step in steps]
+
+
+def test_a_set_up_makes_everything_and_a_second_one_changes_nothing(
+    aws: AwsEmulator, demo: DemoAccount
+) -> None:
+    first = _set_up(demo.by_role)
+    assert [step.name for step in first] == [
+        "Account",
+        "Package",
+        "Role of the functions",
+        f"Function {NAMES[0]}",
+        f"Tags of {NAMES[0]}",
+        f"Log of {NAMES[0]}",
+        f"Function {NAMES[1]}",
+        f"Tags of {NAMES[1]}",
+        f"Log of {NAMES[1]}",
+    ]
+    assert _states(first) == ["done"] * 3 + ["made"] * 6
+    made = {one.name: one for one in aws.functions.alive()}
+    revisions = {name: one.latest.revision for name, one in made.items()}
+    assert [(one.latest.memory_mb, one.latest.timeout_s) for one in made.values()] == [
+        (1769, 900),
+        (3008, 900),
+    ]
+    assert made[NAMES[0]].tags == OWNER.tags
+    assert {aws.logs.groups[log_group(name)].retention_days for name in NAMES} == {7}
+    assert set(_states(_set_up(demo.by_keys))) == {"done"}
+    assert {one.name: one.latest.revision for one in aws.functions.alive()} == revisions
+
+
+def test_a_half_done_set_up_is_completed(aws: AwsEmulator, demo: DemoAccount) -> None:
+    client = demo.by_role.open().client("lambda")
+    aws_functions.deploy(client, NAMES[0], thin(), demo.actor_role, 1024, timeout_s=30)
+    told = {step.name: step for step in _set_up(demo.by_role)}
+    assert told[f"Function {NAMES[0]}"].state == "made"
+    assert "memory and time limit were set: 1,769 MB" in told[f"Function {NAMES[0]}"].words
+    assert told[f"Tags of {NAMES[0]}"].state == told[f"Log of {NAMES[0]}"].state == "made"
+    assert told[f"Function {NAMES[1]}"].words.startswith("Made")
+    assert aws.functions.get(NAMES[0]).tags == OWNER.tags
+
+
+def test_removing_leaves_nothing_and_may_be_repeated(aws: AwsEmulator, demo: DemoAccount) -> None:
+    _set_up(demo.by_role)
+    # One size is known here; the other is found by its tags.
+    steps = _remove(demo.by_role, sizes=(1769,))
+    assert [step.name for step in steps] == ["Account", *(f"Function {name}" for name in NAMES)]
+    assert _states(steps) == ["done", "gone", "gone"]
+    assert aws.functions.alive() == []
+    assert aws.logs.groups == {}
+    assert _states(_remove(demo.by_role, sizes=(1769,))) == ["done", "gone"]
+    assert _remove(demo.by_role)[-1].words == "Nothing of this connection is in the account."
+
+
+def test_a_log_whose_function_is_gone_goes_too(aws: AwsEmulator, demo: DemoAccount) -> None:
+    _set_up(demo.by_role)
+    aws_functions.remove(demo.by_role.open().client("lambda"), NAMES[0])
+    _remove(demo.by_role, sizes=SIZES)
+    assert aws.logs.groups == {}
+
+
+def test_what_another_connection_made_is_used_and_left(aws: AwsEmulator, demo: DemoAccount) -> None:
+    _set_up(demo.by_role, OTHER)
+    steps = _set_up(demo.by_keys)
+    assert set(_states(steps)) == {"done"}
+    assert "another connection (con_bbbbbbbbbb)" in steps[4].words
+    kept = _remove(demo.by_keys, sizes=SIZES)
+    assert "another connection" in kept[1].words
+    assert len(aws.functions.alive()) == 2
+    _remove(demo.by_role, OTHER)
+    assert aws.functions.alive() == []
+
+
+def test_without_the_actors_role_it_says_how_to_make_it(aws: AwsEmulator, demo: DemoAccount) -> None:
+    role = aws.account.roles.pop(demo.actor_role)
+    missing = _set_up(demo.by_role)[-1]
+    assert missing.state == "missing"
+    assert demo.actor_role in missing.words
+    assert "template" in missing.fix
+    assert aws.functions.alive() == []
+    aws.account.roles[demo.actor_role] = role
+    assert "missing" not in _states(_set_up(demo.by_role))
+
+
+@pytest.mark.parametrize(
+    ("right", "step"),
+    [
+        ("lambda:CreateFunction", f"Function {NAMES[0]}"),
+        ("iam:PassRole", f"Function {NAMES[0]}"),
+        ("lambda:GetFunctionConfiguration", f"Function {NAMES[0]}"),
+        ("logs:PutRetentionPolicy", f"Log of {NAMES[0]}"),
+    ],
+)
+def test_a_missing_right_is_named(aws: AwsEmulator, demo: DemoAccount, right: str, step: str) -> None:
+    role = next(one for one in aws.account.roles.values() if one.service is None)
+    denied = {"Effect": "Deny", "Action": right, "Resource": "*"}
+    role.policy = Policy((*role.policy.statements, denied))
+    told = next(one for one in _set_up(demo.by_role) if one.state == "missing")
+    assert told.name == step
+    assert right in told.words
+    assert f"Add {right} to the policy" in told.fix
+
+
+def test_wrong_keys_are_told_at_the_first_step(demo: DemoAccount) -> None:
+    wrong = AwsConnection(
+        AwsKeys("AKIAWRONGWRONGWRONG", "no such secret"), endpoint_url=demo.by_keys.endpoint_url
+    )
+    told = _set_up(wrong)
+    assert _states(told) == ["missing", "done"]
+    assert "does not know this access key" in told[0].words
+    assert _states(_remove(wrong)) == ["missing"]
+
+
+def test_a_package_that_cannot_be_made_ends_it(aws: AwsEmulator, demo: DemoAccount) -> None:
+    def packed() -> Bundle:
+        raise BundleError("the wheels could not be fetched")
+
+    steps = list(set_up(demo.by_role.open(), OWNER, SIZES, packed))
+    assert _states(steps) == ["done", "missing"]
+    assert aws.functions.alive() == []
+
+
+def test_a_function_that_does_not_go_is_told(aws: AwsEmulator, demo: DemoAccount) -> None:
+    _set_up(demo.by_role, sizes=(1769,))
+    aws.faults.order("zombie_delete", 1)
+    told = _remove(demo.by_role)
+    assert _states(told) == ["done", "missing"]
+    assert "Remove again" in told[1].fix
+    assert _states(_remove(demo.by_role)) == ["done", "gone"]
