@@ -233,6 +233,7 @@ class LambdaPlatform:
         self._flights.clear()
         self._ready.close()
         self._weights.close()
+        self._client.close()
 
     # What follows up to the next line of this kind runs in the senders' threads.
 

@@ -44,7 +44,7 @@ def _simulated() -> Iterator[Opened]:
 @contextmanager
 def _aws_lambda() -> Iterator[Opened]:
     with lambdas.opened() as (platform, aws):
-        yield Opened(platform, aws.invoking.busy_pids, end_within_s=30.0)
+        yield Opened(platform, aws.environments.busy_pids, end_within_s=30.0)
 
 
 PLATFORMS: dict[str, Callable[[], AbstractContextManager[Opened]]] = {

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cloud.emulator.aws.account import Account
+from cloud.emulator.aws.environments import Environments
 from cloud.emulator.aws.faults import KINDS, Faults
 from cloud.emulator.aws.invoking import Invoking
 from cloud.emulator.aws.meter import Meter
@@ -17,11 +18,14 @@ from cloud.emulator.http import HttpRequest, HttpResponse
 class Desk:
     """JSON at `/_emulator/NAME`. No cloud has this; nothing of the product talks to it."""
 
-    def __init__(self, account: Account, faults: Faults, meter: Meter, invoking: Invoking) -> None:
+    def __init__(
+        self, account: Account, faults: Faults, meter: Meter, invoking: Invoking, environments: Environments
+    ) -> None:
         self._account = account
         self._faults = faults
         self._meter = meter
         self._invoking = invoking
+        self._environments = environments
 
     def handle(self, request: HttpRequest) -> HttpResponse:
         if "origin" in request.headers:
@@ -48,7 +52,7 @@ class Desk:
             case "expire":
                 self._account.expire_sessions()
             case "state":
-                return {"in_flight": self._invoking.in_flight, "processes": self._invoking.pids()}
+                return {"in_flight": self._invoking.in_flight, "processes": self._environments.pids()}
             case _:
                 raise ValueError(f"{name} is not known here")
         return {}

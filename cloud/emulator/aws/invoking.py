@@ -7,16 +7,16 @@ import base64
 import math
 import time
 import uuid
-from collections import defaultdict
 from dataclasses import dataclass
 
 from cloud.actor.watchdog import GRACE_S, LAST_WORDS
 from cloud.emulator.aws.account import Account, Principal
+from cloud.emulator.aws.environments import Environments
 from cloud.emulator.aws.errors import AwsError
 from cloud.emulator.aws.faults import Faults
-from cloud.emulator.aws.functions import Function, Functions, Provisioned, Version
+from cloud.emulator.aws.functions import Function, Functions, Version
 from cloud.emulator.aws.logs import Logs
-from cloud.emulator.aws.meter import BilledInvocation, Meter, ProvisionedSpan, log_of
+from cloud.emulator.aws.meter import BilledInvocation, Meter, log_of
 from cloud.emulator.aws.parked import Parked, call_id_of, deadline_of
 from cloud.emulator.aws.sandbox import Ended, Sandbox, exit_error
 from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
@@ -24,20 +24,6 @@ from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
 REQUEST_LIMIT_BYTES = 6 * 2**20
 _TAIL_BYTES = 4096
 _CRASH_AFTER_S = 0.02
-
-
-@dataclass(frozen=True)
-class Setting:
-    """`whole_core_mb`: with less memory a function has less of a core, and is told and billed to have taken longer.
-
-    The process itself is not slowed down. `None`: all memory sizes are equally fast.
-    """
-
-    whole_core_mb: int | None = 1769
-    keep_warm_s: float = 300.0
-
-    def stretch(self, memory_mb: int) -> float:
-        return 1.0 if self.whole_core_mb is None else max(1.0, self.whole_core_mb / memory_mb)
 
 
 @dataclass(frozen=True)
@@ -50,7 +36,7 @@ class _Run:
 
 
 class Invoking:
-    """Environments by version, each with one event at a time; new ones are started as they are needed."""
+    """Lets as many in as the account may have, runs each event in an environment of its version, and bills it."""
 
     def __init__(
         self,
@@ -59,20 +45,14 @@ class Invoking:
         faults: Faults,
         meter: Meter,
         logs: Logs,
-        region: str,
-        setting: Setting,
+        environments: Environments,
     ) -> None:
         self._account = account
         self._functions = functions
         self._faults = faults
         self._meter = meter
         self._logs = logs
-        self._region = region
-        self._setting = setting
-        self._idle: dict[tuple[str, str, str], list[Sandbox]] = defaultdict(list)
-        self._sandboxes: set[Sandbox] = set()
-        self._spans: dict[tuple[str, str], ProvisionedSpan] = {}
-        self._background: set[asyncio.Task[None]] = set()
+        self._environments = environments
         self.parked: dict[str, Parked] = {}
         self.in_flight = 0
 
@@ -101,56 +81,6 @@ class Invoking:
         finally:
             function.in_flight -= 1
             self.in_flight -= 1
-
-    def retire(self, function: Function) -> None:
-        """Idle environments of older code end now; busy ones after their event."""
-        current = {function.latest.key, *(one.key for one in function.versions.values())}
-        for key in [key for key in self._idle if key[0] == function.name]:
-            if not function.alive or key not in current:
-                for sandbox in self._idle.pop(key):
-                    self._end(sandbox)
-
-    def provision(self, function: Function, number: str, provisioned: Provisioned | None) -> None:
-        """Keep so many instances of a version ready from now on; None: no more."""
-        span = self._spans.pop((function.name, number), None)
-        if span is not None:
-            span.to_s = time.monotonic()
-        version = function.versions.get(number)
-        if provisioned is None:
-            function.provisioned.pop(number, None)
-            for sandbox in [one for one in self._sandboxes if one.provisioned and not one.busy]:
-                if (sandbox.version.function, sandbox.version.number) == (function.name, number):
-                    self._idle[sandbox.version.key].remove(sandbox)
-                    self._end(sandbox)
-            return
-        assert version is not None
-        span = ProvisionedSpan(function.name, version.memory_mb, provisioned.wanted, time.monotonic())
-        self._spans[function.name, number] = span
-        self._meter.provisioned.append(span)
-        task = asyncio.get_running_loop().create_task(self._make_ready(version, provisioned))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-
-    def busy_pids(self) -> list[int]:
-        return [one.pid for one in self._sandboxes if one.busy and one.pid is not None]
-
-    def pids(self) -> list[int]:
-        return [one.pid for one in self._sandboxes if one.pid is not None]
-
-    def reap(self) -> None:
-        """End environments that were idle for long."""
-        oldest_s = time.monotonic() - self._setting.keep_warm_s
-        for key, idle in self._idle.items():
-            for sandbox in [one for one in idle if one.idle_since_s < oldest_s and not one.provisioned]:
-                self._idle[key].remove(sandbox)
-                self._end(sandbox)
-
-    def close(self) -> None:
-        for task in self._background:
-            task.cancel()
-        for sandbox in list(self._sandboxes):
-            self._end(sandbox)
-        self._idle.clear()
 
     def _fail_before(self) -> None:
         if self._faults.strikes("lost_request"):
@@ -205,29 +135,26 @@ class Invoking:
 
     async def _run(self, version: Version, request_id: str, event: bytes) -> _Run:
         """The event in a warm environment if there is one, else in a new one."""
-        sandbox = self._warm(version)
+        sandbox = self._environments.warm(version)
         if sandbox is not None:
             return await self._use(sandbox, 0.0, request_id, event)
-        sandbox = Sandbox(version, self._region)
-        self._sandboxes.add(sandbox)
-        sandbox.busy = True
+        sandbox = self._environments.new(version)
         try:
             extra_s = self._faults.slow_start_s if self._faults.strikes("slow_start") else 0.0
             failed = await sandbox.start(extra_s)
-            init_s = sandbox.init_s * self._setting.stretch(version.memory_mb)
+            init_s = sandbox.init_s * self._environments.setting.stretch(version.memory_mb)
             if failed is None:
                 return await self._use(sandbox, init_s, request_id, event)
             output = sandbox.new_output()
-            self._end(sandbox)
+            self._environments.end(sandbox)
             return _Run(Ended(failed.body, failed.error, 0.0), init_s, 1, output, provisioned=False)
         except asyncio.CancelledError:
-            self._end(sandbox)
+            self._environments.end(sandbox)
             raise
 
     async def _use(self, sandbox: Sandbox, init_s: float, request_id: str, event: bytes) -> _Run:
         version = sandbox.version
-        stretch = self._setting.stretch(version.memory_mb)
-        sandbox.busy = True
+        stretch = self._environments.setting.stretch(version.memory_mb)
         crash = None
         if self._faults.strikes("crash"):
             crash = asyncio.get_running_loop().call_later(_CRASH_AFTER_S, sandbox.kill)
@@ -238,7 +165,6 @@ class Invoking:
         ended = await sandbox.invoke(request_id, event, limit_s / stretch, version.timeout_s)
         if crash is not None:
             crash.cancel()
-        sandbox.busy = False
         output = sandbox.new_output()
         if ended.timed_out and limit_s < version.timeout_s:
             output += f"{LAST_WORDS}of the slower clock)!"
@@ -250,43 +176,8 @@ class Invoking:
             output,
             sandbox.provisioned,
         )
-        self._keep(sandbox)
+        self._environments.keep(sandbox)
         return run
-
-    def _warm(self, version: Version) -> Sandbox | None:
-        idle = self._idle[version.key]
-        while idle:
-            ready = next((one for one in idle if one.provisioned), idle[-1])
-            idle.remove(ready)
-            if ready.alive:
-                return ready
-            self._end(ready)
-        return None
-
-    def _keep(self, sandbox: Sandbox) -> None:
-        function = next(
-            (one for one in self._functions.alive() if one.name == sandbox.version.function), None
-        )
-        known = function is not None and sandbox.version.key in {
-            function.latest.key,
-            *(one.key for one in function.versions.values()),
-        }
-        if sandbox.alive and known and not sandbox.spoilt:
-            self._idle[sandbox.version.key].append(sandbox)
-        else:
-            self._end(sandbox)
-
-    async def _make_ready(self, version: Version, provisioned: Provisioned) -> None:
-        for _ in range(provisioned.wanted):
-            sandbox = Sandbox(version, self._region, provisioned=True)
-            self._sandboxes.add(sandbox)
-            failed = await sandbox.start()
-            if failed is not None:
-                provisioned.failed = failed.body.decode(errors="replace")
-                self._end(sandbox)
-                return
-            provisioned.ready += 1
-            self._idle[version.key].append(sandbox)
 
     def _bill(self, function: Function, version: Version, request_id: str, event: bytes, run: _Run) -> str:
         """One line on the meter, and the log with its REPORT line."""
@@ -304,11 +195,6 @@ class Invoking:
         lines = log_of(billed, version.number, run.ended.duration_s, run.most_memory_mb, run.output)
         self._logs.write(f"/aws/lambda/{function.name}", lines)
         return "\n".join(lines) + "\n"
-
-    def _end(self, sandbox: Sandbox) -> None:
-        sandbox.kill()
-        sandbox.close_output()
-        self._sandboxes.discard(sandbox)
 
 
 def _throttled(reason: str) -> AwsError:

@@ -12,11 +12,12 @@ from typing import TypeVar
 from cloud.emulator.aws.account import Account
 from cloud.emulator.aws.control import Control
 from cloud.emulator.aws.desk import Desk
+from cloud.emulator.aws.environments import Environments, Setting
 from cloud.emulator.aws.errors import AwsError, as_response
 from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.functions import Functions
 from cloud.emulator.aws.identity import Identity
-from cloud.emulator.aws.invoking import Invoking, Setting
+from cloud.emulator.aws.invoking import Invoking
 from cloud.emulator.aws.logs import Logs
 from cloud.emulator.aws.meter import Meter
 from cloud.emulator.aws.signatures import Claim, sender
@@ -51,15 +52,16 @@ class AwsEmulator:
         self.logs = Logs(self.account, region)
         self._folder = tempfile.TemporaryDirectory(prefix="starling-aws-")
         self.functions = Functions(self.account.id, region, Path(self._folder.name) / "code")
+        self.environments = Environments(self.functions, self.meter, region, setting or Setting())
         self.invoking = Invoking(
-            self.account, self.functions, self.faults, self.meter, self.logs, region, setting or Setting()
+            self.account, self.functions, self.faults, self.meter, self.logs, self.environments
         )
         self._control = Control(
-            self.account, self.functions, self.faults, self.invoking.retire, self.invoking.provision
+            self.account, self.functions, self.faults, self.environments.retire, self.environments.provision
         )
         self._identity = Identity(self.account)
         self._tagging = Tagging(self.account, self.functions)
-        self._desk = Desk(self.account, self.faults, self.meter, self.invoking)
+        self._desk = Desk(self.account, self.faults, self.meter, self.invoking, self.environments)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._started = threading.Event()
@@ -116,14 +118,14 @@ class AwsEmulator:
         self._started.set()
         try:
             while not self._stop.is_set():
-                self.invoking.reap()
+                self.environments.reap()
                 try:
                     await asyncio.wait_for(self._stop.wait(), _REAP_S)
                 except TimeoutError:
                     continue
         finally:
             server.close()
-            self.invoking.close()
+            self.environments.close()
 
     async def _answer(self, request: HttpRequest) -> HttpResponse:
         if request.parts[0] == "_emulator":

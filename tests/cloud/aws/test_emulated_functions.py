@@ -49,7 +49,7 @@ def test_a_function_runs_cold_then_warm(client: Any, demo: DemoAccount, aws: Aws
     _, _, again = _invoke(client, {})
     assert "Init Duration" not in again
     assert [one.billed_ms > 0 for one in aws.meter.invocations] == [True, True]
-    assert len(aws.invoking.pids()) == 1
+    assert len(aws.environments.pids()) == 1
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_function_that_takes_too_long_is_ended(client: Any, demo: DemoAccount,
     assert (said["errorType"], error) == ("Sandbox.Timedout", "Unhandled")
     assert "after 1.00 seconds" in said["errorMessage"]
     assert aws.meter.invocations[-1].billed_ms >= 1000
-    assert aws.invoking.pids() == []
+    assert aws.environments.pids() == []
 
 
 def test_code_that_cannot_be_imported_says_so(client: Any, demo: DemoAccount) -> None:
@@ -170,7 +170,7 @@ def test_provisioned_instances_are_ready_before_they_are_asked(
     assert "Init Duration" not in _invoke(client, {}, Qualifier=version)[2]
     assert aws.meter.invocations[-1].provisioned
     client.delete_provisioned_concurrency_config(**where)
-    assert aws.invoking.pids() == []
+    assert aws.environments.pids() == []
     assert aws.meter.provisioned[0].to_s is not None
     with pytest.raises(ClientError) as error:
         client.get_provisioned_concurrency_config(**where)
@@ -194,7 +194,7 @@ def test_tags_logs_and_deletion(client: Any, demo: DemoAccount, aws: AwsEmulator
     assert len(reports) == 1
     client.delete_function(FunctionName=NAME)
     assert tagging.get_resources(TagFilters=mine)["ResourceTagMappingList"] == []
-    assert aws.invoking.pids() == []
+    assert aws.environments.pids() == []
     with pytest.raises(ClientError) as error:
         _invoke(client, {})
     assert _code(error) == "ResourceNotFoundException"
@@ -253,6 +253,6 @@ def test_changes_are_seen_late_and_zombies_stay(client: Any, demo: DemoAccount, 
 def test_nothing_is_left_when_it_stops(demo: DemoAccount, aws: AwsEmulator, client: Any) -> None:
     create(client, NAME, demo.actor_role)
     _invoke(client, {})
-    (pid,) = aws.invoking.pids()
+    (pid,) = aws.environments.pids()
     aws.stop()
     assert not Path(f"/proc/{pid}").exists()
