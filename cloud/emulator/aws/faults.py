@@ -32,13 +32,13 @@ class Faults:
     visibility_delay_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self._chance = random.Random(self.seed)
+        # Dice of its own for each kind: how often one is asked for changes no other's luck.
+        self._chance = {kind: random.Random(f"{self.seed} {kind}") for kind in KINDS}
 
     def strikes(self, kind: FaultKind) -> bool:
         """Whether it goes wrong this time. Each kind is asked for where it would happen."""
         share = self.shares.get(kind, 0.0)
-        # The dice are thrown for every kind that has a share, so that one kind's orders change no other's luck.
-        hit = share > 0.0 and self._chance.random() < share
+        hit = share > 0.0 and self._chance[kind].random() < share
         if self.ordered[kind] > 0:
             self.ordered[kind] -= 1
             hit = True

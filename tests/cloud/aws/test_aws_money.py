@@ -131,3 +131,27 @@ def test_bad_days_are_bad(cloud: tuple[AwsEmulator, DemoAccount]) -> None:
     assert all(
         aws.faults.struck[kind] > before.get(kind, 0) for kind in ("throttle", "lost_reply", "error_after")
     )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_processes_that_are_killed_in_the_middle_are_billed_to_the_digit(seed: int) -> None:
+    """Real handlers this time: kills, broken connections and throttling; a failed call has its price too."""
+    faults = Faults(seed=seed, shares={"crash": 0.25, "lost_reply": 0.1, "throttle": 0.1})
+    faults.order("crash")
+    with lambdas.opened(faults=faults) as (inner, aws):
+        tariff = LambdaOptions().tariff(BOOK, lambdas.MEMORY_MB)
+        ledger = MemoryLedger(10**12)
+        platform = MeteredPlatform(inner, ledger, tariff)
+        ref = platform.publish(0, calls.weights())
+        for number in range(12):
+            platform.submit(calls.rollout(f"c{number}", ref, steps=2000, slot=number, deadline_s=20.0))
+        statuses = [platform.next(60.0) for _ in range(12)]
+        platform.close()
+        assert faults.struck["crash"] > 0
+        assert {one.status for one in statuses if one is not None} <= {"done", "failed"}
+        booked = {one.id: one for one in ledger.settlements()}
+        assert set(aws.meter.executions().values()) == {1}
+        for name, one in booked.items():
+            metered = aws.meter.picodollars_of(name, BOOK, REGION)
+            assert one.picodollars == metered if one.basis == "metered" else one.picodollars >= metered
+        assert ledger.overrun_picodollars == 0
