@@ -28,7 +28,7 @@ def handler(event, context):
         kept.append(bytearray(300 * 2**20))
         for at in range(0, len(kept[0]), 4096):
             kept[0][at] = 1
-        time.sleep(5)
+        time.sleep(15)
     if what == "environment":
         return dict(os.environ)
     if what == "print":

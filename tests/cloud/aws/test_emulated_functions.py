@@ -64,7 +64,7 @@ def test_a_function_runs_cold_then_warm(client: Any, demo: DemoAccount, aws: Aws
 def test_what_goes_wrong_inside_is_a_function_error(
     what: str, kind: str, words: str, client: Any, demo: DemoAccount
 ) -> None:
-    create(client, NAME, demo.actor_role, ALL_KINDS, MemorySize=256)
+    create(client, NAME, demo.actor_role, ALL_KINDS, MemorySize=256, Timeout=120)
     said, error, log = _invoke(client, {"do": what})
     assert error == "Unhandled"
     assert said["errorType"] == kind
