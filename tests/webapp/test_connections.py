@@ -503,7 +503,7 @@ def test_a_keys_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
         key_ring.ring()
 
 
-@pytest.mark.parametrize("content", ["", "not a key", key_ring.new_key()[:-4]])
+@pytest.mark.parametrize("content", ["", "not a key", key_ring.new_key()[:-4]], ids=["empty", "words", "cut"])
 def test_a_broken_keys_file_is_a_sentence_without_the_key(content: str, tmp_path: Path) -> None:
     (tmp_path / "master_keys").write_text(content)
     (tmp_path / "master_keys").chmod(0o600)

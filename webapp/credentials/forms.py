@@ -87,6 +87,18 @@ class NewConnectionForm(forms.Form):
             field.widget.attrs.setdefault("autocomplete", "off")
 
 
+class SetUpForm(forms.Form):
+    """For which functions an account is made ready: memory belongs to a function, not to a call."""
+
+    memory_mb = forms.IntegerField(
+        label="Memory of an actor",
+        initial=1024,
+        min_value=128,
+        max_value=10_240,
+        widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
+    )
+
+
 class AwsRoleForm(_WriteOnlyForm):
     role_arn = forms.CharField(label="Role ARN", max_length=600, validators=[_ROLE])
 

@@ -1,4 +1,4 @@
-"""Tables of connections. Written only by `services` and `testing`, read by `queries`."""
+"""Tables of connections. Written only by `services`, `testing` and `setting_up`, read by `queries`."""
 
 from __future__ import annotations
 
@@ -132,3 +132,35 @@ class SealedSecret(models.Model):
 
     def sealed(self) -> Sealed:
         return Sealed(self.key_id, bytes(self.wrapped_key), bytes(self.ciphertext))
+
+
+class Aim(models.TextChoices):
+    SET_UP = "set_up", "Set up"
+    TAKE_DOWN = "take_down", "Take down"
+
+
+class SetUp(models.Model):
+    """What a connection's account was made to hold for us, and how far that has come.
+
+    `asked_mb` names the functions that may be there, by memory; it is written before anything is made, and emptied once
+    everything is gone. `ready_mb` are those that jobs may use. `number` counts what was asked, so that one who was
+    overtaken does not write; `steps` are those of the last one (cloud.provision.steps.Step).
+    """
+
+    connection = models.OneToOneField(Connection, on_delete=models.CASCADE, related_name="set_up")
+    aim = models.CharField(max_length=9, choices=Aim)
+    state = models.CharField(max_length=8, choices=CheckState, default=CheckState.NEVER)
+    number = models.IntegerField(default=0)
+    since = models.DateTimeField()
+    asked_mb = models.JSONField(default=list)
+    ready_mb = models.JSONField(default=list)
+    steps = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(aim__in=Aim.values), name="set_up_aim_known"),
+            models.CheckConstraint(condition=Q(state__in=CheckState.values), name="set_up_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.aim} of {self.connection_id}"

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404
 
-from webapp.credentials.models import CheckState, Connection, SealedSecret
+from webapp.credentials.models import CheckState, Connection, SealedSecret, SetUp
 from webapp.jobs.models import Job
 from webapp.jobs.states import TERMINAL
 
@@ -71,3 +71,24 @@ def test_given_up(connection: Connection, now: datetime) -> bool:
         return False
     patience = NOBODY_CAME_AFTER * (1 if connection.test_state == CheckState.ASKED else 3)
     return now - connection.test_since > patience
+
+
+SET_UP_GIVEN_UP_AFTER = timedelta(minutes=5)
+"""A set-up that began has told nothing for so long: whoever worked on it is gone. The slowest step fetches packages."""
+
+
+def set_up_of(connection: Connection) -> SetUp | None:
+    """What was made in its account, if anybody ever asked for it."""
+    return SetUp.objects.filter(connection=connection).first()
+
+
+def set_up_given_up(made: SetUp, now: datetime) -> bool:
+    """Whether something was asked for that nobody seems to work on."""
+    if not under_way(made):
+        return False
+    patience = NOBODY_CAME_AFTER if made.state == CheckState.ASKED else SET_UP_GIVEN_UP_AFTER
+    return now - made.since > patience
+
+
+def under_way(made: SetUp) -> bool:
+    return made.state in (CheckState.ASKED, CheckState.RUNNING)

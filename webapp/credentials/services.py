@@ -18,6 +18,7 @@ from webapp.credentials.models import (
     Connection,
     Kind,
     SealedSecret,
+    SetUp,
     new_external_id,
 )
 from webapp.credentials.sealing import seal
@@ -70,7 +71,10 @@ def set_identity(
     secrets: Mapping[str, Secret],
     clock: Clock = SYSTEM_CLOCK,
 ) -> Connection:
-    """Who we are in that account, whole: every plain field and every secret of the kind. What was tested is void."""
+    """Who we are in that account, whole: every plain field and every secret of the kind.
+
+    What was tested is void, and what was set up has to be looked at again: it may be another account.
+    """
     if set(plain) != set(PLAIN_FIELDS[connection.kind]) or set(secrets) != set(
         SECRET_FIELDS[connection.kind]
     ):
@@ -95,6 +99,7 @@ def set_identity(
         for field, value in {**plain, **void, "test_no": locked.test_no + 1}.items():
             setattr(locked, field, value)
         locked.save()
+        SetUp.objects.filter(connection=locked).update(ready_mb=[])
     return locked
 
 

@@ -2,10 +2,16 @@
 
 from celery import shared_task
 
-from webapp.credentials import testing
+from webapp.credentials import setting_up, testing
 
 
 @shared_task(name="webapp.credentials.tasks.test_connection", expires=60)
 def test_connection(connection_id: str, number: int) -> None:
     """Make the test of a connection that somebody asked for."""
     testing.run_test(connection_id, number)
+
+
+@shared_task(name="webapp.credentials.tasks.set_up_connection", expires=60)
+def set_up_connection(connection_id: str, number: int) -> None:
+    """Make what a connection's account needs, or take it away, as somebody asked for."""
+    setting_up.run(connection_id, number)

@@ -16,10 +16,10 @@ from cloud.provision import regions
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
-from webapp.credentials import documents, forms, queries, services, testing
+from webapp.credentials import documents, forms, queries, services, setting_up, testing
 from webapp.credentials.key_ring import KeysUnusable
 from webapp.credentials.models import Connection, Kind
-from webapp.credentials.wording import WAYS, rows, standing
+from webapp.credentials.wording import WAYS, rows, set_up_standing, standing, step_rows
 
 _JOBS_SHOWN = 8
 
@@ -119,6 +119,43 @@ def connection_report(request: HttpRequest, project: Project, connection_id: str
     return render(request, "credentials/report.html", _report(connection))
 
 
+@project_page(needs="owner")
+@require_POST
+def connection_set_up(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    """Has the worker make what functions need in the account."""
+    connection = queries.connection_in(project, connection_id)
+    form = forms.SetUpForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Memory must be a whole number of MB, from 128 to 10,240. Nothing was made.")
+        return redirect("credentials:detail", project.slug, connection.pk)
+    try:
+        setting_up.ask_for_set_up(connection=connection, memory_mb=form.cleaned_data["memory_mb"])
+    except services.ConnectionRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("credentials:detail", project.slug, connection.pk)
+
+
+@project_page(needs="owner")
+@require_POST
+def connection_take_down(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    """Has the worker take away what a set-up made."""
+    connection = queries.connection_in(project, connection_id)
+    try:
+        setting_up.ask_for_removal(connection=connection)
+    except services.ConnectionRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("credentials:detail", project.slug, connection.pk)
+
+
+@project_page(needs="editor")
+@require_safe
+@never_cache
+def connection_steps(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    """The part of the page that tells of the set-up, for a page that watches it."""
+    connection = queries.connection_in(project, connection_id)
+    return render(request, "credentials/steps.html", _set_up(connection))
+
+
 @project_page(needs="editor")
 @require_safe
 def connection_paper(request: HttpRequest, project: Project, connection_id: str, paper: str) -> HttpResponse:
@@ -157,8 +194,20 @@ def _detail(request: HttpRequest, connection: Connection, form: Any, status: int
         "jobs_count": jobs.count(),
         "jobs_going_on": queries.jobs_going_on(connection).count(),
         **_report(connection),
+        **_set_up(connection),
+        "set_up_form": forms.SetUpForm(),
     }
     return render(request, "credentials/detail.html", context, status=status)
+
+
+def _set_up(connection: Connection) -> dict[str, Any]:
+    made = queries.set_up_of(connection)
+    return {
+        "connection": connection,
+        "made": made,
+        "set_up_standing": set_up_standing(made, SYSTEM_CLOCK.now()),
+        "step_rows": step_rows(made.steps) if made else [],
+    }
 
 
 def _report(connection: Connection) -> dict[str, Any]:

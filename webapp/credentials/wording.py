@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from webapp.credentials.models import CheckState, Connection, Kind
-from webapp.credentials.queries import test_given_up
+from webapp.credentials.models import Aim, CheckState, Connection, Kind, SetUp
+from webapp.credentials.queries import set_up_given_up, test_given_up, under_way
 
 
 class Way(NamedTuple):
@@ -126,3 +126,48 @@ def _row(check: dict[str, Any]) -> Row:
         if not check["optional"]:
             tone, icon, word = ("failed", "x-lg", "Missing")
     return Row(check["name"], check["words"], check["fix"], tone, icon, word)
+
+
+def set_up_standing(made: SetUp | None, now: datetime) -> Standing:
+    """Where the account stands: what was made in it, or is being made or taken away."""
+    if made is None:
+        return Standing("waiting", "circle", "Not set up", "Nothing of ours is in the account yet.")
+    making = made.aim == Aim.SET_UP
+    if set_up_given_up(made, now):
+        words = "No worker finished it. See that `manage.py up` runs, then do it again; what was made is found again."
+        return Standing("warning", "exclamation-triangle-fill", "No answer", words)
+    if under_way(made):
+        if making:
+            return Standing("running", "arrow-repeat", "Setting up", "This takes up to some minutes.", True)
+        return Standing("running", "arrow-repeat", "Removing", "This takes some seconds.", True)
+    missing = [step for step in made.steps if step["state"] == "missing"]
+    if missing:
+        return Standing("failed", "x-octagon-fill", "Not done", missing[0]["words"])
+    if making and not made.ready_mb:
+        return Standing(
+            "waiting", "circle", "Not sure", "The credentials were replaced. Set the account up again."
+        )
+    if making:
+        words = f"{sizes(made.ready_mb)} ready. Idle, nothing costs money."
+        return Standing("ok", "check-circle-fill", "Set up", words)
+    return Standing("waiting", "circle", "Removed", "Nothing of ours is in the account any more.")
+
+
+def sizes(memory_mb: list[int]) -> str:
+    """Functions with 1,024 and 3,008 MB are"""
+    shown = [f"{size:,}" for size in memory_mb]
+    listed = f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
+    return f"Functions with {listed} MB are" if len(shown) > 1 else f"A function with {listed} MB is"
+
+
+_STEP_SHOWN = {
+    "done": ("ok", "check-lg", "As it should be"),
+    "made": ("ok", "check-lg", "Made"),
+    "gone": ("ok", "check-lg", "Gone"),
+    "missing": ("failed", "x-lg", "Missing"),
+}
+
+
+def step_rows(steps: list[dict[str, Any]]) -> list[Row]:
+    """The steps of a set-up, in their order."""
+    return [Row(step["name"], step["words"], step["fix"], *_STEP_SHOWN[step["state"]]) for step in steps]

@@ -1,11 +1,11 @@
-/** A connection's page: copies what is to be pasted elsewhere, and shows itself anew once an awaited test has ended. */
+/** A connection's page: copies what is to be pasted elsewhere, follows a set-up, and shows itself anew at an end. */
 import { startCopying } from "../jobs/copying.js";
 
 const EVERY_MS = 1000;
 
 showWhatCannotBeCopied();
 startCopying();
-watchReport(document.querySelector("[data-report-place]"));
+for (const place of document.querySelectorAll("[data-report-place]")) watchReport(place);
 
 /** Where a browser gives no clipboard, the text is selected for the reader instead, and has to be seen for that. */
 function showWhatCannotBeCopied() {
@@ -21,8 +21,11 @@ function watchReport(place) {
     try {
       const answer = await fetch(place.dataset.reportUrl, { headers: { Accept: "text/html" } });
       // Signed out meanwhile, or the connection is gone: the page itself says which.
-      const over = answer.redirected || !answer.ok || !(await answer.text()).includes("data-waiting");
+      const told = await answer.text();
+      const over = answer.redirected || !answer.ok || !told.includes("data-waiting");
       if (over) return location.reload();
+      // Our own server's page, with everything in it escaped there. Steps come one by one.
+      if (place.innerHTML.trim() !== told.trim()) place.innerHTML = told;
     } catch {
       // The network is away for a moment.
     }

@@ -1,0 +1,131 @@
+"""Set-ups and removals: asked for on a page, done by the worker step by step, told in the row."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.views.decorators.debug import sensitive_variables
+
+from cloud.actor import bundle
+from cloud.actor.bundle import Bundle
+from cloud.checks import scrubbed
+from cloud.provision import aws
+from cloud.provision.steps import Step
+from webapp.celery import app as celery_app
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.credentials import opening, queries
+from webapp.credentials.key_ring import KeysUnusable
+from webapp.credentials.models import SECRET_FIELDS, Aim, CheckState, Connection, SetUp
+from webapp.credentials.sealing import CannotUnseal
+from webapp.credentials.services import ConnectionRefused
+
+log = logging.getLogger(__name__)
+
+_UNFORESEEN = "Something unforeseen came back ({}), and it ended there."
+
+
+@transaction.atomic
+def ask_for_set_up(*, connection: Connection, memory_mb: int, clock: Clock = SYSTEM_CLOCK) -> SetUp:
+    """Functions of this memory, beside those there are; the worker makes them."""
+    made = _asked(connection, Aim.SET_UP, clock)
+    made.asked_mb = sorted({*made.asked_mb, memory_mb})
+    made.save()
+    return made
+
+
+@transaction.atomic
+def ask_for_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> SetUp:
+    """Everything away that was made there. From now on no job begins on it; jobs that need it stand against it."""
+    made = _asked(connection, Aim.TAKE_DOWN, clock)
+    needed = list(queries.jobs_going_on(connection).values_list("name", flat=True)[:4])
+    if needed:
+        shown = ", ".join(needed[:3]) + (" and others" if len(needed) > 3 else "")
+        raise ConnectionRefused(
+            f"The functions of {connection.name} are needed by {shown}. Stop these first."
+        )
+    made.ready_mb = []
+    made.save()
+    return made
+
+
+def _asked(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
+    """The row as it is asked for anew, not yet saved. One thing at a time: two would undo each other's steps."""
+    locked = Connection.objects.select_for_update().get(pk=connection.pk)
+    if locked.cloud != "aws":
+        raise ConnectionRefused("Only accounts of AWS are set up from here yet.")
+    if not locked.has_identity:
+        raise ConnectionRefused("The steps before are not done.")
+    made = queries.set_up_of(locked) or SetUp(connection=locked, aim=aim, since=clock.now())
+    if queries.under_way(made) and not queries.set_up_given_up(made, clock.now()):
+        raise ConnectionRefused("This is being worked on already.")
+    made.aim, made.state, made.since = aim, CheckState.ASKED, clock.now()
+    made.number += 1
+    made.steps = []
+    number = made.number
+    transaction.on_commit(lambda: _ask_worker(locked.pk, number), robust=True)
+    return made
+
+
+def run(connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Do what was asked for under that number. Harmless when it was overtaken, or is being done already."""
+    mine = SetUp.objects.filter(connection_id=connection_id, number=number)
+    if not mine.filter(state=CheckState.ASKED).update(state=CheckState.RUNNING, since=clock.now()):
+        return
+    made = mine.select_related("connection__project").get()
+    running = mine.filter(state=CheckState.RUNNING)
+    steps: list[dict[str, Any]] = []
+    for step in _steps(made):
+        steps.append(step)
+        if not running.update(steps=steps, since=clock.now()):
+            return
+    running.update(state=CheckState.DONE, since=clock.now(), **_outcome(made, steps))
+
+
+def _outcome(made: SetUp, steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """What is there now, as far as it is known."""
+    if any(step["state"] == "missing" for step in steps):
+        return {}
+    if made.aim == Aim.SET_UP:
+        return {"ready_mb": made.asked_mb}
+    return {"asked_mb": [], "ready_mb": []}
+
+
+@sensitive_variables()
+def _steps(made: SetUp) -> Iterator[dict[str, Any]]:
+    """Each step as the row stores it: never with a secret in it. Never raises."""
+    connection = made.connection
+    try:
+        opened = opening.aws_connection(connection)
+        secrets = [opening.secret(connection, field).reveal() for field in SECRET_FIELDS[connection.kind]]
+    except (opening.CannotOpen, CannotUnseal, KeysUnusable) as error:
+        yield Step("Stored credentials", "missing", str(error)).as_dict()
+        return
+    owner = aws.Owner(settings.STARLING_BASE_URL, connection.pk, connection.project.slug)
+    try:
+        if made.aim == Aim.SET_UP:
+            steps = aws.set_up(opened.open(), owner, made.asked_mb, lambda: package(connection.emulated))
+        else:
+            steps = aws.remove(opened.open(), owner, made.asked_mb)
+        for step in steps:
+            yield scrubbed(step.as_dict(), secrets)
+    except Exception as error:  # of a kind, not of a text: that may hold anything
+        words = _UNFORESEEN.format(type(error).__name__)
+        yield Step("It did not end", "missing", words, "Try again; what was made is found again.").as_dict()
+
+
+@lru_cache(2)
+def package(emulated: bool) -> Bundle:
+    """What is shipped. An emulator runs on this machine, which has the packages already."""
+    return bundle.thin() if emulated else bundle.light()
+
+
+def _ask_worker(connection_id: str, number: int) -> None:
+    try:
+        celery_app.send_task("webapp.credentials.tasks.set_up_connection", args=[connection_id, number])
+    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
+        log.warning("no message could be sent for the set-up of %s: %s", connection_id, error)
