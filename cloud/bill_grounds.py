@@ -7,21 +7,24 @@ from dataclasses import replace
 from cloud import machines
 from cloud import profile as profiles
 from cloud import stack as stacks
+from cloud.aws_lambda import LambdaOptions
 from cloud.full_bill import Grounds
 from cloud.local import LocalOptions
+from cloud.platforms import PlatformOptions
 from cloud.profile import Pool, Profile
-from cloud.simulated import SimulatedOptions
 from cloud.simulation.speed import Speeds
 from cloud.stack import Stack
 from cloud.work import Work
 
-_PLAIN_PROFILE, _PLAIN_STACK = "one-machine", "starling-stack"
+_PLAIN_PROFILE, _LAMBDA_PROFILE, _PLAIN_STACK = "one-machine", "lambda", "starling-stack"
 
 
-def grounds_of(options: LocalOptions | SimulatedOptions) -> Grounds:
+def grounds_of(options: PlatformOptions) -> Grounds:
     """For a job on this platform."""
     if isinstance(options, LocalOptions):
         return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.worker_count)
+    if isinstance(options, LambdaOptions):
+        return grounds(profiles.load(_LAMBDA_PROFILE), stacks.load(_PLAIN_STACK), 1)
     profile = profiles.load(options.profile)
     gpu = machines.machine(options.machine).gpus > 0
     slots = 1

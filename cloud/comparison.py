@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cloud.local import LocalOptions
 from cloud.place import Place
+from cloud.platforms import PlatformOptions
 from cloud.price_book import PriceBook, UnknownSku
 from cloud.retiming import retime
 from cloud.script import Script
@@ -37,7 +37,7 @@ class Compared:
 
 def compare(
     sittings: Sequence[Sitting],
-    options: LocalOptions | SimulatedOptions,
+    options: PlatformOptions,
     book: PriceBook,
     elsewhere: Iterable[str] = ELSEWHERE,
 ) -> tuple[list[Compared], tuple[str, ...]]:
@@ -58,9 +58,7 @@ def so_far(sittings: Sequence[Sitting], options: SimulatedOptions, book: PriceBo
     return _at(Place.of(options, book), options.profile, scripts, options.seed)
 
 
-def _compared(
-    scripts: Iterable[Script], name: str, options: LocalOptions | SimulatedOptions, book: PriceBook
-) -> Compared:
+def _compared(scripts: Iterable[Script], name: str, options: PlatformOptions, book: PriceBook) -> Compared:
     stack, seed = _PLAIN_STACK, 0
     if isinstance(options, SimulatedOptions):
         stack, seed = options.stack, options.seed

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloud import stack as stacks
+from cloud.aws_lambda import LambdaOptions
 from cloud.forecasting.bill import PARTS, Bill
 from cloud.forecasting.course import MOST_ROUNDS, Course, Outlook, outlook
 from cloud.forecasting.flight import Count
@@ -27,6 +28,7 @@ from cloud.forecasting.trial import Effort, Trial, tried
 from cloud.forecasting.words import Told, relevant, sentences, title_of
 from cloud.forecasting.works import spaces_of
 from cloud.local import LocalOptions
+from cloud.platforms import PlatformOptions
 from cloud.price_book import PICODOLLARS_PER_USD, PriceBook
 from cloud.profile import Pool
 from cloud.profile import load as load_profile
@@ -50,7 +52,7 @@ _EPISODE: Name = ("episode",)
 
 def forecast(
     training: TrainingSpec,
-    options: LocalOptions | SimulatedOptions,
+    options: PlatformOptions,
     budget_picodollars: int,
     *,
     spaces: Spaces | None = None,
@@ -59,11 +61,15 @@ def forecast(
     return forecast_in(scene_of(training, options), training, budget_picodollars, spaces=spaces)
 
 
-def scene_of(training: TrainingSpec, options: LocalOptions | SimulatedOptions) -> Scene:
+def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
     book = PriceBook.load()
     if isinstance(options, LocalOptions):
         return this_machine(training, options, stacks.load("starling-stack"), book)
     tariff = options.tariff(book, training.rollout.memory_mb)
+    if isinstance(options, LambdaOptions):
+        # The learner is here, and what it takes to start is small beside what functions take.
+        alike = SimulatedOptions(provisioned=options.provisioned)
+        return Scene(load_profile(alike.profile), stacks.load(alike.stack), alike.setting(), tariff)
     return Scene(load_profile(options.profile), stacks.load(options.stack), options.setting(), tariff)
 
 

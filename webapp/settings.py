@@ -10,7 +10,7 @@ STARLING_BASE_URL  where people reach the site; https:// turns on HSTS and secur
 ALLOWED_HOSTS      host names, separated by commas besides this machine's own (default: STARLING_BASE_URL's)
 CSRF_TRUSTED_ORIGINS, SECRET_KEY, DEBUG          as in Django
 STARLING_SIGNUP    open (default) or closed
-STARLING_MAX_LOCAL_ACTORS, STARLING_MAX_SIMULATED_ACTORS      what one job may ask for
+STARLING_MAX_LOCAL_ACTORS, STARLING_MAX_SIMULATED_ACTORS, STARLING_MAX_CLOUD_ACTORS     what one job may ask for
 STARLING_ENVIRONMENT_PACKAGES   Python packages, separated by commas, whose environments may be used
 REDIS_SERVER       the server program that `manage.py up` starts (default: the one that came with `make setup`)
 STARLING_LOG_LEVEL (default INFO)
@@ -103,6 +103,7 @@ STARLING_SIGNUP = _choice("STARLING_SIGNUP", "open", ("open", "closed"))
 STARLING_ENVIRONMENT_PACKAGES = _words("STARLING_ENVIRONMENT_PACKAGES")
 STARLING_MAX_LOCAL_ACTORS = _count("STARLING_MAX_LOCAL_ACTORS", 16)
 STARLING_MAX_SIMULATED_ACTORS = _count("STARLING_MAX_SIMULATED_ACTORS", 1024)
+STARLING_MAX_CLOUD_ACTORS = _count("STARLING_MAX_CLOUD_ACTORS", 1000)
 
 # Connections to clouds
 STARLING_MASTER_KEYS = _words("STARLING_MASTER_KEYS")

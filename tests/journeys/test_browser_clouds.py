@@ -11,6 +11,7 @@ from cloud.emulator.aws.account import EVERYTHING, Account, Key, Policy
 from cloud.emulator.aws.server import AwsEmulator
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
+from tests.journeys.stacks import made_from
 from webapp.credentials.models import Connection
 
 if TYPE_CHECKING:
@@ -66,33 +67,13 @@ def _shown(page: "Page", key: str) -> dict[str, Any]:
     return document
 
 
-def _stack(aws: AwsEmulator, template: dict[str, Any]) -> str:
-    """Does what CloudFormation does with our template; the role's ARN."""
-    filled = json.loads(
-        json.dumps(template).replace("${AWS::AccountId}", aws.account.id), object_hook=_filled
-    )
-    role = filled["Resources"]["DashboardRole"]["Properties"]
-    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
-    made = aws.account.add_role(
-        role["RoleName"],
-        Policy.of(role["Policies"][0]["PolicyDocument"]),
-        trusted=trust["Principal"]["AWS"],
-        external_id=trust["Condition"]["StringEquals"]["sts:ExternalId"],
-    )
-    return made.arn
-
-
-def _filled(part: dict[str, Any]) -> Any:
-    return part["Fn::Sub"] if set(part) == {"Fn::Sub"} else part
-
-
 def test_a_role_from_our_template_is_ready_at_the_first_test(
     live_site: str, live_worker: Path, page: "Page", aws: AwsEmulator, tmp_path: Path
 ) -> None:
     faults = watch_for_faults(page)
     _begin(page, live_site, "AWS with a role")
     assert page.is_visible("main .page-head >> text=emulated")
-    arn = _stack(aws, _shown(page, "stack"))
+    arn = made_from(aws, _shown(page, "stack"))
     page.fill("[name=role_arn]", arn)
     page.click("text=Save and test")
     page.wait_for_selector(".report .pill:has-text('Ready')", timeout=60_000)

@@ -63,7 +63,10 @@ WRONG = [
         "Actors (training.scaling.actors) must be at most 16 on the local platform; 17 was given.",
     ),
     ("training.scaling.kind=magic", "training.scaling.kind must be one of fixed, ramp"),
-    ("platform.kind=mainframe", "platform.kind must be one of local, simulated; 'mainframe' was given."),
+    (
+        "platform.kind=mainframe",
+        "platform.kind must be one of local, simulated, aws_lambda; 'mainframe' was given.",
+    ),
     (
         "training.seed=1.5",
         "Seed (training.seed) must be a whole number between 0 and 2,147,483,647; 1.5 was given.",

@@ -1,12 +1,28 @@
 """Where training and cloud meet: a spec and a ledger in, a platform that cannot spend around that ledger out."""
 
+from collections.abc import Callable
+
+from cloud.aws_lambda import LambdaOptions
+from cloud.connections import AwsConnection
 from cloud.metering import MeteredPlatform
 from cloud.price_book import PriceBook
 from training.ports import Ledger
 from webapp.jobs.spec import JobSpec
 
+Connect = Callable[[str], AwsConnection]
+"""Opens the connection of that id, with its secrets, for the process that asks."""
 
-def assemble(spec: JobSpec, ledger: Ledger) -> MeteredPlatform:
+
+class NoConnection(ValueError):
+    """A spec that runs in somebody's account, given to someone who knows of none."""
+
+
+def assemble(spec: JobSpec, ledger: Ledger, connect: Connect | None = None) -> MeteredPlatform:
     """The spec's platform, opened, behind `ledger`. The caller closes it."""
-    tariff = spec.platform.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
-    return MeteredPlatform(spec.platform.open(), ledger, tariff)
+    options = spec.platform
+    tariff = options.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+    if isinstance(options, LambdaOptions):
+        if connect is None:
+            raise NoConnection("AWS Lambda needs a connection of a project; launch the job in the dashboard.")
+        return MeteredPlatform(options.open(connect(options.connection)), ledger, tariff)
+    return MeteredPlatform(options.open(), ledger, tariff)

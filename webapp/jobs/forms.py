@@ -80,8 +80,8 @@ class SpecForm(forms.Form):
         group = into or Group(title, path, model)
         for name, info in model.model_fields.items():
             shape = shape_of(info)
-            if shape.constant:
-                continue
+            if shape.constant or extra(info, "follows"):
+                continue  # no question, or answered by another one
             value = values[name] if name in values else _default(info)
             place = (name, info, shape, (*path, name), (*prefix, name))
             if shape.variants:
@@ -232,13 +232,19 @@ def job_form(
     data: Mapping[str, Any] | None = None,
     start: JobSpec | None = None,
     further_checks: Callable[[JobSpec], Iterable[Problem]] = lambda spec: (),
+    connections: Sequence[Named] = (),
+    without_connections: str = "",
 ) -> SpecForm:
+    """`connections`: what the project has; without any, the words that stand in their place."""
     named = {
         "platform.profile": _named(profiles, "lambda"),
         "platform.stack": _named(stacks, "starling-stack"),
+        "platform.connection": connections,
     }
     form = SpecForm(JobSpec, data, start, further_checks, named)
     form.fields["training.environment.id"].widget.attrs["list"] = "suggested-environments"
+    if not connections:
+        form["platform.aws_lambda.connection"].help_text = without_connections
     return form
 
 

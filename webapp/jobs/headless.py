@@ -23,6 +23,12 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
 from webapp.papers.fingerprint import fingerprint
 
+_NEEDS_A_PROJECT = Problem(
+    "platform.kind",
+    "platform.kind: AWS Lambda runs in an account that a project of the dashboard is connected to. Launch it there, or"
+    " train here with platform.kind=local or simulated.",
+)
+
 
 class _NoCheckpoints:
     """For runs that nobody will resume."""
@@ -71,6 +77,8 @@ class Headless:
         work: Path | None = None,
     ) -> None:
         self._spec = spec
+        if spec.needs_connection:
+            raise SpecError([_NEEDS_A_PROJECT])
         if found := obstacle(spec.training):
             raise SpecError([found])
         self._resume = read_checkpoint(resume) if resume is not None else None

@@ -64,6 +64,7 @@ class Job(models.Model):
     name = models.CharField(max_length=100)
     spec = models.JSONField()
     simulated = models.BooleanField(default=False)
+    emulated = models.BooleanField(default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
     idempotency_key = models.CharField(max_length=100, null=True, blank=True)
@@ -105,6 +106,11 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.id})"
+
+    @property
+    def unreal(self) -> str:
+        """The word for a job whose money nobody pays: simulated or emulated; empty for a real one."""
+        return "simulated" if self.simulated else "emulated" if self.emulated else ""
 
     def parsed_spec(self) -> JobSpec:
         """The spec as it was validated when the job was made."""

@@ -54,6 +54,7 @@ def header(job: Job) -> dict[str, Any]:
         "reason_code": job.reason_code,
         "since": _iso(job.since),
         "simulated": job.simulated,
+        "emulated": job.emulated,
         "round_no": job.round_no,
         "env_steps": job.env_steps,
         "actors": job.actors,

@@ -13,11 +13,15 @@ from pathlib import Path
 
 from django.conf import settings
 
+from cloud.connections import AwsConnection
 from training.checkpoints import CheckpointError
 from training.messages import Event, Stopped
 from training.ports import Control
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.credentials import opening
+from webapp.credentials.key_ring import KeysUnusable
+from webapp.credentials.sealing import CannotUnseal
 from webapp.jobs import failpoints
 from webapp.jobs.checkpoint_files import CheckpointFiles, CheckpointNotWritten
 from webapp.jobs.events import LeaseLost
@@ -120,7 +124,7 @@ class _Run:
             clock=self._clock,
             after_reserve=lambda: failpoints.reach("after_reserve"),
         )
-        platform = assemble(self._spec, ledger)
+        platform = assemble(self._spec, ledger, self._connect)
         stopped = None
         try:
             for event in self._events(platform):
@@ -133,6 +137,13 @@ class _Run:
         if stopped is None:
             raise RuntimeError("the engine ended without its last event")
         return stopped
+
+    def _connect(self, connection_id: str) -> AwsConnection:
+        """The project's connection, opened in this process only."""
+        try:
+            return opening.opened(self._job.project_id, connection_id)
+        except (opening.CannotOpen, CannotUnseal, KeysUnusable) as error:
+            raise CannotRun(str(error)) from None
 
     def _events(self, platform: object) -> Iterator[Event]:
         from training.engine import train

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from pydantic import ValidationError
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs import doorbell
+from webapp.jobs import clouds, doorbell
 from webapp.jobs.events import append_events, note, transition
 from webapp.jobs.leases import is_idle
 from webapp.jobs.models import Desired, EventKind, Job, Observed
@@ -39,7 +39,11 @@ class JobFinished(ValueError):
 
 def limits() -> Limits:
     """What one job may ask for in this installation."""
-    return Limits(local=settings.STARLING_MAX_LOCAL_ACTORS, simulated=settings.STARLING_MAX_SIMULATED_ACTORS)
+    return Limits(
+        local=settings.STARLING_MAX_LOCAL_ACTORS,
+        simulated=settings.STARLING_MAX_SIMULATED_ACTORS,
+        clouds=settings.STARLING_MAX_CLOUD_ACTORS,
+    )
 
 
 def submit_job(
@@ -60,11 +64,16 @@ def submit_job(
 
 def _create(project: Any, user: Any, spec: JobSpec, idempotency_key: str | None, clock: Clock) -> Job:
     now = clock.now()
+    connection = clouds.held_for(project, spec)
+    if refused := clouds.obstacles(project, spec):
+        raise SpecRefused(refused)
+    spec = clouds.placed(project, spec)
     job = Job.objects.create(
         project=project,
         name=spec.name,
         spec=spec.model_dump(mode="json"),
         simulated=spec.simulated,
+        emulated=connection is not None and connection.emulated,
         created_by=user,
         created_at=now,
         since=now,

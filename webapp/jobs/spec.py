@@ -12,12 +12,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cloud.local import LocalOptions
-from cloud.simulated import SimulatedOptions
+from cloud.platforms import PlatformOptions
 from training.frozen import Frozen
 from training.spec import TrainingSpec
 from webapp.jobs.problems import Problem
 
-AnyPlatformOptions = Annotated[LocalOptions | SimulatedOptions, Field(discriminator="kind")]
+AnyPlatformOptions = Annotated[PlatformOptions, Field(discriminator="kind")]
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,10 @@ class Limits:
 
     local: int
     simulated: int
+    clouds: int = 1000
 
     def actors(self, platform_kind: str) -> int:
-        return self.local if platform_kind == "local" else self.simulated
+        return {"local": self.local, "simulated": self.simulated}.get(platform_kind, self.clouds)
 
 
 class JobSpec(Frozen):
@@ -50,15 +51,25 @@ class JobSpec(Frozen):
     def simulated(self) -> bool:
         return self.platform.kind == "simulated"
 
+    @property
+    def needs_connection(self) -> bool:
+        """Whether it runs in somebody's account, which only a project of the dashboard knows how to reach."""
+        return self.platform.kind == "aws_lambda"
+
+    @property
+    def path_of_largest(self) -> str:
+        """The field that says how many actors there are at most."""
+        scaling = self.training.scaling
+        return f"training.scaling.{next(name for name, value in scaling if value == scaling.largest)}"
+
     def check_limits(self, limits: Limits) -> list[Problem]:
         """Asks for more actors than this installation gives, if any: one sentence that names the field."""
         scaling = self.training.scaling
         allowed = limits.actors(self.platform.kind)
         if scaling.largest <= allowed:
             return []
-        name = next(name for name, value in scaling if value == scaling.largest)
-        title = type(scaling).model_fields[name].title
-        path = f"training.scaling.{name}"
+        path = self.path_of_largest
+        title = type(scaling).model_fields[path.rpartition(".")[2]].title
         sentence = (
             f"{title} ({path}) must be at most {allowed:,} on the {self.platform.kind} platform;"
             f" {scaling.largest:,} was given."

@@ -17,11 +17,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.jobs import detail, forecasting, queries, services
+from webapp.credentials.services import emulated
+from webapp.jobs import clouds, detail, forecasting, queries, services
 from webapp.jobs.forms import SpecForm, job_form, sections
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.policy_views import panel
 from webapp.jobs.presets import presets
+from webapp.jobs.problems import Problem
+from webapp.jobs.spec import JobSpec
 from webapp.jobs.states import TERMINAL
 from webapp.jobs.wording import EVENT_ICONS, FILTERS, reason_in_words, shown_state, states_for_script
 from webapp.money import bill_panel
@@ -62,12 +65,16 @@ def job_new(request: HttpRequest, project: Project) -> HttpResponse:
     """The form, and its launch. Nothing is created while anything is wrong."""
     chosen = presets().get(request.GET.get("preset", "")) or next(iter(presets().values()))
     if request.method != "POST":
-        return _form_page(request, job_form(start=chosen.spec), chosen.name)
-    form = job_form(request.POST, chosen.spec, lambda spec: spec.check_limits(services.limits()))
+        return _form_page(request, _form(project, None, chosen.spec), chosen.name)
+    form = _form(project, request.POST, chosen.spec)
     if not form.is_valid():
         return _form_page(request, form, chosen.name, status=422)
     key = request.POST.get("idempotency_key", "")[:100] or None
-    job = services.submit_job(project=project, user=request.user, spec=form.spec, idempotency_key=key)
+    try:
+        job = services.submit_job(project=project, user=request.user, spec=form.spec, idempotency_key=key)
+    except services.SpecRefused as refusal:  # what a cloud has changed between the look and the launch
+        form.add_error(None, str(refusal))
+        return _form_page(request, form, chosen.name, status=422)
     return redirect("jobs:detail", project.slug, job.pk)
 
 
@@ -75,10 +82,20 @@ def job_new(request: HttpRequest, project: Project) -> HttpResponse:
 @require_POST
 def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     """What the job in the form would take and cost; nothing while the form has a fault."""
-    form = job_form(request.POST, None, lambda spec: spec.check_limits(services.limits()))
+    form = _form(project, request.POST, None)
     if not form.is_valid():
         return HttpResponse()
-    return render(request, "jobs/forecast.html", forecasting.panel(form.spec))
+    spec = clouds.placed(project, form.spec)
+    return render(request, "jobs/forecast.html", {**forecasting.panel(spec), "simulated": spec.simulated})
+
+
+def _form(project: Project, data: Any, start: JobSpec | None) -> SpecForm:
+    """The job's form in this project: with its connections, and with what stands against a launch here."""
+
+    def checks(spec: JobSpec) -> list[Problem]:
+        return [*spec.check_limits(services.limits()), *clouds.obstacles(project, spec)]
+
+    return job_form(data, start, checks, clouds.offered(project), clouds.none_yet(project))
 
 
 def _form_page(request: HttpRequest, form: SpecForm, preset: str, status: int = 200) -> HttpResponse:
@@ -89,6 +106,7 @@ def _form_page(request: HttpRequest, form: SpecForm, preset: str, status: int = 
         "presets": presets().values(),
         "chosen": preset,
         "environments": catalogue.ENTRIES.values(),
+        "aws_emulated": emulated("aws"),
         "idempotency_key": request.POST.get("idempotency_key") or secrets.token_urlsafe(12),
     }
     return render(request, "jobs/new.html", context, status=status)

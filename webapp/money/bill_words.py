@@ -9,9 +9,11 @@ from typing import Any
 
 from cloud import profile as profiles
 from cloud import stack as stacks
+from cloud.aws_lambda import LambdaOptions
 from cloud.bill_parts import PARTS, BillPart
 from cloud.local import LocalOptions
 from cloud.paper_formulas import FORMULAS
+from cloud.platforms import PlatformOptions
 from cloud.profile import Functions
 from cloud.quantity import ProfileError, quantities
 from cloud.simulated import SimulatedOptions
@@ -91,7 +93,7 @@ class BillShown:
         return sum(row.picodollars for row in self.rows)
 
 
-def shown_bill(sheet: BillSheet, options: LocalOptions | SimulatedOptions) -> BillShown:
+def shown_bill(sheet: BillSheet, options: PlatformOptions) -> BillShown:
     document = sheet.document
     problem = str(document.get("problem", ""))
     if problem:
@@ -136,7 +138,7 @@ def _free_tier(share: Mapping[str, int]) -> str:
     return f"The free tier of a fresh account would cover {covered} of it, once a month."
 
 
-def _elsewhere(document: Mapping[str, Any], options: LocalOptions | SimulatedOptions) -> Iterator[str]:
+def _elsewhere(document: Mapping[str, Any], options: PlatformOptions) -> Iterator[str]:
     here = document.get("own") or {"picodollars": document["total"], "time_s": document["time_s"]}
     own, own_s = here["picodollars"], here["time_s"]
     for one in document["compared"]:
@@ -156,10 +158,12 @@ def _elsewhere(document: Mapping[str, Any], options: LocalOptions | SimulatedOpt
             yield f"{there}: {subject(options)} {dearer} and {slower}."
 
 
-def subject(options: LocalOptions | SimulatedOptions) -> str:
+def subject(options: PlatformOptions) -> str:
     """What the job ran on, as the subject of a sentence in the past tense."""
     if isinstance(options, LocalOptions):
         return "this machine"
+    if isinstance(options, LambdaOptions):
+        return "functions"
     actors = profiles.load(options.profile).actors
     if isinstance(actors, Functions):
         return "functions"
@@ -194,9 +198,9 @@ def about_duration(seconds: float) -> str:
     return f"{seconds / 3600:,.1f} h"
 
 
-def numbers_behind(options: LocalOptions | SimulatedOptions) -> Numbers | None:
-    """Of a simulated job; None for a local one, or where the profile or stack is not here any more."""
-    if isinstance(options, LocalOptions):
+def numbers_behind(options: PlatformOptions) -> Numbers | None:
+    """Of a simulated job; None for any other, or where the profile or stack is not here any more."""
+    if not isinstance(options, SimulatedOptions):
         return None
     try:
         profile, stack = profiles.load(options.profile), stacks.load(options.stack)

@@ -68,7 +68,7 @@ def _guarded(cell: Any) -> str:
 
 def prices_of(job: Job) -> str:
     """Whether the job's prices were really charged by somebody."""
-    return "simulated" if job.simulated else "actual"
+    return job.unreal or "actual"
 
 
 async def by_round(job: Job) -> AsyncIterator[str]:

@@ -33,12 +33,16 @@ function showReview() {
     if (input) place.textContent = shownValue(input, place.dataset.blank);
   }
   const most = budget();
-  const simulated = form.elements.namedItem("platform.kind")?.value === "simulated";
-  review.classList.toggle("simulated", simulated);
+  const kind = form.elements.namedItem("platform.kind")?.value;
+  const simulated = kind === "simulated";
+  const emulatedNote = review.querySelector("[data-emulated-note]");
+  const emulated = kind === "aws_lambda" && emulatedNote !== null;
+  if (emulatedNote) emulatedNote.hidden = !emulated;
+  review.classList.toggle("simulated", simulated || emulated);
   review.querySelector("[data-simulated-note]").hidden = !simulated;
   const amount = review.querySelector("[data-budget]");
   amount.textContent = most === null ? "\u2013" : money(most);
-  amount.classList.toggle("simulated-money", simulated);
+  amount.classList.toggle("simulated-money", simulated || emulated);
   review.querySelector("[data-worst-case]").textContent =
     most === null ? "Set a budget: the job stops before it can spend more." : `This job cannot cost more than ${money(most)}.`;
   launch.textContent = most === null ? "Launch" : `Launch \u2013 at most ${money(most)}`;

@@ -1,0 +1,9 @@
+"""Every platform that a job can name, as one type: its options say where it runs and what that costs."""
+
+from __future__ import annotations
+
+from cloud.aws_lambda import LambdaOptions
+from cloud.local import LocalOptions
+from cloud.simulated import SimulatedOptions
+
+PlatformOptions = LocalOptions | SimulatedOptions | LambdaOptions

@@ -1,0 +1,142 @@
+"""A newcomer trains on AWS Lambda: connect, test, set up, launch, watch, pay, take away; on the emulated account."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloud.emulator.aws.account import EVERYTHING, Account, Key
+from cloud.emulator.aws.server import AwsEmulator
+from cloud.price_book import PriceBook
+from tests.factories import make_project, make_user
+from tests.journeys.signed_in import sign_in, watch_for_faults
+from tests.journeys.stacks import made_from
+from tests.servers import wait_until
+from webapp.jobs.models import Job, Observed
+from webapp.money.models import BillSheet
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+REGION = "us-east-1"
+
+
+@pytest.fixture
+def aws() -> Iterator[AwsEmulator]:
+    """An account that is as small as new ones are."""
+    with AwsEmulator(account=Account(concurrency=10), region=REGION) as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def ours(aws: AwsEmulator) -> Key:
+    """This installation's own identity, in an account of its own."""
+    return aws.account.add_user("starling", EVERYTHING, account_id="999988887777")
+
+
+@pytest.fixture
+def service_environment(service_environment: dict[str, str], aws: AwsEmulator, ours: Key) -> dict[str, str]:
+    return {
+        **service_environment,
+        "STARLING_AWS_ENDPOINT": aws.endpoint,
+        "STARLING_AWS_PRINCIPAL": ours.principal.arn,
+        "STARLING_LOG_LEVEL": "DEBUG",
+        "AWS_ACCESS_KEY_ID": ours.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": ours.secret,
+    }
+
+
+def _connect(page: "Page", site: str, slug: str, aws: AwsEmulator) -> None:
+    page.goto(f"{site}/p/{slug}/clouds/")
+    page.click("text=AWS with a role")
+    page.fill("[name=name]", "The lab's account")
+    page.fill("[name=region]", REGION)
+    page.click("text=Go on to the next step")
+    page.wait_for_url("**/clouds/con_*/")
+    template = json.loads(page.locator("[data-copy-text='stack']").text_content() or "")
+    page.fill("[name=role_arn]", made_from(aws, template))
+    page.click("text=Save and test")
+    page.wait_for_selector(".report .pill:has-text('Ready')", timeout=60_000)
+
+
+def _set_up(page: "Page", aws: AwsEmulator) -> None:
+    page.click("text=Set up the account")
+    page.wait_for_selector("#set-up .pill:has-text('Set up')", timeout=90_000)
+    assert page.is_visible("#set-up .check:has-text('Role of the functions')")
+    assert [one.name for one in aws.functions.alive()] == ["starling-actor-1024mb"]
+
+
+def _fill_job(page: "Page", site: str, slug: str, **fields: str) -> None:
+    page.goto(f"{site}/p/{slug}/jobs/new/?preset=cartpole")
+    for details in page.locator("details.more").all():
+        details.evaluate("one => one.open = true")
+    page.select_option("[name='platform.kind']", "aws_lambda")
+    page.select_option("[name='platform.aws_lambda.connection']", label="The lab's account (emulated)")
+    assert page.is_visible("[data-emulated-note]")
+    for name, value in fields.items():
+        page.fill(f"[name='{name.replace('__', '.')}']", value)
+
+
+def test_cartpole_on_emulated_lambda_from_connecting_to_taking_away(
+    live_site: str, live_worker: Path, page: "Page", aws: AwsEmulator, tmp_path: Path
+) -> None:
+    faults = watch_for_faults(page)
+    user = make_user()
+    slug = make_project(user).slug
+    sign_in(page, live_site, user)
+    _connect(page, live_site, slug, aws)
+    account_page = page.url
+    _set_up(page, aws)
+
+    # More than a new account may run is said before anything starts.
+    small = {"training__stop__env_steps": "", "training__stop__rounds": "2"}
+    _fill_job(page, live_site, slug, training__scaling__fixed__actors="64", **small)
+    page.click("[data-launch]")
+    page.wait_for_selector("text=This account runs 10 functions at once; the job asks for 64.")
+    assert not Job.objects.exists()
+
+    _fill_job(page, live_site, slug, training__scaling__fixed__actors="2", **small)
+    page.click("[data-launch]")
+    page.wait_for_url("**/jobs/job_*/")
+    assert page.is_visible(".simulated-word:text-is('emulated')")
+    page.wait_for_selector(".pill:has-text('Succeeded')", timeout=180_000)
+    job = Job.objects.select_related("account").get()
+    assert job.observed == Observed.SUCCEEDED
+    assert job.round_no == 2
+    _assert_paid_as_metered(job, aws)
+
+    page.goto(account_page)
+    page.click("text=Remove everything from the account")
+    page.wait_for_selector("#set-up .pill:has-text('Removed')", timeout=60_000)
+    assert aws.functions.alive() == []
+    assert aws.logs.groups == {}
+    assert not faults
+    _assert_no_session_in(live_worker, tmp_path / "web.log", aws=aws)
+
+
+def _assert_paid_as_metered(job: Any, aws: AwsEmulator) -> None:
+    metered = aws.meter.picodollars(PriceBook.load(), REGION)
+    assert metered > 0
+    assert job.account.spent_picodollars + job.account.overrun_picodollars == metered
+    assert job.account.reserved_picodollars == 0
+    wait_until(
+        lambda: BillSheet.objects.filter(job=job, final=True).exists(), within_s=30, what="the bill is there"
+    )
+    sheet = BillSheet.objects.get(job=job)
+    assert "problem" not in sheet.document
+    assert sheet.document["total"] == metered
+
+
+def _assert_no_session_in(*logs: Path, aws: AwsEmulator) -> None:
+    secrets = [secret for key in aws.account.keys.values() for secret in (key.secret, key.token) if secret]
+    for log in logs:
+        text = log.read_text()
+        assert not any(secret in text for secret in secrets), log.name
+    document = json.dumps(
+        list(Job.objects.values("spec", "reason", "summary", "events__payload")), default=str
+    )
+    assert not any(secret in document for secret in secrets)

@@ -1,0 +1,326 @@
+"""Setting an account up from a connection's page: who may, what the worker does, and what stands against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from cloud.aws_checks import AwsQuestion, check_aws
+from cloud.aws_functions import function_name
+from cloud.check_clients import aws_clients
+from cloud.checks import Findings
+from cloud.connections import AwsKeys
+from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.server import AwsEmulator
+from tests.factories import FixedClock, make_connection, make_project, make_spec, make_user
+from webapp.credentials import opening, queries, services, setting_up
+from webapp.credentials.models import Aim, CheckState, Connection, SetUp
+from webapp.credentials.secret import Secret
+from webapp.jobs.documents import SpecError
+from webapp.jobs.forecasting import forecast_of
+from webapp.jobs.headless import Headless
+from webapp.jobs.models import Job, Observed
+from webapp.jobs.services import SpecRefused, submit_job
+
+pytestmark = pytest.mark.django_db
+
+NAMES = [function_name("starling", size) for size in (1024, 2048)]
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
+    with AwsEmulator() as aws:
+        yield aws, furnish(aws)
+
+
+@pytest.fixture(autouse=True)
+def _installation(settings: Any, tmp_path: Path, account: tuple[AwsEmulator, DemoAccount]) -> None:
+    settings.STARLING_DATA = tmp_path
+    settings.STARLING_MASTER_KEYS = []
+    settings.STARLING_AWS_ENDPOINT = account[0].endpoint
+
+
+@pytest.fixture
+def aws(account: tuple[AwsEmulator, DemoAccount]) -> AwsEmulator:
+    for function in account[0].functions.alive():
+        account[0].functions._by_name.pop(function.name)
+    account[0].logs.groups.clear()
+    return account[0]
+
+
+@pytest.fixture
+def messages_sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the worker would be told."""
+    sent: list[Any] = []
+    monkeypatch.setattr(setting_up.celery_app, "send_task", lambda name, args: sent.append((name, args)))
+    return sent
+
+
+@pytest.fixture
+def owner() -> Any:
+    return make_user()
+
+
+@pytest.fixture
+def connection(owner: Any, aws: AwsEmulator, account: tuple[AwsEmulator, DemoAccount]) -> Connection:
+    """The emulated account by its keys, not tested yet."""
+    keys = account[1].by_keys.access
+    assert isinstance(keys, AwsKeys)
+    made = make_connection(make_project(owner), owner, name="Lab", secret="", region="us-east-1")
+    return services.set_identity(
+        connection=made,
+        plain={"access_key_id": keys.access_key_id},
+        secrets={"secret_access_key": Secret(keys.secret_access_key)},
+    )
+
+
+def _set_up(connection: Connection, memory_mb: int = 1024, **options: Any) -> SetUp:
+    made = setting_up.ask_for_set_up(connection=connection, memory_mb=memory_mb, **options)
+    setting_up.run(connection.pk, made.number)
+    made.refresh_from_db()
+    return made
+
+
+def _remove(connection: Connection) -> SetUp:
+    made = setting_up.ask_for_removal(connection=connection)
+    setting_up.run(connection.pk, made.number)
+    made.refresh_from_db()
+    return made
+
+
+def _tested(connection: Connection) -> None:
+    """As the worker does it, but in this thread, which is the one that sees this test's rows."""
+    findings = Findings(connection.region)
+    check_aws(aws_clients(opening.aws_connection(connection)), AwsQuestion(connection.region), findings)
+    report = findings.report()
+    assert report.ok, report
+    changes = {"test_state": CheckState.DONE, "test_report": report.as_dict(), "account_id": report.account}
+    Connection.objects.filter(pk=connection.pk).update(**changes)
+
+
+def _alive(aws: AwsEmulator) -> list[str]:
+    return sorted(one.name for one in aws.functions.alive())
+
+
+def _address(connection: Connection, what: str) -> str:
+    return f"/p/{connection.project.slug}/clouds/{connection.pk}/{what}"
+
+
+def _as(user: Any) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_the_button_has_the_worker_make_it_and_the_page_tells_each_step(
+    owner: Any,
+    connection: Connection,
+    aws: AwsEmulator,
+    messages_sent: list[Any],
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    page = _as(owner)
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = page.post(_address(connection, "set-up/"), {"memory_mb": "1024"})
+    assert answer.status_code == 302
+    (name, arguments) = messages_sent[0]
+    assert name == "webapp.credentials.tasks.set_up_connection"
+    assert arguments == [connection.pk, 1]
+    assert "Setting up" in page.get(_address(connection, "steps")).content.decode()
+    setting_up.run(*arguments)
+    shown = page.get(_address(connection, "")).content.decode()
+    assert "A function with 1,024 MB is ready." in shown
+    assert "Role of the functions" in shown
+    assert f"Log of {NAMES[0]}" in shown
+    assert _alive(aws) == NAMES[:1]
+    (function,) = aws.functions.alive()
+    assert function.tags["connection"] == connection.pk
+    assert function.tags["owner"] == connection.project.slug
+
+
+@pytest.mark.parametrize("memory_mb", ["", "much", "64", "20000"])
+def test_a_memory_that_no_function_has_makes_nothing(
+    owner: Any, connection: Connection, memory_mb: str
+) -> None:
+    answer = _as(owner).post(_address(connection, "set-up/"), {"memory_mb": memory_mb}, follow=True)
+    assert "from 128 to 10,240" in answer.content.decode()
+    assert not SetUp.objects.exists()
+
+
+def test_a_second_size_comes_beside_the_first_and_both_go(connection: Connection, aws: AwsEmulator) -> None:
+    _set_up(connection)
+    assert _set_up(connection, 2048).ready_mb == [1024, 2048]
+    assert _alive(aws) == NAMES
+    gone = _remove(connection)
+    assert (gone.asked_mb, gone.ready_mb, _alive(aws), aws.logs.groups) == ([], [], [], {})
+    assert {step["state"] for step in gone.steps} == {"done", "gone"}
+
+
+def test_what_failed_is_told_and_the_next_one_completes_it(
+    connection: Connection,
+    aws: AwsEmulator,
+    account: tuple[AwsEmulator, DemoAccount],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(setting_up.aws, "set_up", partial(setting_up.aws.set_up, patience_s=0))
+    role = aws.account.roles.pop(account[1].actor_role)
+    failed = _set_up(connection)
+    assert failed.steps[-1]["state"] == "missing"
+    assert failed.ready_mb == []
+    assert failed.asked_mb == [1024]
+    aws.account.roles[account[1].actor_role] = role
+    assert _set_up(connection).ready_mb == [1024]
+
+
+def test_only_one_thing_at_a_time_until_nobody_works_on_it(connection: Connection) -> None:
+    clock = FixedClock()
+    setting_up.ask_for_set_up(connection=connection, memory_mb=1024, clock=clock)
+    with pytest.raises(services.ConnectionRefused, match="worked on already"):
+        setting_up.ask_for_removal(connection=connection, clock=clock)
+    clock.forward(31)
+    assert setting_up.ask_for_removal(connection=connection, clock=clock).aim == Aim.TAKE_DOWN
+
+
+def test_one_that_was_overtaken_does_nothing(connection: Connection, aws: AwsEmulator) -> None:
+    clock = FixedClock()
+    first = setting_up.ask_for_set_up(connection=connection, memory_mb=1024, clock=clock)
+    clock.forward(31)
+    setting_up.ask_for_set_up(connection=connection, memory_mb=2048, clock=clock)
+    setting_up.run(connection.pk, first.number)
+    assert _alive(aws) == []
+    assert SetUp.objects.get().state == CheckState.ASKED
+
+
+def test_other_credentials_have_it_set_up_again(
+    owner: Any, connection: Connection, account: tuple[AwsEmulator, DemoAccount]
+) -> None:
+    _set_up(connection)
+    keys = account[1].by_keys.access
+    assert isinstance(keys, AwsKeys)
+    services.set_identity(
+        connection=connection,
+        plain={"access_key_id": keys.access_key_id},
+        secrets={"secret_access_key": Secret(keys.secret_access_key)},
+    )
+    assert "The credentials were replaced" in _as(owner).get(_address(connection, "steps")).content.decode()
+    _tested(connection)
+    assert "is not set up" in _refusal(owner, connection)
+    assert _set_up(connection).ready_mb == [1024]
+
+
+def test_a_connection_without_credentials_is_not_set_up(owner: Any) -> None:
+    bare = make_connection(make_project(owner), owner, secret="")
+    with pytest.raises(services.ConnectionRefused, match="not done"):
+        setting_up.ask_for_set_up(connection=bare, memory_mb=1024)
+
+
+def test_credentials_that_cannot_be_opened_are_a_step(connection: Connection, settings: Any) -> None:
+    settings.STARLING_AWS_ENDPOINT = ""
+    made = _set_up(connection)
+    assert [step["state"] for step in made.steps] == ["missing"]
+    assert "Make a new connection" in made.steps[0]["words"]
+
+
+# What jobs ask of it
+
+
+def _spec(connection: Connection, **changes: Any) -> Any:
+    platform = {"kind": "aws_lambda", "connection": connection.pk}
+    return make_spec(**{"platform": platform, "training__rollout__memory_mb": 1024, **changes})
+
+
+def _refusal(owner: Any, connection: Connection, **changes: Any) -> str:
+    with pytest.raises(SpecRefused) as refused:
+        submit_job(project=connection.project, user=owner, spec=_spec(connection, **changes))
+    assert not Job.objects.exists()
+    return str(refused.value)
+
+
+def test_a_job_needs_a_tested_connection_with_its_function(owner: Any, connection: Connection) -> None:
+    assert "has not been tested" in _refusal(owner, connection)
+    _tested(connection)
+    assert "is not set up" in _refusal(owner, connection)
+    _set_up(connection)
+    words = _refusal(owner, connection, training__rollout__memory_mb=2048)
+    assert "has no function with 2,048 MB. It has 1,024 MB" in words
+    job = submit_job(project=connection.project, user=owner, spec=_spec(connection))
+    assert (job.emulated, job.simulated, job.unreal) == (True, False, "emulated")
+    assert job.spec["platform"]["region"] == "us-east-1"
+
+
+def test_more_functions_than_the_account_allows_are_refused_in_words(
+    owner: Any, connection: Connection, aws: AwsEmulator
+) -> None:
+    aws.account.concurrency = 10
+    try:
+        _tested(connection)
+    finally:
+        aws.account.concurrency = 1000
+    _set_up(connection)
+    words = _refusal(owner, connection, training__scaling={"kind": "fixed", "actors": 64})
+    assert "This account runs 10 functions at once; the job asks for 64." in words
+    assert "training.scaling.actors" in words
+    platform = {"kind": "aws_lambda", "connection": connection.pk, "at_once": 10}
+    submit_job(
+        project=connection.project,
+        user=owner,
+        spec=_spec(connection, platform=platform, training__scaling={"kind": "fixed", "actors": 64}),
+    )
+
+
+def test_a_region_without_a_price_is_refused(owner: Any, connection: Connection) -> None:
+    _tested(connection)
+    _set_up(connection)
+    Connection.objects.filter(pk=connection.pk).update(region="mx-central-1")
+    assert "without a price no budget can be kept" in _refusal(owner, connection)
+
+
+def test_anothers_connection_is_none(owner: Any, connection: Connection) -> None:
+    elsewhere = make_project(owner)
+    with pytest.raises(SpecRefused, match="choose one of this project's connections"):
+        submit_job(project=elsewhere, user=owner, spec=_spec(connection))
+
+
+def test_what_a_job_needs_is_not_removed(owner: Any, connection: Connection) -> None:
+    _tested(connection)
+    _set_up(connection)
+    job = submit_job(project=connection.project, user=owner, spec=_spec(connection))
+    with pytest.raises(services.ConnectionRefused, match=f"needed by {job.name}"):
+        setting_up.ask_for_removal(connection=connection)
+    made = queries.set_up_of(connection)
+    assert made is not None
+    assert made.ready_mb == [1024]
+    Job.objects.filter(pk=job.pk).update(observed=Observed.SUCCEEDED)
+    assert _remove(connection).ready_mb == []
+
+
+def test_without_a_project_nothing_runs_there(connection: Connection) -> None:
+    with pytest.raises(SpecError, match="a project of the dashboard is connected to"):
+        Headless(_spec(connection))
+
+
+def test_what_it_would_cost_is_forecast_at_lambdas_prices(connection: Connection) -> None:
+    found = forecast_of(_spec(connection))
+    assert found.parts["actors"].p50 > 0
+    assert found.parts["learner"].p90 == 0  # it is here
+
+
+# The form
+
+
+def test_the_form_offers_the_projects_accounts(owner: Any, connection: Connection) -> None:
+    shown = _as(owner).get(f"/p/{connection.project.slug}/jobs/new/").content.decode()
+    assert f'<option value="{connection.pk}"' in shown
+    assert "Lab (emulated)" in shown
+    assert "platform.aws_lambda.region" not in shown
+
+
+def test_without_an_account_the_form_says_where_to_connect_one(owner: Any) -> None:
+    project = make_project(owner)
+    shown = _as(owner).get(f"/p/{project.slug}/jobs/new/").content.decode()
+    assert f'No AWS account is connected yet. <a href="/p/{project.slug}/clouds/">' in shown
