@@ -139,6 +139,10 @@ def test_the_zip_holds_model_card_and_script(client: Client, project: Any) -> No
     assert card.startswith(f"# {job.name}\n")
     assert "102.0 ± 0.0" in card
     assert "$0.00 for the whole run of 2 rounds" in card
+    assert "emulated" not in card
+    Job.objects.filter(pk=job.pk).update(emulated=True)
+    archive = zipfile.ZipFile(io.BytesIO(client.get(address(job, "policy.zip")).content))
+    assert "2 rounds, **emulated**" in archive.read("README.md").decode()
     older = client.get(address(job, "policy.zip"), {"checkpoint": policies.kept(job)[1].name})
     assert "round-1.zip" in older["Content-Disposition"]
 

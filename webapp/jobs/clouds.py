@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from cloud.aws_lambda import LambdaOptions
 from cloud.price_book import PriceBook, PriceError, UnknownSku
 from webapp.credentials import opening, queries
-from webapp.credentials.models import CheckState, Connection, SetUp
+from webapp.credentials.models import Connection, SetUp
 from webapp.jobs.problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.spec_fields import Named
@@ -87,10 +87,10 @@ def _not_ready(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
     except opening.CannotOpen as error:
         yield _at_connection(str(error))
         return
-    report = connection.test_report or {}
-    if connection.test_state != CheckState.DONE:
+    report = connection.test_report
+    if report is None:
         yield _at_connection(f"{connection.name} has not been tested. Test it under Clouds, then launch.")
-    elif not report.get("ok"):
+    elif not report["ok"]:
         yield _at_connection(
             f"the last test of {connection.name} found something missing. Its page under Clouds says what to do."
         )
