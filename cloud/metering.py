@@ -18,7 +18,21 @@ _BATCH = 64
 _DRAIN_S = 1.0
 _DRAINS = 30
 # Failures of the place, which elsewhere need not happen. Any other is the body's own and goes wherever the call goes.
-_FAULTS_OF_THE_PLACE = frozenset({"function_failed", "deadline"})
+_FAULTS_OF_THE_PLACE = frozenset(
+    {
+        "function_failed",
+        "deadline",
+        "expired",
+        "weights",
+        "credentials",
+        "function_missing",
+        "bundle",
+        "request_too_large",
+        "result_too_large",
+        "cloud_refused",
+    }
+)
+_REFUSED_BY_ACTOR = "refused_"
 
 
 @dataclass(frozen=True)
@@ -198,7 +212,7 @@ class MeteredPlatform:
             reserved.call,
             outcome.usage,
             serial=reserved.serial,
-            broken=outcome.status == "failed" and outcome.reason_code not in _FAULTS_OF_THE_PLACE,
+            broken=outcome.status == "failed" and not _is_of_the_place(outcome.reason_code),
             cancelled=outcome.status == "cancelled",
         )
         return {
@@ -279,3 +293,8 @@ def _because(outcome: Outcome, reason: str) -> Outcome:
     if outcome.status != "cancelled":
         return outcome
     return outcome.model_copy(update={"reason": reason, "reason_code": "budget"})
+
+
+def _is_of_the_place(reason_code: str) -> bool:
+    """Whether a failure need not happen elsewhere."""
+    return reason_code in _FAULTS_OF_THE_PLACE or reason_code.startswith(_REFUSED_BY_ACTOR)
