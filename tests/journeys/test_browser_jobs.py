@@ -48,6 +48,8 @@ def test_a_simulated_job_meets_its_budget_is_given_more_and_goes_on(
         "hopper-simulated",
         training__scaling__fixed__actors=2,
         training__rollout__steps_per_call=64,
+        # Slow functions: the two minutes that this budget pays are over after some hundred rounds.
+        training__rollout__memory_mb=128,
         budget_usd="0.03",
     )
     page.wait_for_selector(".pill:has-text('Stopped by budget')", timeout=60_000)
