@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import queue
 import random
 import secrets
@@ -27,8 +26,8 @@ from cloud.connections import AwsClients, AwsConnection
 from cloud.execution import Deliver, Execution
 from cloud.failures import Failure
 from cloud.learner_thread import LearnerThread
-from cloud.price_book import PriceBook, PriceRow
-from cloud.price_parts import functions, provisioned_capacity
+from cloud.price_book import PriceBook
+from cloud.price_parts import functions, own_price, provisioned_capacity
 from cloud.pricing import Part, Standing, Tariff
 from training.frozen import Frozen
 from training.messages import BlobRef, Call, Outcome
@@ -96,23 +95,11 @@ class LambdaOptions(Frozen):
         """UnknownSku where the book has no price for the region."""
         standing = []
         if self.learner_usd_per_hour:
-            standing.append(Standing("learner", (Part(_own_price(self.learner_usd_per_hour)),)))
+            standing.append(Standing("learner", (Part(own_price("learner", self.learner_usd_per_hour)),)))
         if self.provisioned:
             standing.append(provisioned_capacity(book, self.region, memory_mb, self.provisioned))
         actor = functions(book, self.region, self.start_cap_s, provisioned=self.provisioned > 0)
         return Tariff(actor=actor, standing=tuple(standing))
-
-
-def _own_price(usd: Decimal) -> PriceRow:
-    return PriceRow(
-        sku="local.learner",
-        region="here",
-        unit="h",
-        usd=usd,
-        as_of=datetime.date.today(),
-        source="the job's own options",
-        kind="custom",
-    )
 
 
 class LambdaPlatform:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from cloud.blobs import BlobShelf, MissingWeights
 from cloud.execution import Execution
 from cloud.executor import Executor, LocalExecutor, cores
 from cloud.failures import Failure
-from cloud.price_book import PriceBook, PriceRow
+from cloud.price_book import PriceBook
+from cloud.price_parts import own_price
 from cloud.pricing import Part, Standing, Tariff
 from training.frozen import Frozen
 from training.functions.body import Result
@@ -68,23 +68,11 @@ class LocalOptions(Frozen):
         }
         return Tariff(
             standing=tuple(
-                Standing(resource, (Part(_own_price(resource, usd)),))
+                Standing(resource, (Part(own_price(resource, usd)),))
                 for resource, usd in rents.items()
                 if usd
             )
         )
-
-
-def _own_price(resource: str, usd: Decimal) -> PriceRow:
-    return PriceRow(
-        sku=f"local.{resource}",
-        region="here",
-        unit="h",
-        usd=usd,
-        as_of=datetime.date.today(),
-        source="the job's own options",
-        kind="custom",
-    )
 
 
 @dataclass(frozen=True)

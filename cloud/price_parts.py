@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+from decimal import Decimal
 from fractions import Fraction
 
-from cloud.price_book import PriceBook
+from cloud.price_book import PriceBook, PriceRow
 from cloud.pricing import FunctionPrice, Part, RunningPrice, Standing
 
 MB_PER_GB = 1024
@@ -67,3 +69,16 @@ def provisioned_break_even(book: PriceBook, region: str) -> Fraction:
     on_demand = Fraction(book.row("lambda.duration.x86", region).price)
     executed = Fraction(book.row("lambda.provisioned.duration.x86", region).price)
     return Fraction(book.row("lambda.provisioned.x86", region).price) / (on_demand - executed)
+
+
+def own_price(resource: str, usd: Decimal) -> PriceRow:
+    """What a user says that an hour of a machine of their own costs."""
+    return PriceRow(
+        sku=f"local.{resource}",
+        region="here",
+        unit="h",
+        usd=usd,
+        as_of=datetime.date.today(),
+        source="the job's own options",
+        kind="custom",
+    )
