@@ -14,7 +14,7 @@ from cloud.price_book import PriceBook
 from cloud.ranges import drawn
 from cloud.retiming import retime
 from cloud.script import Script
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from cloud.work import Work, WorkWriter
 from cloud.work_file import WorkFile, read_work_file
 from training.ports import Settlement

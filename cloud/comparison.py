@@ -10,7 +10,7 @@ from cloud.platforms import PlatformOptions
 from cloud.price_book import PriceBook, UnknownSku
 from cloud.retiming import retime
 from cloud.script import Script
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from cloud.work_file import Sitting
 
 ELSEWHERE = (

@@ -33,7 +33,7 @@ from cloud.price_book import PICODOLLARS_PER_USD, PriceBook
 from cloud.profile import Pool
 from cloud.profile import load as load_profile
 from cloud.quantity import Quantity
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from training.environments.expectations import expectation_of
 from training.environments.spaces import Spaces
 from training.loops.model import Asynchronous

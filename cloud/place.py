@@ -11,7 +11,7 @@ from cloud import stack as stacks
 from cloud.price_book import PriceBook
 from cloud.pricing import Tariff
 from cloud.profile import Profile
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from cloud.simulation.core import Setting
 from cloud.stack import Stack
 from cloud.tariffs import Purchase, tariff_of

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from cloud.aws_lambda import LambdaOptions
 from cloud.local import LocalOptions
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 
 PlatformOptions = LocalOptions | SimulatedOptions | LambdaOptions

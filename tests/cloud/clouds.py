@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cloud.profile import Profile
-from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from cloud.simulated import SimulatedPlatform
+from cloud.simulated_options import SimulatedOptions
 from cloud.simulation.core import Setting
 from cloud.stack import Stack
 from tests.cloud.instant_executor import InstantExecutor

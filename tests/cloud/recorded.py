@@ -12,7 +12,8 @@ from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.place import Place
 from cloud.price_book import PriceBook
-from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from cloud.simulated import SimulatedPlatform
+from cloud.simulated_options import SimulatedOptions
 from cloud.work_file import Sitting
 from tests.cloud import clouds
 from tests.training.runs import events_of

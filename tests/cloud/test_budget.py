@@ -19,7 +19,7 @@ from cloud.meter import Meter
 from cloud.metering import MeteredPlatform
 from cloud.price_book import PriceBook
 from cloud.pricing import Tariff
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from cloud.tariffs import Purchase, tariff_of
 from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor

@@ -17,7 +17,7 @@ from cloud.local import LocalOptions
 from cloud.price_book import PriceBook
 from cloud.pricing import price_line
 from cloud.quantity import Quantity
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from tests.cloud import clouds
 from tests.cloud.unlearned import really
 from training.environments.expectations import expectation_of

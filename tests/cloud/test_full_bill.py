@@ -21,7 +21,7 @@ from cloud.profile import load as load_profile
 from cloud.retiming import retime
 from cloud.round_times import paper_costs, round_times
 from cloud.script import Script
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from cloud.stack import load as load_stack
 from cloud.standing_time import Stretch, shares_of_time
 from cloud.work import Work

@@ -12,7 +12,8 @@ from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.price_book import PriceBook
 from cloud.pricing import Tariff, total
-from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from cloud.simulated import SimulatedPlatform
+from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Ledger, Reservation, Settlement

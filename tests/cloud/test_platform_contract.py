@@ -12,7 +12,8 @@ import pytest
 
 from cloud.executor import LocalExecutor
 from cloud.local import LocalOptions, LocalPlatform
-from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from cloud.simulated import SimulatedPlatform
+from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from training.codec import decode

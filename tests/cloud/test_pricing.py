@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from cloud.local import LocalOptions
 from cloud.price_book import PriceBook, PriceError, PriceRow, UnknownSku
 from cloud.pricing import price_line, total, usd
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls
 from training.messages import Outcome
 from training.reports import Usage

@@ -14,7 +14,7 @@ from cloud.quantity import Quantity
 from cloud.ranges import Spread, drawn, flips, found_at
 from cloud.retiming import retime
 from cloud.script import Script
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from tests.cloud.recorded import Recorded, record
 from tests.training.specs import tiny
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cloud.local import LocalOptions
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from tests.training.runs import final_learner
 from tests.training.specs import tiny
 

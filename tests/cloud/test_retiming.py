@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cloud.bill import Bill
 from cloud.retiming import retime
 from cloud.script import Script
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from cloud.work import WorkError
 from cloud.work_file import Sitting
 from tests.cloud import clouds

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cloud.failures import Failure
-from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from cloud.simulated import SimulatedPlatform
+from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor, work_asked_for
 from training.functions.body import Result

@@ -14,7 +14,8 @@ from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.price_book import PriceBook
 from cloud.profile import Profile
-from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from cloud.simulated import SimulatedPlatform
+from cloud.simulated_options import SimulatedOptions
 from cloud.stack import Stack
 from tests.cloud.instant_executor import InstantExecutor
 from training.checkpoints import CheckpointRef, Progress

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from cloud.local import LocalOptions
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
 from tests.webapp.test_forms import posted
 from webapp.jobs.forms import job_form

@@ -146,7 +146,7 @@ def test_the_command_says_it_in_words_and_refuses_what_is_no_spec() -> None:
 
 def test_a_forecast_needs_neither_torch_nor_an_environment() -> None:
     script = (
-        "import sys, cloud.forecast as f; from cloud.simulated import SimulatedOptions;"
+        "import sys, cloud.forecast as f; from cloud.simulated_options import SimulatedOptions;"
         " from training.spec import TrainingSpec;"
         " f.forecast(TrainingSpec(), SimulatedOptions(), 10**12);"
         " print({'torch', 'gymnasium', 'django'} & set(sys.modules))"

@@ -16,7 +16,7 @@ from cloud.paper_formulas import FORMULAS
 from cloud.platforms import PlatformOptions
 from cloud.profile import Functions
 from cloud.quantity import ProfileError, quantities
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from webapp.money.amounts import display_usd
 from webapp.money.models import BillSheet
 

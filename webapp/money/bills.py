@@ -22,7 +22,7 @@ from cloud.free_tier import free_tier_share
 from cloud.full_bill import full_bill
 from cloud.price_book import PriceBook
 from cloud.round_times import paper_costs
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from cloud.work import WorkError
 from cloud.work_file import Sitting
 from webapp.celery import app as celery_app

@@ -15,7 +15,7 @@ from cloud.pricing import usd
 from cloud.ranges import Flip, Found, Spread, drawn, flips, found_at
 from cloud.retiming import Retimed, retime
 from cloud.script import Script
-from cloud.simulated import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions
 from cloud.work import WorkError
 from cloud.work_file import Sitting, read_work_file
 from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd

@@ -15,7 +15,8 @@ from cloud.ledger import MemoryLedger
 from cloud.local import LocalOptions, LocalPlatform
 from cloud.metering import MeteredPlatform
 from cloud.price_book import PriceBook
-from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from cloud.simulated import SimulatedPlatform
+from cloud.simulated_options import SimulatedOptions
 from training.codec import Document, decode, encode
 from training.engine import train
 from training.environments.making import spaces_of

@@ -12,7 +12,8 @@ from cloud.ledger import MemoryLedger
 from cloud.local import LocalOptions, LocalPlatform
 from cloud.metering import MeteredPlatform
 from cloud.pricing import Tariff
-from cloud.simulated import SimulatedOptions, SimulatedPlatform
+from cloud.simulated import SimulatedPlatform
+from cloud.simulated_options import SimulatedOptions
 from training.engine import train
 from training.ports import Control, Platform
 from training.reports import RoundReport

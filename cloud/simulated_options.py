@@ -1,0 +1,151 @@
+"""What a job may choose of a simulated cloud, and what it buys there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic.config import JsonDict
+
+from cloud import machines
+from cloud import profile as profiles
+from cloud import stack as stacks
+from cloud.price_book import PriceBook, UnknownSku
+from cloud.pricing import Tariff
+from cloud.profile import Functions
+from cloud.simulation.core import Setting
+from cloud.tariffs import Purchase, tariff_of
+from training.frozen import Frozen
+
+if TYPE_CHECKING:
+    from cloud.simulated import SimulatedPlatform
+
+_ADVANCED: JsonDict = {"advanced": True}
+
+
+class SimulatedOptions(Frozen):
+    """Simulated cloud: real training here, with the time and the bill that a cloud would have had."""
+
+    kind: Literal["simulated"] = "simulated"
+    profile: str = Field(
+        "lambda",
+        title="Cloud",
+        description="How actors start, run, wait and fail there. Every number has a source.",
+    )
+    stack: str = Field(
+        "starling-stack",
+        title="Software",
+        description="Our own engine as measured, or an RLlib-like one as in the papers.",
+    )
+    learner: Literal["server", "function"] = Field(
+        "server",
+        title="Learner's place",
+        description="A machine paid from the job's start to its end, or a function paid only while it learns.",
+        json_schema_extra=_ADVANCED,
+    )
+    learner_sku: str | None = Field(
+        None,
+        title="Learner's machine",
+        description="Empty: the one that the cloud's profile names.",
+        json_schema_extra=_ADVANCED,
+    )
+    region: str | None = Field(
+        None, title="Region", description="Empty: the profile's.", json_schema_extra=_ADVANCED
+    )
+    provisioned: int = Field(
+        0,
+        ge=0,
+        le=10_000,
+        title="Kept warm",
+        description="Functions kept ready without a cold start, paid by started five minutes, busy or not.",
+        json_schema_extra={"advanced": True, "unit": "functions"},
+    )
+    cache_sku: str | None = Field(
+        None,
+        title="Cache's machine",
+        description="Empty: trajectories come back in the answer, no cache is rented.",
+        json_schema_extra=_ADVANCED,
+    )
+    seed: int = Field(
+        0,
+        ge=0,
+        le=2**31 - 1,
+        title="Seed of the cloud",
+        description="Start-up times, stragglers and failures are drawn from it.",
+        json_schema_extra=_ADVANCED,
+    )
+    workers: int | None = Field(
+        None,
+        ge=1,
+        le=64,
+        title="Workers",
+        description="Processes on this machine that do the real work; empty means one for each core.",
+        json_schema_extra=_ADVANCED,
+    )
+
+    @field_validator("profile")
+    @classmethod
+    def known_profile(cls, value: str) -> str:
+        profiles.load(value)
+        return value
+
+    @field_validator("stack")
+    @classmethod
+    def known_stack(cls, value: str) -> str:
+        stacks.load(value)
+        return value
+
+    @field_validator("learner_sku", "cache_sku")
+    @classmethod
+    def priced_machine(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and "profile" in info.data:
+            _require_machine(value, profiles.load(info.data["profile"]).region)
+        return value
+
+    @field_validator("provisioned")
+    @classmethod
+    def where_there_are_functions(cls, value: int, info: ValidationInfo) -> int:
+        if value and "profile" in info.data:
+            actors = profiles.load(info.data["profile"]).actors
+            if not isinstance(actors, Functions) or actors.provisioned_sku is None:
+                raise ValueError(f"{info.data['profile']} keeps nothing warm for money")
+        return value
+
+    @property
+    def machine(self) -> str:
+        return self.learner_sku or profiles.load(self.profile).default_learner_sku
+
+    def open(self) -> SimulatedPlatform:
+        from cloud.simulated import SimulatedPlatform  # which knows these options
+
+        return SimulatedPlatform(self)
+
+    def setting(self) -> Setting:
+        return Setting(
+            learner=self.learner,
+            learner_gpu=machines.machine(self.machine).gpus > 0,
+            provisioned=self.provisioned,
+            seed=self.seed,
+        )
+
+    def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
+        """Everything that the job would buy on this cloud, for actors of `memory_mb`."""
+        profile = profiles.load(self.profile)
+        purchase = Purchase(
+            self.learner,
+            self.machine,
+            self.region or profile.region,
+            memory_mb,
+            self.provisioned,
+            self.cache_sku,
+        )
+        return tariff_of(profile, purchase, book)
+
+
+def _require_machine(sku: str, region: str) -> None:
+    try:
+        row = PriceBook.load().row(sku, region)
+    except UnknownSku as error:
+        raise ValueError(str(error)) from None
+    if row.unit != "h":
+        raise ValueError(f"{sku} is not a machine: it is priced per {row.unit}")
