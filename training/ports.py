@@ -2,7 +2,7 @@
 
 `Platform` and `CheckpointStore` are the engine's. `Ledger` is used by metered platforms; it is defined here,
 once, so that the database ledger of the web application and the in-memory one of the command line are the same
-thing to a platform.
+thing to a platform. `Mailbox` likewise, for platforms whose actors come and fetch their work.
 """
 
 from __future__ import annotations
@@ -134,3 +134,85 @@ class Control:
 
 
 ControlSource = Callable[[], Control]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A call for whoever comes to fetch one: `request` as the actor is to get it.
+
+    It is handed out until `begin_by_unix_s` and at most `most_starts` times. Whoever has it keeps it for `lease_s`, as
+    often as he says that he is still at it; then it goes to the next. An answer may have `most_bytes`.
+    """
+
+    call_id: str
+    request: bytes
+    begin_by_unix_s: float
+    lease_s: float
+    most_bytes: int
+    most_starts: int = 3
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The end of an offer: an answer as it arrived, unread; or None, when its time or its starts were used up.
+
+    `starts` counts how often it was handed out. The moments are those of the mailbox's clock; `leased_unix_s` is that
+    of the start which gave the answer, 0.0 if there was none.
+    """
+
+    call_id: str
+    answer: bytes | None
+    starts: int
+    offered_unix_s: float
+    leased_unix_s: float
+    received_unix_s: float
+    puller: str = ""
+
+
+@dataclass(frozen=True)
+class Puller:
+    """A process that comes for work: `name` is its own, `unit` that of the machine or container group it is on.
+
+    `call_id` is what it has in hand. `leaving`: it was dismissed or has said that it goes.
+    """
+
+    name: str
+    unit: str
+    first_seen_unix_s: float
+    last_seen_unix_s: float
+    call_id: str | None = None
+    leaving: bool = False
+
+
+class Mailbox(Protocol):
+    """Where one run's calls lie until actors come for them: this side is the coordinator's, for one thread.
+
+    The other side is the actor gateway's (`cloud.gateway`), which hands each offer to one puller at a time.
+    """
+
+    def publish(self, sha256: str, blob: bytes) -> None:
+        """Hold weights for pullers to fetch by their hash. The last few are kept; repeating changes nothing."""
+
+    def offer(self, batch: Sequence[Offer]) -> None:
+        """Lay calls out. An id that was offered before is ignored: each ends in at most one delivery."""
+
+    def withdraw(self, call_ids: Sequence[str]) -> None:
+        """Hand these out no more; who has one is told to drop it. No delivery follows, though one may lie here."""
+
+    def take(self, timeout_s: float) -> list[Delivery]:
+        """What came in since, each once; waits until there is something, `wake` is called or the time is over."""
+
+    def wake(self) -> None:
+        """Have `take` return soon. From any thread."""
+
+    def stay(self, seconds: float) -> None:
+        """Pullers may live so long from now, and are told so when they call; without this they end by themselves."""
+
+    def pullers(self) -> list[Puller]:
+        """Everyone who ever called, in order of first sight."""
+
+    def dismiss(self, names: Sequence[str]) -> None:
+        """Give these pullers nothing more and tell them to leave at their next call. Work in hand is finished."""
+
+    def close(self) -> None:
+        """Hand out nothing more, take nothing in, tell all to leave, forget calls and weights. Safe to call twice."""
