@@ -29,6 +29,20 @@ class Patience:
     most_starts: int = 3
 
 
+@dataclass(frozen=True)
+class Reached:
+    """A mailbox, and how pullers reach it: the gateway's address (https, or http on this machine) and a token.
+
+    `new_token` gives one that opens this mailbox only and ends with it; it is kept nowhere, so ask for as many as are
+    needed. A puller runs as `python -m cloud.actor.puller --gateway ADDRESS`, with the token in the environment as
+    STARLING_RUN_TOKEN or in a file named by --token-file.
+    """
+
+    mailbox: Mailbox
+    address: str
+    new_token: Callable[[], str]
+
+
 class PulledCalls:
     """Implements `training.ports.Platform` over a mailbox; the learner's calls run in a thread here.
 
