@@ -66,8 +66,13 @@ def test_numpy_files_are_read_without_pickle() -> None:
     assert not allowing
 
 
-# On another machine there are no settings; the cloud speaks to a function through its environment.
-READERS_OF_THE_ENVIRONMENT = {ROOT / "webapp" / "settings.py", ROOT / "cloud" / "actor" / "handler.py"}
+# On another machine there are no settings; the cloud speaks to a function through its environment, and a puller's
+# token is given to it there.
+READERS_OF_THE_ENVIRONMENT = {
+    ROOT / "webapp" / "settings.py",
+    ROOT / "cloud" / "actor" / "handler.py",
+    ROOT / "cloud" / "actor" / "puller.py",
+}
 
 
 def test_only_the_settings_read_the_environment() -> None:

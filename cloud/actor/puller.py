@@ -1,0 +1,240 @@
+"""An actor that fetches its work: in a container, or on any machine that can reach the gateway.
+
+    python -m cloud.actor.puller --gateway https://starling.example.org
+
+It needs nothing but a way out to that address, and a token that opens one run: in the environment variable
+STARLING_RUN_TOKEN, or in a file that --token-file names. It ends by itself: when the gateway says so, when the run's
+time is not renewed (--live, then as the gateway answers), when it was given no work for --idle seconds, when the
+gateway cannot be reached for --unreachable seconds, and on SIGTERM, upon which its call goes to somebody else at once.
+Exit codes: 0 when it was done, 2 when the command or the token is wrong, 3 when the gateway was gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+from urllib.parse import urlencode
+
+from pydantic import ValidationError
+
+import training.functions.evaluate
+import training.functions.rollout  # noqa: F401 - now, and not within the first call's deadline
+from cloud.actor import talk
+from cloud.actor.body import Actor
+from cloud.actor.line import Line, Refused, Unreachable
+from cloud.actor.pulse import Dropped, Pulse, Terminated
+from cloud.wire import REQUEST_LIMIT_BYTES
+
+TOKEN_VARIABLE = "STARLING_RUN_TOKEN"
+DONE, WRONG, GONE = 0, 2, 3
+_TRANSFER_S = 120.0
+_WEIGHTS_TRIES = 4
+
+
+class Puller:
+    """One process, one call at a time. `run` is to be called in the main thread: there deadlines can interrupt."""
+
+    def __init__(self, options: argparse.Namespace, token: str) -> None:
+        self._make_line: Callable[[], Line] = lambda: Line(options.gateway, token, options.ca_file)
+        self._line = self._make_line()
+        self._name = f"{_plain(socket.gethostname())[:40]}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._unit = _plain(options.unit or socket.gethostname())
+        self._idle_s, self._unreachable_s = options.idle, options.unreachable
+        self._pulse = Pulse(self._make_line(), self._name, live_s=options.live)
+        self._ahead_s = 0.0
+        self._actor = self._new_actor()
+
+    def run(self) -> int:
+        """Work until there is a reason to go; the exit code."""
+        with self._pulse:
+            try:
+                code, why = self._until_done()
+            except Terminated:
+                code, why = DONE, "asked to end"
+            self._say_goodbye()
+        say(f"{why}; goodbye")
+        return code
+
+    def _until_done(self) -> tuple[int, str]:
+        heard_s = busy_s = time.monotonic()
+        fails = 0
+        while not self._pulse.time_is_over():
+            try:
+                lease = self._asked()
+            except (Unreachable, ValueError) as error:
+                if time.monotonic() - heard_s > self._unreachable_s:
+                    return GONE, f"nothing heard of the gateway for {self._unreachable_s:g} s ({error})"
+                fails += 1
+                time.sleep(min(10.0, 0.2 * 2 ** min(fails, 6)) * random.uniform(0.5, 1.0))
+                continue
+            except Refused as error:
+                return WRONG, f"the gateway refuses this token ({error}): the run is over, or it is another's"
+            heard_s, fails = time.monotonic(), 0
+            self._pulse.live(lease.live_s)
+            if lease.word == "leave":
+                return DONE, "the gateway needs no more work done here"
+            if lease.word == "work":
+                self._work(lease)
+                busy_s = heard_s = time.monotonic()
+            elif self._idle_s and time.monotonic() - busy_s > self._idle_s:
+                return DONE, f"no work for {self._idle_s:g} s"
+        return DONE, "its time is over and was not renewed"
+
+    def _asked(self) -> talk.Lease:
+        wait_s = max(0.0, min(talk.LONGEST_WAIT_S, self._pulse.seconds_left() - 1.0))
+        ask = talk.Ask(puller=self._name, unit=self._unit, wait_s=wait_s)
+        data = self._line.ask(
+            "POST",
+            talk.LEASE,
+            ask.model_dump_json().encode(),
+            timeout_s=wait_s + 15.0,
+            most_bytes=REQUEST_LIMIT_BYTES,
+        )
+        lease = talk.read_lease(data)
+        self._ahead_s = lease.now_unix_s - time.time()
+        return lease
+
+    def _work(self, lease: talk.Lease) -> None:
+        """Run the call and post its answer, with a sign of life all the while."""
+        with self._pulse.at(lease.call_id, lease.lease_s) as working:
+            try:
+                with working.droppable():
+                    answer = self._actor.answer(lease.request, most_bytes=lease.most_bytes)
+            except Dropped:
+                # It was broken off in the middle of something.
+                self._actor = self._new_actor()
+                return
+            self._post(lease.call_id, answer)
+
+    def _post(self, call_id: str, answer: bytes) -> None:
+        """Until it is received, or cannot be: an answer that arrives twice counts once."""
+        path = f"{talk.RESULT}?{urlencode({'puller': self._name, 'call': call_id})}"
+        until_s = time.monotonic() + self._unreachable_s
+        while not self._pulse.time_is_over():
+            try:
+                self._line.ask("POST", path, answer, timeout_s=_TRANSFER_S)
+                return
+            except Refused as error:
+                say(f"the answer to {call_id} was refused: {error}")
+                return
+            except Unreachable as error:
+                if time.monotonic() > until_s:
+                    say(f"the answer to {call_id} could not be delivered: {error}")
+                    return
+            time.sleep(random.uniform(0.1, 1.0))
+
+    def _say_goodbye(self) -> None:
+        """Give back what is in hand, so that nobody waits for it."""
+        try:
+            body = talk.Holding(puller=self._name).model_dump_json().encode()
+            self._make_line().ask("POST", talk.LEAVE, body, timeout_s=3.0)
+        except (Unreachable, Refused):
+            pass
+
+    def _new_actor(self) -> Actor:
+        return Actor(now_unix_s=lambda: time.time() + self._ahead_s, fetch=self._weights)
+
+    def _weights(self, url: str, byte_count: int) -> bytes:
+        """OSError or ValueError when they cannot be had."""
+        if not url.startswith(talk.WEIGHTS):
+            raise ValueError("the weights are not at the gateway")
+        for attempt in range(_WEIGHTS_TRIES):
+            try:
+                return self._line.ask("GET", url, timeout_s=_TRANSFER_S, most_bytes=byte_count)
+            except Refused as error:
+                raise ValueError(str(error)) from None
+            except Unreachable:
+                if attempt == _WEIGHTS_TRIES - 1:
+                    raise
+            time.sleep(0.2 * 2**attempt)
+        raise ValueError("not reached")
+
+
+def say(words: str) -> None:
+    print(f"starling puller: {words}", file=sys.stderr, flush=True)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name)[:100] or "unnamed"
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m cloud.actor.puller", description="Runs calls of one run."
+    )
+    add = parser.add_argument
+    add("--gateway", required=True, help="address of the site that runs the job")
+    add("--token-file", type=Path, help=f"file with the run's token (default: the variable {TOKEN_VARIABLE})")
+    add("--ca-file", help="certificate of the authority to trust (default: the machine's own)")
+    add("--unit", help="what this machine or container group is called (default: the host's name)")
+    add("--processes", type=int, default=1, help="so many actors, each a process (default: 1)")
+    add("--live", type=float, default=120.0, metavar="S", help="end after this unless the gateway renews it")
+    add(
+        "--idle", type=float, default=0.0, metavar="S", help="end after so long without work (default: never)"
+    )
+    add(
+        "--unreachable",
+        type=float,
+        default=300.0,
+        metavar="S",
+        help="end when the gateway is gone for so long",
+    )
+    return parser.parse_args(arguments)
+
+
+def _token(options: argparse.Namespace) -> str:
+    if options.token_file is not None:
+        return str(options.token_file.read_text()).strip()
+    # Nothing that this process starts is to have it.
+    return os.environ.pop(TOKEN_VARIABLE, "").strip()
+
+
+def _several(count: int, arguments: Sequence[str], token: str) -> int:
+    """Run `count` pullers, and end them when this process is asked to end."""
+    command = [sys.executable, "-m", "cloud.actor.puller", *arguments, "--processes", "1"]
+    environment = {**os.environ, TOKEN_VARIABLE: token}
+    children = [subprocess.Popen(command, env=environment) for _ in range(count)]
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        for child in children:
+            child.terminate()
+
+    signal.signal(signal.SIGTERM, pass_on)
+    signal.signal(signal.SIGINT, pass_on)
+    return max(child.wait() for child in children)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = _options(given)
+    try:
+        token = _token(options)
+        if not re.fullmatch(r"[A-Za-z0-9._-]{20,200}", token):
+            raise ValueError(f"no token of a run was given: put it into {TOKEN_VARIABLE} or --token-file")
+        if options.processes > 1:
+            return _several(options.processes, given, token)
+        puller = Puller(options, token)
+    except (OSError, ValueError, ValidationError) as error:
+        say(str(error))
+        return WRONG
+    return puller.run()
+
+
+def _end() -> NoReturn:
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    _end()

@@ -1,0 +1,123 @@
+"""A puller's signs of life, and the end of its own.
+
+A thread says every few seconds that a call is being worked on, and hears whether anybody still wants it. The same
+thread ends the process once its time is over: work may hang, a gateway may be silent, nothing outlives that moment.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+
+from cloud.actor import talk
+from cloud.actor.line import Line, Refused, Unreachable
+
+_LOOK_EVERY_S = 0.5
+_BEATS_A_LEASE = 4
+_END_GRACE_S = 5.0
+
+
+class Dropped(BaseException):
+    """Nobody wants this call any more. Not an Exception, so that no environment's `except Exception` keeps it."""
+
+
+class Terminated(BaseException):
+    """The process was asked to end."""
+
+
+class Pulse:
+    """`with pulse:` in the main thread; `live` prolongs the process's life from now on."""
+
+    def __init__(self, line: Line, puller: str, *, live_s: float) -> None:
+        self._line = line
+        self._puller = puller
+        self._ends_s = time.monotonic() + live_s
+        self._call_id = ""
+        self._lease_s = 0.0
+        self._beat_s = 0.0
+        self._droppable = False
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="pulse", daemon=True)
+
+    def __enter__(self) -> None:
+        signal.signal(signal.SIGUSR1, self._drop)
+        signal.signal(signal.SIGTERM, self._terminate)
+        signal.signal(signal.SIGINT, self._terminate)
+        self._thread.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+
+    def live(self, seconds: float) -> None:
+        self._ends_s = time.monotonic() + seconds
+
+    def seconds_left(self) -> float:
+        return max(0.0, self._ends_s - time.monotonic())
+
+    def time_is_over(self) -> bool:
+        return time.monotonic() >= self._ends_s
+
+    @contextmanager
+    def at(self, call_id: str, lease_s: float) -> Iterator[Pulse]:
+        """Say that this call is being worked on while the block runs."""
+        self._lease_s, self._beat_s = lease_s, time.monotonic() + lease_s / _BEATS_A_LEASE
+        self._call_id = call_id
+        try:
+            yield self
+        finally:
+            self._call_id = ""
+
+    @contextmanager
+    def droppable(self) -> Iterator[None]:
+        """A block that `Dropped` breaks off when nobody wants the call any more."""
+        self._droppable = True
+        try:
+            yield
+        finally:
+            self._droppable = False
+
+    def _drop(self, number: int, frame: FrameType | None) -> None:
+        if self._droppable:
+            self._droppable = False
+            raise Dropped
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        # Once: what follows is the farewell.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise Terminated
+
+    # What follows runs in the thread.
+
+    def _beat(self) -> None:
+        while not self._over.wait(_LOOK_EVERY_S):
+            if time.monotonic() > self._ends_s + _END_GRACE_S:
+                print("starling puller: its time is over", file=sys.stderr, flush=True)
+                os._exit(0)
+            call_id = self._call_id
+            if call_id and time.monotonic() >= self._beat_s:
+                self._beat_s = time.monotonic() + self._lease_s / _BEATS_A_LEASE
+                self._say(call_id)
+
+    def _say(self, call_id: str) -> None:
+        body = talk.Holding(puller=self._puller, call_id=call_id).model_dump_json().encode()
+        try:
+            beat = talk.Beat.model_validate_json(
+                self._line.ask("POST", talk.HEARTBEAT, body, timeout_s=max(2.0, self._lease_s / 2))
+            )
+        except (Unreachable, ValueError):
+            return
+        except Refused:
+            beat = talk.Beat(word="leave")
+        if beat.word == "go_on":
+            self.live(beat.live_s)
+        elif self._call_id == call_id:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
