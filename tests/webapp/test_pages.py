@@ -55,7 +55,7 @@ def copies_of(job: Job, number: int) -> list[Job]:
         for at in range(number)
     ]
     Job.objects.bulk_create(copies, batch_size=500)
-    accounts = [Account(job=copy, limit_picodollars=10**12) for copy in copies]
+    accounts = [Account(job=copy, limit_picodollars=10**12, granted_picodollars=10**12) for copy in copies]
     Account.objects.bulk_create(accounts, batch_size=500)
     return copies
 

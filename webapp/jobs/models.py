@@ -56,6 +56,34 @@ class EventKind(models.TextChoices):
     NOTE = "note", "Note"
 
 
+class Tag(models.Model):
+    """A word that a project's people put on jobs, to find them and to count their money together."""
+
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="tags")
+    name = models.CharField(max_length=40)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="tag_once")]
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class JobGroup(models.Model):
+    """Jobs that belong together: the seeds of one question, the points of a sweep."""
+
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="job_groups")
+    name = models.CharField(max_length=100)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="job_group_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Job(models.Model):
     """One training run: what was asked, what is wanted of it now, where it stands, and its latest figures."""
 
@@ -68,6 +96,8 @@ class Job(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
     idempotency_key = models.CharField(max_length=100, null=True, blank=True)
+    tags = models.ManyToManyField(Tag, related_name="jobs")
+    groups = models.ManyToManyField(JobGroup, related_name="jobs")
 
     desired = models.CharField(max_length=10, choices=Desired, default=Desired.RUN)
     observed = models.CharField(max_length=10, choices=Observed, default=Observed.QUEUED)

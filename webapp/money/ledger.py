@@ -1,12 +1,14 @@
 """A job's money in the database, behind the engine's `Ledger` port: it cannot be spent around.
 
 Each batch is one transaction that begins by locking the job's account, and whose amounts are added up by one
-conditional UPDATE: the database holds the limit even if this file were wrong. A ledger writes for one epoch of the
-job's lease; once somebody else holds it, every write raises LedgerClosed.
+conditional UPDATE: the database holds the limit even if this file were wrong. Calls are reserved within what the
+budgets above hold for the account; before that is used up, more is asked of them in the same transaction. A ledger
+writes for one epoch of the job's lease; once somebody else holds it, every write raises LedgerClosed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from django.db import connection, transaction
@@ -15,10 +17,14 @@ from django.db.models import F, QuerySet
 from training.ports import Reservation, Settlement
 from training.reports import Spend
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.money.chain import Chain
+from webapp.money.crossings import note_crossings
 from webapp.money.models import Account, Charge, ChargeState
 
 _NAMES_IN_ONE_QUERY = 500
 """SQLite limits the number of parameters of a statement."""
+_GRANT_SHARE = 8
+"""A grant grows by at least an eighth, so that small calls do not ask the budgets above each time."""
 
 
 class LedgerClosed(Exception):
@@ -48,10 +54,11 @@ class DatabaseLedger:
         with transaction.atomic():
             account = self._locked()
             known = self._states([item.id for item in batch])
-            accepted = _accepted(account, batch, known)
-            taken = [item for item in batch if item.id not in known and accepted[item.id]]
-            self._set_aside(sum(item.picodollars for item in taken))
             now = self._clock.now()
+            grant = _more_granted(account, batch, known, now)
+            accepted = _accepted(account.granted_picodollars + grant, account, batch, known)
+            taken = [item for item in batch if item.id not in known and accepted[item.id]]
+            self._set_aside(sum(item.picodollars for item in taken), grant)
             Charge.objects.bulk_create(
                 [
                     Charge(
@@ -70,12 +77,17 @@ class DatabaseLedger:
         self._after_reserve()
         return [accepted[item.id] for item in batch]
 
-    def _set_aside(self, total: int) -> None:
+    def _set_aside(self, total: int, grant: int) -> None:
         rows = Account.objects.filter(
             pk=self._account_id,
-            limit_picodollars__gte=F("spent_picodollars") + F("reserved_picodollars") + total,
+            limit_picodollars__gte=F("granted_picodollars") + grant,
+            granted_picodollars__gte=F("spent_picodollars") + F("reserved_picodollars") + total - grant,
         )
-        if total and rows.update(reserved_picodollars=F("reserved_picodollars") + total) != 1:
+        changes = {
+            "reserved_picodollars": F("reserved_picodollars") + total,
+            "granted_picodollars": F("granted_picodollars") + grant,
+        }
+        if (total or grant) and rows.update(**changes) != 1:
             raise RuntimeError("the account changed while it was locked")
 
     def settle(self, batch: Sequence[Settlement]) -> None:
@@ -83,7 +95,8 @@ class DatabaseLedger:
         if not batch:
             return
         with transaction.atomic():
-            self._locked()
+            account = self._locked()
+            chain = Chain(self._account_id, self._clock.now())
             open_charges = self._open([item.id for item in batch])
             changed, reserved, spent, overrun = [], 0, 0, 0
             for item in batch:
@@ -93,22 +106,16 @@ class DatabaseLedger:
                 within = min(item.picodollars, charge.reserved_picodollars)
                 reserved, spent = reserved + charge.reserved_picodollars, spent + within
                 overrun += item.picodollars - within
-                changed.append(self._settled(charge, item))
+                changed.append(_settled(charge, item, chain.now))
             Charge.objects.bulk_update(
                 changed,
                 ["state", "basis", "settled_picodollars", "usage", "lines", "resolved_at"],
                 batch_size=100,
             )
             self._book(reserved, spent, overrun)
-
-    def _settled(self, charge: Charge, item: Settlement) -> Charge:
-        charge.state = ChargeState.SETTLED
-        charge.basis = item.basis
-        charge.settled_picodollars = item.picodollars
-        charge.usage = dict(item.usage)
-        charge.lines = [asdict(line) for line in item.lines]
-        charge.resolved_at = self._clock.now()
-        return charge
+            chain.book(spent, overrun)
+            before = account.spent_picodollars + account.overrun_picodollars
+            note_crossings(account, before, before + spent + overrun, chain.now)
 
     def _book(self, reserved: int, spent: int, overrun: int) -> None:
         changes: dict[str, Any] = {
@@ -133,8 +140,12 @@ class DatabaseLedger:
             self._book(sum(charge.reserved_picodollars for charge in charges.values()), 0, 0)
 
     def headroom(self) -> int:
-        """Picodollars that can still be reserved; none on a frozen account."""
-        return _headroom(Account.objects.get(pk=self._account_id))
+        """Picodollars that can still be reserved, here and in the budgets above; none on a frozen account."""
+        with transaction.atomic():
+            account = Account.objects.get(pk=self._account_id)
+            granted = account.granted_picodollars
+            more = Chain(account.pk, self._clock.now()).room(account.limit_picodollars - granted)
+        return _headroom(account, granted + more)
 
     def spend(self) -> Spend:
         """The account now. What ran over is part of what was spent."""
@@ -177,15 +188,43 @@ def _batched(names: Sequence[str]) -> Iterator[Sequence[str]]:
         yield names[at : at + _NAMES_IN_ONE_QUERY]
 
 
-def _headroom(account: Account) -> int:
+def _settled(charge: Charge, item: Settlement, at: datetime) -> Charge:
+    charge.state = ChargeState.SETTLED
+    charge.basis = item.basis
+    charge.settled_picodollars = item.picodollars
+    charge.usage = dict(item.usage)
+    charge.lines = [asdict(line) for line in item.lines]
+    charge.resolved_at = at
+    return charge
+
+
+def _headroom(account: Account, ceiling: int) -> int:
+    """What may still be reserved below a ceiling."""
     if account.frozen:
         return 0
     held = account.spent_picodollars + account.overrun_picodollars + account.reserved_picodollars
-    return max(0, account.limit_picodollars - held)
+    return max(0, ceiling - held)
 
 
-def _accepted(account: Account, batch: Sequence[Reservation], known: dict[str, bool]) -> dict[str, bool]:
-    room = _headroom(account)
+def _more_granted(
+    account: Account, batch: Sequence[Reservation], known: dict[str, bool], now: datetime
+) -> int:
+    """What the budgets above now hold in addition, so that this batch fits and the next one like it too, if it can."""
+    ungranted = account.limit_picodollars - account.granted_picodollars
+    wanted = sum(item.picodollars for item in batch if item.id not in known)
+    if not ungranted or account.frozen or 2 * wanted <= _headroom(account, account.granted_picodollars):
+        return 0
+    chain = Chain(account.pk, now)
+    missing = 2 * wanted - _headroom(account, account.granted_picodollars)
+    grant = chain.room(min(ungranted, max(missing, account.granted_picodollars // _GRANT_SHARE)))
+    chain.hold(grant)
+    return grant
+
+
+def _accepted(
+    ceiling: int, account: Account, batch: Sequence[Reservation], known: dict[str, bool]
+) -> dict[str, bool]:
+    room = _headroom(account, ceiling)
     accepted = dict(known)
     for item in batch:
         if item.picodollars < 0:

@@ -1,18 +1,29 @@
-"""Tables of money, in whole picodollars (1 USD = 10**12). Written only by `ledger` and `services`."""
+"""Tables of money, in whole picodollars (1 USD = 10**12). Written only by the services of this room.
 
+Whoever locks rows of several of these tables does it in this order: job, account, budgets by their number.
+"""
+
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
 
 class Account(models.Model):
-    """What one job may spend. The database itself refuses more than the limit."""
+    """What one job may spend. The database itself refuses more than the limit.
+
+    `granted` is what the budgets above hold for it, spent and unspent: calls are reserved within it, and it grows
+    before it is used up.
+    """
 
     job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="account")
+    budgets = models.ManyToManyField("Budget", related_name="accounts")
     limit_picodollars = models.BigIntegerField()
+    granted_picodollars = models.BigIntegerField(default=0)
     reserved_picodollars = models.BigIntegerField(default=0)
     spent_picodollars = models.BigIntegerField(default=0)
     overrun_picodollars = models.BigIntegerField(default=0)
     frozen = models.BooleanField(default=False)
+    arming = models.IntegerField(default=0)
 
     class Meta:
         constraints = [
@@ -28,10 +39,152 @@ class Account(models.Model):
                 condition=Q(limit_picodollars__gte=F("spent_picodollars") + F("reserved_picodollars")),
                 name="account_within_limit",
             ),
+            models.CheckConstraint(
+                condition=Q(
+                    granted_picodollars__gte=F("spent_picodollars") + F("reserved_picodollars"),
+                    granted_picodollars__lte=F("limit_picodollars"),
+                ),
+                name="account_within_grant",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"account of {self.job_id}"
+
+
+class Scope(models.TextChoices):
+    EVERYTHING = "everything", "Everything"
+    PROJECT = "project", "This project"
+    USER = "user", "A person"
+    CLOUD = "cloud", "A cloud"
+    TAG = "tag", "A tag"
+    GROUP = "group", "A group of jobs"
+
+
+class Period(models.TextChoices):
+    TOTAL = "total", "In all"
+    MONTHLY = "monthly", "A month"
+    WEEKLY = "weekly", "A week"
+
+
+class AtLine(models.TextChoices):
+    """How jobs come to a budget's line. None lets them pass it."""
+
+    FEWER = "fewer", "From 80 % on with fewer actors, then as below"
+    DRAIN = "drain", "End the round, save a checkpoint, pause"
+    STOP = "stop", "Use it up: the last round may be cut off"
+
+
+def default_thresholds() -> list[int]:
+    return [50, 80, 90, 100]
+
+
+class Budget(models.Model):
+    """A limit over the accounts of many jobs: nothing they hold or spend in a period is ever more.
+
+    `reserved` is what its accounts were granted and have not spent; `spent` what was booked since `period_start`
+    (always a UTC midnight; of a total, the moment from which everything counts). Without a project it is the
+    installation's. A closed one binds nobody any more.
+    """
+
+    name = models.CharField(max_length=80)
+    project = models.ForeignKey(
+        "accounts.Project", on_delete=models.CASCADE, null=True, blank=True, related_name="budgets"
+    )
+    scope = models.CharField(max_length=12, choices=Scope)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    cloud = models.CharField(max_length=30, blank=True, default="")
+    tag = models.ForeignKey("jobs.Tag", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    group = models.ForeignKey(
+        "jobs.JobGroup", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    period = models.CharField(max_length=10, choices=Period, default=Period.TOTAL)
+    period_start = models.DateTimeField()
+    limit_picodollars = models.BigIntegerField()
+    reserved_picodollars = models.BigIntegerField(default=0)
+    spent_picodollars = models.BigIntegerField(default=0)
+    overrun_picodollars = models.BigIntegerField(default=0)
+    at_line = models.CharField(max_length=10, choices=AtLine, default=AtLine.DRAIN)
+    thresholds = models.JSONField(default=default_thresholds)
+    arming = models.IntegerField(default=0)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(limit_picodollars__gt=0), name="budget_limit_positive"),
+            models.CheckConstraint(
+                condition=Q(
+                    reserved_picodollars__gte=0, spent_picodollars__gte=0, overrun_picodollars__gte=0
+                ),
+                name="budget_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=Q(limit_picodollars__gte=F("spent_picodollars") + F("reserved_picodollars")),
+                name="budget_within_limit",
+            ),
+            models.CheckConstraint(
+                condition=Q(scope="everything", project__isnull=True)
+                | Q(scope="project", project__isnull=False)
+                | Q(scope="user", user__isnull=False)
+                | (Q(scope="cloud") & ~Q(cloud=""))
+                | Q(scope="tag", tag__isnull=False, project__isnull=False)
+                | Q(scope="group", group__isnull=False, project__isnull=False),
+                name="budget_scope_named",
+            ),
+        ]
+        indexes = [models.Index(fields=["project", "scope"], condition=Q(closed_at=None), name="budget_open")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CrossingKind(models.TextChoices):
+    ACTUAL = "actual", "Spent"
+    FORECAST = "forecast", "Forecast"
+
+
+class Crossing(models.Model):
+    """A share of a limit that was reached, once for each arming: raising a limit or a new period arms it anew.
+
+    `threshold` is in percent; `actual` is written in the transaction of the booking that crossed, `forecast` when
+    what is under way is first expected to. Whoever tells people of it sets `handled_at`. Of an account or a budget.
+    """
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="crossings")
+    budget = models.ForeignKey(Budget, on_delete=models.CASCADE, null=True, related_name="crossings")
+    kind = models.CharField(max_length=10, choices=CrossingKind)
+    threshold = models.IntegerField()
+    arming = models.IntegerField()
+    at = models.DateTimeField()
+    spent_picodollars = models.BigIntegerField()
+    limit_picodollars = models.BigIntegerField()
+    expected_at = models.DateTimeField(null=True, blank=True)
+    handled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "kind", "threshold", "arming"], name="crossing_of_account_once"
+            ),
+            models.UniqueConstraint(
+                fields=["budget", "kind", "threshold", "arming"], name="crossing_of_budget_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(account__isnull=False, budget__isnull=True)
+                | Q(account__isnull=True, budget__isnull=False),
+                name="crossing_of_one",
+            ),
+        ]
+        indexes = [models.Index(fields=["at"], condition=Q(handled_at=None), name="crossing_to_tell")]
+
+    def __str__(self) -> str:
+        return f"{self.threshold} % {self.kind}"
 
 
 class ChargeKind(models.TextChoices):
@@ -55,7 +208,8 @@ class Basis(models.TextChoices):
 class Charge(models.Model):
     """One reservation and what it came to. `name` is the call's id, or that of a slice of rent.
 
-    A resumed run may use a name again, so a charge is named by its epoch as well.
+    A resumed run may use a name again, so a charge is named by its epoch as well. One that was assumed and is known
+    by now keeps what had been booked in `assumed`, and counts where it was booked first (`resolved_at`).
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="charges")
@@ -67,10 +221,12 @@ class Charge(models.Model):
     basis = models.CharField(max_length=10, choices=Basis, blank=True, default="")
     reserved_picodollars = models.BigIntegerField()
     settled_picodollars = models.BigIntegerField(null=True, blank=True)
+    assumed_picodollars = models.BigIntegerField(null=True, blank=True)
     usage = models.JSONField(default=dict, blank=True)
     lines = models.JSONField(default=list, blank=True)
     opened_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True, blank=True)
+    corrected_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -91,6 +247,29 @@ class Charge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.state})"
+
+
+class LaunchForecast(models.Model):
+    """What a job was expected to cost and to take when it was launched, kept to be held against what came of it.
+
+    `alike` names its kind: what past runs can teach of it. `past_runs`: how many of them this forecast had learned
+    from beside the cloud's profile.
+    """
+
+    job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="launch_forecast")
+    at = models.DateTimeField()
+    alike = models.CharField(max_length=64, db_index=True)
+    past_runs = models.IntegerField(default=0)
+    cost_p10_picodollars = models.BigIntegerField()
+    cost_p50_picodollars = models.BigIntegerField()
+    cost_p90_picodollars = models.BigIntegerField()
+    time_p10_s = models.FloatField()
+    time_p50_s = models.FloatField()
+    time_p90_s = models.FloatField()
+    first_round_picodollars = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"forecast of {self.job_id}"
 
 
 class BillSheet(models.Model):

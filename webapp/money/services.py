@@ -1,12 +1,16 @@
 """Writes to accounts that are not part of a run's own bookkeeping (which is `ledger`)."""
 
+from dataclasses import asdict
 from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import F
 
-from webapp.clock import Clock
+from training.ports import Settlement
+from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.amounts import display_usd, picodollars
+from webapp.money.chain import Chain, give_back_grant
+from webapp.money.crossings import note_crossings
 from webapp.money.models import Account, Basis, Charge, ChargeState
 
 
@@ -15,12 +19,13 @@ class LimitTooLow(ValueError):
 
 
 def open_account(*, job_id: str, limit_usd: Decimal) -> Account:
-    """The job's account, holding nothing yet."""
-    return Account.objects.create(job_id=job_id, limit_picodollars=picodollars(limit_usd))
+    """The job's account, holding nothing yet; all of its limit is its own until budgets stand above it."""
+    limit = picodollars(limit_usd)
+    return Account.objects.create(job_id=job_id, limit_picodollars=limit, granted_picodollars=limit)
 
 
 @transaction.atomic
-def raise_limit(*, job_id: str, limit_usd: Decimal) -> Account:
+def raise_limit(*, job_id: str, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Account:
     """Set a higher limit. What ran over the old one becomes ordinary spending, and a frozen account thaws."""
     account = Account.objects.select_for_update().get(job_id=job_id)
     limit = picodollars(limit_usd)
@@ -30,11 +35,18 @@ def raise_limit(*, job_id: str, limit_usd: Decimal) -> Account:
         raise LimitTooLow(
             f"The new budget must be more than {least}, which is what it was or what is spent already."
         )
+    chain = Chain(account.pk, clock.now())
+    granted = limit
+    if chain.budgets:
+        granted = min(limit, account.granted_picodollars + account.overrun_picodollars)
+        chain.hold(granted - account.granted_picodollars - account.overrun_picodollars)
     Account.objects.filter(pk=account.pk).update(
         limit_picodollars=limit,
+        granted_picodollars=granted,
         spent_picodollars=F("spent_picodollars") + F("overrun_picodollars"),
         overrun_picodollars=0,
         frozen=False,
+        arming=F("arming") + 1,
     )
     account.refresh_from_db()
     return account
@@ -44,7 +56,8 @@ def raise_limit(*, job_id: str, limit_usd: Decimal) -> Account:
 def settle_leftovers(*, job_id: str, before_epoch: int, clock: Clock) -> int:
     """Book what runs before `before_epoch` left open at its whole reservation; how many charges that were.
 
-    Nobody can tell any more what those calls came to, so the bill assumes the worst that was agreed to.
+    Nobody can tell any more what those calls came to, so the bill assumes the worst that was agreed to, until
+    `correct` hears better.
     """
     account = Account.objects.select_for_update().get(job_id=job_id)
     left = Charge.objects.filter(account=account, state=ChargeState.OPEN, epoch__lt=before_epoch)
@@ -52,14 +65,68 @@ def settle_leftovers(*, job_id: str, before_epoch: int, clock: Clock) -> int:
     if not amounts:
         return 0
     total = sum(amounts.values())
+    chain = Chain(account.pk, clock.now())
     Charge.objects.filter(pk__in=amounts).update(
         state=ChargeState.SETTLED,
         basis=Basis.ASSUMED,
         settled_picodollars=F("reserved_picodollars"),
-        resolved_at=clock.now(),
+        resolved_at=chain.now,
     )
     Account.objects.filter(pk=account.pk).update(
         reserved_picodollars=F("reserved_picodollars") - total,
         spent_picodollars=F("spent_picodollars") + total,
     )
+    chain.book(total)
+    before = account.spent_picodollars + account.overrun_picodollars
+    note_crossings(account, before, before + total, chain.now)
     return len(amounts)
+
+
+@transaction.atomic
+def close_books(*, job_id: str, before_epoch: int, clock: Clock) -> None:
+    """The job rests: book what is open, and give back to the budgets above what was held for it and is not needed."""
+    settle_leftovers(job_id=job_id, before_epoch=before_epoch, clock=clock)
+    account = Account.objects.select_for_update().get(job_id=job_id)
+    give_back_grant(account, clock.now())
+
+
+@transaction.atomic
+def correct(
+    *, account_id: int, epoch: int, name: str, settlement: Settlement, clock: Clock = SYSTEM_CLOCK
+) -> bool:
+    """Turn what was assumed of a charge into what was metered, here and in all budgets above; False if it was not
+    assumed (still open, released, metered already): it then stays as it is.
+
+    What was booked too much is free again at once. A charge counts on the day on which it was booked first.
+    """
+    if settlement.basis != Basis.METERED:
+        raise ValueError(f"{name} would be corrected by an assumption; only a metered figure may do that")
+    account = Account.objects.select_for_update().get(pk=account_id)
+    charge = Charge.objects.filter(
+        account=account, epoch=epoch, name=name, state=ChargeState.SETTLED, basis=Basis.ASSUMED
+    ).first()
+    if charge is None:
+        return False
+    assumed, true = charge.settled_picodollars or 0, settlement.picodollars
+    less, over = max(0, assumed - true), max(0, true - assumed)
+    now = clock.now()
+    charge.assumed_picodollars, charge.settled_picodollars = assumed, true
+    charge.basis, charge.corrected_at = Basis.METERED, now
+    # What the platform could still tell of the call stays; what the provider measured of it comes beside.
+    charge.usage = {**charge.usage, **settlement.usage}
+    charge.lines = [asdict(line) for line in settlement.lines]
+    charge.save()
+    chain = Chain(account.pk, now)
+    held_above = less if chain.budgets else 0
+    Account.objects.filter(pk=account.pk).update(
+        spent_picodollars=F("spent_picodollars") - less,
+        granted_picodollars=F("granted_picodollars") - held_above,
+        overrun_picodollars=F("overrun_picodollars") + over,
+        frozen=account.frozen or over > 0,
+    )
+    chain.take_back(less, charge.resolved_at or now)
+    if over:
+        chain.book(0, over)
+        before = account.spent_picodollars + account.overrun_picodollars
+        note_crossings(account, before, before + over, now)
+    return True

@@ -1,0 +1,121 @@
+"""What was assumed of a call is corrected by what was metered, once, in the job's account and in the budgets above."""
+
+from typing import Any
+
+import pytest
+
+from tests.factories import FixedClock, make_running_job
+from tests.ledger_contract import reservation, settlement
+from training.ports import Settlement
+from webapp.money.budgets import create_budget
+from webapp.money.ledger import DatabaseLedger
+from webapp.money.models import Account, Budget, Charge, Crossing
+from webapp.money.services import close_books, correct
+
+pytestmark = pytest.mark.django_db
+
+USD = 10**12
+
+
+def _assumed(clock: FixedClock, amount: int = 60) -> tuple[Any, int]:
+    """A job whose only call was lost and booked whole."""
+    job, epoch = make_running_job(clock=clock)
+    DatabaseLedger(job.account.pk, epoch, clock=clock).reserve([reservation("a", amount)])
+    close_books(job_id=job.pk, before_epoch=epoch + 1, clock=clock)
+    return job, epoch
+
+
+def _correct(job: Any, epoch: int, clock: FixedClock, amount: int, name: str = "a") -> bool:
+    return correct(
+        account_id=job.account.pk, epoch=epoch, name=name, settlement=settlement(name, amount), clock=clock
+    )
+
+
+def test_an_assumed_charge_becomes_the_metered_one_exactly_once() -> None:
+    clock = FixedClock()
+    job, epoch = _assumed(clock)
+    booked_at = clock.now()
+    clock.forward(60)
+    assert _correct(job, epoch, clock, 25)
+    assert not _correct(job, epoch, clock, 10)
+    charge = Charge.objects.get(account=job.account)
+    assert (charge.basis, charge.settled_picodollars, charge.assumed_picodollars) == ("metered", 25, 60)
+    assert (charge.resolved_at, charge.corrected_at) == (booked_at, clock.now())
+    assert charge.lines[0]["picodollars"] == 25
+    assert charge.usage["env_steps"] == 256
+    account = Account.objects.get(job=job)
+    assert (account.spent_picodollars, account.reserved_picodollars, account.overrun_picodollars) == (
+        25,
+        0,
+        0,
+    )
+
+
+def test_what_is_open_released_metered_or_unknown_is_not_corrected() -> None:
+    job, epoch = make_running_job()
+    ledger = DatabaseLedger(job.account.pk, epoch)
+    ledger.reserve([reservation(name, 60) for name in ("open", "released", "metered")])
+    ledger.release(["released"])
+    ledger.settle([settlement("metered", 30)])
+    clock = FixedClock()
+    for name in ("open", "released", "metered", "unknown"):
+        assert not _correct(job, epoch, clock, 5, name), name
+    account = Account.objects.get(job=job)
+    assert (account.spent_picodollars, account.reserved_picodollars) == (30, 60)
+
+
+def test_only_a_metered_figure_corrects() -> None:
+    job, epoch = _assumed(FixedClock())
+    with pytest.raises(ValueError, match="only a metered figure"):
+        correct(
+            account_id=job.account.pk, epoch=epoch, name="a", settlement=Settlement("a", 1, "assumed", (), {})
+        )
+
+
+def test_a_bill_above_the_worst_case_is_an_overrun_and_freezes() -> None:
+    job, epoch = _assumed(FixedClock())
+    assert _correct(job, epoch, FixedClock(), 75)
+    account = Account.objects.get(job=job)
+    assert (account.spent_picodollars, account.overrun_picodollars, account.frozen) == (60, 15, True)
+
+
+def test_the_budgets_above_get_back_what_was_assumed_too_much() -> None:
+    clock = FixedClock()
+    job, epoch = make_running_job(clock=clock)
+    budget = create_budget(project=job.project, name="All", limit_picodollars=USD, clock=clock)
+    DatabaseLedger(job.account.pk, epoch, clock=clock).reserve([reservation("a", 60)])
+    close_books(job_id=job.pk, before_epoch=epoch + 1, clock=clock)
+    assert Budget.objects.get(pk=budget.pk).spent_picodollars == 60
+    assert _correct(job, epoch, clock, 25)
+    budget.refresh_from_db()
+    assert (budget.spent_picodollars, budget.reserved_picodollars) == (25, 0)
+    account = Account.objects.get(job=job)
+    assert account.granted_picodollars == account.spent_picodollars == 25
+
+
+def test_a_month_that_is_over_is_not_touched() -> None:
+    clock = FixedClock()
+    job, epoch = make_running_job(clock=clock)
+    budget = create_budget(
+        project=job.project, name="All", limit_picodollars=USD, period="monthly", clock=clock
+    )
+    DatabaseLedger(job.account.pk, epoch, clock=clock).reserve([reservation("a", 60)])
+    close_books(job_id=job.pk, before_epoch=epoch + 1, clock=clock)
+    clock.forward(40 * 24 * 3600)
+    assert _correct(job, epoch, clock, 25)
+    budget.refresh_from_db()
+    assert (budget.spent_picodollars, budget.reserved_picodollars) == (0, 0)
+
+
+def test_a_share_crossed_twice_is_told_once() -> None:
+    clock = FixedClock()
+    job, epoch = make_running_job(clock=clock)
+    half = job.account.limit_picodollars // 2
+    ledger = DatabaseLedger(job.account.pk, epoch, clock=clock)
+    ledger.reserve([reservation("a", half)])
+    close_books(job_id=job.pk, before_epoch=epoch + 1, clock=clock)
+    assert [row.threshold for row in Crossing.objects.filter(account=job.account)] == [50]
+    assert _correct(job, epoch, clock, 1)
+    ledger.reserve([reservation("b", half)])
+    ledger.settle([settlement("b", half)])
+    assert Crossing.objects.filter(account=job.account).count() == 1

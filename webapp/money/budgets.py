@@ -1,0 +1,214 @@
+"""Budgets over the accounts of many jobs: made, attached to accounts, raised, closed. All writes.
+
+A project's row is locked before anything else, by whoever makes a budget or opens an account in it: so no job can slip
+in between without the budget above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+
+from webapp.accounts.models import Project
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Job
+from webapp.money.amounts import display_usd
+from webapp.money.budget_words import no_room
+from webapp.money.chain import Chain, locked, turned_over
+from webapp.money.models import (
+    Account,
+    AtLine,
+    Budget,
+    Charge,
+    ChargeState,
+    Period,
+    Scope,
+    default_thresholds,
+)
+from webapp.money.periods import period_start
+
+
+class BudgetRefused(ValueError):
+    """A budget that cannot be so; the text says why and what can."""
+
+
+def lock_project(project_id: int | None) -> None:
+    """Keep others from opening accounts or making budgets there until this transaction ends; None: anywhere."""
+    rows = Project.objects.order_by("pk") if project_id is None else Project.objects.filter(pk=project_id)
+    list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
+
+
+@transaction.atomic
+def create_budget(
+    *,
+    project: Any,
+    name: str,
+    limit_picodollars: int,
+    scope: str = Scope.PROJECT,
+    of: Mapping[str, Any] | None = None,
+    period: str = Period.TOTAL,
+    at_line: str = AtLine.DRAIN,
+    thresholds: list[int] | None = None,
+    user: Any = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Budget:
+    """A budget above all accounts in its scope. `project` None: of the installation. `of`: user, cloud, tag or group.
+
+    What they have spent in the period and hold now counts; BudgetRefused if that is more than the limit.
+    """
+    lock_project(project.pk if project is not None else None)
+    now = clock.now()
+    budget = Budget(
+        name=name,
+        project=project,
+        scope=scope,
+        period=period,
+        period_start=period_start(period, now),
+        limit_picodollars=limit_picodollars,
+        at_line=at_line,
+        thresholds=thresholds or default_thresholds(),
+        created_by=user,
+        created_at=now,
+        **(of or {}),
+    )
+    accounts = accounts_of(budget)
+    # Whoever no budget held back so far keeps what is in flight; the next call asks for more.
+    unbound = accounts.exclude(budgets__in=Budget.objects.filter(closed_at=None))
+    Account.objects.filter(pk__in=unbound.values("pk")).update(
+        granted_picodollars=F("spent_picodollars") + F("reserved_picodollars")
+    )
+    ids = list(accounts.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
+    budget.spent_picodollars = spent_since(ids, budget.period_start)
+    budget.reserved_picodollars = _held(ids)
+    least = budget.spent_picodollars + budget.reserved_picodollars
+    if limit_picodollars < max(1, least):
+        raise BudgetRefused(
+            f"{display_usd(least)} of it is spent or set aside for running jobs already; the budget must be more."
+        )
+    budget.save()
+    links = Account.budgets.through
+    links.objects.bulk_create([links(account_id=pk, budget_id=budget.pk) for pk in ids], batch_size=500)
+    return budget
+
+
+def accounts_of(budget: Budget) -> QuerySet[Account]:
+    """The accounts of all jobs in a budget's scope."""
+    rows = Account.objects.all()
+    if budget.project_id is not None:
+        rows = rows.filter(job__project_id=budget.project_id)
+    if budget.scope == Scope.USER:
+        return rows.filter(job__created_by_id=budget.user_id)
+    if budget.scope == Scope.CLOUD:
+        return rows.filter(job__spec__platform__kind=budget.cloud)
+    if budget.scope == Scope.TAG:
+        return rows.filter(job__tags=budget.tag_id)
+    if budget.scope == Scope.GROUP:
+        return rows.filter(job__groups=budget.group_id)
+    return rows
+
+
+def budgets_over(job: Job) -> QuerySet[Budget]:
+    """The open budgets in whose scope a job is. Its tags and groups must be there already."""
+    here = Q(project__isnull=True) | Q(project_id=job.project_id)
+    scopes = (
+        Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT))
+        | Q(scope=Scope.USER, user_id=job.created_by_id)
+        | Q(scope=Scope.CLOUD, cloud=job.spec["platform"]["kind"])
+        | Q(scope=Scope.TAG, tag__in=job.tags.all())
+        | Q(scope=Scope.GROUP, group__in=job.groups.all())
+    )
+    return Budget.objects.filter(here, scopes, closed_at=None)
+
+
+def spent_since(account_ids: list[int], start: Any) -> int:
+    """What was booked to these accounts from `start` on, overruns included."""
+    total = 0
+    for at in range(0, len(account_ids), 500):
+        rows = Charge.objects.filter(
+            account__in=account_ids[at : at + 500], state=ChargeState.SETTLED, resolved_at__gte=start
+        )
+        total += rows.aggregate(sum=Coalesce(Sum("settled_picodollars"), 0))["sum"]
+    return total
+
+
+def _held(account_ids: list[int]) -> int:
+    total = 0
+    for at in range(0, len(account_ids), 500):
+        rows = Account.objects.filter(pk__in=account_ids[at : at + 500])
+        unspent = Sum(F("granted_picodollars") - F("spent_picodollars"))
+        total += rows.aggregate(sum=Coalesce(unspent, 0))["sum"]
+    return total
+
+
+@transaction.atomic
+def change_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK, **changes: Any) -> Budget:
+    """Change name, limit, thresholds or what happens at the line. A raised limit arms the crossings anew.
+
+    BudgetRefused if the limit would be below what is spent and held.
+    """
+    held = turned_over(locked(Budget.objects.filter(pk=budget.pk))[0], clock.now())
+    limit = changes.get("limit_picodollars", held.limit_picodollars)
+    least = held.spent_picodollars + held.reserved_picodollars
+    if limit < least:
+        raise BudgetRefused(
+            f"{display_usd(least)} of it is spent or set aside for running jobs already; the limit must be more."
+        )
+    if limit > held.limit_picodollars:
+        held.arming += 1
+    for field, value in changes.items():
+        setattr(held, field, value)
+    held.save(update_fields=[*changes, "arming"])
+    return held
+
+
+@transaction.atomic
+def close_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK) -> None:
+    """A budget that binds nobody any more. What it saw spent stays readable."""
+    held = locked(Budget.objects.filter(pk=budget.pk, closed_at=None))
+    for one in held:
+        one.closed_at, one.reserved_picodollars = clock.now(), 0
+        one.save(update_fields=["closed_at", "reserved_picodollars"])
+
+
+class NoRoom(ValueError):
+    """The budgets above have no room for what a job needs at least; the text says which, and what to do."""
+
+
+def attach(*, job: Job, account: Account, least: int, expected: int, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Put the job's new account below all budgets in whose scope it is, and set aside what it is expected to take.
+
+    NoRoom if one of them does not have room for `least`. Call it under `lock_project`, in the job's transaction.
+    """
+    over = list(budgets_over(job))
+    if not over:
+        return
+    account.budgets.set(over)
+    Account.objects.filter(pk=account.pk).update(granted_picodollars=0)
+    account.granted_picodollars = 0
+    set_aside(account=account, least=least, expected=expected, clock=clock)
+
+
+def set_aside(*, account: Account, least: int, expected: int, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Have the budgets above hold `expected` more for the locked account, or what they have room for.
+
+    NoRoom if that is less than `least`.
+    """
+    chain = Chain(account.pk, clock.now())
+    left = account.limit_picodollars - account.granted_picodollars
+    grant = chain.room(min(left, max(least, expected)))
+    if grant < min(least, left):
+        raise NoRoom(no_room_sentence(chain, least))
+    chain.hold(grant)
+    Account.objects.filter(pk=account.pk).update(granted_picodollars=F("granted_picodollars") + grant)
+
+
+def no_room_sentence(chain: Chain, least: int) -> str:
+    """Why there is no room, where, and what to do about it."""
+    tightest = chain.tightest()
+    if tightest is None:
+        raise ValueError("without budgets above there is always room")
+    return no_room(tightest, least, chain.now)

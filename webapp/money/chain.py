@@ -1,0 +1,94 @@
+"""The budgets above an account, which hold what was granted to it: locked together and changed together.
+
+Lock the account first. Budgets are locked in the order of their numbers, so that no two who do that can wait for each
+other.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import connection
+from django.db.models import F, QuerySet
+
+from webapp.money.crossings import note_crossings
+from webapp.money.models import Account, Budget
+from webapp.money.periods import period_start
+
+
+def locked(rows: QuerySet[Budget]) -> list[Budget]:
+    """The budgets of a query, locked in the one order there is."""
+    rows = rows.order_by("pk")
+    if connection.features.has_select_for_update:
+        rows = rows.select_for_update(of=("self",))
+    return list(rows)
+
+
+def headroom(budget: Budget) -> int:
+    """What of a budget is neither spent nor held for a job."""
+    held = budget.spent_picodollars + budget.reserved_picodollars + budget.overrun_picodollars
+    return max(0, budget.limit_picodollars - held)
+
+
+def turned_over(budget: Budget, now: datetime) -> Budget:
+    """The locked budget as of now: in a new period nothing is spent yet, and what jobs hold they hold still."""
+    start = period_start(budget.period, now)
+    if start > budget.period_start:
+        budget.period_start = start
+        budget.spent_picodollars = budget.overrun_picodollars = 0
+        budget.arming += 1
+        budget.save(update_fields=["period_start", "spent_picodollars", "overrun_picodollars", "arming"])
+    return budget
+
+
+class Chain:
+    """The open budgets above a locked account, themselves locked, each in its period of now."""
+
+    def __init__(self, account_id: int, now: datetime) -> None:
+        rows = locked(Budget.objects.filter(accounts=account_id, closed_at=None))
+        self.budgets = [turned_over(budget, now) for budget in rows]
+        # Clocks of two machines differ: a booking never falls before the period that somebody has begun already.
+        self.now = max([now, *(budget.period_start for budget in self.budgets)])
+
+    def tightest(self) -> Budget | None:
+        """The budget with the least room; None if there is none above."""
+        return min(self.budgets, key=headroom, default=None)
+
+    def room(self, at_most: int) -> int:
+        """How much of `at_most` all of them have room for."""
+        return min([at_most, *map(headroom, self.budgets)])
+
+    def hold(self, amount: int) -> None:
+        """Set aside (or, below zero, give back) in each of them."""
+        if amount and self.budgets:
+            self._rows().update(reserved_picodollars=F("reserved_picodollars") + amount)
+
+    def book(self, spent: int, overrun: int = 0) -> None:
+        """What was held becomes spent; what nobody had agreed to is kept apart. Writes what that crosses."""
+        if not self.budgets or not (spent or overrun):
+            return
+        self._rows().update(
+            reserved_picodollars=F("reserved_picodollars") - spent,
+            spent_picodollars=F("spent_picodollars") + spent,
+            overrun_picodollars=F("overrun_picodollars") + overrun,
+        )
+        for budget in self.budgets:
+            before = budget.spent_picodollars + budget.overrun_picodollars
+            note_crossings(budget, before, before + spent + overrun, self.now)
+
+    def take_back(self, spent: int, booked_at: datetime) -> None:
+        """Something booked then came to so much less. A period that is over stays as it was."""
+        in_period = [budget.pk for budget in self.budgets if booked_at >= budget.period_start]
+        Budget.objects.filter(pk__in=in_period).update(spent_picodollars=F("spent_picodollars") - spent)
+
+    def _rows(self) -> QuerySet[Budget]:
+        return Budget.objects.filter(pk__in=[budget.pk for budget in self.budgets])
+
+
+def give_back_grant(account: Account, now: datetime) -> None:
+    """Return to the budgets above what the locked account holds of them beyond its open reservations."""
+    unused = account.granted_picodollars - account.spent_picodollars - account.reserved_picodollars
+    chain = Chain(account.pk, now)
+    if unused and chain.budgets:
+        chain.hold(-unused)
+        Account.objects.filter(pk=account.pk).update(granted_picodollars=F("granted_picodollars") - unused)

@@ -1,0 +1,59 @@
+"""Shares of limits that were reached: rows for whoever tells people, written with the booking that crossed.
+
+Edge-triggered: only a booking that takes the spending from below a threshold to it or above writes a row, and only
+one for each arming. Raising a limit and beginning a period arm anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from webapp.money.models import Account, Budget, Crossing, CrossingKind
+
+JOB_THRESHOLDS = (50, 80, 90, 100)
+FORECAST_THRESHOLD = 100
+
+
+def note_crossings(one: Account | Budget, before: int, after: int, at: datetime) -> None:
+    """Write what spending so much, instead of `before`, crosses of the account's or budget's limit."""
+    thresholds = JOB_THRESHOLDS if isinstance(one, Account) else one.thresholds
+    reached = [share for share in thresholds if 100 * before < share * one.limit_picodollars <= 100 * after]
+    _write(one, CrossingKind.ACTUAL, reached, after, at)
+
+
+def note_expected(one: Account | Budget, spent: int, at: datetime, expected_at: datetime | None) -> None:
+    """Write that what is under way is expected to meet the limit, at about `expected_at`."""
+    _write(one, CrossingKind.FORECAST, [FORECAST_THRESHOLD], spent, at, expected_at)
+
+
+def _write(
+    one: Account | Budget,
+    kind: CrossingKind,
+    reached: Iterable[int],
+    spent: int,
+    at: datetime,
+    expected_at: datetime | None = None,
+) -> None:
+    rows = [
+        Crossing(
+            account=one if isinstance(one, Account) else None,
+            budget=one if isinstance(one, Budget) else None,
+            kind=kind,
+            threshold=threshold,
+            arming=one.arming,
+            at=at,
+            spent_picodollars=spent,
+            limit_picodollars=one.limit_picodollars,
+            expected_at=expected_at,
+        )
+        for threshold in reached
+    ]
+    if rows:
+        Crossing.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def unhandled() -> Sequence[Crossing]:
+    """Crossings that nobody has told people of yet, oldest first."""
+    rows = Crossing.objects.filter(handled_at=None).select_related("account__job__project", "budget__project")
+    return list(rows.order_by("at", "pk"))
