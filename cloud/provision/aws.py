@@ -1,4 +1,4 @@
-"""An AWS account made ready for actors, and everything taken away again, one small step after the other.
+"""An AWS account made ready for actors, one small step after the other.
 
 Each step may be repeated: what is right stays, what is missing or old is made anew. Names follow from the prefix and
 the memory size, so what a broken-off set-up left is found by the next one, and by the removal. The roles are the
@@ -11,38 +11,28 @@ import base64
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cloud import aws_functions
 from cloud.actor.bundle import ZIPPED_LIMIT_BYTES, Bundle, BundleError
-from cloud.aws_functions import LOG_DAYS, TAG, function_name
-from cloud.aws_words import ABSENT, DENIED, code_of, refusal
+from cloud.aws_functions import LOG_DAYS, function_name
+from cloud.aws_words import code_of
 from cloud.connections import AwsClients
+from cloud.provision import aws_bucket
+from cloud.provision.aws_things import (
+    Owner,
+    account_of,
+    described,
+    is_anothers,
+    message_of,
+    missing,
+    tags_of,
+)
 from cloud.provision.policies import AwsScope
 from cloud.provision.steps import Step
 
 TIMEOUT_S = 900
-_APP = "starling"
 _ASK_AGAIN_S = 1.0
-
-
-@dataclass(frozen=True)
-class Owner:
-    """Whose things they are, as their tags say: an installation, one connection of it, and its project."""
-
-    deployment: str
-    connection: str
-    project: str
-
-    @property
-    def tags(self) -> dict[str, str]:
-        return {
-            TAG: _APP,
-            "deployment": self.deployment[:256],
-            "connection": self.connection,
-            "owner": self.project,
-        }
 
 
 class _CannotGoOn(Exception):
@@ -55,13 +45,15 @@ def set_up(
     memory_mb: Sequence[int],
     packed: Callable[[], Bundle],
     *,
+    bucket: bool = False,
     patience_s: float = 15.0,
 ) -> Iterator[Step]:
     """One function for each memory size, with its tags and its log. Told step by step; the last may be a missing one.
 
-    `patience_s`: how long AWS may need until it lets a function run under a role that was just made.
+    `bucket`: also one for networks that do not fit into a call. `patience_s`: how long AWS may need until it lets a
+    function run under a role that was just made.
     """
-    account, step = _account(clients)
+    account, step = account_of(clients)
     yield step
     bundle, step = _package(packed)
     yield step
@@ -73,68 +65,8 @@ def set_up(
             yield from work.function(size)
     except _CannotGoOn:
         return
-
-
-def remove(
-    clients: AwsClients, owner: Owner, memory_mb: Sequence[int], *, patience_s: float = 15.0
-) -> Iterator[Step]:
-    """Take away what `set_up` made for this owner, also for other sizes. What is gone already is gone.
-
-    `patience_s`: how long AWS may go on showing what was deleted.
-    """
-    account, step = _account(clients)
-    yield step
-    if not account:
-        return
-    prefix = clients.connection.prefix
-    names = {function_name(prefix, size) for size in memory_mb}
-    try:
-        names |= _tagged(clients, owner)
-    except Exception as error:
-        yield _missing("Looking for what is ours", error, "tag")
-    removed = [_removed(clients, owner, name, patience_s) for name in sorted(names)]
-    yield from removed
-    if not removed:
-        yield Step("Functions", "gone", "Nothing of this connection is in the account.")
-
-
-# Steps of both
-
-
-def _account(clients: AwsClients) -> tuple[str, Step]:
-    """The account's number, empty if nobody lets us in."""
-    region = clients.connection.region
-    try:
-        account = str(clients.client("sts").get_caller_identity()["Account"])
-    except Exception as error:
-        return "", _missing("Account", error, "sts")
-    return account, Step("Account", "done", f"AWS lets us into account {account}; the region is {region}.")
-
-
-def _missing(name: str, error: Exception, service: str) -> Step:
-    """A step that AWS refused, with the action that is wanting."""
-    why = refusal(error)
-    action = _action(error, service)
-    if why.code in DENIED and action:
-        fix = f"Add {action} to the policy, or copy the whole policy again."
-        return Step(name, "missing", f"AWS refuses {action} to these credentials.", fix)
-    return Step(name, "missing", why.words, why.fix)
-
-
-def _action(error: Exception, service: str) -> str:
-    """What was asked for, as policies name it. Handing a role over is asked for by no call of its own."""
-    if "iam:PassRole" in _message(error):
-        return "iam:PassRole"
-    operation = getattr(error, "operation_name", "")
-    return f"{service}:{operation}" if operation else ""
-
-
-def _message(error: Exception) -> str:
-    response: Any = getattr(error, "response", None)
-    return str(response.get("Error", {}).get("Message", "")) if isinstance(response, dict) else ""
-
-
-# Setting up
+    if bucket:
+        yield aws_bucket.made(clients, owner.connection, owner.tags)
 
 
 def _role(clients: AwsClients, account: str) -> str:
@@ -177,14 +109,14 @@ class _SetUp:
         name = function_name(self._prefix, memory_mb)
         title = f"Function {name}"
         try:
-            before = _described(self._functions, name)
-            worn = _tags(self._functions, before)
+            before = described(self._functions, name)
+            worn = tags_of(self._functions, before)
             self._deploy(name, memory_mb, worn)
         except _RoleRefused:
             yield self._role_missing()
             raise _CannotGoOn from None
         except Exception as error:
-            yield _missing(title, error, "lambda")
+            yield missing(title, error, "lambda")
             raise _CannotGoOn from None
         if not self._role_told:
             self._role_told = True
@@ -219,7 +151,9 @@ class _SetUp:
         """Ours, unless another connection made it: then it stays that one's to take away."""
         tags = self._owner.tags
         return (
-            {key: worn.get(key, value) for key, value in tags.items()} if _others(worn, self._owner) else tags
+            {key: worn.get(key, value) for key, value in tags.items()}
+            if is_anothers(worn, self._owner)
+            else tags
         )
 
     def _role_missing(self) -> Step:
@@ -247,7 +181,7 @@ class _SetUp:
 
     def _marked(self, title: str, before: Mapping[str, Any] | None, worn: Mapping[str, str]) -> Step:
         name = title.replace("Function", "Tags of", 1)
-        if _others(worn, self._owner):
+        if is_anothers(worn, self._owner):
             words = f"It was made for another connection ({worn['connection']}), and is that one's to remove."
             return Step(name, "done", words)
         fresh = before is None or {key: worn.get(key) for key in self._owner.tags} != self._owner.tags
@@ -259,7 +193,7 @@ class _SetUp:
         try:
             fresh = aws_functions.keep_logs(self._logs, name)
         except Exception as error:
-            return _missing(title, error, "logs")
+            return missing(title, error, "logs")
         return Step(title, "made" if fresh else "done", f"AWS deletes its lines after {LOG_DAYS} days.")
 
 
@@ -268,76 +202,8 @@ class _RoleRefused(Exception):
 
 
 def _is_about_the_role(error: Exception) -> bool:
-    return code_of(error) == "InvalidParameterValueException" and "role" in _message(error).lower()
+    return code_of(error) == "InvalidParameterValueException" and "role" in message_of(error).lower()
 
 
 def _sha256(bundle: Bundle) -> str:
     return base64.b64encode(hashlib.sha256(bundle.data).digest()).decode()
-
-
-def _described(functions: Any, name: str) -> dict[str, Any] | None:
-    try:
-        found: dict[str, Any] = functions.get_function_configuration(FunctionName=name)
-    except Exception as error:
-        if code_of(error) in ABSENT:
-            return None
-        raise
-    return found
-
-
-def _tags(functions: Any, described: Mapping[str, Any] | None) -> dict[str, str]:
-    """What the function wears; nothing if there is none."""
-    if described is None:
-        return {}
-    return dict(functions.list_tags(Resource=described["FunctionArn"])["Tags"])
-
-
-def _others(worn: Mapping[str, str], owner: Owner) -> bool:
-    return worn.get("connection", owner.connection) != owner.connection
-
-
-# Removing
-
-
-def _tagged(clients: AwsClients, owner: Owner) -> set[str]:
-    """Names of the functions that say they are this connection's."""
-    wanted = [{"Key": TAG, "Values": [_APP]}, {"Key": "connection", "Values": [owner.connection]}]
-    pages = clients.client("resourcegroupstaggingapi").get_paginator("get_resources")
-    arns = [
-        str(one["ResourceARN"])
-        for page in pages.paginate(TagFilters=wanted)
-        for one in page["ResourceTagMappingList"]
-    ]
-    return {arn.split(":function:")[1] for arn in arns if ":function:" in arn}
-
-
-def _removed(clients: AwsClients, owner: Owner, name: str, patience_s: float) -> Step:
-    title = f"Function {name}"
-    functions, logs = clients.client("lambda"), clients.client("logs")
-    try:
-        before = _described(functions, name)
-        worn = _tags(functions, before)
-        if _others(worn, owner):
-            words = f"It belongs to another connection ({worn['connection']}) and stays."
-            return Step(title, "done", words)
-        aws_functions.remove(functions, name)
-        still_there = before is not None and not _vanished(functions, name, patience_s)
-    except Exception as error:
-        return _missing(title, error, "lambda")
-    if still_there:
-        words = "AWS took the order to delete it and shows it still."
-        return Step(title, "missing", words, "Remove again in a minute.")
-    try:
-        aws_functions.remove_logs(logs, name)
-    except Exception as error:
-        return _missing(f"Log of {name}", error, "logs")
-    return Step(title, "gone", "Deleted, with its log." if before else "It was gone already; so is its log.")
-
-
-def _vanished(functions: Any, name: str, patience_s: float) -> bool:
-    end_s = time.monotonic() + patience_s
-    while _described(functions, name) is not None:
-        if time.monotonic() >= end_s:
-            return False
-        time.sleep(min(_ASK_AGAIN_S, patience_s))
-    return True

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 Target = Literal[
-    "function", "account", "actor_role", "own_role", "logs", "weights", "container_group", "region", "group"
+    "function",
+    "account",
+    "actor_role",
+    "own_role",
+    "logs",
+    "bucket",
+    "weights",
+    "container_group",
+    "region",
+    "group",
 ]
 
 DEFAULT_PREFIX = "starling"
@@ -51,11 +60,29 @@ AWS: tuple[Permission, ...] = (
     Permission("lambda:PutProvisionedConcurrencyConfig", "function", "keep functions warm", optional=True),
     Permission("lambda:GetProvisionedConcurrencyConfig", "function", "see how many are warm", optional=True),
     Permission(
+        "lambda:ListProvisionedConcurrencyConfigs",
+        "function",
+        "find what a killed process keeps warm, and stop paying for it",
+        optional=True,
+    ),
+    Permission(
         "lambda:DeleteProvisionedConcurrencyConfig",
         "function",
         "stop keeping them warm, and paying for it",
         optional=True,
     ),
+    Permission("s3:CreateBucket", "bucket", "make a bucket for networks larger than 4 MB", optional=True),
+    Permission("s3:PutBucketTagging", "bucket", "mark that bucket as Starling's", optional=True),
+    Permission(
+        "s3:PutLifecycleConfiguration",
+        "bucket",
+        "have what is in that bucket deleted after a day",
+        optional=True,
+    ),
+    Permission(
+        "s3:ListBucket", "bucket", "see whether that bucket is there and what is in it", optional=True
+    ),
+    Permission("s3:DeleteBucket", "bucket", "take that bucket away", optional=True),
     Permission("s3:PutObject", "weights", "hand over networks larger than 4 MB", optional=True),
     Permission("s3:GetObject", "weights", "hand over networks larger than 4 MB", optional=True),
     Permission("s3:DeleteObject", "weights", "clear networks away that were handed over", optional=True),

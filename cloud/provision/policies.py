@@ -20,6 +20,7 @@ _SIDS: dict[Target, str] = {
     "actor_role": "PassActorRole",
     "own_role": "CheckThisRole",
     "logs": "Logs",
+    "bucket": "Bucket",
     "weights": "Weights",
 }
 _VERSION = "2012-10-17"
@@ -66,6 +67,8 @@ class AwsScope:
                 return self.own_arn or f"{aws}:iam::{account}:role/{self.own_role_name}"
             case "logs":
                 return f"{aws}:logs:{region}:{account}:log-group:/aws/lambda/{self.prefix}-*"
+            case "bucket":
+                return f"{aws}:s3:::{self.prefix}-*"
             case "weights":
                 return f"{aws}:s3:::{self.prefix}-*/*"
             case _:

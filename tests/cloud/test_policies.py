@@ -27,7 +27,13 @@ SERVICES = {
     "s3": "s3",
     "resourcegroupstaggingapi": "tag",
 }
-NAMED_OTHERWISE = {"lambda:Invoke": "lambda:InvokeFunction", "s3:HeadObject": "s3:GetObject"}
+NAMED_OTHERWISE = {
+    "lambda:Invoke": "lambda:InvokeFunction",
+    "s3:HeadObject": "s3:GetObject",
+    "s3:HeadBucket": "s3:ListBucket",
+    "s3:ListObjectsV2": "s3:ListBucket",
+    "s3:PutBucketLifecycleConfiguration": "s3:PutLifecycleConfiguration",
+}
 # Waiters and paginators stand for the operations they call.
 STAND_INS = {
     "function_active_v2": "lambda:GetFunction",

@@ -17,6 +17,7 @@ from cloud.checks import Findings
 from cloud.connections import AwsKeys
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.provision.aws_bucket import bucket_name
 from tests.factories import FixedClock, make_connection, make_project, make_spec, make_user
 from webapp.credentials import opening, queries, services, setting_up
 from webapp.credentials.models import Aim, CheckState, Connection, SetUp
@@ -159,6 +160,23 @@ def test_a_second_size_comes_beside_the_first_and_both_go(connection: Connection
     gone = _remove(connection)
     assert (gone.asked_mb, gone.ready_mb, _alive(aws), aws.logs.groups) == ([], [], [], {})
     assert {step["state"] for step in gone.steps} == {"done", "gone"}
+
+
+def test_a_bucket_comes_with_the_tick_serves_the_platform_and_goes_with_the_rest(
+    owner: Any, connection: Connection, aws: AwsEmulator
+) -> None:
+    assert opening.aws_connection(connection).bucket is None
+    _as(owner).post(_address(connection, "set-up/"), {"memory_mb": "1024", "bucket": "on"})
+    setting_up.run(connection.pk, SetUp.objects.get().number)
+    name = opening.aws_connection(connection).bucket
+    assert name == bucket_name("starling", connection.pk)
+    assert aws.storage.expiry_days[name] == 1
+    # A later set-up without the tick leaves it where it is.
+    assert _set_up(connection, 2048).ready_bucket
+    gone = _remove(connection)
+    assert (gone.asked_bucket, gone.ready_bucket) == (False, False)
+    assert name not in aws.storage.buckets
+    assert opening.aws_connection(connection).bucket is None
 
 
 def test_what_failed_is_told_and_the_next_one_completes_it(

@@ -97,6 +97,7 @@ class SetUpForm(forms.Form):
         max_value=10_240,
         widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
     )
+    bucket = forms.BooleanField(label="Also a bucket for large networks", required=False)
 
 
 class AwsRoleForm(_WriteOnlyForm):

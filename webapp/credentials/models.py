@@ -137,13 +137,15 @@ class SealedSecret(models.Model):
 class Aim(models.TextChoices):
     SET_UP = "set_up", "Set up"
     TAKE_DOWN = "take_down", "Take down"
+    PROFILE = "profile", "Profile"
 
 
 class SetUp(models.Model):
     """What a connection's account was made to hold for us, and how far that has come.
 
     `asked_mb` names the functions that may be there, by memory; it is written before anything is made, and emptied once
-    everything is gone. `ready_mb` are those that jobs may use. `number` counts what was asked, so that one who was
+    everything is gone. `ready_mb` are those that jobs may use. A bucket for large networks is asked for and ready in
+    the same way. `number` counts what was asked, so that one who was
     overtaken does not write; `steps` are those of the last one (cloud.provision.steps.Step).
     """
 
@@ -154,6 +156,8 @@ class SetUp(models.Model):
     since = models.DateTimeField()
     asked_mb = models.JSONField(default=list)
     ready_mb = models.JSONField(default=list)
+    asked_bucket = models.BooleanField(default=False)
+    ready_bucket = models.BooleanField(default=False)
     steps = models.JSONField(default=list)
 
     class Meta:

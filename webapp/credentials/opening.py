@@ -7,8 +7,10 @@ from django.views.decorators.debug import sensitive_variables
 
 from cloud.check_clients import Emulator
 from cloud.connections import AwsConnection, AwsKeys, AwsRole
+from cloud.provision.aws_bucket import bucket_name
+from cloud.provision.permissions import DEFAULT_PREFIX
 from webapp.credentials import key_ring, services
-from webapp.credentials.models import Connection, Kind, SealedSecret
+from webapp.credentials.models import Connection, Kind, SealedSecret, SetUp
 from webapp.credentials.sealing import unseal
 from webapp.credentials.secret import Secret
 
@@ -53,7 +55,13 @@ def aws_connection(connection: Connection) -> AwsConnection:
     access: AwsRole | AwsKeys = AwsRole(connection.role_arn, connection.external_id)
     if connection.kind == Kind.AWS_KEYS:
         access = AwsKeys(connection.access_key_id, secret(connection, "secret_access_key").reveal())
-    return AwsConnection(access, connection.region, endpoint_url=settings.STARLING_AWS_ENDPOINT or None)
+    ready = SetUp.objects.filter(connection=connection, ready_bucket=True).exists()
+    return AwsConnection(
+        access,
+        connection.region,
+        bucket=bucket_name(DEFAULT_PREFIX, connection.pk) if ready else None,
+        endpoint_url=settings.STARLING_AWS_ENDPOINT or None,
+    )
 
 
 def opened(project_id: int, connection_id: str) -> AwsConnection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +14,8 @@ from django.views.decorators.debug import sensitive_variables
 from cloud.actor import bundle
 from cloud.actor.bundle import Bundle
 from cloud.checks import scrubbed
-from cloud.provision import aws
+from cloud.provision import aws, aws_removal
+from cloud.provision.aws_things import Owner
 from cloud.provision.steps import Step
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -30,10 +31,13 @@ _UNFORESEEN = "Something unforeseen came back ({}), and it ended there."
 
 
 @transaction.atomic
-def ask_for_set_up(*, connection: Connection, memory_mb: int, clock: Clock = SYSTEM_CLOCK) -> SetUp:
-    """Functions of this memory, beside those there are; the worker makes them."""
+def ask_for_set_up(
+    *, connection: Connection, memory_mb: int, bucket: bool = False, clock: Clock = SYSTEM_CLOCK
+) -> SetUp:
+    """Functions of this memory, beside those there are, and a bucket if asked for; the worker makes them."""
     made = _asked(connection, Aim.SET_UP, clock)
     made.asked_mb = sorted({*made.asked_mb, memory_mb})
+    made.asked_bucket = made.asked_bucket or bucket
     made.save()
     return made
 
@@ -48,7 +52,7 @@ def ask_for_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> S
         raise ConnectionRefused(
             f"The functions of {connection.name} are needed by {shown}. Stop these first."
         )
-    made.ready_mb = []
+    made.ready_mb, made.ready_bucket = [], False
     made.save()
     return made
 
@@ -91,8 +95,8 @@ def _outcome(made: SetUp, steps: list[dict[str, Any]]) -> dict[str, Any]:
     if any(step["state"] == "missing" for step in steps):
         return {}
     if made.aim == Aim.SET_UP:
-        return {"ready_mb": made.asked_mb}
-    return {"asked_mb": [], "ready_mb": []}
+        return {"ready_mb": made.asked_mb, "ready_bucket": made.asked_bucket}
+    return {"asked_mb": [], "ready_mb": [], "asked_bucket": False, "ready_bucket": False}
 
 
 @sensitive_variables()
@@ -105,17 +109,23 @@ def _steps(made: SetUp) -> Iterator[dict[str, Any]]:
     except (opening.CannotOpen, CannotUnseal, KeysUnusable) as error:
         yield Step("Stored credentials", "missing", str(error)).as_dict()
         return
-    owner = aws.Owner(settings.STARLING_BASE_URL, connection.pk, connection.project.slug)
+    owner = owner_of(connection)
     try:
         if made.aim == Aim.SET_UP:
-            steps = aws.set_up(opened.open(), owner, made.asked_mb, lambda: package(connection.emulated))
+            packed = partial(package, connection.emulated)
+            steps = aws.set_up(opened.open(), owner, made.asked_mb, packed, bucket=made.asked_bucket)
         else:
-            steps = aws.remove(opened.open(), owner, made.asked_mb)
+            steps = aws_removal.remove(opened.open(), owner, made.asked_mb, bucket=made.asked_bucket)
         for step in steps:
             yield scrubbed(step.as_dict(), secrets)
     except Exception as error:  # of a kind, not of a text: that may hold anything
         words = _UNFORESEEN.format(type(error).__name__)
         yield Step("It did not end", "missing", words, "Try again; what was made is found again.").as_dict()
+
+
+def owner_of(connection: Connection) -> Owner:
+    """As what is made for this connection says whose it is."""
+    return Owner(settings.STARLING_BASE_URL, connection.pk, connection.project.slug)
 
 
 @lru_cache(2)

@@ -129,7 +129,7 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
         messages.error(request, "Memory must be a whole number of MB, from 128 to 10,240. Nothing was made.")
         return redirect("credentials:detail", project.slug, connection.pk)
     try:
-        setting_up.ask_for_set_up(connection=connection, memory_mb=form.cleaned_data["memory_mb"])
+        setting_up.ask_for_set_up(connection=connection, **form.cleaned_data)
     except services.ConnectionRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("credentials:detail", project.slug, connection.pk)

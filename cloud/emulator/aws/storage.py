@@ -1,8 +1,9 @@
-"""S3, as far as weights and results need it: put, get, head, delete and list; signed in header or address."""
+"""S3, as far as weights need it: buckets with a lifecycle, and their objects; signed in header or address."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
@@ -19,12 +20,19 @@ class StoredObject:
     at_unix_s: float
 
 
+_DAY_S = 86_400
+_DAYS = re.compile(rb"<Expiration>.*?<Days>(\d+)</Days>.*?</Expiration>", re.DOTALL)
+_TAG = re.compile(r"<Key>(.*?)</Key>\s*<Value>(.*?)</Value>", re.DOTALL)
+
+
 class Storage:
-    """Buckets by path (`/bucket/key`). Buckets are made by whoever sets the account up."""
+    """Buckets by path (`/bucket/key`). What is older than its bucket's lifecycle allows is gone when one looks."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self.buckets: dict[str, dict[str, StoredObject]] = {}
+        self.expiry_days: dict[str, int] = {}
+        self.tags: dict[str, dict[str, str]] = {}
         self.reads = 0
 
     def add_bucket(self, name: str) -> None:
@@ -33,11 +41,18 @@ class Storage:
     def handle(self, request: HttpRequest, caller: Principal) -> HttpResponse:
         bucket, *rest = request.parts
         key = "/".join(rest)
+        if request.method == "PUT" and not key:
+            return self._change(request, caller, bucket)
+        if not key:
+            # Whoever may not look is not told either that there is nothing.
+            action = "s3:DeleteBucket" if request.method == "DELETE" else "s3:ListBucket"
+            self._account.require(caller, "s3", action, f"arn:aws:s3:::{bucket}")
         if bucket not in self.buckets:
             raise AwsError(404, "NoSuchBucket", "The specified bucket does not exist")
+        self._expire(bucket)
         objects = self.buckets[bucket]
         if not key:
-            return self._bucket(request, caller, bucket)
+            return self._bucket(request, bucket)
         action = {"PUT": "s3:PutObject", "DELETE": "s3:DeleteObject"}.get(request.method, "s3:GetObject")
         self._account.require(caller, "s3", action, f"arn:aws:s3:::{bucket}/{key}")
         match request.method:
@@ -59,9 +74,14 @@ class Storage:
             case _:
                 raise AwsError(405, "MethodNotAllowed", "The specified method is not allowed.")
 
-    def _bucket(self, request: HttpRequest, caller: Principal, bucket: str) -> HttpResponse:
-        """Whether it is there, or what is in it."""
-        self._account.require(caller, "s3", "s3:ListBucket", f"arn:aws:s3:::{bucket}")
+    def _bucket(self, request: HttpRequest, bucket: str) -> HttpResponse:
+        """Whether it is there, what is in it, or its end."""
+        if request.method == "DELETE":
+            if self.buckets[bucket]:
+                raise AwsError(409, "BucketNotEmpty", "The bucket you tried to delete is not empty")
+            for table in (self.buckets, self.expiry_days, self.tags):
+                table.pop(bucket, None)
+            return HttpResponse(204)
         if request.method != "GET":
             return HttpResponse(200)
         prefix = request.query.get("prefix", "")
@@ -73,3 +93,33 @@ class Storage:
         )
         body = f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>"
         return HttpResponse(200, body.encode(), {"Content-Type": "application/xml"})
+
+    def _change(self, request: HttpRequest, caller: Principal, bucket: str) -> HttpResponse:
+        """Make the bucket, or set its lifecycle or its tags."""
+        what = next((one for one in ("lifecycle", "tagging") if one in request.query), "")
+        actions = {
+            "": "CreateBucket",
+            "lifecycle": "PutLifecycleConfiguration",
+            "tagging": "PutBucketTagging",
+        }
+        self._account.require(caller, "s3", f"s3:{actions[what]}", f"arn:aws:s3:::{bucket}")
+        if not what:
+            self.add_bucket(bucket)
+            return HttpResponse(200, headers={"Location": f"/{bucket}"})
+        if bucket not in self.buckets:
+            raise AwsError(404, "NoSuchBucket", "The specified bucket does not exist")
+        if what == "lifecycle":
+            days = _DAYS.search(request.body)
+            if days is None:
+                raise AwsError(400, "MalformedXML", "The XML you provided was not well-formed")
+            self.expiry_days[bucket] = int(days[1])
+        else:
+            self.tags[bucket] = dict(_TAG.findall(request.body.decode()))
+        return HttpResponse(200)
+
+    def _expire(self, bucket: str) -> None:
+        days = self.expiry_days.get(bucket)
+        if days is not None:
+            oldest = time.time() - days * _DAY_S
+            for key in [key for key, one in self.buckets[bucket].items() if one.at_unix_s < oldest]:
+                del self.buckets[bucket][key]

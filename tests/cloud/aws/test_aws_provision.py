@@ -11,7 +11,9 @@ from cloud.connections import AwsConnection, AwsKeys
 from cloud.emulator.aws.account import Policy
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.provision.aws import Owner, remove, set_up
+from cloud.provision.aws import set_up
+from cloud.provision.aws_removal import remove
+from cloud.provision.aws_things import Owner
 from cloud.provision.steps import Step
 from tests.cloud.aws.lambdas import thin
 

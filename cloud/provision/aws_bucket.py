@@ -1,0 +1,92 @@
+"""A bucket for networks that are too large for a call: made with a short life for what is in it, and taken away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloud.aws_words import ABSENT, DENIED, code_of
+from cloud.connections import AwsClients
+from cloud.provision.steps import Step
+
+LIFE_DAYS = 1
+"""Runs delete their own networks; this is for those of runs that died."""
+_NEEDS = "Add what the policy names for s3 to it, or copy the whole policy again; or set up without a bucket."
+
+
+def bucket_name(prefix: str, connection_id: str) -> str:
+    """Names of buckets are the whole world's; a connection's id is one that nobody else can guess or has."""
+    return f"{prefix}-weights-{connection_id.removeprefix('con_')}"
+
+
+def made(clients: AwsClients, connection_id: str, tags: dict[str, str]) -> Step:
+    """Make it, or bring what is there up to date."""
+    name = bucket_name(clients.connection.prefix, connection_id)
+    title = f"Bucket {name}"
+    s3 = clients.client("s3")
+    try:
+        fresh = not _there(s3, name)
+        if fresh:
+            s3.create_bucket(Bucket=name, **_place(clients.connection.region))
+        s3.put_bucket_tagging(
+            Bucket=name, Tagging={"TagSet": [{"Key": key, "Value": value} for key, value in tags.items()]}
+        )
+        s3.put_bucket_lifecycle_configuration(Bucket=name, LifecycleConfiguration=_short_life())
+    except Exception as error:
+        return Step(title, "missing", _why(error), _NEEDS)
+    words = f"For networks that do not fit into a call; what is in it is deleted after {LIFE_DAYS} day."
+    return Step(title, "made" if fresh else "done", words)
+
+
+def gone(clients: AwsClients, connection_id: str) -> Step:
+    """Empty it and delete it; what is gone already is gone."""
+    name = bucket_name(clients.connection.prefix, connection_id)
+    title = f"Bucket {name}"
+    s3 = clients.client("s3")
+    try:
+        if not _there(s3, name):
+            return Step(title, "gone", "It was gone already.")
+        count = 0
+        for page in s3.get_paginator("list_objects_v2").paginate(Bucket=name):
+            for found in page.get("Contents", ()):
+                s3.delete_object(Bucket=name, Key=found["Key"])
+                count += 1
+        s3.delete_bucket(Bucket=name)
+    except Exception as error:
+        if code_of(error) in ABSENT:
+            return Step(title, "gone", "It was gone already.")
+        return Step(title, "missing", _why(error), _NEEDS)
+    return Step(title, "gone", f"Emptied of {count} object{'' if count == 1 else 's'} and deleted.")
+
+
+def _there(s3: Any, name: str) -> bool:
+    try:
+        s3.head_bucket(Bucket=name)
+    except Exception as error:
+        if code_of(error) in ABSENT:
+            return False
+        raise
+    return True
+
+
+def _place(region: str) -> dict[str, Any]:
+    """The first region is where buckets are unless something else is said, and it may not be said."""
+    return {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+
+
+def _short_life() -> dict[str, Any]:
+    rule = {
+        "ID": "starling",
+        "Status": "Enabled",
+        "Filter": {"Prefix": ""},
+        "Expiration": {"Days": LIFE_DAYS},
+        "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": LIFE_DAYS},
+    }
+    return {"Rules": [rule]}
+
+
+def _why(error: Exception) -> str:
+    code = code_of(error)
+    # A HEAD request's refusal has no body and so no name.
+    if code in DENIED or code == "403":
+        return f"AWS refuses {getattr(error, 'operation_name', 'this')} to these credentials."
+    return f"AWS answered with {code}."

@@ -1,0 +1,98 @@
+"""Everything of ours taken away from an AWS account, one small step after the other; each may be repeated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cloud import aws_functions
+from cloud.aws_functions import TAG, function_name
+from cloud.connections import AwsClients
+from cloud.provision import aws_bucket
+from cloud.provision.aws_things import APP, Owner, account_of, described, is_anothers, missing, tags_of
+from cloud.provision.steps import Step
+
+_ASK_AGAIN_S = 1.0
+
+
+def remove(
+    clients: AwsClients,
+    owner: Owner,
+    memory_mb: Sequence[int],
+    *,
+    bucket: bool = False,
+    patience_s: float = 15.0,
+) -> Iterator[Step]:
+    """Take away what `set_up` made for this owner, also for other sizes. What is gone already is gone.
+
+    `bucket`: that as well. `patience_s`: how long AWS may go on showing what was deleted.
+    """
+    account, step = account_of(clients)
+    yield step
+    if not account:
+        return
+    prefix = clients.connection.prefix
+    names = {function_name(prefix, size) for size in memory_mb}
+    try:
+        names |= _tagged(clients, owner)
+    except Exception as error:
+        yield missing("Looking for what is ours", error, "tag")
+    removed = [_removed(clients, owner, name, patience_s) for name in sorted(names)]
+    yield from removed
+    if not removed:
+        yield Step("Functions", "gone", "Nothing of this connection is in the account.")
+    if bucket:
+        yield aws_bucket.gone(clients, owner.connection)
+
+
+def remove_sizes(
+    clients: AwsClients, owner: Owner, memory_mb: Sequence[int], *, patience_s: float = 15.0
+) -> Iterator[Step]:
+    """Take away the functions of these sizes and nothing else, as far as they are this owner's."""
+    for size in sorted(memory_mb):
+        yield _removed(clients, owner, function_name(clients.connection.prefix, size), patience_s)
+
+
+def _tagged(clients: AwsClients, owner: Owner) -> set[str]:
+    """Names of the functions that say they are this connection's."""
+    wanted = [{"Key": TAG, "Values": [APP]}, {"Key": "connection", "Values": [owner.connection]}]
+    pages = clients.client("resourcegroupstaggingapi").get_paginator("get_resources")
+    arns = [
+        str(one["ResourceARN"])
+        for page in pages.paginate(TagFilters=wanted)
+        for one in page["ResourceTagMappingList"]
+    ]
+    return {arn.split(":function:")[1] for arn in arns if ":function:" in arn}
+
+
+def _removed(clients: AwsClients, owner: Owner, name: str, patience_s: float) -> Step:
+    title = f"Function {name}"
+    functions, logs = clients.client("lambda"), clients.client("logs")
+    try:
+        before = described(functions, name)
+        worn = tags_of(functions, before)
+        if is_anothers(worn, owner):
+            words = f"It belongs to another connection ({worn['connection']}) and stays."
+            return Step(title, "done", words)
+        aws_functions.remove(functions, name)
+        still_there = before is not None and not _vanished(functions, name, patience_s)
+    except Exception as error:
+        return missing(title, error, "lambda")
+    if still_there:
+        words = "AWS took the order to delete it and shows it still."
+        return Step(title, "missing", words, "Remove again in a minute.")
+    try:
+        aws_functions.remove_logs(logs, name)
+    except Exception as error:
+        return missing(f"Log of {name}", error, "logs")
+    return Step(title, "gone", "Deleted, with its log." if before else "It was gone already; so is its log.")
+
+
+def _vanished(functions: Any, name: str, patience_s: float) -> bool:
+    end_s = time.monotonic() + patience_s
+    while described(functions, name) is not None:
+        if time.monotonic() >= end_s:
+            return False
+        time.sleep(min(_ASK_AGAIN_S, patience_s))
+    return True
