@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from cloud.wire import Answer, Refusal, read_answer
-from training.batch import BadTrajectory, Batch
+from training import batch
+from training.batch import BadTrajectory
 from training.codec import CodecError, decode
 from training.environments.making import spaces_of
 from training.environments.spaces import Spaces
@@ -85,21 +86,27 @@ def _check_trajectory(answer: Answer, request: RolloutRequest, version: int) -> 
     spaces = _spaces_of(request.environment)
     document = _document(answer.payload, _trajectory_bytes(request, spaces), _TRAJECTORY_KEYS)
     try:
-        batch = Batch.of([answer.payload], range(version, version + 1), spaces)
-    except (BadTrajectory, CodecError, TypeError, AttributeError, ValueError, IndexError) as error:
+        batch.check(document, range(version, version + 1), spaces)
+    except (BadTrajectory, TypeError, AttributeError, ValueError, IndexError) as error:
         raise Refusal("trajectory", f"the trajectory is not what was asked for: {error}") from None
     asked = (request.steps, request.environments)
-    if batch.rewards.shape != asked:
-        raise Refusal("trajectory", f"the trajectory is {batch.rewards.shape}, not {asked}")
+    if document["rewards"].shape != asked:
+        raise Refusal("trajectory", f"the trajectory is {document['rewards'].shape}, not {asked}")
     if document["slot"] != request.slot:
         raise Refusal("trajectory", f"the trajectory is of slot {document['slot']}, not {request.slot}")
-    if len(batch.episode_returns) != len(batch.episode_lengths):
-        raise Refusal("trajectory", "episodes have more returns than lengths")
-    if len(batch.episode_returns) > prod(asked) or not np.isfinite(batch.episode_returns).all():
-        raise Refusal("trajectory", "episodes that cannot be")
-    if (answer.work.env_steps, answer.work.episodes) != (prod(asked), len(batch.episode_returns)):
-        raise Refusal("work", f"{answer.work.env_steps} steps are told of; {prod(asked)} were asked for")
+    _check_episodes(answer, document, prod(asked))
     _check_state(answer.env_state, request.environments)
+
+
+def _check_episodes(answer: Answer, document: dict[str, Any], samples: int) -> None:
+    """Their returns and lengths are told of beside the steps, and the work says as much."""
+    returns, lengths = document["episode_returns"], document["episode_lengths"]
+    if returns.ndim != 1 or returns.shape != lengths.shape:
+        raise Refusal("trajectory", "episodes have more returns than lengths")
+    if len(returns) > samples or not np.isfinite(returns).all():
+        raise Refusal("trajectory", "episodes that cannot be")
+    if (answer.work.env_steps, answer.work.episodes) != (samples, len(returns)):
+        raise Refusal("work", f"{answer.work.env_steps} steps are told of; {samples} were asked for")
 
 
 def _check_state(state: bytes | None, environments: int) -> None:

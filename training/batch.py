@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,18 @@ import numpy.typing as npt
 from training.codec import Document, decode
 from training.environments.spaces import Spaces
 
+_OBSERVATIONS = ("observations", "last_observations", "final_observations")
 _DTYPES = {
-    "log_probs": "f4",
-    "rewards": "f4",
-    "terminated": "b1",
-    "truncated": "b1",
-    "discounted_returns": "f8",
-    "final_index": "i4",
-    "episode_returns": "f8",
-    "episode_lengths": "i4",
+    "log_probs": "<f4",
+    "rewards": "<f4",
+    "terminated": "|b1",
+    "truncated": "|b1",
+    "discounted_returns": "<f8",
+    "final_index": "<i4",
+    "episode_returns": "<f8",
+    "episode_lengths": "<i4",
 }
+_FINITE = ("rewards", "log_probs", "discounted_returns", "actions", *_OBSERVATIONS)
 
 
 class BadTrajectory(ValueError):
@@ -64,7 +67,9 @@ class Batch:
         `versions` are those that may be learned from: one in a synchronous round, a few where learner and actors
         overlap.
         """
-        documents = [_checked(decode(payload), i, versions, spaces) for i, payload in enumerate(payloads)]
+        documents = [decode(payload) for payload in payloads]
+        for position, document in enumerate(documents):
+            check(document, versions, spaces, f"trajectory {position}")
         if not documents:
             raise BadTrajectory("there is no trajectory to learn from")
         if len({document["rewards"].shape[0] for document in documents}) > 1:
@@ -103,16 +108,14 @@ def _shifted(documents: list[Document]) -> npt.NDArray[np.int32]:
     return np.concatenate(parts, axis=0)
 
 
-def _checked(document: Document, position: int, versions: range, spaces: Spaces) -> Document:
-    what = f"trajectory {position}"
-    seen = "u1" if spaces.pictures else "f4"
-    dtypes = {**_DTYPES, "observations": seen, "last_observations": seen, "final_observations": seen}
-    dtypes["actions"] = "i8" if spaces.discrete else "f4"
+def check(document: Document, versions: range, spaces: Spaces, what: str = "the trajectory") -> None:
+    """Whether a decoded trajectory can be learned from; BadTrajectory says what is wrong with `what`."""
+    dtypes = _dtypes(spaces.pictures, spaces.discrete)
     for name, dtype in dtypes.items():
         array = document.get(name)
         if not isinstance(array, np.ndarray):
             raise BadTrajectory(f"{what} lacks {name}")
-        if array.dtype.str[1:] != dtype:
+        if array.dtype != dtype:
             raise BadTrajectory(f"{what} has {name} as {array.dtype}")
     if document.get("version") not in versions:
         allowed = (
@@ -123,7 +126,13 @@ def _checked(document: Document, position: int, versions: range, spaces: Spaces)
         )
     _check_shapes(document, what, spaces)
     _check_values(document, what, spaces)
-    return document
+
+
+@cache
+def _dtypes(pictures: bool, discrete: bool) -> dict[str, np.dtype[Any]]:
+    """What each array consists of."""
+    names = {**_DTYPES, **dict.fromkeys(_OBSERVATIONS, "|u1" if pictures else "<f4")}
+    return {name: np.dtype(kind) for name, kind in {**names, "actions": "<i8" if discrete else "<f4"}.items()}
 
 
 def _check_shapes(document: Document, what: str, spaces: Spaces) -> None:
@@ -148,16 +157,8 @@ def _check_shapes(document: Document, what: str, spaces: Spaces) -> None:
 
 
 def _check_values(document: Document, what: str, spaces: Spaces) -> None:
-    for name in (
-        "observations",
-        "actions",
-        "rewards",
-        "log_probs",
-        "last_observations",
-        "final_observations",
-        "discounted_returns",
-    ):
-        if document[name].dtype.kind == "f" and not np.isfinite(document[name]).all():
+    for name in _FINITE:
+        if document[name].dtype.kind == "f" and not _finite(document[name]):
             raise BadTrajectory(f"{what} has {name} that are not finite numbers")
     shape, index = document["rewards"].shape, document["final_index"]
     if len(index) and ((index < 0).any() or (index >= shape).any()):
@@ -166,3 +167,7 @@ def _check_values(document: Document, what: str, spaces: Spaces) -> None:
         counts = np.array(spaces.action_counts if len(spaces.action_counts) > 1 else spaces.action_counts[0])
         if (document["actions"] < 0).any() or (document["actions"] >= counts).any():
             raise BadTrajectory(f"{what} has actions that the environment does not know")
+
+
+def _finite(array: npt.NDArray[Any]) -> bool:
+    return bool(np.logical_and.reduce(np.isfinite(array), axis=None))

@@ -24,7 +24,10 @@ _MAGIC = b"STRL1"
 _COMPRESSED = 1
 _BYTES, _LIST_OF_BYTES = "bytes", "list of bytes"
 _PREFIX = struct.Struct("<5sBI")
-_DTYPES = frozenset({"|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f4", "<f8"})
+_DTYPES = {
+    name: np.dtype(name)
+    for name in ("|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f4", "<f8")
+}
 
 HEADER_LIMIT_BYTES = 4 * 2**20
 BODY_LIMIT_BYTES = 2**30
@@ -126,27 +129,24 @@ def _split(data: bytes) -> tuple[Document, int, memoryview]:
 def _array(entry: Any, body: memoryview) -> tuple[str, Any]:
     if not isinstance(entry, list) or len(entry) != 4:
         raise CodecError("an array is described wrongly")
-    name, dtype, shape, offset = entry
-    plain = (
-        isinstance(name, str)
-        and (dtype in _DTYPES or dtype in (_BYTES, _LIST_OF_BYTES))
-        and isinstance(offset, int)
-        and offset >= 0
-        and isinstance(shape, list)
-        and len(shape) <= (ARRAY_LIMIT if dtype == _LIST_OF_BYTES else 8)
-        and all(isinstance(size, int) and 0 <= size <= BODY_LIMIT_BYTES for size in shape)
-    )
-    if not plain:
+    name, kind, shape, offset = entry
+    if not isinstance(name, str) or not isinstance(kind, str) or not isinstance(shape, list):
         raise CodecError(f"array {name!r} is described wrongly")
-    if dtype in (_BYTES, _LIST_OF_BYTES):
-        return name, _pieces(name, dtype, shape, body[offset:])
+    item = _DTYPES.get(kind)
+    if item is None and kind not in (_BYTES, _LIST_OF_BYTES):
+        raise CodecError(f"array {name!r} is described wrongly")
+    if type(offset) is not int or offset < 0 or len(shape) > (ARRAY_LIMIT if kind == _LIST_OF_BYTES else 8):
+        raise CodecError(f"array {name!r} is described wrongly")
     count = 1
     for size in shape:
+        if type(size) is not int or not 0 <= size <= BODY_LIMIT_BYTES:
+            raise CodecError(f"array {name!r} is described wrongly")
         count *= size
-    item = np.dtype(dtype)
+    if item is None:
+        return name, _pieces(name, kind, shape, body[offset:])
     if offset + count * item.itemsize > len(body):
         raise CodecError(f"array {name!r} reaches past the end")
-    return name, np.frombuffer(body, dtype=item, count=count, offset=offset).reshape(shape)
+    return name, np.ndarray(shape, item, body, offset)
 
 
 def _pieces(name: str, kind: str, lengths: list[int], body: memoryview) -> bytes | list[bytes]:
