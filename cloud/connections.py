@@ -63,6 +63,38 @@ class AwsConnection:
         return AwsClients(self)
 
 
+@dataclass(frozen=True)
+class AzurePrincipal:
+    """An app of a tenant, with its secret."""
+
+    tenant_id: str
+    client_id: str
+    client_secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class AzureConnection:
+    """One resource group of one subscription. `endpoint_url` stands for the sign-in and the resource manager of an
+    emulated cloud, `ca` is the file with the certificate by which that one is known.
+    """
+
+    access: AzurePrincipal
+    subscription_id: str
+    resource_group: str
+    region: str = "eastus"
+    prefix: str = DEFAULT_PREFIX
+    endpoint_url: str | None = None
+    ca: str | None = None
+
+    @property
+    def emulated(self) -> bool:
+        return self.endpoint_url is not None
+
+    @property
+    def group_path(self) -> str:
+        return f"/subscriptions/{self.subscription_id}/resourcegroups/{self.resource_group}"
+
+
 class AwsClients:
     """The SDK's clients for one connection. Sessions of a role are renewed by the SDK before they end."""
 

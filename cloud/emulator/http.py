@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -60,9 +61,9 @@ class HttpServer:
         self._connections: set[asyncio.Task[None]] = set()
         self.port = 0
 
-    async def start(self, port: int = 0) -> int:
+    async def start(self, port: int = 0, tls: ssl.SSLContext | None = None) -> int:
         self._server = await asyncio.start_server(
-            self._connected, "127.0.0.1", port, limit=HEADER_LIMIT_BYTES, backlog=4096
+            self._connected, "127.0.0.1", port, limit=HEADER_LIMIT_BYTES, backlog=4096, ssl=tls
         )
         self.port = int(self._server.sockets[0].getsockname()[1])
         return self.port

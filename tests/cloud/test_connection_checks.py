@@ -17,9 +17,9 @@ from requests.adapters import BaseAdapter
 from cloud import aws_words, azure_words, checks
 from cloud.aws_checks import AwsQuestion, check_aws
 from cloud.azure_checks import AzureQuestion, check_azure
-from cloud.check_clients import AzureClients, aws_clients
+from cloud.check_clients import aws_clients, azure_clients
 from cloud.checks import Check, Findings, Report
-from cloud.connections import AwsConnection, AwsKeys, AwsRole
+from cloud.connections import AwsConnection, AwsKeys, AwsRole, AzureConnection, AzurePrincipal
 from cloud.emulator.aws.account import EVERYTHING, Account, Policy
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.permissions import AWS, AZURE, BEYOND
@@ -318,6 +318,9 @@ def test_an_empty_report_is_not_good() -> None:
 
 TENANT, CLIENT, SUBSCRIPTION = (f"{digit * 8}-0000-0000-0000-000000000000" for digit in "123")
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourcegroups/starling"
+CONNECTION = AzureConnection(
+    AzurePrincipal(TENANT, CLIENT, "the-client-secret"), SUBSCRIPTION, "starling", "westeurope"
+)
 ASKED = AzureQuestion("westeurope", SUBSCRIPTION, "starling", TENANT, CLIENT)
 USAGES = {
     "value": [
@@ -394,7 +397,7 @@ def _azure(**changed: tuple[int, Any]) -> Report:
     session = requests.Session()
     session.mount("https://", _AzureAnswers(answers))
     transport = RequestsTransport(session=session, session_owner=False)
-    door = AzureClients(TENANT, CLIENT, "the-client-secret", SUBSCRIPTION, transport=transport)
+    door = azure_clients(CONNECTION, transport=transport)
     return checks.within(LIMIT_S, "westeurope", lambda findings: check_azure(door, ASKED, findings))
 
 
@@ -469,4 +472,5 @@ def test_without_the_list_of_permissions_they_are_not_known() -> None:
 
 
 def test_the_clients_do_not_show_the_secret() -> None:
-    assert "the-client-secret" not in repr(AzureClients(TENANT, CLIENT, "the-client-secret"))
+    assert "the-client-secret" not in repr(CONNECTION)
+    assert "the-client-secret" not in repr(vars(azure_clients(CONNECTION)))

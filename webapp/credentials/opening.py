@@ -5,8 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-from cloud.check_clients import Emulator
-from cloud.connections import AwsConnection, AwsKeys, AwsRole
+from cloud.connections import AwsConnection, AwsKeys, AwsRole, AzureConnection, AzurePrincipal
 from cloud.provision.aws_bucket import bucket_name
 from cloud.provision.permissions import DEFAULT_PREFIX
 from webapp.credentials import key_ring, services
@@ -42,10 +41,21 @@ def require_usable(connection: Connection) -> None:
     )
 
 
-def azure_emulator() -> Emulator | None:
-    """Where this installation's settings say that Azure is emulated."""
-    endpoint = settings.STARLING_AZURE_ENDPOINT
-    return Emulator(endpoint, settings.STARLING_EMULATOR_CA) if endpoint else None
+@sensitive_variables()
+def azure_connection(connection: Connection) -> AzureConnection:
+    """The same for Azure. Where it is emulated, only this installation's settings say."""
+    require_usable(connection)
+    access = AzurePrincipal(
+        connection.tenant_id, connection.client_id, secret(connection, "client_secret").reveal()
+    )
+    return AzureConnection(
+        access,
+        connection.subscription_id,
+        connection.resource_group,
+        connection.region,
+        endpoint_url=settings.STARLING_AZURE_ENDPOINT or None,
+        ca=settings.STARLING_EMULATOR_CA or None,
+    )
 
 
 @sensitive_variables()
@@ -64,11 +74,9 @@ def aws_connection(connection: Connection) -> AwsConnection:
     )
 
 
-def opened(project_id: int, connection_id: str) -> AwsConnection:
+def opened(project_id: int, connection_id: str) -> AwsConnection | AzureConnection:
     """For a job of that project: the connection its spec names, with what is needed to use it."""
     found = Connection.objects.filter(project_id=project_id, pk=connection_id).first()
     if found is None:
         raise CannotOpen("The cloud connection that this job names is not there any more.")
-    if found.cloud != "aws":
-        raise CannotOpen(f"{found.name} is not a connection to AWS.")
-    return aws_connection(found)
+    return aws_connection(found) if found.cloud == "aws" else azure_connection(found)

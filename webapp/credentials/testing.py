@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 from cloud import checks
 from cloud.aws_checks import AwsQuestion, check_aws
 from cloud.azure_checks import AzureQuestion, check_azure
-from cloud.check_clients import AzureClients, aws_clients
+from cloud.check_clients import aws_clients, azure_clients
 from cloud.checks import Check, Findings
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -75,20 +75,14 @@ def report_on(connection: Connection, limit_s: float = LIMIT_S) -> dict[str, Any
         findings = Findings(connection.region)
         findings.found(Check("The stored credentials can be opened", False, str(error)))
         return findings.report().as_dict()
-    report = checks.within(limit_s, connection.region, lambda findings: _ask(connection, secrets, findings))
+    report = checks.within(limit_s, connection.region, lambda findings: _ask(connection, findings))
     return checks.scrubbed(report.as_dict(), [secret.reveal() for secret in secrets])
 
 
 @sensitive_variables()
-def _ask(connection: Connection, secrets: list[Secret], findings: Findings) -> None:
+def _ask(connection: Connection, findings: Findings) -> None:
     if connection.kind == Kind.AZURE_PRINCIPAL:
-        door = AzureClients(
-            tenant_id=connection.tenant_id,
-            client_id=connection.client_id,
-            client_secret=secrets[0].reveal(),
-            subscription_id=connection.subscription_id,
-            emulator=opening.azure_emulator(),
-        )
+        door = azure_clients(opening.azure_connection(connection))
         check_azure(door, _azure_question(connection), findings)
         return
     asked = AwsQuestion(connection.region, connection.role_arn, connection.external_id)

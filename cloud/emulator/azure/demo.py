@@ -1,0 +1,58 @@
+"""A subscription as a newcomer sets it up: a resource group, and an app with the two roles that are shown to be copied.
+
+The app has the rights of those roles and no others; so what runs here runs with them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cloud.connections import AzureConnection, AzurePrincipal
+from cloud.emulator.azure.server import AzureEmulator
+from cloud.emulator.azure.subscription import RoleAssignment
+from cloud.provision.policies import azure_reader_role, azure_role
+
+RESOURCE_GROUP = "starling"
+IMAGE = "registry.example/starling-actor:latest"
+
+
+@dataclass(frozen=True)
+class DemoSubscription:
+    """How to connect to it."""
+
+    connection: AzureConnection
+    image: str
+
+    def values(self) -> dict[str, Any]:
+        """What one types into the form, for the console."""
+        connection, access = self.connection, self.connection.access
+        return {
+            "endpoint": connection.endpoint_url,
+            "ca": connection.ca,
+            "region": connection.region,
+            "subscription_id": connection.subscription_id,
+            "resource_group": connection.resource_group,
+            "tenant_id": access.tenant_id,
+            "client_id": access.client_id,
+            "client_secret": access.client_secret,
+            "image": self.image,
+        }
+
+
+def furnish(azure: AzureEmulator, *, resource_group: str = RESOURCE_GROUP) -> DemoSubscription:
+    """An app and a resource group in a running emulator's subscription."""
+    subscription = azure.subscription
+    subscription.add_resource_group(resource_group)
+    roles = [azure_role(subscription.id, resource_group), azure_reader_role(subscription.id)]
+    app = subscription.add_app([RoleAssignment.of(role) for role in roles])
+    access = AzurePrincipal(subscription.tenant_id, app.client_id, app.secret)
+    connection = AzureConnection(
+        access,
+        subscription.id,
+        resource_group,
+        subscription.region,
+        endpoint_url=azure.endpoint,
+        ca=azure.ca,
+    )
+    return DemoSubscription(connection, IMAGE)

@@ -1,0 +1,219 @@
+"""The resource manager: the addresses that container groups, their limits and their rights have."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+from cloud.emulator.azure.asking import group_of
+from cloud.emulator.azure.errors import ArmError, not_found
+from cloud.emulator.azure.faults import Faults
+from cloud.emulator.azure.groups import Group, Groups
+from cloud.emulator.azure.subscription import App, Subscription
+from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
+
+_ACI = "Microsoft.ContainerInstance"
+_GROUP = f"{_ACI}/containerGroups"
+
+
+class Manager:
+    """One request in, one answer out. `base` is where operations can be asked about."""
+
+    def __init__(self, subscription: Subscription, groups: Groups, faults: Faults, base: str) -> None:
+        self._subscription = subscription
+        self._groups = groups
+        self._faults = faults
+        self._base = base
+
+    async def handle(self, request: HttpRequest) -> HttpResponse:
+        app = self._subscription.sender(request.headers)
+        if "api-version" not in request.query:
+            raise ArmError(400, "MissingApiVersionParameter", "The api-version query parameter is required.")
+        if self._faults.strikes("throttle"):
+            raise ArmError(429, "TooManyRequests", "Too many requests.", Retry_After="1")
+        if self._faults.strikes("service_error"):
+            raise ArmError(503, "ServiceUnavailable", "The service is unavailable.")
+        if self._faults.strikes("lost_request"):
+            raise Hangup
+        answer = await self._routed(app, request)
+        if self._faults.strikes("error_after"):
+            raise ArmError(500, "InternalServerError", "An internal error occurred.")
+        if self._faults.strikes("lost_reply"):
+            raise Hangup
+        return answer
+
+    async def _routed(self, app: App, request: HttpRequest) -> HttpResponse:
+        parts = [part.lower() for part in request.parts]
+        if parts[:2] != ["subscriptions", self._subscription.id]:
+            words = f"The subscription '{parts[1] if len(parts) > 1 else ''}' could not be found."
+            raise ArmError(404, "SubscriptionNotFound", words)
+        if not any(
+            role.covers(f"/subscriptions/{self._subscription.id}") or role.scope for role in app.roles
+        ):
+            raise ArmError(404, "SubscriptionNotFound", "The subscription could not be found.")
+        aci = _ACI.lower()
+        match request.method, parts[2:]:
+            case "GET", ["resourcegroups", name]:
+                return self._resource_group(app, name)
+            case "GET", ["resourcegroups", name, "providers", "microsoft.authorization", "permissions"]:
+                return self._permissions(app, name)
+            case "GET", ["providers", provider, "locations", region, "usages"] if provider == aci:
+                return self._usages(app, region)
+            case "GET", ["providers", provider, "locations", _, "operations", name] if provider == aci:
+                return self._operation(app, name)
+            case "GET", ["providers", provider, "containergroups"] if provider == aci:
+                return self._list(app, "")
+            case "GET", ["resourcegroups", name, "providers", provider, "containergroups"] if provider == aci:
+                return self._list(app, self._known_group(name))
+            case method, ["resourcegroups", name, "providers", provider, "containergroups", *rest] if (
+                provider == aci and rest
+            ):
+                return await self._group(app, method, self._known_group(name), rest, request)
+            case _:
+                raise ArmError(404, "NotFound", "There is nothing at this address here.")
+
+    # Around groups
+
+    def _scope(self, resource_group: str = "") -> str:
+        whole = f"/subscriptions/{self._subscription.id}"
+        return f"{whole}/resourceGroups/{resource_group}" if resource_group else whole
+
+    def _known_group(self, name: str) -> str:
+        if name not in self._subscription.resource_groups:
+            raise ArmError(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
+        return name
+
+    def _resource_group(self, app: App, name: str) -> HttpResponse:
+        self._subscription.require(
+            app, "Microsoft.Resources/subscriptions/resourceGroups/read", self._scope(name)
+        )
+        location = self._subscription.resource_groups[self._known_group(name)]
+        return _json(200, {"id": self._scope(name), "name": name, "location": location})
+
+    def _permissions(self, app: App, name: str) -> HttpResponse:
+        scope = self._scope(self._known_group(name))
+        self._subscription.require(app, "Microsoft.Authorization/permissions/read", scope)
+        held = [role for role in app.roles if role.covers(scope)]
+        told = [{"actions": list(role.actions), "notActions": list(role.not_actions)} for role in held]
+        return _json(200, {"value": told})
+
+    def _usages(self, app: App, region: str) -> HttpResponse:
+        self._subscription.require(app, f"{_ACI}/locations/usages/read", self._scope())
+        self._subscription.require_registered()
+        here = [one for one in self._groups.all() if one.location.lower() == region]
+        rows = (
+            ("ContainerGroups", len(here), self._subscription.groups_at_most),
+            ("StandardCores", int(sum(one.cores for one in here)), self._subscription.cores_at_most),
+        )
+        value = [
+            {"unit": "Count", "currentValue": used, "limit": most, "name": {"value": name}}
+            for name, used, most in rows
+        ]
+        return _json(200, {"value": value})
+
+    def _operation(self, app: App, name: str) -> HttpResponse:
+        self._subscription.require(app, f"{_ACI}/locations/operations/read", self._scope())
+        operation = self._groups.operations.get(name)
+        if operation is None:
+            raise ArmError(404, "OperationNotFound", f"There is no operation '{name}'.")
+        told: dict[str, Any] = {"id": name, "status": operation.status}
+        if operation.code:
+            told["error"] = {"code": operation.code, "message": operation.words}
+        return _json(200, told)
+
+    def _list(self, app: App, resource_group: str) -> HttpResponse:
+        scope = self._scope(resource_group)
+        self._subscription.require(app, f"{_GROUP}/read", scope)
+        shown = [one for one in self._groups.all() if self._groups.shows(one)]
+        inside = [one for one in shown if one.path.lower().startswith(f"{scope.lower()}/")]
+        return _json(200, {"value": [one.document(whole=False) for one in inside]})
+
+    # Groups themselves
+
+    async def _group(
+        self, app: App, method: str, resource_group: str, rest: list[str], request: HttpRequest
+    ) -> HttpResponse:
+        name = rest[0]
+        path = f"{self._scope(resource_group)}/providers/{_GROUP}/{name}"
+        allowed = self._subscription.require
+        match method, rest[1:]:
+            case "PUT", []:
+                allowed(app, f"{_GROUP}/write", path)
+                return self._put(group_of(name, path, request.body))
+            case "GET", []:
+                allowed(app, f"{_GROUP}/read", path)
+                return _json(200, self._shown(path).document(whole=True))
+            case "DELETE", []:
+                allowed(app, f"{_GROUP}/delete", path)
+                return self._delete(path)
+            case "POST", ["stop" | "start" as act]:
+                allowed(app, f"{_GROUP}/{act}/action", path)
+                group = self._shown(path)
+                if act == "stop":
+                    await self._groups.stop(group)
+                else:
+                    self._groups.start(group)
+                return HttpResponse(204)
+            case "GET", ["containers", container, "logs"]:
+                allowed(app, f"{_GROUP}/containers/logs/read", path)
+                return self._log(self._shown(path), container, request.query.get("tail"))
+            case _:
+                raise ArmError(405, "MethodNotAllowed", "This is not emulated.")
+
+    def _shown(self, path: str) -> Group:
+        group = self._groups.visible(path)
+        if group is None:
+            raise not_found(path)
+        return group
+
+    def _put(self, group: Group) -> HttpResponse:
+        """A name that is taken gives the group that is there: nothing is made twice."""
+        there = self._groups.of(group.path)
+        if there is not None:
+            if there.deleting or there.provisioning == "Pending":
+                words = f"The container group '{group.name}' is still transitioning, please retry later."
+                raise ArmError(409, "ContainerGroupTransitioning", words)
+            return _json(200, there.document(whole=True))
+        self._subscription.require_registered()
+        for one in group.asked:
+            if not self._subscription.has_image(one.image):
+                words = f"The image '{one.image}' in container group '{group.name}' is not accessible."
+                raise ArmError(400, "InaccessibleImage", words)
+        self._require_room(group)
+        self._subscription.count_create()
+        operation_id = uuid.uuid4().hex
+        self._groups.create(group, operation_id)
+        address = (
+            f"{self._base}{self._scope()}/providers/{_ACI}/locations/{group.location}/operations/"
+            f"{operation_id}?api-version=2018-06-01"
+        )
+        return _json(201, group.document(whole=True), **{"Azure-AsyncOperation": address})
+
+    def _require_room(self, group: Group) -> None:
+        here = [one for one in self._groups.all() if one.location == group.location]
+        cores = sum(one.cores for one in here) + group.cores
+        most_groups, most_cores = self._subscription.groups_at_most, self._subscription.cores_at_most
+        if len(here) >= most_groups or cores > most_cores:
+            kind = "ContainerGroups" if len(here) >= most_groups else "StandardCores"
+            words = f"Resource type '{_GROUP}' container group quota '{kind}' exceeded."
+            raise ArmError(409, "ContainerGroupQuotaReached", words)
+
+    def _delete(self, path: str) -> HttpResponse:
+        group = self._groups.of(path)
+        if group is None:
+            return HttpResponse(204)
+        told = group.document(whole=True)
+        self._groups.delete(group)
+        return _json(200, told)
+
+    def _log(self, group: Group, container: str, tail: str | None) -> HttpResponse:
+        found = next((one for one in group.containers if one.name == container), None)
+        if found is None:
+            raise ArmError(404, "ContainerNotFound", f"There is no container '{container}' that has started.")
+        return _json(200, {"content": found.log(int(tail) if tail else None)})
+
+
+def _json(status: int, document: object, **headers: str) -> HttpResponse:
+    kind = {"Content-Type": "application/json; charset=utf-8", **headers}
+    return HttpResponse(status, json.dumps(document).encode(), kind)
