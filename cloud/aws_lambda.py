@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import Field
 
 from cloud.aws_asking import Asking
-from cloud.aws_flight import Flight, Landed, Learner, learner_outcome, outcome_of
+from cloud.aws_flight import Flight, Landed, outcome_of
 from cloud.aws_functions import function_name
 from cloud.aws_gate import AccountLimits, Gate
 from cloud.aws_invoke import Reply
@@ -26,9 +26,11 @@ from cloud.connections import AwsClients, AwsConnection
 from cloud.execution import Deliver, Execution
 from cloud.failures import Failure
 from cloud.learner_thread import LearnerThread
+from cloud.outcomes import Learner, learner_outcome
 from cloud.price_book import PriceBook
 from cloud.price_parts import functions, own_price, provisioned_capacity
 from cloud.pricing import Part, Standing, Tariff
+from cloud.register import Holder, nobody
 from training.frozen import Frozen
 from training.messages import BlobRef, Call, Outcome
 
@@ -88,8 +90,8 @@ class LambdaOptions(Frozen):
         json_schema_extra={"unit": "USD/h", "advanced": True},
     )
 
-    def open(self, connection: AwsConnection) -> LambdaPlatform:
-        return LambdaPlatform(self, replace(connection, region=self.region).open())
+    def open(self, connection: AwsConnection, holder: Holder | None = None) -> LambdaPlatform:
+        return LambdaPlatform(self, replace(connection, region=self.region).open(), holder=holder)
 
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
         """UnknownSku where the book has no price for the region."""
@@ -114,6 +116,7 @@ class LambdaPlatform:
         options: LambdaOptions,
         clients: AwsClients,
         *,
+        holder: Holder | None = None,
         learner: Callable[[Deliver], Learner] = LearnerThread,
     ) -> None:
         self._options = options
@@ -131,7 +134,7 @@ class LambdaPlatform:
         )
         s3 = clients.client("s3") if connection.bucket else None
         self._weights = AwsWeights(s3, connection.bucket, f"{self._prefix}/weights/{self._run}")
-        self._ready = KeptReady(clients.client("lambda"), options.provisioned)
+        self._ready = KeptReady(clients.client("lambda"), options.provisioned, holder or nobody())
         self._asking = Asking(
             self._client, self._weights, self._ready, self._prefix, self._run, options.start_cap_s
         )
@@ -170,6 +173,7 @@ class LambdaPlatform:
 
     def next(self, timeout_s: float) -> Outcome | None:
         end_s = self.now_s() + timeout_s
+        self._ready.keep()
         while self._flights:
             self._learner.enforce_limit()
             self._give_up()
@@ -184,7 +188,7 @@ class LambdaPlatform:
             flight = self._flights.pop(finished.call_id, None)
             if flight is not None:
                 if isinstance(finished, Execution):
-                    return learner_outcome(flight, finished)
+                    return learner_outcome(flight.call, flight.submitted_s, finished)
                 return outcome_of(flight, finished)
         return None
 

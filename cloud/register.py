@@ -139,6 +139,32 @@ def is_group_name(prefix: str, name: str) -> bool:
 
 
 @dataclass(frozen=True)
+class Holder:
+    """On whose behalf a platform holds things: where they are registered, and what their tags say.
+
+    `job` and `epoch` name the process that wants them, `deployment` the connection of the installation it runs for.
+    """
+
+    register: Register
+    deployment: str = ""
+    job: str = ""
+    epoch: int = 0
+    owner: str = ""
+
+    @property
+    def run(self) -> str:
+        return run_tag(self.job, self.epoch) if self.job else ""
+
+    def tags(self, expires_unix_s: float) -> dict[str, str]:
+        return tags(deployment=self.deployment, run=self.run, owner=self.owner, expires_unix_s=expires_unix_s)
+
+
+def nobody() -> Holder:
+    """For a run without a database: it holds things for itself."""
+    return Holder(MemoryRegister())
+
+
+@dataclass(frozen=True)
 class Entry:
     """One row of a register in memory."""
 

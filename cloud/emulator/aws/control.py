@@ -22,7 +22,7 @@ from cloud.emulator.aws.functions import (
     as_json,
     invalid,
 )
-from cloud.emulator.http import HttpRequest, HttpResponse
+from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
 
 _FUNCTION = r"/[\d-]+/functions/(?P<name>[^/]+)"
 _LEAST_UNRESERVED = 100
@@ -40,6 +40,7 @@ _OPERATIONS: tuple[tuple[str, str, str, int], ...] = (
     ("PublishVersion", "POST", _FUNCTION + "/versions", 201),
     ("ListVersionsByFunction", "GET", _FUNCTION + "/versions", 200),
     ("PutProvisionedConcurrencyConfig", "PUT", _FUNCTION + "/provisioned-concurrency", 202),
+    # One address for both: with List in its query it is the other one.
     ("GetProvisionedConcurrencyConfig", "GET", _FUNCTION + "/provisioned-concurrency", 200),
     ("DeleteProvisionedConcurrencyConfig", "DELETE", _FUNCTION + "/provisioned-concurrency", 204),
     ("PutFunctionConcurrency", "PUT", _FUNCTION + "/concurrency", 200),
@@ -53,6 +54,7 @@ _PATTERNS = tuple(
     (name, method, re.compile(path + "$"), status) for name, method, path, status in _OPERATIONS
 )
 _ON_THE_ACCOUNT = {"ListFunctions", "GetAccountSettings"}
+_REPLIES_GET_LOST = {"PutProvisionedConcurrencyConfig", "DeleteProvisionedConcurrencyConfig"}
 
 
 class Control:
@@ -81,13 +83,16 @@ class Control:
             given = json.loads(request.body) if request.body else {}
             name = self._functions.name_of(match.groupdict().get("name") or given.get("FunctionName", ""))
             resource = "*" if operation in _ON_THE_ACCOUNT else self._functions.arn(name)
-            action = {"ListVersionsByFunction": "ListVersionsByFunction"}.get(operation, operation)
-            self._account.require(caller, "lambda", f"lambda:{action}", resource)
+            if operation == "GetProvisionedConcurrencyConfig" and "List" in request.query:
+                operation = "ListProvisionedConcurrencyConfigs"
+            self._account.require(caller, "lambda", f"lambda:{operation}", resource)
             if self._faults.strikes("throttle"):
                 raise AwsError(
                     429, "TooManyRequestsException", "Rate exceeded", Reason="CallerRateLimitExceeded"
                 )
             answer = getattr(self, f"_{_snake(operation)}")(name, given, request.query, caller)
+            if operation in _REPLIES_GET_LOST and self._faults.strikes("lost_reply"):
+                raise Hangup
             return HttpResponse(
                 status, b"" if status == 204 else as_json(answer), {} if status == 204 else _JSON
             )
@@ -183,7 +188,8 @@ class Control:
                 "Specified ConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below"
                 f" its minimum value of [{_LEAST_UNRESERVED}]."
             )
-        function.provisioned[number] = Provisioned(wanted)
+        visible_s = time.monotonic() + self._faults.visibility_delay_s
+        function.provisioned[number] = Provisioned(wanted, visible_s=visible_s)
         self._provision(function, number, function.provisioned[number])
         return _told(function.provisioned[number])
 
@@ -200,10 +206,22 @@ class Control:
             )
         return _told(found)
 
+    def _list_provisioned_concurrency_configs(
+        self, name: str, given: Any, query: dict[str, str], caller: Principal
+    ) -> Any:
+        function, now_s = self._functions.get(name), time.monotonic()
+        shown = sorted(
+            (number, one) for number, one in function.provisioned.items() if one.visible_s <= now_s
+        )
+        configs = [{"FunctionArn": f"{function.arn}:{number}", **_told(one)} for number, one in shown]
+        return {"ProvisionedConcurrencyConfigs": configs}
+
     def _delete_provisioned_concurrency_config(
         self, name: str, given: Any, query: dict[str, str], caller: Principal
     ) -> None:
-        self._provision(self._functions.get(name), query["Qualifier"], None)
+        function = self._functions.get(name)
+        if not self._faults.strikes("zombie_delete"):
+            self._provision(function, query["Qualifier"], None)
 
     def _put_function_concurrency(
         self, name: str, given: dict[str, Any], query: Any, caller: Principal
@@ -256,7 +274,7 @@ def _told(provisioned: Provisioned) -> dict[str, Any]:
         "AvailableProvisionedConcurrentExecutions": provisioned.ready,
         "AllocatedProvisionedConcurrentExecutions": provisioned.ready,
         "Status": status,
-        "LastModified": time.strftime("%Y-%m-%dT%H:%M:%S+0000", time.gmtime()),
+        "LastModified": provisioned.modified,
     }
 
 

@@ -46,11 +46,13 @@ class Version:
 
 @dataclass
 class Provisioned:
-    """Instances of one version that are kept ready."""
+    """Instances of one version that are kept ready. `visible_s`: from when on a listing shows them."""
 
     wanted: int
     ready: int = 0
     failed: str = ""
+    visible_s: float = 0.0
+    modified: str = field(default_factory=lambda: _now())
 
 
 @dataclass

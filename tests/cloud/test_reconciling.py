@@ -1,0 +1,165 @@
+"""Beliefs against findings: each case by hand, and laws that hold for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloud.reconciling import PATIENCE, Believed, Decision, compare
+from cloud.register import Found
+
+NOW = 1_000_000.0
+OURS = "con_ours"
+_GROUP = Believed("g1", "container_group", "standing", True, NOW - 500, NOW - 490, NOW + 30)
+
+
+def _found(name: str = "g1", **changes: Any) -> Found:
+    return replace(Found(name, "container_group", deployment=OURS), **changes)
+
+
+def _decide(belief: Believed | None, seen: Found | None) -> Decision:
+    decisions = compare(
+        [] if belief is None else [belief], [] if seen is None else [seen], now_unix_s=NOW, ours=OURS
+    )
+    assert len(decisions) == 1
+    return decisions[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "deed", "words"),
+    [
+        ({}, "leave", "It is there and wanted."),
+        ({"held": False}, "end", "The process that wanted it is gone."),
+        ({"expires_unix_s": NOW - 7}, "end", "It was paid for until 7 s ago, and nobody renewed that."),
+        ({"state": "intended"}, "stands", "It is there, though nobody has said so yet."),
+        ({"state": "intended", "held": False}, "end", "The process that wanted it is gone."),
+        ({"state": "ending", "since_unix_s": NOW - 9}, "wait", "Its end was asked for 9 s ago."),
+        (
+            {"state": "ending", "since_unix_s": NOW - 10, "held": False},
+            "end",
+            "Its end was asked for 10 s ago, and it is still there.",
+        ),
+        ({"state": "gone", "since_unix_s": NOW - 14}, "wait", "It is over; the cloud may go on showing it"),
+        ({"state": "gone", "since_unix_s": NOW - 15}, "end", "It was thought to be gone, and it is still"),
+        ({"state": "lost", "since_unix_s": NOW - 100}, "end", "It was thought to be gone, and it is still"),
+    ],
+)
+def test_what_is_believed_and_found(changes: dict[str, Any], deed: str, words: str) -> None:
+    decision = _decide(replace(_GROUP, **changes), _found())
+    assert (decision.deed, decision.reason.startswith(words)) == (deed, True), decision.reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "deed", "words"),
+    [
+        (
+            {"state": "intended", "intended_unix_s": NOW - 5},
+            "wait",
+            "It was asked for 5 s ago and may not show",
+        ),
+        ({"state": "intended", "held": False}, "wait", "It was asked for 500 s ago and may not show yet."),
+        (
+            {"state": "intended", "held": False, "missing_since_unix_s": NOW - 15},
+            "gone",
+            "It was asked for 500 s ago and never came to be.",
+        ),
+        (
+            {
+                "state": "intended",
+                "held": False,
+                "missing_since_unix_s": NOW - 15,
+                "intended_unix_s": NOW - 59,
+            },
+            "wait",
+            "It was asked for 59 s ago",
+        ),
+        ({"state": "intended", "missing_since_unix_s": NOW - 90}, "wait", "It does not show; the process"),
+        ({}, "wait", "It has not been seen for 0 s; listings lag behind."),
+        ({"missing_since_unix_s": NOW - 14}, "wait", "It has not been seen for 14 s"),
+        ({"missing_since_unix_s": NOW - 15}, "lost", "It should be there and has not been seen for 15 s."),
+        (
+            {"missing_since_unix_s": NOW - 90, "intended_unix_s": NOW - 40},
+            "wait",
+            "It has not been seen for 90",
+        ),
+        ({"state": "ending"}, "wait", "It does not show any more; one more look makes sure."),
+        ({"state": "ending", "missing_since_unix_s": NOW - 15}, "gone", "It has ended."),
+        ({"state": "gone"}, "leave", "It is over and not there."),
+    ],
+)
+def test_what_is_believed_and_not_found(changes: dict[str, Any], deed: str, words: str) -> None:
+    decision = _decide(replace(_GROUP, **changes), None)
+    assert (decision.deed, decision.reason.startswith(words)) == (deed, True), decision.reason
+
+
+def test_what_no_row_knows() -> None:
+    ours = _decide(None, _found())
+    assert (ours.deed, ours.orphaned) == ("end", True)
+    others = _decide(None, _found(deployment="con_theirs"))
+    assert others.deed == "leave"
+    assert "con_theirs" in others.reason
+    assert _decide(None, _found(deployment="")).deed == "leave"
+
+
+def test_one_decision_for_each_name_in_their_order() -> None:
+    beliefs = [replace(_GROUP, name="b"), replace(_GROUP, name="d", held=False)]
+    decisions = compare(beliefs, [_found("c"), _found("d"), _found("a")], now_unix_s=NOW, ours=OURS)
+    assert [(one.name, one.deed) for one in decisions] == [
+        ("a", "end"),
+        ("b", "wait"),
+        ("c", "end"),
+        ("d", "end"),
+    ]
+
+
+_beliefs = st.builds(
+    Believed,
+    name=st.sampled_from("ab"),
+    kind=st.just("provisioned"),
+    state=st.sampled_from(["intended", "standing", "ending", "gone", "lost"]),
+    held=st.booleans(),
+    intended_unix_s=st.floats(NOW - 300, NOW),
+    since_unix_s=st.floats(NOW - 300, NOW),
+    expires_unix_s=st.floats(NOW - 100, NOW + 100),
+    missing_since_unix_s=st.none() | st.floats(NOW - 300, NOW),
+)
+_findings = st.builds(
+    Found,
+    name=st.sampled_from("ab"),
+    kind=st.just("provisioned"),
+    deployment=st.sampled_from(["", OURS, "con_theirs"]),
+)
+
+
+@given(belief=_beliefs, seen=st.none() | _findings)
+def test_laws(belief: Believed, seen: Found | None) -> None:
+    for one in compare([belief], [] if seen is None else [seen], now_unix_s=NOW, ours=OURS):
+        assert one.reason.endswith(".")
+        wanted = belief.held and belief.state in ("intended", "standing") and belief.expires_unix_s > NOW
+        if one.deed == "end":
+            assert one.found is not None, "only what was seen is ended"
+            assert one.believed is None or not wanted, "nothing that is wanted is ended"
+            if one.believed is None:
+                assert one.found.deployment == OURS, "nothing of anybody else's is ended"
+        if one.deed in ("gone", "lost"):
+            assert one.believed is not None
+            assert one.found is None
+            assert NOW - belief.intended_unix_s >= PATIENCE.appears_within_s, "what is young may be invisible"
+            assert belief.missing_since_unix_s is not None, "one look is no evidence"
+        if one.deed == "leave" and one.believed is not None and one.found is not None:
+            assert wanted, "what is found and not wanted is never left"
+
+
+@given(belief=_beliefs)
+def test_whatever_is_not_wanted_ends_in_the_end(belief: Believed) -> None:
+    """Asked again later, with nobody renewing: as long as it shows its end is asked for, and then it is over."""
+    late = NOW + 400
+    seen = compare([belief], [Found(belief.name, "provisioned", deployment=OURS)], now_unix_s=late, ours=OURS)
+    assert [one.deed for one in seen] == ["end"]
+    absent = replace(belief, held=False, missing_since_unix_s=NOW)
+    (unseen,) = compare([absent], [], now_unix_s=late, ours=OURS)
+    assert unseen.deed in ("gone", "lost", "leave")
