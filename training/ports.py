@@ -126,11 +126,15 @@ Desired = Literal["run", "paused", "cancelled"]
 
 @dataclass(frozen=True)
 class Control:
-    """What the person wants of a running job, asked about once a second."""
+    """What the person wants of a running job, asked about once a second.
+
+    `drain`: why its money is about to end, if it is. The round under way is finished, and none begun.
+    """
 
     desired: Desired = "run"
     bounds: Bounds = field(default_factory=Bounds)
     checkpoint_now: bool = False
+    drain: str = ""
 
 
 ControlSource = Callable[[], Control]

@@ -64,9 +64,12 @@ class Run:
         return self._platform.now_s() - self._began_s
 
     def over(self) -> Halt | None:
-        """Why the run ends here, if it does: by its own rule or by a person."""
+        """Why the run ends here, between two rounds, if it does: by its own rule, by a person or for the money."""
         found = verdict(self.spec.stop, self.progress)
-        return Halt(found.code, found.reason) if found is not None else self.flight.heed()
+        if found is not None:
+            return Halt(found.code, found.reason)
+        drain = self._control().drain
+        return self.flight.heed() or (Halt("budget", drain) if drain else None)
 
     def plan(self) -> Plan:
         seed = derive(self.spec.seed, "scaling", self.progress.round_no + 1)

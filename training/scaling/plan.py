@@ -11,12 +11,13 @@ from training.reports import RoundReport
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a scaling policy may choose from."""
+    """What a scaling policy may choose from. `because`: why so few, if there is more to say than that they are few."""
 
     actors_min: int = 1
     actors_max: int = 1024
     memory_mb_min: int = 128
     memory_mb_max: int = 10_240
+    because: str = "by the bounds"
 
 
 @dataclass(frozen=True)
@@ -40,5 +41,5 @@ def within(actors: int, bounds: Bounds, why: str) -> Plan:
     """A plan held inside the bounds, saying so where they changed it."""
     allowed = max(bounds.actors_min, min(bounds.actors_max, actors))
     if allowed != actors:
-        why = f"{why}; {actors} held to {allowed} by the bounds"
+        why = f"{why}; {actors} held to {allowed} {bounds.because}"
     return Plan(allowed, why)
