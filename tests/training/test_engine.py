@@ -199,6 +199,30 @@ def test_bounds_hold_the_scaling_policy():
     assert "held to 2" in reports(events)[0].plan_reason
 
 
+def test_bounds_say_why_they_hold():
+    bounds = Bounds(actors_max=2, because="because little money is left")
+    events = events_of(tiny(), InlinePlatform(), control=lambda: Control(bounds=bounds))
+    assert reports(events)[0].plan_reason.endswith("held to 2 because little money is left")
+
+
+@pytest.mark.parametrize("loop", ["synchronous", "pipelined", "asynchronous"])
+def test_a_run_whose_money_is_about_to_end_finishes_its_round_and_saves(loop):
+    told = []
+
+    def control():
+        return Control(drain="the money is about to end" if told else "")
+
+    events = []
+    for event in train(
+        tiny(loop={"kind": loop}), platform=InlinePlatform(), checkpoints=Forgetful(), control=control
+    ):
+        events.append(event)
+        told += [event] if event.kind == "round" else []
+    assert (events[-1].reason_code, events[-1].reason) == ("budget", "the money is about to end")
+    assert events[-1].rounds == len(told)
+    assert [event.round_no for event in events if event.kind == "checkpoint"][-1] == len(told)
+
+
 def test_a_ramp_grows_and_slots_that_rest_keep_their_state():
     spec = tiny(scaling={"kind": "ramp", "actors_first": 1, "actors_last": 4, "over_rounds": 3})
     assert [report.actors for report in reports(events_of(spec, InlinePlatform()))] == [1, 2, 3, 4]
