@@ -11,10 +11,11 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 
-from cloud.execution import Execution
-from cloud.learner_thread import LearnerThread
+from cloud.execution import Deliver, Execution
+from cloud.learner_thread import LearnerThread, NoLearner
 from cloud.workers import WorkerPool
 from training.messages import Call
 
@@ -38,10 +39,15 @@ class Executor(Protocol):
 class LocalExecutor:
     """Actor calls in `workers` processes, learner calls one after the other in a thread of this process."""
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        learner: Callable[[Deliver], LearnerThread | NoLearner] = LearnerThread,
+    ) -> None:
         self._finished: queue.SimpleQueue[Execution] = queue.SimpleQueue()
         self._pool = WorkerPool(workers or cores(), self._finished.put)
-        self._learner = LearnerThread(self._finished.put)
+        self._learner = learner(self._finished.put)
 
     def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None:
         if call.where == "learner":

@@ -124,3 +124,25 @@ class LearnerThread:
         now_s = time.monotonic()
         begun_s = now_s if task.begun_s is None else task.begun_s
         self._deliver(Execution(task.call.id, result, begun_s - task.submitted_s, now_s - begun_s))
+
+
+class NoLearner:
+    """In a learner's place where only actors are called: no thread, and nothing that learns is loaded."""
+
+    def __init__(self, deliver: Deliver) -> None:
+        self._deliver = deliver
+
+    def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None:
+        self._deliver(Execution(call.id, Failure("error", "there is no learner here"), 0.0, 0.0))
+
+    def cancel(self, call_id: str) -> None:
+        """There is nothing to stop."""
+
+    def seconds_to_limit(self) -> float:
+        return math.inf
+
+    def enforce_limit(self) -> None:
+        """Nothing runs."""
+
+    def close(self) -> None:
+        """Nothing stands."""
