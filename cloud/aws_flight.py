@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from cloud import blobs, failures
 from cloud.aws_invoke import Reply
-from cloud.execution import Execution
 from cloud.failures import Failure
+from cloud.outcomes import ended
 from cloud.wire import Answer
 from training.functions.body import Result
 from training.messages import Call, Outcome
@@ -69,10 +69,10 @@ def outcome_of(flight: Flight, landed: Landed) -> Outcome:
         }
     )
     if flight.cancelled:
-        return _ended(flight, "cancelled", failures.CANCELLED, usage, landed.landed_s)
+        return ended(flight.call.id, flight.submitted_s, failures.CANCELLED, usage, landed.landed_s)
     if not done:
         assert isinstance(result, Failure)
-        return _ended(flight, "failed", result, usage, landed.landed_s)
+        return ended(flight.call.id, flight.submitted_s, result, usage, landed.landed_s)
     assert isinstance(result, Result)
     return Outcome(
         call_id=flight.call.id,
@@ -90,62 +90,3 @@ def billed_s(reply: Reply) -> float | None:
     if reply.report is not None:
         return reply.report.billed_s
     return 0.0 if reply.ran is False else None
-
-
-class Learner(Protocol):
-    """What a learner's thread offers."""
-
-    def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None: ...
-
-    def cancel(self, call_id: str) -> None: ...
-
-    def seconds_to_limit(self) -> float: ...
-
-    def enforce_limit(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def learner_outcome(flight: Flight, execution: Execution) -> Outcome:
-    """A call of the learner, which ran in this process."""
-    result = execution.result
-    usage = result.usage if isinstance(result, Result) else Usage()
-    usage = usage.model_copy(
-        update={
-            "bytes_in": blobs.bytes_in(flight.call),
-            "bytes_out": blobs.bytes_out(result.payload, result.env_state)
-            if isinstance(result, Result)
-            else 0,
-            "startup_s": execution.waited_s,
-            "run_s": execution.run_s,
-            "billed_s": execution.run_s,
-            "memory_mb": flight.call.memory_mb,
-        }
-    )
-    finished_s = flight.submitted_s + execution.waited_s + execution.run_s
-    if isinstance(result, Failure):
-        status: Literal["cancelled", "failed"] = "cancelled" if result.code == "cancelled" else "failed"
-        return _ended(flight, status, result, usage, finished_s)
-    return Outcome(
-        call_id=flight.call.id,
-        status="done",
-        started_s=flight.submitted_s,
-        finished_s=finished_s,
-        usage=usage,
-        payload=result.payload,
-        env_state=result.env_state,
-    )
-
-
-def _ended(
-    flight: Flight, status: Literal["cancelled", "failed"], why: Failure, usage: Usage, finished_s: float
-) -> Outcome:
-    return Outcome(
-        call_id=flight.call.id,
-        status=status,
-        started_s=flight.submitted_s,
-        finished_s=finished_s,
-        usage=usage,
-        reason=why.reason,
-        reason_code=why.code,
-    )

@@ -5,14 +5,29 @@ Who the pullers are, where they stand and what they cost is the business of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import queue
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cloud.aws_flight import Learner
-from cloud.execution import Deliver
+from cloud import answers, blobs, failures, wire
+from cloud.actor.talk import WEIGHTS
+from cloud.blobs import BlobShelf, MissingWeights
+from cloud.execution import Deliver, Execution
+from cloud.failures import Failure
 from cloud.learner_thread import LearnerThread
+from cloud.outcomes import Learner, done_or_ended, ended, learner_outcome
+from training.environments import packages
+from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
-from training.ports import Mailbox, Puller
+from training.ports import Delivery, Mailbox, Offer, Puller
+from training.reports import Usage
+
+# An answer on its way back; the call's own deadline has passed by then.
+_SENDING_S = 120.0
+_VERSIONS_KEPT = 8
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,13 @@ class Reached:
     new_token: Callable[[], str]
 
 
+@dataclass(frozen=True)
+class _Flight:
+    call: Call
+    submitted_s: float
+    give_up_s: float
+
+
 class PulledCalls:
     """Implements `training.ports.Platform` over a mailbox; the learner's calls run in a thread here.
 
@@ -57,33 +79,219 @@ class PulledCalls:
         *,
         learner: Callable[[Deliver], Learner] = LearnerThread,
     ) -> None:
-        raise NotImplementedError
+        self._mailbox = mailbox
+        self._patience = patience or Patience()
+        self._run = secrets.token_hex(16)
+        self._shelf = BlobShelf()
+        self._held: deque[str] = deque()
+        self._flights: dict[str, _Flight] = {}
+        self._unsent: list[Call] = []
+        self._ended: deque[Outcome] = deque()
+        self._arrived: deque[Delivery] = deque()
+        self._learned: queue.SimpleQueue[Execution] = queue.SimpleQueue()
+        self._make_learner = learner
+        self._learner_made: Learner | None = None
+        self._closed = False
+        self.starts = 0
+        mailbox.stay(self._patience.stay_s)
+        self._stayed_s = self.now_s()
 
     @property
     def waiting(self) -> int:
         """Calls for actors that have no outcome yet: what one would want pullers for."""
-        raise NotImplementedError
+        return sum(flight.call.where == "actor" for flight in self._flights.values())
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
-        raise NotImplementedError
+        ref = self._shelf.publish(version, blob)
+        if not self._closed and ref.sha256 not in self._held:
+            self._mailbox.publish(ref.sha256, blob)
+            self._held.append(ref.sha256)
+            self._drop_old()
+        return ref
 
     def submit(self, call: Call) -> None:
-        raise NotImplementedError
+        """Calls for actors are laid out together, when the caller begins to wait for them."""
+        now_s, patience = self.now_s(), self._patience
+        longest_s = patience.most_starts * (call.deadline_s + _SENDING_S + patience.lease_s)
+        self._flights[call.id] = _Flight(call, now_s, now_s + patience.begin_s + longest_s)
+        if self._closed:
+            self._end(call.id, Failure("closed", "the platform is closed"))
+        elif call.where == "learner":
+            self._learner.submit(call, None, call.deadline_s)
+        else:
+            try:
+                self._shelf.weights_of(call)
+            except MissingWeights as error:
+                self._end(call.id, Failure("weights", str(error)))
+            else:
+                self._unsent.append(call)
 
     def next(self, timeout_s: float) -> Outcome | None:
-        raise NotImplementedError
+        end_s = self.now_s() + timeout_s
+        while self._flights:
+            self._look_after()
+            if (outcome := self._landed()) is not None:
+                return outcome
+            now_s = self.now_s()
+            if now_s >= end_s:
+                return None
+            wait_s = min(end_s - now_s, self._learner.seconds_to_limit(), self._patience.stay_s / 4)
+            self._arrived.extend(self._mailbox.take(wait_s))
+        return None
 
     def cancel(self, call_id: str) -> None:
-        raise NotImplementedError
+        flight = self._flights.get(call_id)
+        if flight is None or self._closed:
+            return
+        if flight.call.where == "learner":
+            self._learner.cancel(call_id)
+        else:
+            self._unsent = [call for call in self._unsent if call.id != call_id]
+            self._mailbox.withdraw([call_id])
+            self._end(call_id, failures.CANCELLED)
 
     def pullers(self) -> list[Puller]:
-        raise NotImplementedError
+        return self._mailbox.pullers()
 
-    def dismiss(self, names: list[str]) -> None:
-        raise NotImplementedError
+    def dismiss(self, names: Sequence[str]) -> None:
+        self._mailbox.dismiss(names)
 
     def now_s(self) -> float:
-        raise NotImplementedError
+        return time.monotonic()
 
     def close(self) -> None:
-        raise NotImplementedError
+        if self._closed:
+            return
+        self._closed = True
+        self._mailbox.close()
+        if self._learner_made is not None:
+            self._learner_made.close()
+        self._flights.clear()
+        self._unsent.clear()
+        self._ended.clear()
+
+    @property
+    def _learner(self) -> Learner:
+        """Made when it is first needed or waited for: it begins with seconds of imports, and calls go out first."""
+        if self._learner_made is None:
+            self._learner_made = self._make_learner(self._deliver)
+        return self._learner_made
+
+    def _deliver(self, execution: Execution) -> None:
+        self._learned.put(execution)
+        self._mailbox.wake()
+
+    def _look_after(self) -> None:
+        """Lay out what is new, say that we are here, and give up what nobody will tell of any more."""
+        if self._unsent:
+            batch, self._unsent = self._unsent, []
+            self._mailbox.offer([self._offer(call) for call in batch])
+        now_s = self.now_s()
+        if now_s - self._stayed_s >= self._patience.stay_s / 4:
+            self._mailbox.stay(self._patience.stay_s)
+            self._stayed_s = now_s
+        self._learner.enforce_limit()
+        actors = [one for one in self._flights.values() if one.call.where == "actor"]
+        for late in [one.call.id for one in actors if one.give_up_s <= now_s]:
+            self._mailbox.withdraw([late])
+            self._end(late, Failure("lost", "nothing was heard of it for too long; it was given up"))
+
+    def _offer(self, call: Call) -> Offer:
+        begin_by_unix_s = time.time() + self._patience.begin_s
+        request = wire.Request(
+            run=self._run,
+            call=call,
+            not_after_unix_s=begin_by_unix_s,
+            weights_url=None if call.weights is None else f"{WEIGHTS}{call.weights.sha256}",
+            packages=packages.enabled(),
+        )
+        return Offer(
+            call_id=call.id,
+            request=wire.pack_request(request),
+            begin_by_unix_s=begin_by_unix_s,
+            lease_s=self._patience.lease_s,
+            most_s=call.deadline_s + _SENDING_S,
+            most_bytes=answers.limit_bytes(call),
+            most_starts=self._patience.most_starts,
+        )
+
+    def _landed(self) -> Outcome | None:
+        """The next outcome that is there. What comes for a call whose outcome was told is let go."""
+        while self._ended:
+            outcome = self._ended.popleft()
+            if self._flights.pop(outcome.call_id, None) is not None:
+                return outcome
+        while not self._learned.empty():
+            execution = self._learned.get()
+            if flight := self._flights.pop(execution.call_id, None):
+                return learner_outcome(flight.call, flight.submitted_s, execution)
+        while self._arrived:
+            delivery = self._arrived.popleft()
+            self.starts += delivery.starts
+            if flight := self._flights.pop(delivery.call_id, None):
+                return self._outcome(flight, delivery)
+        return None
+
+    def _outcome(self, flight: _Flight, delivery: Delivery) -> Outcome:
+        landed_s = self.now_s()
+        total_s = landed_s - flight.submitted_s
+        answer, result = self._read(flight.call, delivery)
+        # The mailbox's clock need not be ours; only differences of its moments are used.
+        waited_s = max(0.0, delivery.leased_unix_s - delivery.offered_unix_s) if delivery.starts else total_s
+        startup_s = min(waited_s, total_s)
+        run_s = min(answer.run_s if answer is not None else 0.0, total_s - startup_s)
+        done = isinstance(result, Result)
+        usage = (result.usage if isinstance(result, Result) else Usage()).model_copy(
+            update={
+                "bytes_in": blobs.bytes_in(flight.call),
+                "bytes_out": blobs.bytes_out(result.payload, result.env_state)
+                if isinstance(result, Result)
+                else 0,
+                "cold_start": done and answer is not None and answer.calls_before == 0,
+                "startup_s": startup_s,
+                "run_s": run_s,
+                "transfer_s": total_s - startup_s - run_s,
+                "billed_s": run_s if answer is not None or not delivery.starts else None,
+                "memory_mb": flight.call.memory_mb,
+            }
+        )
+        return done_or_ended(flight.call.id, flight.submitted_s, result, usage, landed_s)
+
+    def _read(self, call: Call, delivery: Delivery) -> tuple[wire.Answer | None, Result | Failure]:
+        if delivery.answer is None:
+            return None, self._why_not(delivery)
+        try:
+            answer, result = answers.answer_to(call, self._run, delivery.answer)
+        except wire.Refusal as refusal:
+            words = f"the answer is not to be used: {refusal.reason}"
+            return None, Failure(f"refused_{refusal.code}", words)
+        if result is None:
+            return answer, Failure(answer.reason_code or "error", answer.reason)
+        return answer, result
+
+    def _why_not(self, delivery: Delivery) -> Failure:
+        if delivery.starts:
+            times = "once" if delivery.starts == 1 else f"{delivery.starts} times"
+            return Failure("lost", f"it was begun {times}, and no actor came back with an answer")
+        words = f"no actor fetched it within {self._patience.begin_s:.0f} s; are there any?"
+        return Failure("not_begun", words)
+
+    def _end(self, call_id: str, why: Failure) -> None:
+        """Tell an outcome without a delivery; if one comes nevertheless, it is late."""
+        flight, now_s = self._flights[call_id], self.now_s()
+        total_s = now_s - flight.submitted_s
+        usage = Usage(
+            bytes_in=blobs.bytes_in(flight.call),
+            startup_s=total_s,
+            billed_s=0.0,
+            memory_mb=flight.call.memory_mb,
+        )
+        self._ended.append(ended(call_id, flight.submitted_s, why, usage, now_s))
+
+    def _drop_old(self) -> None:
+        """Weights that no call in flight names any more, but for the last few."""
+        named = {one.call.weights.sha256 for one in self._flights.values() if one.call.weights is not None}
+        old = [sha256 for sha256 in list(self._held)[:-_VERSIONS_KEPT] if sha256 not in named]
+        if old:
+            self._mailbox.drop(old)
+            self._held = deque(sha256 for sha256 in self._held if sha256 not in old)

@@ -145,13 +145,15 @@ class Offer:
     """A call for whoever comes to fetch one: `request` as the actor is to get it.
 
     It is handed out until `begin_by_unix_s` and at most `most_starts` times. Whoever has it keeps it for `lease_s`, as
-    often as he says that he is still at it; then it goes to the next. An answer may have `most_bytes`.
+    often as he says that he is still at it, but not longer than `most_s`; then it goes to the next. An answer may have
+    `most_bytes`.
     """
 
     call_id: str
     request: bytes
     begin_by_unix_s: float
     lease_s: float
+    most_s: float
     most_bytes: int
     most_starts: int = 3
 
@@ -195,7 +197,10 @@ class Mailbox(Protocol):
     """
 
     def publish(self, sha256: str, blob: bytes) -> None:
-        """Hold weights for pullers to fetch by their hash. The last few are kept; repeating changes nothing."""
+        """Hold weights for pullers to fetch by their hash, until they are dropped. Repeating changes nothing."""
+
+    def drop(self, sha256s: Sequence[str]) -> None:
+        """Hold these weights no longer."""
 
     def offer(self, batch: Sequence[Offer]) -> None:
         """Lay calls out. An id that was offered before is ignored: each ends in at most one delivery."""

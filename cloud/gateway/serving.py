@@ -1,0 +1,80 @@
+"""A gateway over a mailbox in memory, served from a thread of this process: for runs without the web application."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import uvicorn
+
+from cloud.gateway.desk import Desk
+from cloud.gateway.door import Door
+from cloud.mailbox import MemoryMailbox
+
+Result = TypeVar("Result")
+_START_WITHIN_S = 10.0
+
+
+async def _at_once(work: Callable[..., Result], *arguments: object) -> Result:
+    # A mailbox in memory holds its lock for moments only.
+    return work(*arguments)
+
+
+def door_of(mailbox: MemoryMailbox) -> Door:
+    """The door of this one mailbox, which rings its bell."""
+    desks: dict[asyncio.AbstractEventLoop, Desk] = {}
+
+    def desk() -> Desk:
+        loop = asyncio.get_running_loop()
+        if loop not in desks:
+            made = desks[loop] = Desk(mailbox, _at_once)
+            mailbox.on_offer(lambda: _ring(loop, made, mailbox.box))
+        return desks[loop]
+
+    return Door(desk)
+
+
+def _ring(loop: asyncio.AbstractEventLoop, desk: Desk, box: str) -> None:
+    # A mailbox may be closed after its gateway.
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(desk.ring, box)
+
+
+class _Server(uvicorn.Server):
+    """Signals belong to the process that this is a thread of."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@contextmanager
+def served(
+    mailbox: MemoryMailbox, *, port: int = 0, certificate: str | None = None, key: str | None = None
+) -> Iterator[str]:
+    """The gateway's address on this machine while the block runs; https with a certificate and its key (files)."""
+    config = uvicorn.Config(
+        door_of(mailbox),
+        host="127.0.0.1",
+        port=port,
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        timeout_graceful_shutdown=1,
+    )
+    server = _Server(config)
+    listening = config.bind_socket()
+    thread = threading.Thread(target=server.run, args=([listening],), name="gateway", daemon=True)
+    thread.start()
+    try:
+        scheme = "https" if certificate else "http"
+        yield f"{scheme}://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(_START_WITHIN_S)
+        listening.close()
