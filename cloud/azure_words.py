@@ -72,6 +72,20 @@ _KNOWN: dict[str, tuple[str, str]] = {
         "The subscription belongs to another tenant.",
         "Take tenant, app and subscription from the same directory.",
     ),
+    "InaccessibleImage": (
+        "Azure cannot fetch the image.",
+        "See that its name is right, that it is public, and that it was pushed.",
+    ),
+    "ContainerGroupQuotaReached": (
+        "The subscription may not have more container groups or cores in this region.",
+        "Ask for fewer actors, take away what stands, or ask Azure for more with a support request; it is free.",
+    ),
+    "ServiceUnavailable": (
+        "The region has no room for this now.",
+        "Wait, ask for smaller containers, or take another region.",
+    ),
+    "ContainerGroupTransitioning": ("The group is just being changed.", "Wait a moment."),
+    "ExpiredAuthenticationToken": ("The sign-in has run out.", "Nothing to do: it is renewed by itself."),
     "TooManyRequests": ("Azure asked us to slow down.", "Test again in a minute."),
     "SubscriptionRequestsThrottled": ("Azure asked us to slow down.", "Test again in a minute."),
 }

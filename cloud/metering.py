@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cloud.landlord import PayingRents, Renting
 from cloud.pricing import Tariff, usd
 from cloud.rents import Rents
 from cloud.timing import NS, to_ns
@@ -27,6 +28,7 @@ _FAULTS_OF_THE_PLACE = frozenset(
         "credentials",
         "function_missing",
         "bundle",
+        "no_actors",
         "request_too_large",
         "result_too_large",
         "cloud_refused",
@@ -70,6 +72,8 @@ class MeteredPlatform:
         self._round_no = 0
         self._stopped = ""
         self._closed = False
+        if isinstance(platform, Renting):
+            platform.rent_from(PayingRents(self._rents, platform.now_s, lambda: self._round_no, self._book))
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
         self._send_waiting()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from typing import Protocol
@@ -176,15 +176,24 @@ class Standing:
 class PoolPrice:
     """Actors of a pool that grows with the calls in flight: each is paid from its order until it is given up.
 
-    At most `most` stand; one that had no work for `idle_s` is given up.
+    At most `most` stand; one that had no work for `idle_s` is given up. `parts` are those of one actor.
+
+    `in_groups`: the platform orders whole groups by itself, and says when one is certainly gone (cloud.landlord). A
+    group is billed by started seconds.
     """
 
     parts: tuple[Part, ...]
     most: int
     idle_s: float
+    in_groups: bool = False
 
     def standing(self, number: int) -> Standing:
         return Standing(f"actor-{number}", self.parts)
+
+    def group(self, number: int, actors: int) -> Standing:
+        """So many actors that come and go together."""
+        parts = tuple(replace(part, count=part.count * actors) for part in self.parts)
+        return Standing(f"actor_group-{number}", parts, round_up_s=1)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ class Rents:
         self._ledger = ledger
         self._id_prefix = id_prefix
         self._standing: list[Rented] | None = None
-        self._pool = PoolRent(tariff.pool, ledger, id_prefix) if tariff.pool is not None else None
+        pool = tariff.pool
+        self._pool = PoolRent(pool, ledger, id_prefix) if pool is not None and not pool.in_groups else None
+        self._groups: dict[int, Rented] = {}
 
     @property
     def actors(self) -> int | None:
@@ -26,14 +28,14 @@ class Rents:
 
     def due_ns(self) -> int | None:
         """When something has to be paid or given up next."""
-        dues = [rented.renew_at_ns for rented in self._standing or []]
+        dues = [rented.renew_at_ns for rented in (*(self._standing or ()), *self._groups.values())]
         if self._pool is not None and (pool_ns := self._pool.due_ns) is not None:
             dues.append(pool_ns)
         return min(dues, default=None)
 
     def is_due(self, now_s: float) -> bool:
-        if self._standing is None:
-            return bool(self._tariff.standing)
+        if self._standing is None and self._tariff.standing:
+            return True
         due_ns = self.due_ns()
         return due_ns is not None and due_ns <= to_ns(now_s)
 
@@ -43,7 +45,7 @@ class Rents:
             self._standing = [
                 Rented(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.standing
             ]
-        for rented in self._standing:
+        for rented in (*self._standing, *self._groups.values()):
             if to_ns(now_s) < rented.renew_at_ns:
                 continue
             refused = rented.keep(now_s, round_no)
@@ -71,10 +73,29 @@ class Rents:
         left = usd(self._ledger.headroom())
         return f"not even one actor can be rented for a minute: {left} of the budget is left"
 
+    def take(self, number: int, actors: int, now_s: float, round_no: int) -> str:
+        """Pay for a group of the pool from now on. Why it cannot be paid for, if so."""
+        assert self._tariff.pool is not None
+        group = self._tariff.pool.group(number, actors)
+        rented = Rented(group, self._ledger, self._id_prefix, now_s)
+        refused = rented.keep(now_s, round_no)
+        if refused is not None:
+            what = f"{rented.slice_s} s of {actors} more actor{'' if actors == 1 else 's'} ({group.skus})"
+            return self._too_dear(what, refused.picodollars)
+        self._groups[number] = rented
+        return ""
+
+    def leave(self, number: int, now_s: float) -> None:
+        """This group is billed no more."""
+        rented = self._groups.pop(number, None)
+        if rented is not None:
+            rented.end(now_s)
+
     def end(self, now_s: float) -> None:
-        for rented in self._standing or []:
+        for rented in (*(self._standing or ()), *self._groups.values()):
             rented.end(now_s)
         self._standing = []
+        self._groups.clear()
         if self._pool is not None:
             self._pool.end(now_s)
 
