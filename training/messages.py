@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from training.environments.model import EnvironmentSpec
+from training.measures import AnyMeasure
 from training.reports import Message, RoundReport, Usage
 from training.spec import AnyAlgorithm, AnyNetwork
 
@@ -55,6 +56,7 @@ class UpdateRequest(Message):
     network: AnyNetwork
     progress: float = Field(ge=0.0, le=1.0)
     staleness_limit: int = Field(0, ge=0)
+    measures: tuple[AnyMeasure, ...] = ()
 
 
 AnyRequest = Annotated[RolloutRequest | EvaluateRequest | UpdateRequest, Field(discriminator="kind")]

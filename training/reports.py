@@ -17,8 +17,9 @@ class Usage(Message):
     """The work of a call, by which its time and price can be computed again, and what the provider measured.
 
     `macs` are the multiplications of one forward pass of one sample: of the policy for rollouts and evaluations, of
-    policy and critic for updates. `pictures` says whether such a sample is one. `provisioned`: it ran on capacity
-    that is kept ready and paid for apart. `detours`: payloads that were too large for a request and went by storage.
+    policy and critic for updates. `pictures` says whether such a sample is one. `hessian_products` are of as many
+    samples each as a minibatch had. `provisioned`: it ran on capacity that is kept ready and paid for apart.
+    `detours`: payloads that were too large for a request and went by storage.
     """
 
     env_steps: int = 0
@@ -63,6 +64,29 @@ class UpdateReport(Message):
     device: str = "cpu"
 
 
+class CurvatureReport(Message):
+    """How curved the objective is that the policy climbs: extreme eigenvalues of its Hessian, and R = −λ_max / λ_min.
+
+    `note` says what was taken instead where the formula says nothing; `error` bounds what is left to the eigenvalues.
+    """
+
+    largest: float | None
+    smallest: float | None
+    ratio: float | None
+    note: str = ""
+    error: float | None = None
+    products: int
+    samples: int
+
+
+class NoiseScaleReport(Message):
+    """The gradient noise scale over `slices` actors' samples; None with a note where it cannot be told."""
+
+    scale: float | None
+    note: str = ""
+    slices: int
+
+
 class RoundReport(Message):
     """One round: what was planned, what came back, what it took and what it cost."""
 
@@ -76,6 +100,8 @@ class RoundReport(Message):
     episode_return_mean: float | None
     episode_length_mean: float | None
     update: UpdateReport
+    curvature: CurvatureReport | None = None
+    noise_scale: NoiseScaleReport | None = None
     staleness_mean: float = 0.0
     dropped_trajectories: int = 0
     started_s: float

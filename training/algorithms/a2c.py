@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, explained_variance
+from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, evidence_of, explained_variance
 from training.algorithms.optimisation import Optimisation
 from training.returns import generalised_advantages
 
@@ -61,4 +61,5 @@ class A2C(Algorithm):
         report = optimisation.report(
             explained_variance(targets, values), approximate_kl=0.0, clip_fraction=0.0
         )
-        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, batch.size)
+        evidence = evidence_of(observations, batch, advantages)
+        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, batch.size, evidence)

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from training.algorithms.optimisation import samples_of
 from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
 from training.frozen import Frozen
 from training.learner import LearnerState
 from training.reports import UpdateReport
+from training.surface import Evidence
 
 if TYPE_CHECKING:
     from training.batch import Batch
@@ -23,12 +25,13 @@ Floats = npt.NDArray[np.float32]
 
 
 class Learned(NamedTuple):
-    """What an update gives: the next state, what was measured, and the work it took."""
+    """What an update gives: the next state, what was measured, the work it took, and what it learned from."""
 
     state: LearnerState
     report: UpdateReport
     minibatches: int
     samples: int
+    evidence: Evidence
 
 
 class Algorithm(Frozen):
@@ -75,6 +78,11 @@ class Algorithm(Frozen):
         return 0.0
 
     @property
+    def surrogate_clip(self) -> float | None:
+        """How far the surrogate lets a ratio of probabilities go; None: as far as it likes."""
+        return None
+
+    @property
     def replay(self) -> tuple[int, int]:
         """How many batches an asynchronous loop keeps, and how often each may be learned from in all."""
         return 1, 1
@@ -90,6 +98,17 @@ class Algorithm(Frozen):
             return rewards
         scaled: Floats = rewards * grown.return_moments.scale().astype(np.float32)
         return np.clip(scaled, -REWARD_CLIP, REWARD_CLIP)
+
+
+def evidence_of(observations: npt.NDArray[Any], batch: Batch, advantages: Floats) -> Evidence:
+    """Normalised `observations` and what was done and gained there, laid flat."""
+    return Evidence(
+        samples_of(observations),
+        samples_of(batch.actions),
+        samples_of(batch.log_probs),
+        samples_of(advantages).astype(np.float32, copy=False),
+        columns=batch.rewards.shape[1],
+    )
 
 
 def explained_variance(targets: Floats, values: Floats) -> float:

@@ -37,7 +37,7 @@ class ClosedForm:
         learning_rate: float,
         anchor: Anchor | None,
     ) -> None:
-        _compute_in_one_thread()
+        compute_in_one_thread()
         self._spaces = state.spaces
         self._network = DenseNetwork(network, state.spaces)
         self._algorithm = algorithm
@@ -136,7 +136,7 @@ class _Adam:
 
 
 @cache
-def _compute_in_one_thread() -> None:
+def compute_in_one_thread() -> None:
     """Once for the process: more threads of BLAS are slower for products this small, and starve the actors."""
     from threadpoolctl import threadpool_limits
 

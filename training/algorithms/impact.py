@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, explained_variance
+from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, evidence_of, explained_variance
 from training.algorithms.optimisation import Anchor, Array, Optimisation, Slopes
 from training.returns import vtrace
 
@@ -73,6 +73,10 @@ class Impact(Algorithm):
     normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=ADVANCED)
 
     @property
+    def surrogate_clip(self) -> float | None:
+        return self.clip
+
+    @property
     def replay(self) -> tuple[int, int]:
         return self.replay_batches, self.replay_uses
 
@@ -117,7 +121,8 @@ class Impact(Algorithm):
         after = optimisation.next_state(grown)
         if after.version % self.target_every_updates == 0:
             after = replace(after, target_parameters=after.parameters)
-        return Learned(after, report, optimisation.minibatches, batch.size * self.epochs)
+        evidence = evidence_of(observations, batch, advantages)
+        return Learned(after, report, optimisation.minibatches, batch.size * self.epochs, evidence)
 
     def slopes(self, arrays: Any, chosen: dict[str, Array], log_probs: Array, values: Array) -> Slopes:
         """The loss of a minibatch and how it changes, from what the networks say of it now."""

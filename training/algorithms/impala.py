@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, explained_variance
+from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, evidence_of, explained_variance
 from training.algorithms.optimisation import Optimisation
 from training.returns import vtrace
 
@@ -79,4 +79,5 @@ class Impala(Algorithm):
             clip_fraction=float((ratios > self.rho_limit).mean()),
         )
         samples = batch.size * self.epochs
-        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, samples)
+        evidence = evidence_of(observations, batch, advantages)
+        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, samples, evidence)

@@ -19,7 +19,14 @@ import numpy as np
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import ADVANCED, Algorithm, Floats, Learned, explained_variance
+from training.algorithms.algorithm import (
+    ADVANCED,
+    Algorithm,
+    Floats,
+    Learned,
+    evidence_of,
+    explained_variance,
+)
 from training.algorithms.optimisation import Anchor, Array, Optimisation, Slopes
 from training.returns import generalised_advantages
 
@@ -85,6 +92,10 @@ class PPO(Algorithm):
     def initial_kl_coefficient(self) -> float:
         return self.kl_coefficient
 
+    @property
+    def surrogate_clip(self) -> float | None:
+        return self.clip
+
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> Learned:
@@ -117,7 +128,13 @@ class PPO(Algorithm):
                 break
         report = optimisation.report(explained_variance(targets, values))
         grown = replace(grown, kl_coefficient=self._next_kl_coefficient(state, optimisation.means()))
-        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, batch.size * passes)
+        return Learned(
+            optimisation.next_state(grown),
+            report,
+            optimisation.minibatches,
+            batch.size * passes,
+            evidence_of(observations, batch, advantages),
+        )
 
     def _advantages(
         self, optimisation: Optimisation, batch: Batch, observations: Floats, rewards: Floats

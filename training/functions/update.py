@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from training import measures
 from training.architectures import learner_macs
 from training.batch import Batch
 from training.codec import encode
@@ -22,6 +23,15 @@ def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
     versions = range(max(0, state.version - request.staleness_limit), state.version + 1)
     batch = Batch.of(call.inputs[1:], versions, state.spaces)
     learned = request.algorithm.learn(state, batch, request.network, request.progress, call.seed)
+    found = measures.taken(
+        request.measures,
+        request.algorithm,
+        request.network,
+        state,
+        learned,
+        actors=len(call.inputs) - 1,
+        seed=call.seed,
+    )
     episodes = len(batch.episode_returns)
     payload = encode(
         {
@@ -29,6 +39,8 @@ def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
             "weights": learned.state.actor_weights(request.network),
             "version": learned.state.version,
             "report": learned.report.model_dump(),
+            "curvature": found.curvature and found.curvature.model_dump(),
+            "noise_scale": found.noise_scale and found.noise_scale.model_dump(),
             "env_steps": batch.size,
             "staleness_mean": float(np.mean(state.version - batch.versions)),
             "episodes": episodes,
@@ -41,6 +53,7 @@ def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
         samples=learned.samples,
         macs=learner_macs(request.network, state.spaces),
         pictures=state.spaces.pictures,
+        hessian_products=found.hessian_products,
     )
     return Result(payload, None, usage)
 

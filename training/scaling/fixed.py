@@ -7,12 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from training.frozen import Frozen
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, within
+from training.scaling.plan import Bounds, Plan, Unmeasured, within
 
 
-class Fixed(Frozen):
+class Fixed(Unmeasured):
     """Fixed: the same number of actors in every round."""
 
     kind: Literal["fixed"] = "fixed"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from training.frozen import Frozen
+from training.measures import AnyMeasure
 from training.reports import RoundReport
 
 
@@ -30,11 +32,23 @@ class Plan:
 
 class ScalingPolicy(Protocol):
     @property
+    def measures(self) -> tuple[AnyMeasure, ...]:
+        """What each update has to measure for this policy's decisions."""
+
+    @property
     def largest(self) -> int:
         """The most actors this policy can ever ask for, for limits and worst cases before a launch."""
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         """The plan for the round after the last of `history`, which may begin late. Equal arguments, equal plans."""
+
+
+class Unmeasured(Frozen):
+    """The base of policies that decide without asking the learner for more than it reports anyway."""
+
+    @property
+    def measures(self) -> tuple[AnyMeasure, ...]:
+        return ()
 
 
 def within(actors: int, bounds: Bounds, why: str) -> Plan:

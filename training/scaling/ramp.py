@@ -7,12 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from training.frozen import Frozen
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, within
+from training.scaling.plan import Bounds, Plan, Unmeasured, within
 
 
-class Ramp(Frozen):
+class Ramp(Unmeasured):
     """Ramp: from one number of actors to another in a straight line."""
 
     kind: Literal["ramp"] = "ramp"

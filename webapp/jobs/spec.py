@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from cloud.local import LocalOptions
 from cloud.platforms import PlatformOptions
@@ -17,6 +17,7 @@ from training.frozen import Frozen
 from training.spec import TrainingSpec
 from webapp.jobs.problems import Problem
 
+TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
 AnyPlatformOptions = Annotated[PlatformOptions, Field(discriminator="kind")]
 
 
@@ -35,8 +36,23 @@ class Limits:
 class JobSpec(Frozen):
     schema_version: Literal[1] = 1
     name: str = Field("Training", min_length=1, max_length=100, title="Name")
+    tags: tuple[TagName, ...] = Field(
+        (),
+        max_length=10,
+        title="Tags",
+        description="Words to find the job by and to count its money under, separated by commas.",
+        json_schema_extra={"advanced": True},
+    )
+    group: str = Field(
+        "",
+        max_length=100,
+        title="Group",
+        description="Jobs of one group, such as the seeds of one question, may share a budget.",
+        json_schema_extra={"advanced": True},
+    )
     training: TrainingSpec = TrainingSpec()
-    platform: AnyPlatformOptions = Field(default_factory=LocalOptions, title="Platform")
+    platform: TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
+AnyPlatformOptions = Field(default_factory=LocalOptions, title="Platform")
     budget_usd: Decimal = Field(
         Decimal("1"),
         gt=0,
@@ -45,6 +61,15 @@ class JobSpec(Frozen):
         title="Budget",
         description="The job stops before it can spend more.",
         json_schema_extra={"unit": "USD"},
+    )
+    at_line: Literal["drain", "fewer", "stop"] = Field(
+        "drain",
+        title="At the budget's line",
+        description=(
+            "drain: no round begins that might not fit. fewer: the same, with fewer actors from four fifths on."
+            " stop: use it up, and lose the round that does not fit."
+        ),
+        json_schema_extra={"advanced": True},
     )
 
     @property
@@ -60,7 +85,9 @@ class JobSpec(Frozen):
     def path_of_largest(self) -> str:
         """The field that says how many actors there are at most."""
         scaling = self.training.scaling
-        return f"training.scaling.{next(name for name, value in scaling if value == scaling.largest)}"
+        most = scaling.largest
+        names = (name for name, value in scaling if value == most or (isinstance(value, tuple) and most in value))
+        return f"training.scaling.{next(names)}"
 
     def check_limits(self, limits: Limits) -> list[Problem]:
         """Asks for more actors than this installation gives, if any: one sentence that names the field."""

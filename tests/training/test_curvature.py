@@ -1,0 +1,269 @@
+"""Eigenvalues of the objective's Hessian against dense ones, and every case in which the ratio says nothing."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import events_of
+from tests.training.specs import tiny
+from training import noise_scale
+from training.architectures import CNN, MLP
+from training.curvature import RATIO_LIMIT, CurvatureSpec, measured, ratio
+from training.dense_surface import DenseSurface
+from training.distributions import Distribution
+from training.environments.spaces import Spaces
+from training.lanczos import spectrum_ends
+from training.networks import TorchNetwork, initial_parameters
+from training.scaling.boosting import Boosting
+from training.scaling.noise_scale import NoiseScale
+from training.surface import Evidence, policy_part, surface_of
+from training.tensor_surface import TensorSurface
+
+NORMALS = Spaces((11,), (), (-1.0,) * 3, (1.0,) * 3)
+CHOICES = Spaces((4,), (2,), (), ())
+SEVERAL = Spaces((5,), (3, 2, 4), (), ())
+NETWORKS = {
+    "normals": (MLP(hidden=(16, 16)), NORMALS),
+    "normals told by the state": (MLP(hidden=(12, 12), log_std="state"), NORMALS),
+    "relu": (MLP(hidden=(16, 16), activation="relu"), NORMALS),
+    "shared trunk": (MLP(hidden=(16, 12), shared=True), NORMALS),
+    "one hidden layer": (MLP(hidden=(24,)), CHOICES),
+    "choices": (MLP(hidden=(20, 20)), CHOICES),
+    "several choices": (MLP(hidden=(16, 16)), SEVERAL),
+}
+
+
+def evidence_for(network, spaces, n=96, seed=0, spread=0.3):
+    """Samples whose ratios lie on both sides of the clip, at parameters that are not at their start any more."""
+    rng = np.random.default_rng(seed)
+    parameters = {
+        name: array + 0.2 * rng.standard_normal(array.shape).astype(np.float32)
+        for name, array in initial_parameters(network, spaces, seed).items()
+    }
+    observations = rng.standard_normal((n, *spaces.observation_shape)).astype(np.float32)
+    if spaces.pictures:
+        observations = rng.integers(0, 255, (n, *spaces.observation_shape)).astype(np.uint8)
+    if spaces.discrete:
+        actions = np.stack([rng.integers(0, count, n) for count in spaces.action_counts], axis=1)
+        actions = actions[:, 0] if len(spaces.action_counts) == 1 else actions
+    else:
+        actions = rng.standard_normal((n, len(spaces.action_low))).astype(np.float32)
+    tensors = {name: torch.from_numpy(array) for name, array in parameters.items()}
+    outputs = TorchNetwork(network, spaces).policy(tensors, torch.from_numpy(observations))
+    log_probs = Distribution.of(outputs, tensors, spaces).log_prob(torch.from_numpy(actions)).numpy()
+    log_probs = (log_probs + spread * rng.standard_normal(n)).astype(np.float32)
+    return parameters, Evidence(observations, actions, log_probs, rng.standard_normal(n).astype(np.float32))
+
+
+def in_double(parameters, evidence):
+    return {name: array.astype(np.float64) for name, array in parameters.items()}, Evidence(
+        evidence.observations.astype(np.float64),
+        evidence.actions,
+        evidence.log_probs.astype(np.float64),
+        evidence.advantages.astype(np.float64),
+    )
+
+
+def dense_hessian(network, spaces, parameters, evidence, objective, clip):
+    """The whole matrix, from torch in double precision, a column for each unit vector of a plain second gradient."""
+    parameters, evidence = in_double(parameters, evidence)
+    own = policy_part(parameters)
+    flat = torch.tensor(np.concatenate([array.ravel() for array in own.values()]), requires_grad=True)
+    named, begin = {}, 0
+    for name, array in own.items():
+        named[name] = flat[begin : begin + array.size].reshape(array.shape)
+        begin += array.size
+    outputs = TorchNetwork(network, spaces).policy(named, torch.from_numpy(evidence.observations))
+    log_probs = Distribution.of(outputs, named, spaces).log_prob(torch.from_numpy(evidence.actions))
+    advantages = torch.from_numpy(evidence.advantages)
+    if objective == "policy_gradient":
+        gains = advantages * log_probs
+    else:
+        ratios = torch.exp(log_probs - torch.from_numpy(evidence.log_probs))
+        gains = torch.minimum(ratios * advantages, ratios.clamp(1 - clip, 1 + clip) * advantages)
+    (slope,) = torch.autograd.grad(gains.mean(), flat, create_graph=True)
+    rows = [torch.autograd.grad(part, flat, retain_graph=True)[0] for part in slope]
+    return torch.stack(rows).numpy(), slope.detach().numpy()
+
+
+@pytest.mark.parametrize("objective", ["surrogate", "policy_gradient"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_products_and_gradients_are_those_of_the_whole_matrix(name, objective):
+    network, spaces = NETWORKS[name]
+    parameters, evidence = evidence_for(network, spaces)
+    matrix, slope = dense_hessian(network, spaces, parameters, evidence, objective, 0.2)
+    assert np.allclose(matrix, matrix.T, atol=1e-10)
+    vector = np.random.default_rng(1).standard_normal(len(matrix))
+    doubled = in_double(parameters, evidence)
+    exact = DenseSurface(network, spaces, *doubled, objective, 0.2)
+    assert np.allclose(exact.product(vector), matrix @ vector, atol=1e-9)
+    assert np.allclose(exact.gradient(), slope, atol=1e-9)
+    for kind in (DenseSurface, TensorSurface):
+        found = kind(network, spaces, parameters, evidence, objective, 0.2)
+        assert found.size == len(matrix)
+        scale = np.abs(matrix @ vector).max()
+        assert np.abs(found.product(vector) - matrix @ vector).max() <= 1e-4 * scale
+        assert np.abs(found.gradient() - slope).max() <= 1e-4 * np.abs(slope).max()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_both_ends_within_one_percent_in_twenty_products_whatever_the_start(name):
+    network, spaces = NETWORKS[name]
+    parameters, evidence = evidence_for(network, spaces, n=256)
+    matrix, _ = dense_hessian(network, spaces, parameters, evidence, "surrogate", 0.2)
+    assert len(matrix) <= 1500
+    true = np.linalg.eigvalsh(matrix)
+    surface = surface_of(network, spaces, parameters, evidence, objective="surrogate", clip=0.2)
+    found = [
+        spectrum_ends(surface.product, surface.size, seed=seed, most_products=20, tolerance=0.005)
+        for seed in range(5)
+    ]
+    for ends in found:
+        assert ends.products <= 20
+        assert ends.largest == pytest.approx(true[-1], rel=0.01)
+        assert ends.smallest == pytest.approx(true[0], rel=0.01)
+        for value, vector in ((ends.largest, ends.largest_vector), (ends.smallest, ends.smallest_vector)):
+            assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-6)
+            assert vector @ matrix @ vector == pytest.approx(value, rel=1e-3)
+    for one in ("largest", "smallest"):
+        values = [getattr(ends, one) for ends in found]
+        assert max(values) - min(values) <= 0.02 * abs(np.mean(values))
+
+
+def test_pictures_too():
+    # Smooth activations, as a difference of gradients is taken.
+    network, spaces = CNN(hidden=(32,), activation="tanh"), Spaces((4, 84, 84), (6,), (), ())
+    parameters, evidence = evidence_for(network, spaces, n=70)
+    surface = surface_of(network, spaces, parameters, evidence, objective="surrogate", clip=0.2)
+    rng = np.random.default_rng(3)
+    one, other = rng.standard_normal(surface.size), rng.standard_normal(surface.size)
+    # A Hessian is symmetric, and the derivative of the gradient.
+    assert one @ surface.product(other) == pytest.approx(other @ surface.product(one), rel=1e-3)
+    one /= np.linalg.norm(one)
+
+    def at(moved):
+        pieces = np.split(
+            one * moved, np.cumsum([array.size for array in policy_part(parameters).values()])[:-1]
+        )
+        there = {
+            name: (array + piece.reshape(array.shape)).astype(np.float32)
+            for (name, array), piece in zip(policy_part(parameters).items(), pieces, strict=True)
+        }
+        return surface_of(network, spaces, there, evidence, objective="policy_gradient", clip=None)
+
+    climbed = (at(0.01).gradient() - at(-0.01).gradient()) / 0.02
+    product = at(0.0).product(one)
+    assert np.linalg.norm(climbed - product) <= 0.05 * np.linalg.norm(product)
+
+
+@given(
+    values=st.lists(st.floats(-50, 50), min_size=2, max_size=30),
+    seed=st.integers(0, 2**31),
+)
+def test_the_ends_of_any_small_spectrum(values, seed):
+    """As many products as there are dimensions leave nothing open."""
+    rotation, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(values), len(values))))
+    matrix = rotation @ np.diag(values) @ rotation.T
+    ends = spectrum_ends(lambda v: matrix @ v, len(values), seed=seed, most_products=40, tolerance=1e-9)
+    width = max(1.0, max(map(abs, values)))
+    assert ends.largest == pytest.approx(max(values), abs=1e-5 * width)
+    assert ends.smallest == pytest.approx(min(values), abs=1e-5 * width)
+
+
+@pytest.mark.parametrize(
+    ("largest", "smallest", "value", "words"),
+    [
+        (4.0, -2.0, 2.0, ""),
+        (4.0, 1.0, RATIO_LIMIT, "convex in every direction"),
+        (4.0, 0.0, RATIO_LIMIT, "convex in every direction"),
+        (4.0, -1e-12, RATIO_LIMIT, "convex in every direction"),
+        (-1.0, -2.0, 0.0, "concave in every direction"),
+        (0.0, -2.0, 0.0, "concave in every direction"),
+        (0.0, 0.0, None, "flat"),
+        (1e-12, -1e-12, None, "flat"),
+        (math.nan, -1.0, None, "not finite"),
+        (1.0, -math.inf, None, "not finite"),
+    ],
+)
+def test_what_the_ratio_is_where_the_formula_says_nothing(largest, smallest, value, words):
+    found, note = ratio(largest, smallest)
+    assert found == value
+    assert words in note
+    assert bool(note) == bool(words)
+
+
+def test_the_same_seed_measures_the_same_and_the_scale_of_advantages_does_not_matter():
+    network, spaces = NETWORKS["normals"]
+    parameters, evidence = evidence_for(network, spaces, n=400)
+    spec = CurvatureSpec(samples=128)
+
+    def found(given, seed=7):
+        return measured(spec, network, spaces, parameters, given, clip=0.2, seed=seed)
+
+    first = found(evidence)
+    assert first == found(evidence)
+    assert first.samples == 128
+    assert first.products <= 20
+    assert first.error <= 0.1
+    thousandfold = found(replace(evidence, advantages=evidence.advantages * 1000.0))
+    assert thousandfold.ratio == pytest.approx(first.ratio, rel=0.02)
+    assert found(evidence, seed=8).ratio != first.ratio
+
+
+def test_advantages_that_are_all_alike_leave_a_flat_surface():
+    network, spaces = NETWORKS["choices"]
+    parameters, evidence = evidence_for(network, spaces)
+    same = replace(evidence, advantages=np.ones_like(evidence.advantages))
+    report = measured(CurvatureSpec(), network, spaces, parameters, same, clip=0.2, seed=0)
+    assert report.ratio is None
+    assert "flat" in report.note
+
+
+def test_the_noise_scale_of_known_gradients():
+    """Gradients (3, 4) ± e on alternating samples: |G|² and the noise follow from the definition."""
+    # |g_B|² = 25, E|g_b|² = 25 + 32 / b; so with b = 8 and B = 64 both estimates are exact for S = 32, |G|² = 24.5.
+    value, note = noise_scale.noise_scale(small=25 + 32 / 8, large=25.0, b=8, total=64)
+    assert note == ""
+    assert value == pytest.approx(((29 - 25) / (1 / 8 - 1 / 64)) / ((64 * 25 - 8 * 29) / 56))
+    assert noise_scale.noise_scale(1.0, 1.0, 8, 8)[0] is None
+    assert noise_scale.noise_scale(9.0, 0.1, 8, 64) == (
+        None,
+        "the gradients are nothing but noise: no scale can be told",
+    )
+    assert noise_scale.noise_scale(math.nan, 1.0, 8, 64)[0] is None
+
+
+@pytest.mark.parametrize("loop", ["synchronous", "asynchronous"])
+@pytest.mark.parametrize("algorithm", ["ppo", "a2c", "impala", "impact"])
+def test_a_round_reports_what_its_policy_asked_for(algorithm, loop):
+    spec = tiny(
+        scaling=Boosting(actors_min=1, actors_max=3, actors_first=2),
+        algorithm={"kind": algorithm},
+        loop={"kind": loop},
+    )
+    rounds = [event.report for event in events_of(spec, InlinePlatform()) if event.kind == "round"]
+    assert rounds
+    for report in rounds:
+        assert report.curvature is not None
+        assert report.noise_scale is None
+        assert report.curvature.ratio is not None or report.curvature.note
+        assert report.learner_usage.hessian_products >= 1
+
+
+def test_noise_is_measured_over_the_actors():
+    spec = tiny(scaling=NoiseScale(actors_min=3, actors_max=4))
+    rounds = [event.report for event in events_of(spec, InlinePlatform()) if event.kind == "round"]
+    assert [report.noise_scale.slices for report in rounds] == [report.actors for report in rounds]
+    assert all(report.noise_scale.scale is not None or report.noise_scale.note for report in rounds)
+
+
+def test_nothing_is_measured_that_nobody_asks_for():
+    rounds = [event.report for event in events_of(tiny(), InlinePlatform()) if event.kind == "round"]
+    assert all(report.curvature is None and report.noise_scale is None for report in rounds)
+    assert all(report.learner_usage.hessian_products == 0 for report in rounds)

@@ -1,0 +1,233 @@
+"""Policies against hand-worked decisions. Pure: the same history, bounds and seed give the same plan."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from tests.factories import round_finished
+from training.reports import CurvatureReport, NoiseScaleReport
+from training.scaling import AnyScaling
+from training.scaling.boosting import Boosting
+from training.scaling.chance import Chance
+from training.scaling.doubling import Doubling
+from training.scaling.fixed import Fixed
+from training.scaling.noise_scale import NoiseScale
+from training.scaling.plan import Bounds
+from training.scaling.ramp import Ramp
+from training.scaling.reward_ratio import RewardRatio
+from training.scaling.schedule import Schedule
+
+BOUNDS = Bounds()
+POLICIES = [
+    Fixed(),
+    Ramp(),
+    Boosting(),
+    Boosting(rule="released"),
+    Boosting(signal="flipped"),
+    Boosting(signal="shuffled"),
+    Boosting(signal="constant"),
+    NoiseScale(),
+    NoiseScale(rule="released"),
+    Doubling(),
+    Schedule(actors=(5, 9, 2)),
+    Chance(),
+    RewardRatio(),
+]
+
+
+def a_report(round_no=1, **changes):
+    return round_finished(round_no).report.model_copy(update=changes)
+
+
+def after(*ratios, first_round=1):
+    """A history whose rounds measured these R; None where it could not be told."""
+    return [
+        a_report(
+            round_no=first_round + i,
+            curvature=CurvatureReport(largest=1.0, smallest=-1.0, ratio=ratio, products=9, samples=256),
+        )
+        for i, ratio in enumerate(ratios)
+    ]
+
+
+def with_noise(*scales, actors=8):
+    return [
+        a_report(round_no=i + 1, actors=actors, noise_scale=NoiseScaleReport(scale=scale, slices=8))
+        for i, scale in enumerate(scales)
+    ]
+
+
+def test_boosting_by_hand():
+    """I = clip(64 · (R_max − R) / (R_max − R_min) · 0.96^k, 8, 64)."""
+    boosting = Boosting()
+    assert boosting.decide([], BOUNDS, 0).actors == 16
+    assert boosting.decide(after(2.0), BOUNDS, 0).actors == 61  # 64 · 0.96
+    lowest = boosting.decide(after(2.16, 3.43, 1.5, 2.0, 1.9, 0.78), BOUNDS, 0)
+    assert lowest.actors == 50  # 64 · 0.96^6 = 50.09
+    assert lowest.why == (
+        "R 0.78 is the lowest of the last 6 rounds: score 0.78 (1.00 × 0.96^6): boost to 50 of 64"
+    )
+    highest = boosting.decide(after(2.16, 0.78, 1.5, 2.0, 1.9, 3.43), BOUNDS, 0)
+    assert highest.actors == 8
+    assert "the highest of the last 6 rounds" in highest.why
+    middle = boosting.decide(after(1.0, 3.0, 2.0), BOUNDS, 0)
+    assert middle.actors == int(64 * 0.5 * 0.96**3)  # 28
+
+
+def test_only_the_window_counts_and_the_cap_falls_with_the_rounds():
+    boosting = Boosting()
+    old_low = [0.1, 5.0, 4.0, 3.0, 2.0, 2.5, 1.0]
+    assert "the lowest of the last 6" in boosting.decide(after(*old_low), BOUNDS, 0).why
+    for k, cap in ((10, 42), (20, 28), (30, 18), (40, 12), (49, 8), (51, 8), (60, 8)):
+        ratios = [2.0] * 5 + [1.0]
+        assert boosting.decide(after(*ratios, first_round=k - 5), BOUNDS, 0).actors == cap
+
+
+@pytest.mark.parametrize(
+    ("ratios", "words"),
+    [
+        ((2.0, 2.0, 2.0), "the last 3 R are alike"),
+        ((2.0, 1.0, None), "round 3 has no R"),
+        ((None, None, None), "round 3 has no R"),
+        ((None, 2.0), "the last 1 R are alike"),
+    ],
+)
+def test_where_the_window_says_nothing_the_score_is_half(ratios, words):
+    plan = Boosting().decide(after(*ratios), BOUNDS, 0)
+    assert plan.actors == max(8, int(64 * 0.5 * 0.96 ** len(ratios)))
+    assert words in plan.why
+
+
+def test_controls_ignore_what_curvature_says():
+    history = after(2.16, 3.43, 1.5, 2.0, 1.9, 0.78)
+    assert Boosting(signal="flipped").decide(history, BOUNDS, 0).actors == 8
+    constant = Boosting(signal="constant").decide(history, BOUNDS, 0)
+    assert constant.actors == 25
+    shuffled = {Boosting(signal="shuffled").decide(history, BOUNDS, seed).actors for seed in range(40)}
+    assert len(shuffled) > 3
+    assert all(Boosting(signal=signal).measures for signal in ("flipped", "shuffled", "constant"))
+
+
+def test_the_released_rule_by_hand():
+    """R' = 0.96^k / R beside plain 1/R, no decay of the score, and a floor of 64 · 0.96^(k²)."""
+    released = Boosting(rule="released")
+    assert released.decide(after(2.0), BOUNDS, 0).actors == 64
+    # k = 2: window [R'_1, 1/R_1, R'_2] = [.48, .5, .9216 / 1] → the newest is the highest.
+    assert released.decide(after(2.0, 1.0), BOUNDS, 0).actors == 64
+    # k = 2: [.48, .5, .2304] → lowest, and the floor is 64 · 0.96^4 = 54.4
+    assert released.decide(after(2.0, 4.0), BOUNDS, 0).actors == 54
+    floors = {3: 44, 4: 33, 5: 23, 6: 14, 7: 8, 8: 8}
+    for k, floor in floors.items():
+        falling = [1.0] * (k - 1) + [50.0]
+        assert released.decide(after(*falling), BOUNDS, 0).actors == floor
+    # k = 9: window of six: 1/R_6, R'_7, 1/R_7, R'_8, 1/R_8, R'_9
+    ratios = [1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 4.0, 1.6]
+    values = [1 / 2.0, 0.96**7, 1.0, 0.96**8 / 4, 1 / 4, 0.96**9 / 1.6]
+    score = (values[-1] - min(values)) / (max(values) - min(values))
+    assert released.decide(after(*ratios), BOUNDS, 0).actors == int(64 * score)
+    assert released.decide(after(1.0, None), BOUNDS, 0).actors == 54
+    assert released.decide(after(1.0, 0.0), BOUNDS, 0).actors == 54
+
+
+def test_noise_scale_grows_with_the_noise_and_never_shrinks():
+    proportional = NoiseScale()
+    assert proportional.decide([], BOUNDS, 0).actors == 8
+    assert proportional.decide(with_noise(100.0), BOUNDS, 0).actors == 8
+    assert proportional.decide(with_noise(100.0, 250.0), BOUNDS, 0).actors == 20
+    assert proportional.decide(with_noise(100.0, 50.0, actors=20), BOUNDS, 0).actors == 20
+    assert proportional.decide(with_noise(100.0, 10_000.0), BOUNDS, 0).actors == 64
+    assert proportional.decide(with_noise(100.0, 200.0, None, actors=16), BOUNDS, 0).actors == 16
+    released = NoiseScale(rule="released")
+    assert released.decide(with_noise(100.0, 150.0, actors=16), BOUNDS, 0).actors == 24
+    assert released.decide(with_noise(100.0, 90.0, actors=16), BOUNDS, 0).actors == 16
+
+
+def test_doubling_as_hydrozoa_was_run():
+    doubling = Doubling()
+    actors = [doubling.decide(after(1.0, first_round=k) if k else [], BOUNDS, 0).actors for k in range(60)]
+    assert actors[:10] == [8] * 10
+    assert actors[10:20] == [16] * 10
+    assert actors[20:30] == [32] * 10
+    assert actors[30:] == [64] * 30
+
+
+def test_a_schedule_is_followed_and_its_last_number_stands():
+    schedule = Schedule(actors=(5, 9, 2))
+    assert [schedule.decide(after(1.0, first_round=k) if k else [], BOUNDS, 0).actors for k in range(5)] == [
+        5,
+        9,
+        2,
+        2,
+        2,
+    ]
+
+
+def test_more_actors_the_nearer_the_target():
+    policy = RewardRatio(target_return=400.0)
+
+    def told(*returns):
+        return [a_report(round_no=i + 1, episode_return_mean=value) for i, value in enumerate(returns)]
+
+    assert policy.decide([], BOUNDS, 0).actors == 1
+    assert policy.decide(told(None), BOUNDS, 0).actors == 1
+    assert policy.decide(told(100.0, 300.0), BOUNDS, 0).actors == 16
+    assert policy.decide(told(0.0, *[400.0] * 5), BOUNDS, 0).actors == 32
+    assert policy.decide(told(-50.0), BOUNDS, 0).actors == 1
+    assert RewardRatio(target_return=0.0, floor_return=-400.0).decide(told(-200.0), BOUNDS, 0).actors == 16
+
+
+def test_bounds_hold_and_are_said():
+    plan = Boosting().decide(after(2.0), Bounds(actors_max=10), 0)
+    assert plan.actors == 10
+    assert plan.why.endswith("61 held to 10 by the bounds")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"kind": "boosting", "actors_min": 9, "actors_max": 8},
+        {"kind": "boosting", "decay": 0.0},
+        {"kind": "boosting", "window": 1},
+        {"kind": "noise_scale", "actors_min": 9, "actors_max": 8},
+        {"kind": "chance", "actors_min": 9, "actors_max": 8},
+        {"kind": "schedule", "actors": []},
+        {"kind": "schedule", "actors": [3, 0]},
+    ],
+)
+def test_settings_that_cannot_be(document):
+    with pytest.raises(ValidationError):
+        TypeAdapter(AnyScaling).validate_python(document)
+
+
+_reports = st.lists(
+    st.builds(
+        a_report,
+        round_no=st.integers(1, 500),
+        actors=st.integers(1, 64),
+        episode_return_mean=st.none() | st.floats(-1e6, 1e6),
+        curvature=st.none()
+        | st.builds(
+            CurvatureReport,
+            largest=st.floats(-10, 10),
+            smallest=st.floats(-10, 10),
+            ratio=st.none() | st.floats(0, 1e6),
+            products=st.just(3),
+            samples=st.just(16),
+        ),
+        noise_scale=st.none()
+        | st.builds(NoiseScaleReport, scale=st.none() | st.floats(0, 1e9), slices=st.just(2)),
+    ),
+    max_size=64,
+)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{policy.kind}")
+@given(history=_reports, seed=st.integers(0, 2**63), low=st.integers(1, 20), more=st.integers(0, 100))
+def test_every_policy_is_pure_and_stays_inside_its_bounds(policy, history, seed, low, more):
+    bounds = Bounds(actors_min=low, actors_max=low + more)
+    plan = policy.decide(history, bounds, seed)
+    assert plan == policy.decide(list(history), bounds, seed)
+    assert bounds.actors_min <= plan.actors <= bounds.actors_max
+    assert plan.why
+    assert policy.decide(history, BOUNDS, seed).actors <= policy.largest

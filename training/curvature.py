@@ -1,0 +1,120 @@
+"""How curved a policy's objective is where it stands now: Nitro's ratio R of extreme Hessian eigenvalues.
+
+One sign convention: λ are the eigenvalues of the Hessian of what is *maximised*. λ_max > 0 says how convex the surface
+is in its most convex direction, λ_min < 0 how concave in its most concave one, and
+
+    R = −λ_max / λ_min                                         (Nitro, equation 2)
+
+Measured on a bounded part of the samples that the update has just learned from; no others are ever drawn for it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from training.architectures import CNN, MLP
+from training.environments.spaces import Spaces
+from training.frozen import Frozen
+from training.lanczos import spectrum_ends
+from training.networks import Parameters
+from training.reports import CurvatureReport
+from training.surface import Evidence, ObjectiveKind, surface_of
+
+RATIO_LIMIT = 1e6
+_FLAT = 1e-8
+_STANDARDISED_FLOOR = 1e-8
+
+
+class CurvatureSpec(Frozen):
+    """What is measured, and how much work goes into it."""
+
+    kind: Literal["curvature"] = "curvature"
+    objective: ObjectiveKind = Field(
+        "surrogate",
+        title="Curvature of",
+        description="Surrogate: the clipped ratio that PPO climbs. Policy gradient: E[A log π].",
+        json_schema_extra={"advanced": True},
+    )
+    samples: int = Field(
+        256,
+        ge=16,
+        le=65_536,
+        title="Samples for the curvature",
+        description="At most so many of a round's own samples.",
+        json_schema_extra={"advanced": True},
+    )
+    products: int = Field(
+        20,
+        ge=2,
+        le=200,
+        title="Hessian products",
+        description="At most so many a round.",
+        json_schema_extra={"advanced": True},
+    )
+    tolerance: float = Field(
+        0.005,
+        gt=0,
+        le=0.5,
+        title="Tolerance of the eigenvalues",
+        description="No more products once both are known this well.",
+        json_schema_extra={"advanced": True},
+    )
+
+
+def measured(
+    spec: CurvatureSpec,
+    network: MLP | CNN,
+    spaces: Spaces,
+    parameters: Parameters,
+    evidence: Evidence,
+    *,
+    clip: float | None,
+    seed: int,
+) -> CurvatureReport:
+    """Eigenvalues and R at `parameters`; what cannot be told is None, with the reason in `note`."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    if evidence.size > spec.samples:
+        evidence = evidence.some(np.sort(rng.choice(evidence.size, spec.samples, replace=False)))
+    evidence = standardised(evidence)
+    surface = surface_of(network, spaces, parameters, evidence, objective=spec.objective, clip=clip)
+    ends = spectrum_ends(
+        surface.product, surface.size, seed=seed, most_products=spec.products, tolerance=spec.tolerance
+    )
+    value, note = ratio(ends.largest, ends.smallest)
+    finite = math.isfinite(ends.largest) and math.isfinite(ends.smallest)
+    return CurvatureReport(
+        largest=ends.largest if finite else None,
+        smallest=ends.smallest if finite else None,
+        ratio=value,
+        note=note,
+        error=ends.error if math.isfinite(ends.error) else None,
+        products=ends.products,
+        samples=evidence.size,
+    )
+
+
+def ratio(largest: float, smallest: float) -> tuple[float | None, str]:
+    """R and, where equation 2 says nothing, what was taken instead and why."""
+    if not (math.isfinite(largest) and math.isfinite(smallest)):
+        return None, "the eigenvalues are not finite numbers"
+    magnitude = max(abs(largest), abs(smallest))
+    if magnitude < _FLAT:
+        return None, "the surface is flat: both eigenvalues are 0"
+    if largest <= 0.0:
+        return 0.0, "concave in every direction: R is 0"
+    if smallest >= -_FLAT * magnitude:
+        return RATIO_LIMIT, f"convex in every direction: R is taken as {RATIO_LIMIT:,.0f}"
+    return min(RATIO_LIMIT, -largest / smallest), ""
+
+
+def standardised(evidence: Evidence) -> Evidence:
+    """Advantages with mean 0 and deviation 1, as the surrogate is learned with. Their scale does not change R."""
+    advantages = evidence.advantages
+    centred = advantages - advantages.mean()
+    scaled = (centred / (advantages.std() + _STANDARDISED_FLOOR)).astype(np.float32)
+    return replace(evidence, advantages=scaled)

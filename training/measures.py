@@ -1,0 +1,71 @@
+"""What a scaling policy may ask the learner to measure beside an update. Nothing is measured that nobody asks for.
+
+It is done inside the update's own call, on the samples that were just learned from, so its time and money are those of
+that call and its work stands in that call's usage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pydantic import Field
+
+from training import curvature, noise_scale
+from training.architectures import CNN, MLP
+from training.curvature import CurvatureSpec
+from training.noise_scale import NoiseScaleSpec
+from training.reports import CurvatureReport, NoiseScaleReport
+
+if TYPE_CHECKING:
+    from training.algorithms.algorithm import Algorithm, Learned
+    from training.learner import LearnerState
+
+AnyMeasure = Annotated[CurvatureSpec | NoiseScaleSpec, Field(discriminator="kind")]
+
+
+class Measured(NamedTuple):
+    """`hessian_products` count as many samples each as a minibatch of the update had, rounded up."""
+
+    curvature: CurvatureReport | None = None
+    noise_scale: NoiseScaleReport | None = None
+    hessian_products: int = 0
+
+
+def taken(
+    measures: Sequence[AnyMeasure],
+    algorithm: Algorithm,
+    network: MLP | CNN,
+    before: LearnerState,
+    learned: Learned,
+    actors: int,
+    seed: int,
+) -> Measured:
+    """Each measure of an update by the evidence of `actors`: noise where the update began, curvature where it led."""
+    found = Measured()
+    evidence = learned.evidence
+    a_minibatch = learned.samples / max(learned.minibatches, 1)
+    for measure in measures:
+        if isinstance(measure, CurvatureSpec):
+            parameters = learned.state.parameters
+            curved = curvature.measured(
+                measure,
+                network,
+                before.spaces,
+                parameters,
+                evidence,
+                clip=algorithm.surrogate_clip,
+                seed=seed,
+            )
+            work = curved.products * curved.samples / a_minibatch
+            found = found._replace(curvature=curved)
+        else:
+            noisy = noise_scale.measured(
+                network, before.spaces, before.parameters, evidence, actors, clip=algorithm.surrogate_clip
+            )
+            # A gradient over all samples, which is half of a product.
+            work = 0.5 * evidence.size / a_minibatch
+            found = found._replace(noise_scale=noisy)
+        found = found._replace(hessian_products=found.hessian_products + math.ceil(work))
+    return found

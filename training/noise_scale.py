@@ -1,0 +1,66 @@
+"""The gradient noise scale (McCandlish et al. 2018), as KungFu reads it off the gradients of a round's workers.
+
+With g_b the gradient of one actor's b samples and g_B that of all B:
+
+    |G|² ≈ (B |g_B|² − b |g_b|²) / (B − b)        S ≈ (|g_b|² − |g_B|²) / (1/b − 1/B)        noise scale = S / |G|²
+
+|g_b|² is the mean over all actors, where KungFu takes one.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from training.architectures import CNN, MLP
+from training.curvature import standardised
+from training.environments.spaces import Spaces
+from training.frozen import Frozen
+from training.networks import Parameters
+from training.reports import NoiseScaleReport
+from training.surface import Evidence, surface_of
+
+
+class NoiseScaleSpec(Frozen):
+    """Measured with the gradient of the policy's own objective, before the update moves it."""
+
+    kind: Literal["noise_scale"] = "noise_scale"
+
+
+def measured(
+    network: MLP | CNN,
+    spaces: Spaces,
+    parameters: Parameters,
+    evidence: Evidence,
+    slices: int,
+    *,
+    clip: float | None,
+) -> NoiseScaleReport:
+    """Of the samples of `slices` actors, each of whom has the same number of the evidence's columns."""
+    if slices < 2 or evidence.columns % slices:
+        return NoiseScaleReport(scale=None, note="one actor alone says nothing of noise", slices=slices)
+    evidence = standardised(evidence)
+    gradients = []
+    places = np.arange(evidence.size).reshape(-1, slices, evidence.columns // slices)
+    for i in range(slices):
+        own = evidence.some(places[:, i].ravel())
+        surface = surface_of(network, spaces, parameters, own, objective="surrogate", clip=clip)
+        gradients.append(surface.gradient().astype(np.float64))
+    small = float(np.mean([gradient @ gradient for gradient in gradients]))
+    whole = np.mean(gradients, axis=0)
+    value, note = noise_scale(small, float(whole @ whole), evidence.size // slices, evidence.size)
+    return NoiseScaleReport(scale=value, note=note, slices=slices)
+
+
+def noise_scale(small: float, large: float, b: int, total: int) -> tuple[float | None, str]:
+    """S / |G|² from the squared norms of gradients of `b` and of `total` samples; None where that says nothing."""
+    if b >= total:
+        return None, "one actor alone says nothing of noise"
+    signal = (total * large - b * small) / (total - b)
+    noise = (small - large) / (1.0 / b - 1.0 / total)
+    if not np.isfinite(signal) or not np.isfinite(noise):
+        return None, "the gradients are not finite numbers"
+    if signal <= 0.0:
+        return None, "the gradients are nothing but noise: no scale can be told"
+    return max(0.0, noise / signal), ""

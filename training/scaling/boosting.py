@@ -1,0 +1,168 @@
+"""Nitro's boosting: many actors in rounds where the objective's surface is unusually flat, few in all others.
+
+Curvature R_k is measured after update k (training/curvature.py). Over the window of the last n values
+
+    S_k = (R_max − R_k) / (R_max − R_min) · d^k          I_k = clip(I_max · S_k, I_min, I_max)
+
+so a low R scores high, and all scores shrink with the rounds: from round ln(I_min / I_max) / ln d on, I_min is all
+there is. `rule = "released"` is what the authors' published code does instead:
+
+    R'_k = d^k / R_k      window: R' and the plain 1/R of each round, in turn, the last 6 values in all
+    S_k = (R'_k − min) / (max − min)
+    I_k = clip(I_max · S_k, clip(I_max · d^(k²), I_min, I_max), I_max)
+
+`signal` replaces R by something that knows nothing of the surface: the controls without which nothing that is seen
+can be said to come from curvature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from training.curvature import CurvatureSpec
+from training.frozen import Frozen
+from training.measures import AnyMeasure
+from training.reports import RoundReport
+from training.scaling.plan import Bounds, Plan, within
+
+_LIKE = 1e-9
+_NO_SPREAD = 0.5
+_ADVANCED: dict[str, Any] = {"advanced": True}
+
+
+class _Score(NamedTuple):
+    value: float
+    why: str
+    floor: int
+
+
+class Boosting(Frozen):
+    """Nitro: boosts rounds whose objective is flat, less and less as training goes on."""
+
+    kind: Literal["boosting"] = "boosting"
+    actors_min: int = Field(8, ge=1, le=4096, title="Fewest actors")
+    actors_max: int = Field(64, ge=1, le=4096, title="Most actors")
+    actors_first: int = Field(
+        16,
+        ge=1,
+        le=4096,
+        title="Actors in the first round",
+        description="Nothing has been measured by then.",
+        json_schema_extra=_ADVANCED,
+    )
+    window: int = Field(
+        6,
+        ge=2,
+        le=60,
+        title="Window",
+        description="Rounds that are compared.",
+        json_schema_extra={"unit": "rounds"},
+    )
+    decay: float = Field(
+        0.96,
+        gt=0,
+        le=1,
+        title="Decay d",
+        description="Each round's scores are this much lower than the last one's.",
+    )
+    rule: Literal["paper", "released"] = Field(
+        "paper",
+        title="Rule",
+        description="Released: as in the authors' published code, which differs from their paper.",
+        json_schema_extra=_ADVANCED,
+    )
+    signal: Literal["measured", "flipped", "shuffled", "constant"] = Field(
+        "measured",
+        title="Signal",
+        description="Anything but measured is a control: it ignores what the curvature says.",
+        json_schema_extra=_ADVANCED,
+    )
+    curvature: CurvatureSpec = CurvatureSpec()
+
+    @model_validator(mode="after")
+    def in_order(self) -> Boosting:
+        if self.actors_min > self.actors_max:
+            raise ValueError("the fewest actors must not be more than the most actors")
+        return self
+
+    @property
+    def largest(self) -> int:
+        return max(self.actors_max, self.actors_first)
+
+    @property
+    def measures(self) -> tuple[AnyMeasure, ...]:
+        """Also of the controls, so that all arms do the same work."""
+        return (self.curvature,)
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        if not history:
+            return within(self.actors_first, bounds, f"the first round starts with {self.actors_first}")
+        k = history[-1].round_no
+        ratios = [(one.round_no, self._ratio(one)) for one in history[-max(self.window, 6) :]]
+        score = self._released(k, ratios) if self.rule == "released" else self._paper(k, ratios, seed)
+        asked = int(self.actors_max * score.value)
+        actors = max(score.floor, min(self.actors_max, asked))
+        done = f"boost to {actors} of {self.actors_max}" if actors > score.floor else f"{actors}, the fewest"
+        return within(actors, bounds, f"{score.why}: {done}")
+
+    def _ratio(self, report: RoundReport) -> float | None:
+        return report.curvature.ratio if report.curvature is not None else None
+
+    def _paper(self, k: int, ratios: Sequence[tuple[int, float | None]], seed: int) -> _Score:
+        shrunk = self.decay**k
+        window = [ratio for _, ratio in ratios[-self.window :] if ratio is not None]
+        own = ratios[-1][1]
+        if own is None:
+            return self._middling(shrunk, f"round {k} has no R")
+        if len(ratios) == 1 and k == 1:
+            return _Score(
+                shrunk, f"R {own:.2f} is the first: score {shrunk:.2f} ({self.decay}^{k})", self.actors_min
+            )
+        if self.signal == "shuffled":
+            own = window[int(np.random.Generator(np.random.PCG64(seed)).integers(len(window)))]
+        low, high = min(window), max(window)
+        if self.signal == "constant":
+            return self._middling(shrunk, "R is held constant")
+        if high - low <= _LIKE * max(1.0, abs(high)):
+            return self._middling(shrunk, f"the last {len(window)} R are alike")
+        place = (high - own) / (high - low)
+        if self.signal == "flipped":
+            place = 1.0 - place
+        where = (
+            "the lowest"
+            if own == low
+            else "the highest"
+            if own == high
+            else f"at {place:.0%} of the way down"
+        )
+        word = "R" if self.signal == "measured" else f"R ({self.signal})"
+        why = f"{word} {own:.2f} is {where} of the last {len(window)} rounds: score {place * shrunk:.2f}"
+        return _Score(place * shrunk, f"{why} ({place:.2f} × {self.decay}^{k})", self.actors_min)
+
+    def _middling(self, shrunk: float, what: str) -> _Score:
+        score = _NO_SPREAD * shrunk
+        return _Score(score, f"{what}, so the score is half of what it can be: {score:.2f}", self.actors_min)
+
+    def _released(self, k: int, ratios: Sequence[tuple[int, float | None]]) -> _Score:
+        """The published code's window holds R' and plain 1/R of each round in turn; this round's 1/R is not yet in."""
+        early = self.actors_max * self.decay ** (k * k)
+        floor = max(self.actors_min, min(self.actors_max, int(early)))
+        own = ratios[-1][1]
+        if own is None or own <= 0.0:
+            return _Score(0.0, f"round {k} has no R to invert", floor)
+        if k == 1:
+            return _Score(1.0, "the first R scores 1 (released rule)", floor)
+        values: list[float] = []
+        for round_no, ratio in ratios:
+            if ratio is not None and ratio > 0.0:
+                values += [self.decay**round_no / ratio, 1.0 / ratio]
+        values = values[:-1][-6:]
+        low, high, now = min(values), max(values), values[-1]
+        if high - low <= _LIKE * max(1.0, abs(high)):
+            return _Score(0.0, "all R of the window are alike (released rule)", floor)
+        score = (now - low) / (high - low)
+        return _Score(score, f"1/R · {self.decay}^{k} = {now:.2f} scores {score:.2f} (released rule)", floor)

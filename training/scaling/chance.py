@@ -1,0 +1,34 @@
+"""Any number of actors, by chance: what a policy must beat to be said to know anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from training.reports import RoundReport
+from training.scaling.plan import Bounds, Plan, Unmeasured, within
+
+
+class Chance(Unmeasured):
+    """Random: any number of actors between two, drawn for each round."""
+
+    kind: Literal["chance"] = "chance"
+    actors_min: int = Field(8, ge=1, le=4096, title="Fewest actors")
+    actors_max: int = Field(64, ge=1, le=4096, title="Most actors")
+
+    @model_validator(mode="after")
+    def in_order(self) -> Chance:
+        if self.actors_min > self.actors_max:
+            raise ValueError("the fewest actors must not be more than the most actors")
+        return self
+
+    @property
+    def largest(self) -> int:
+        return self.actors_max
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        drawn = np.random.Generator(np.random.PCG64(seed)).integers(self.actors_min, self.actors_max + 1)
+        return within(int(drawn), bounds, f"drawn between {self.actors_min} and {self.actors_max}")

@@ -1,0 +1,33 @@
+"""Hydrozoa's schedule as Nitro's authors ran it: begin small, double every so many rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from training.reports import RoundReport
+from training.scaling.plan import Bounds, Plan, Unmeasured, within
+
+
+class Doubling(Unmeasured):
+    """Hydrozoa: doubles the actors every so many rounds."""
+
+    kind: Literal["doubling"] = "doubling"
+    actors_first: int = Field(8, ge=1, le=4096, title="Actors at first")
+    actors_max: int = Field(64, ge=1, le=4096, title="Most actors")
+    every_rounds: int = Field(
+        10, ge=1, le=100_000, title="Doubled every", json_schema_extra={"unit": "rounds"}
+    )
+
+    @property
+    def largest(self) -> int:
+        return max(self.actors_first, self.actors_max)
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        rounds = history[-1].round_no if history else 0
+        # Beyond 12 doublings every bound there is has been passed.
+        times = min(rounds // self.every_rounds, 12)
+        actors = min(self.largest, self.actors_first * 2**times)
+        return within(actors, bounds, f"doubled {times} times, every {self.every_rounds} rounds")

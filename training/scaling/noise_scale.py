@@ -1,0 +1,67 @@
+"""KungFu's rule: as many workers as the gradient's noise asks for.
+
+With N_k the noise scale of round k, the paper grows the workers in proportion to how the scale has grown, and never
+takes one away:  I_k = max(I_{k−1}, I_first · N_k / N_first).  The code that Nitro compares itself with multiplies the
+*present* number by N_k / N_first whenever N_k is above the first one, which compounds: `rule = "released"`. The first
+is that of the oldest round of the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from training.frozen import Frozen
+from training.measures import AnyMeasure
+from training.noise_scale import NoiseScaleSpec
+from training.reports import RoundReport
+from training.scaling.plan import Bounds, Plan, within
+
+
+class NoiseScale(Frozen):
+    """KungFu: grows with the noise of the gradients, and never shrinks."""
+
+    kind: Literal["noise_scale"] = "noise_scale"
+    actors_min: int = Field(8, ge=1, le=4096, title="Fewest actors")
+    actors_max: int = Field(64, ge=1, le=4096, title="Most actors")
+    rule: Literal["proportional", "released"] = Field(
+        "proportional",
+        title="Rule",
+        description="Released: as in the code that was published for Nitro, which compounds.",
+        json_schema_extra={"advanced": True},
+    )
+
+    @model_validator(mode="after")
+    def in_order(self) -> NoiseScale:
+        if self.actors_min > self.actors_max:
+            raise ValueError("the fewest actors must not be more than the most actors")
+        return self
+
+    @property
+    def largest(self) -> int:
+        return self.actors_max
+
+    @property
+    def measures(self) -> tuple[AnyMeasure, ...]:
+        return (NoiseScaleSpec(),)
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        scales = [one.noise_scale.scale for one in history if one.noise_scale is not None]
+        known = [scale for scale in scales if scale is not None and scale > 0.0]
+        present = history[-1].actors if history else self.actors_min
+        if len(known) < 2:
+            return within(self._held(present), bounds, "the noise scale has nothing yet to be compared with")
+        if scales[-1] is None:
+            return within(self._held(present), bounds, "this round's noise scale cannot be told: as before")
+        growth = scales[-1] / known[0]
+        if self.rule == "released":
+            asked = present * growth if growth > 1.0 else present
+        else:
+            asked = max(present, self.actors_min * growth)
+        words = f"noise scale {scales[-1]:,.0f} is {growth:.2f} times the first"
+        return within(self._held(round(asked)), bounds, words)
+
+    def _held(self, actors: int) -> int:
+        return max(self.actors_min, min(self.actors_max, actors))

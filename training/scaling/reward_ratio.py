@@ -1,0 +1,51 @@
+"""MinionsRL's comparator "Adapt": the nearer the target, the more actors.
+
+    I_k = clip(Ĵ / J · I_max, 1, I_max),   Ĵ the mean return of the last n rounds, J the return that is aimed at
+
+The paper prints Ĵ as a sum over n + 1 rounds without dividing; its text says average, which is what is taken here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from training.reports import RoundReport
+from training.scaling.plan import Bounds, Plan, Unmeasured, within
+
+
+class RewardRatio(Unmeasured):
+    """MinionsRL-Adapt: actors in proportion to how near the return is to its target."""
+
+    kind: Literal["reward_ratio"] = "reward_ratio"
+    actors_min: int = Field(1, ge=1, le=4096, title="Fewest actors")
+    actors_max: int = Field(32, ge=1, le=4096, title="Most actors")
+    target_return: float = Field(
+        500.0, title="Target return", description="That of the environment; it must be more than the floor."
+    )
+    floor_return: float = Field(
+        0.0,
+        title="Return of no skill",
+        description="Where returns begin: 0, or less where an untrained policy scores below it.",
+        json_schema_extra={"advanced": True},
+    )
+    window: int = Field(5, ge=1, le=60, title="Window", json_schema_extra={"unit": "rounds"})
+
+    @property
+    def largest(self) -> int:
+        return max(self.actors_min, self.actors_max)
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        seen = [
+            one.episode_return_mean for one in history[-self.window :] if one.episode_return_mean is not None
+        ]
+        if not seen:
+            return within(self.actors_min, bounds, f"no episode has ended yet: the fewest, {self.actors_min}")
+        mean = sum(seen) / len(seen)
+        span = self.target_return - self.floor_return
+        share = (mean - self.floor_return) / span if span > 0 else 1.0
+        actors = max(self.actors_min, min(self.actors_max, round(share * self.actors_max)))
+        where = f"{share:.0%} of the way to {self.target_return:,.0f}"
+        return within(actors, bounds, f"return {mean:,.0f} over the last {len(seen)} rounds is {where}")

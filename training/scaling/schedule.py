@@ -1,0 +1,40 @@
+"""A list of numbers, one a round: a schedule that was written down beforehand, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from training.reports import RoundReport
+from training.scaling.plan import Bounds, Plan, Unmeasured, within
+
+
+class Schedule(Unmeasured):
+    """Schedule: a number of actors for each round, known beforehand."""
+
+    kind: Literal["schedule"] = "schedule"
+    actors: tuple[int, ...] = Field(
+        (16, 8),
+        min_length=1,
+        max_length=10_000,
+        title="Actors of each round",
+        description="The last one stands for all rounds after it.",
+    )
+
+    @field_validator("actors")
+    @classmethod
+    def in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if any(not 1 <= actors <= 4096 for actors in value):
+            raise ValueError("each round must have between 1 and 4096 actors")
+        return value
+
+    @property
+    def largest(self) -> int:
+        return max(self.actors)
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        done = history[-1].round_no if history else 0
+        place = min(done, len(self.actors) - 1)
+        return within(self.actors[place], bounds, f"number {place + 1} of {len(self.actors)} on the schedule")
