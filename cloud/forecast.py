@@ -23,10 +23,11 @@ from cloud.forecasting.plan import Plan, Unforeseeable, plan_of, possible
 from cloud.forecasting.result import Band, Forecast, Matter, NoForecast
 from cloud.forecasting.rounds import Failing
 from cloud.forecasting.scene import Name, Scale, Scene
-from cloud.forecasting.this_machine import this_machine
+from cloud.forecasting.this_machine import other_machines, this_machine
 from cloud.forecasting.trial import Effort, Trial, tried
 from cloud.forecasting.words import Told, relevant, sentences, title_of
 from cloud.forecasting.works import spaces_of
+from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.platforms import PlatformOptions
 from cloud.price_book import PICODOLLARS_PER_USD, PriceBook
@@ -37,6 +38,8 @@ from cloud.simulated_options import SimulatedOptions
 from training.environments.expectations import expectation_of
 from training.environments.spaces import Spaces
 from training.loops.model import Asynchronous
+from training.scaling.plan import Bounds
+from training.seeds import derive
 from training.spec import TrainingSpec
 
 _CALLS = 14_000
@@ -61,10 +64,19 @@ def forecast(
     return forecast_in(scene_of(training, options), training, budget_picodollars, spaces=spaces)
 
 
+def first_round_picodollars(training: TrainingSpec, options: PlatformOptions) -> int:
+    """What must be free before anything begins: the worst case of the first round's calls, and rent ahead."""
+    bill = Bill(scene_of(training, options).tariff, training)
+    first = training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1))
+    return ceil(bill.first_round(first.actors))
+
+
 def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
     book = PriceBook.load()
     if isinstance(options, LocalOptions):
         return this_machine(training, options, stacks.load("starling-stack"), book)
+    if isinstance(options, HostsOptions):
+        return other_machines(training, options, stacks.load("starling-stack"), book)
     tariff = options.tariff(book, training.rollout.memory_mb)
     if isinstance(options, LambdaOptions):
         # The learner is here, and what it takes to start is small beside what functions take.

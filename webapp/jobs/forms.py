@@ -204,9 +204,9 @@ def _default(info: FieldInfo) -> Any:
 # The job form's sections
 
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("what", "What is learned", ("name", "training")),
+    ("what", "What is learned", ("name", "tags", "group", "training")),
     ("where", "Where it runs", ("platform",)),
-    ("how-much", "How much", ("training.stop", "budget_usd")),
+    ("how-much", "How much", ("training.stop", "budget_usd", "at_line")),
 )
 """Key, heading and the paths shown there; a longer path wins, and what no path names comes last."""
 

@@ -26,7 +26,7 @@ from webapp.jobs.events import Entry, append_events, transition
 from webapp.jobs.models import Checkpoint, Job, Observed, Round
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Account
-from webapp.money.services import settle_leftovers
+from webapp.money.services import close_books
 
 _FAILED_CALLS_AT_ONCE = 200
 
@@ -154,7 +154,9 @@ class Recorder:
     @transaction.atomic
     def finish(self, stopped: Stopped) -> None:
         """The run's last event and the job's state after it. Nothing may be paid under this epoch any more."""
-        settle_leftovers(job_id=self._job_id, before_epoch=self._epoch + 1, clock=self._clock)
+        # The job's row first, as everybody locks it: two who lock in another order wait for each other.
+        Job.objects.select_for_update().get(pk=self._job_id)
+        close_books(job_id=self._job_id, before_epoch=self._epoch + 1, clock=self._clock)
         transition(
             self._job_id,
             _ENDS[stopped.reason_code],

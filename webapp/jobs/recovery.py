@@ -15,7 +15,7 @@ from webapp.jobs.leases import is_idle
 from webapp.jobs.models import Checkpoint, EventKind, Job, Observed, Round
 from webapp.jobs.recorder import NOT_HELD
 from webapp.jobs.states import ACTIVE, TERMINAL
-from webapp.money.services import settle_leftovers
+from webapp.money.services import close_books, settle_leftovers
 
 CRASHES_ALLOWED = 5
 """So many ends without a new checkpoint in between, and the job is failed: it would go on so for ever."""
@@ -114,6 +114,7 @@ def run_ended(
     crashes = job.crashes + (reason_code != "handover")
     changes: dict[str, Any] = {**NOT_HELD, "crashes": crashes}
     if crashes > CRASHES_ALLOWED:
+        close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
         sentence = f"{reason} That was the {crashes}th time without a new checkpoint; the job is given up."
         transition(
             job_id, Observed.FAILED, reason_code=reason_code, reason=sentence, clock=clock, changes=changes
@@ -133,7 +134,7 @@ def give_up(*, job_id: str, epoch: int, reason: str, reason_code: str, clock: Cl
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.lease_epoch != epoch or job.observed in TERMINAL:
         return
-    settle_leftovers(job_id=job_id, before_epoch=epoch + 1, clock=clock)
+    close_books(job_id=job_id, before_epoch=epoch + 1, clock=clock)
     transition(
         job_id,
         Observed.FAILED,

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from cloud.connections import AwsConnection
 from training.checkpoints import CheckpointError
-from training.messages import Event, Stopped
+from training.messages import Event, RoundFinished, Stopped
 from training.ports import Control
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -27,6 +27,7 @@ from webapp.jobs.checkpoint_files import CheckpointFiles, CheckpointNotWritten
 from webapp.jobs.events import LeaseLost
 from webapp.jobs.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.jobs.leases import take_lease
+from webapp.jobs.line import WatchedLedger, bounds_near, drain_reason, limits_of
 from webapp.jobs.models import Checkpoint, Desired, Job
 from webapp.jobs.preflight import obstacle
 from webapp.jobs.recorder import Recorder
@@ -89,7 +90,17 @@ class _Run:
         self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, clock=clock)
         allowed = limits().actors(self._spec.platform.kind)
         self._bounds = Bounds(actors_max=allowed)
+        self._ledger = WatchedLedger(
+            DatabaseLedger(
+                self._job.account.pk,
+                epoch,
+                clock=clock,
+                after_reserve=lambda: failpoints.reach("after_reserve"),
+            )
+        )
         self._desired = Desired.RUN
+        self._control_now = Control(bounds=self._bounds)
+        self._room_for_use = 0
         self._asked_s = float("-inf")
 
     def train(self) -> Stopped:
@@ -118,20 +129,16 @@ class _Run:
         """Record all events but the last."""
         from webapp.jobs.assembly import assemble  # only a run needs it
 
-        ledger = DatabaseLedger(
-            self._job.account.pk,
-            self._epoch,
-            clock=self._clock,
-            after_reserve=lambda: failpoints.reach("after_reserve"),
-        )
-        platform = assemble(self._spec, ledger, self._connect)
+        platform = assemble(self._spec, self._ledger, self._connect)
         stopped = None
         try:
             for event in self._events(platform):
                 if isinstance(event, Stopped):
                     stopped = event
-                else:
-                    self._recorder.record(event)
+                    continue
+                self._recorder.record(event)
+                if isinstance(event, RoundFinished):
+                    self._round_over()
         finally:
             platform.close()
         if stopped is None:
@@ -175,7 +182,23 @@ class _Run:
         if time.monotonic() - self._asked_s >= _ASK_EVERY_S:
             self._asked_s = time.monotonic()
             self._desired = Desired(Job.objects.values_list("desired", flat=True).get(pk=self._job.pk))
-        return Control(desired=self._desired.value, bounds=self._bounds)
+            self._control_now = self._near_the_line()
+        return self._control_now
+
+    def _round_over(self) -> None:
+        """Between two rounds one that might end the money asks anew: simulated rounds take far less than a second."""
+        self._ledger.round_over()
+        if self._control_now.drain or self._room_for_use - self._ledger.used < 2 * self._ledger.round_needs:
+            self._control_now = self._near_the_line()
+
+    def _near_the_line(self) -> Control:
+        limits = limits_of(self._job.account.pk, self._spec.at_line, self._clock.now())
+        self._room_for_use = min(one.room for one in limits) + self._ledger.used
+        return Control(
+            desired=self._desired.value,
+            bounds=bounds_near(limits, self._bounds, self._spec.training.scaling.largest),
+            drain=drain_reason(limits, self._ledger),
+        )
 
 
 def _limited(sentence: str) -> str:

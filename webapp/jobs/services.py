@@ -1,4 +1,4 @@
-"""What people do to jobs: submit, stop, raise the budget. All writes; each in one transaction.
+"""What people do to jobs: submit, stop, raise the budget, go on. All writes; each in one transaction.
 
 The row is the truth and comes first; messages that hurry things up follow on commit and may be lost.
 """
@@ -12,17 +12,29 @@ from django.db import IntegrityError, transaction
 from pydantic import ValidationError
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs import clouds, doorbell
-from webapp.jobs.events import append_events, note, transition
+from webapp.jobs import clouds, doorbell, launching
+from webapp.jobs.events import Entry, append_events, note, transition
 from webapp.jobs.leases import is_idle
 from webapp.jobs.models import Desired, EventKind, Job, Observed
 from webapp.jobs.problems import Problem, problems
 from webapp.jobs.spec import JobSpec, Limits
 from webapp.jobs.states import TERMINAL
 from webapp.money.amounts import display_usd
-from webapp.money.services import LimitTooLow, open_account, raise_limit, settle_leftovers
+from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
+from webapp.money.models import Account
+from webapp.money.services import LimitTooLow, close_books, open_account, raise_limit
 
-__all__ = ["JobFinished", "LimitTooLow", "SpecRefused", "limits", "raise_budget", "stop_job", "submit_job"]
+__all__ = [
+    "JobFinished",
+    "LimitTooLow",
+    "NoRoom",
+    "SpecRefused",
+    "go_on",
+    "limits",
+    "raise_budget",
+    "stop_job",
+    "submit_job",
+]
 
 
 class SpecRefused(ValueError):
@@ -49,12 +61,20 @@ def limits() -> Limits:
 def submit_job(
     *, project: Any, user: Any, spec: JobSpec, idempotency_key: str | None = None, clock: Clock = SYSTEM_CLOCK
 ) -> Job:
-    """A queued job with its account and first event. The same key in the same project gives the same job again."""
+    """A queued job with its account and first event. The same key in the same project gives the same job again.
+
+    SpecRefused also where the first round's worst case fits neither its own budget nor all of those above it.
+    """
     if refused := spec.check_limits(limits()):
+        raise SpecRefused(refused)
+    needs = launching.needs_of(project, spec)
+    if refused := launching.too_little(spec, needs):
         raise SpecRefused(refused)
     try:
         with transaction.atomic():
-            return _create(project, user, spec, idempotency_key, clock)
+            return _create(project, user, spec, needs, idempotency_key, clock)
+    except NoRoom as error:
+        raise SpecRefused([Problem(launching.BUDGET, str(error))]) from None
     except IntegrityError:
         existing = Job.objects.filter(project=project, idempotency_key=idempotency_key).first()
         if idempotency_key is None or existing is None:
@@ -62,8 +82,16 @@ def submit_job(
         return existing
 
 
-def _create(project: Any, user: Any, spec: JobSpec, idempotency_key: str | None, clock: Clock) -> Job:
+def _create(
+    project: Any,
+    user: Any,
+    spec: JobSpec,
+    needs: launching.Needs,
+    idempotency_key: str | None,
+    clock: Clock,
+) -> Job:
     now = clock.now()
+    lock_project(project.pk)
     connection = clouds.held_for(project, spec)
     if refused := clouds.obstacles(project, spec):
         raise SpecRefused(refused)
@@ -80,7 +108,9 @@ def _create(project: Any, user: Any, spec: JobSpec, idempotency_key: str | None,
         idempotency_key=idempotency_key,
         reason="Waiting for a worker.",
     )
+    launching.put_on(job, spec, now)
     account = open_account(job_id=job.pk, limit_usd=spec.budget_usd)
+    attach(job=job, account=account, least=needs.least, expected=needs.expected, clock=clock)
     text = f"Submitted by {user} with a budget of {display_usd(account.limit_picodollars)}."
     job.last_seq = append_events(
         job.pk, [note(text, EventKind.STATE, observed=Observed.QUEUED.value, reason_code="")], clock=clock
@@ -119,7 +149,7 @@ def cancel_idle(job_id: str, *, clock: Clock) -> bool:
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.desired != Desired.CANCELLED or job.observed in TERMINAL or not is_idle(job, clock.now()):
         return False
-    settle_leftovers(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
+    close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
     changes = {"lease_owner": "", "lease_expires_at": None}
     reason = "Stopped on request."
     transition(
@@ -132,7 +162,8 @@ def cancel_idle(job_id: str, *, clock: Clock) -> bool:
 def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Job:
     """Set a higher budget; a job that was stopped by its budget goes on.
 
-    SpecRefused (no amount that a budget may be), LimitTooLow or JobFinished say why not.
+    SpecRefused (no amount that a budget may be), LimitTooLow, JobFinished or NoRoom (in a budget above, so that the
+    job could not go on) say why not; nothing is changed then.
     """
     try:
         JobSpec(budget_usd=limit_usd)
@@ -143,15 +174,54 @@ def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYST
         raise JobFinished(
             f"The job is over ({job.get_observed_display().lower()}); its budget cannot be changed."
         )
-    account = raise_limit(job_id=job.pk, limit_usd=limit_usd)
+    account = raise_limit(job_id=job.pk, limit_usd=limit_usd, clock=clock)
     text = f"Budget raised to {display_usd(account.limit_picodollars)} by {user}."
     entry = note(text, EventKind.BUDGET, limit_usd=str(limit_usd))
-    if job.observed == Observed.PAUSED and job.reason_code == "budget":
-        reason = "Waiting for a worker, with a raised budget."
-        changes = {"desired": Desired.RUN, "crashes": 0}
-        transition(job.pk, Observed.QUEUED, reason=reason, clock=clock, changes=changes, before=[entry])
-        doorbell.launch_on_commit(job.pk)
+    if stopped_by_budget(job):
+        _set_aside_again(job, account, clock)
+        _queue_again(job, "Waiting for a worker, with a raised budget.", entry, clock)
     else:
         append_events(job.pk, [entry], clock=clock)
     job.refresh_from_db()
     return job
+
+
+def stopped_by_budget(job: Job) -> bool:
+    return job.observed == Observed.PAUSED and job.reason_code == "budget"
+
+
+@transaction.atomic
+def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
+    """Let a job go on that a budget above it had stopped, now that there is room; others stay as they are.
+
+    LimitTooLow (its own budget is what ended it) or NoRoom say why not.
+    """
+    job = Job.objects.select_for_update().get(pk=job.pk)
+    if not stopped_by_budget(job):
+        return job
+    account = Account.objects.select_for_update().get(job_id=job.pk)
+    _set_aside_again(job, account, clock)
+    text = f"Going on, asked for by {user}."
+    _queue_again(job, "Waiting for a worker, with room in the budgets again.", note(text), clock)
+    job.refresh_from_db()
+    return job
+
+
+def _set_aside_again(job: Job, account: Account, clock: Clock) -> None:
+    """What the job needs to begin again, and what it was expected to take beyond what it has spent."""
+    needs = launching.needs_of(job.project, job.parsed_spec())
+    left = account.limit_picodollars - account.spent_picodollars - account.overrun_picodollars
+    if left < needs.least:
+        least = display_usd(account.limit_picodollars - left + needs.least)
+        raise LimitTooLow(
+            f"{display_usd(left)} of its budget is left, and its next round may cost up to"
+            f" {display_usd(needs.least)}. Raise the budget to {least} or more."
+        )
+    expected = max(needs.least, needs.expected - account.spent_picodollars)
+    set_aside(account=account, least=needs.least, expected=expected, clock=clock)
+
+
+def _queue_again(job: Job, reason: str, entry: Entry, clock: Clock) -> None:
+    changes = {"desired": Desired.RUN, "crashes": 0}
+    transition(job.pk, Observed.QUEUED, reason=reason, clock=clock, changes=changes, before=[entry])
+    doorbell.launch_on_commit(job.pk)

@@ -51,8 +51,7 @@ class JobSpec(Frozen):
         json_schema_extra={"advanced": True},
     )
     training: TrainingSpec = TrainingSpec()
-    platform: TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
-AnyPlatformOptions = Field(default_factory=LocalOptions, title="Platform")
+    platform: AnyPlatformOptions = Field(default_factory=LocalOptions, title="Platform")
     budget_usd: Decimal = Field(
         Decimal("1"),
         gt=0,
@@ -86,7 +85,9 @@ AnyPlatformOptions = Field(default_factory=LocalOptions, title="Platform")
         """The field that says how many actors there are at most."""
         scaling = self.training.scaling
         most = scaling.largest
-        names = (name for name, value in scaling if value == most or (isinstance(value, tuple) and most in value))
+        names = (
+            name for name, value in scaling if value == most or (isinstance(value, tuple) and most in value)
+        )
         return f"training.scaling.{next(names)}"
 
     def check_limits(self, limits: Limits) -> list[Problem]:

@@ -51,7 +51,12 @@ def scope_words(budget: Budget) -> str:
     return f"jobs of the group {budget.group}"
 
 
-CLOUDS = {"local": "this machine", "simulated": "the simulated cloud", "aws_lambda": "AWS Lambda"}
+CLOUDS = {
+    "local": "this machine",
+    "simulated": "the simulated cloud",
+    "aws_lambda": "AWS Lambda",
+    "hosts": "machines of yours",
+}
 
 
 def period_words(budget: Budget) -> str:

@@ -17,9 +17,10 @@ from django.db.models import F, QuerySet
 from training.ports import Reservation, Settlement
 from training.reports import Spend
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.money.chain import Chain
+from webapp.money.chain import Chain, headroom
 from webapp.money.crossings import note_crossings
 from webapp.money.models import Account, Charge, ChargeState
+from webapp.money.queries import budgets_above
 
 _NAMES_IN_ONE_QUERY = 500
 """SQLite limits the number of parameters of a statement."""
@@ -141,11 +142,12 @@ class DatabaseLedger:
 
     def headroom(self) -> int:
         """Picodollars that can still be reserved, here and in the budgets above; none on a frozen account."""
-        with transaction.atomic():
-            account = Account.objects.get(pk=self._account_id)
-            granted = account.granted_picodollars
-            more = Chain(account.pk, self._clock.now()).room(account.limit_picodollars - granted)
-        return _headroom(account, granted + more)
+        account = Account.objects.get(pk=self._account_id)
+        more = account.limit_picodollars - account.granted_picodollars
+        if more:
+            above = budgets_above(account.pk, self._clock.now())
+            more = min([more, *(headroom(budget) for budget in above)])
+        return _headroom(account, account.granted_picodollars + more)
 
     def spend(self) -> Spend:
         """The account now. What ran over is part of what was spent."""

@@ -1,9 +1,13 @@
-"""What a job's charges tell beside their amounts, and the bill that was made of them."""
+"""What is read of money: charges' works, the bill that was made of them, and what stands above an account."""
+
+from datetime import datetime
 
 from cloud.work_file import Sitting
 from training.ports import PriceLine, Settlement
 from webapp.jobs.models import Job
-from webapp.money.models import BillSheet, Charge, ChargeState
+from webapp.money.chain import headroom
+from webapp.money.models import BillSheet, Budget, Charge, ChargeState
+from webapp.money.periods import period_start
 
 
 def works_of(job: Job) -> list[Sitting]:
@@ -21,6 +25,20 @@ def works_of(job: Job) -> list[Sitting]:
 def bill_sheet(job_id: str) -> BillSheet | None:
     """The job's bill as it was drawn up last."""
     return BillSheet.objects.filter(job_id=job_id).first()
+
+
+def as_of(budget: Budget, now: datetime) -> Budget:
+    """The budget as a page shows it, unsaved: in a period that nobody has booked in yet, nothing is spent."""
+    start = period_start(budget.period, now)
+    if start > budget.period_start:
+        budget.period_start, budget.spent_picodollars, budget.overrun_picodollars = start, 0, 0
+    return budget
+
+
+def budgets_above(account_id: int, now: datetime) -> list[Budget]:
+    """The open budgets over an account, the tightest first. Nothing is locked."""
+    rows = Budget.objects.filter(accounts=account_id, closed_at=None)
+    return sorted((as_of(budget, now) for budget in rows), key=lambda budget: (headroom(budget), budget.pk))
 
 
 def _settlement(charge: Charge) -> Settlement:
