@@ -1,0 +1,56 @@
+"""An emulated subscription, a gateway for its containers, and a platform on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cloud.azure_container import AzureContainerOptions
+from cloud.azure_platform import AzureContainerPlatform, Holder
+from cloud.emulator.azure.demo import IMAGE, DemoSubscription, furnish
+from cloud.emulator.azure.faults import Faults
+from cloud.emulator.azure.server import AzureEmulator
+from cloud.emulator.azure.subscription import Subscription
+from cloud.gateway.serving import served
+from cloud.mailbox import MemoryMailbox
+from cloud.pulled import Reached
+from cloud.register import MemoryRegister
+
+
+@contextmanager
+def subscription(
+    *, cores: int = 100, faults: Faults | None = None
+) -> Iterator[tuple[AzureEmulator, DemoSubscription]]:
+    with AzureEmulator(subscription=Subscription(cores_at_most=cores), faults=faults) as azure:
+        yield azure, furnish(azure)
+
+
+def options(**changes: Any) -> AzureContainerOptions:
+    """As many actors as this machine has cores, in one group, unless something else is asked for."""
+    given = {"image": IMAGE, "containers_a_group": 2, "most_actors": 2, **changes}
+    return AzureContainerOptions(**given)
+
+
+@contextmanager
+def on(
+    demo: DemoSubscription, *, job: str = "job-1", register: Any = None, **changes: Any
+) -> Iterator[AzureContainerPlatform]:
+    """A platform in a subscription that is there."""
+    mailbox = MemoryMailbox()
+    with served(mailbox) as address:
+        reached = Reached(mailbox, address, mailbox.new_token)
+        holder = Holder(reached, register or MemoryRegister(), "here", job, 1, "lab")
+        platform = options(**changes).open(demo.connection, holder)
+        try:
+            yield platform
+        finally:
+            platform.close()
+
+
+@contextmanager
+def opened(
+    *, cores: int = 100, faults: Faults | None = None, **changes: Any
+) -> Iterator[tuple[AzureContainerPlatform, AzureEmulator]]:
+    with subscription(cores=cores, faults=faults) as (azure, demo), on(demo, **changes) as platform:
+        yield platform, azure
