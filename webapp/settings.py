@@ -136,6 +136,7 @@ INSTALLED_APPS = [
     "webapp.credentials",
     "webapp.jobs",
     "webapp.money",
+    "webapp.profiling",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",

@@ -11,4 +11,5 @@ urlpatterns = [
     path("", include("webapp.credentials.urls")),
     path("", include("webapp.jobs.urls")),
     path("", include("webapp.money.urls")),
+    path("", include("webapp.profiling.urls")),
 ]

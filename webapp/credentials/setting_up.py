@@ -57,7 +57,24 @@ def ask_for_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> S
     return made
 
 
+@transaction.atomic
+def claim_for_profile(*, connection: Connection, memory_mb: list[int], clock: Clock = SYSTEM_CLOCK) -> SetUp:
+    """The account for a while, with functions of these sizes: whoever profiles makes them and gives it back."""
+    made = _claimed(connection, Aim.PROFILE, clock)
+    made.asked_mb = sorted({*made.asked_mb, *memory_mb})
+    made.save()
+    return made
+
+
 def _asked(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
+    """Claimed, and the worker told of it."""
+    made = _claimed(connection, aim, clock)
+    number = made.number
+    transaction.on_commit(lambda: _ask_worker(connection.pk, number), robust=True)
+    return made
+
+
+def _claimed(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
     """The row as it is asked for anew, not yet saved. One thing at a time: two would undo each other's steps."""
     locked = Connection.objects.select_for_update().get(pk=connection.pk)
     if locked.cloud != "aws":
@@ -70,8 +87,6 @@ def _asked(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
     made.aim, made.state, made.since = aim, CheckState.ASKED, clock.now()
     made.number += 1
     made.steps = []
-    number = made.number
-    transaction.on_commit(lambda: _ask_worker(locked.pk, number), robust=True)
     return made
 
 

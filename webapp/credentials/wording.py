@@ -137,6 +137,9 @@ def set_up_standing(made: SetUp | None, now: datetime) -> Standing:
         words = "No worker finished it. See that `manage.py up` runs, then do it again; what was made is found again."
         return Standing("warning", "exclamation-triangle-fill", "No answer", words)
     if under_way(made):
+        if made.aim == Aim.PROFILE:
+            words = "Functions of several sizes are tried; nothing else can be done meanwhile."
+            return Standing("running", "arrow-repeat", "Profiling", words, True)
         if making:
             return Standing("running", "arrow-repeat", "Setting up", "This takes up to some minutes.", True)
         return Standing("running", "arrow-repeat", "Removing", "This takes some seconds.", True)

@@ -19,6 +19,7 @@ from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.credentials.services import emulated
 from webapp.jobs import clouds, detail, forecasting, queries, services
+from webapp.jobs.filled_in import begun_with
 from webapp.jobs.forms import SpecForm, job_form, sections
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.policy_views import panel
@@ -63,9 +64,9 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def job_new(request: HttpRequest, project: Project) -> HttpResponse:
     """The form, and its launch. Nothing is created while anything is wrong."""
-    chosen = presets().get(request.GET.get("preset", "")) or next(iter(presets().values()))
+    chosen, begun = begun_with(request.GET)
     if request.method != "POST":
-        return _form_page(request, _form(project, None, chosen.spec), chosen.name)
+        return _form_page(request, _form(project, None, begun), chosen.name)
     form = _form(project, request.POST, chosen.spec)
     if not form.is_valid():
         return _form_page(request, form, chosen.name, status=422)

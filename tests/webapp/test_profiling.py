@@ -1,0 +1,281 @@
+"""Memory profiles from their page: who may, what they cost, what the worker does, and what goes into the form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from cloud.connections import AwsKeys
+from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.server import AwsEmulator
+from cloud.price_book import PriceBook
+from cloud.profiling_runs import Plan
+from tests.factories import FixedClock, make_connection, make_project, make_user
+from training.environments.model import EnvironmentSpec
+from webapp.accounts.services import add_member
+from webapp.credentials import services as connections
+from webapp.credentials import setting_up
+from webapp.credentials.models import CheckState, Connection, SetUp
+from webapp.credentials.secret import Secret
+from webapp.profiling import running, services
+from webapp.profiling.models import MemoryProfile, State
+from webapp.profiling.services import ProfileRefused, ask_for_profile
+from webapp.profiling.wording import result_of
+
+pytestmark = pytest.mark.django_db
+
+PLAN = Plan(environment=EnvironmentSpec(id="CartPole-v1"), memory_mb=(1024, 2048), steps=64, calls=2)
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
+    with AwsEmulator() as aws:
+        yield aws, furnish(aws)
+
+
+@pytest.fixture(autouse=True)
+def _installation(settings: Any, tmp_path: Path, account: tuple[AwsEmulator, DemoAccount]) -> None:
+    settings.STARLING_DATA = tmp_path
+    settings.STARLING_MASTER_KEYS = []
+    settings.STARLING_AWS_ENDPOINT = account[0].endpoint
+
+
+@pytest.fixture
+def aws(account: tuple[AwsEmulator, DemoAccount]) -> AwsEmulator:
+    for function in account[0].functions.alive():
+        account[0].functions._by_name.pop(function.name)
+    account[0].logs.groups.clear()
+    account[0].meter.invocations.clear()
+    return account[0]
+
+
+@pytest.fixture
+def owner() -> Any:
+    return make_user()
+
+
+@pytest.fixture
+def connection(owner: Any, aws: AwsEmulator, account: tuple[AwsEmulator, DemoAccount]) -> Connection:
+    """The emulated account by its keys, tested."""
+    keys = account[1].by_keys.access
+    assert isinstance(keys, AwsKeys)
+    made = make_connection(make_project(owner), owner, name="Lab", secret="", region="us-east-1")
+    made = connections.set_identity(
+        connection=made,
+        plain={"access_key_id": keys.access_key_id},
+        secrets={"secret_access_key": Secret(keys.secret_access_key)},
+    )
+    report = {"ok": True, "checks": [], "quotas": [], "account": "111122223333"}
+    Connection.objects.filter(pk=made.pk).update(test_state=CheckState.DONE, test_report=report)
+    made.refresh_from_db()
+    return made
+
+
+def _ask(connection: Connection, **options: Any) -> MemoryProfile:
+    who = connection.created_by
+    return ask_for_profile(
+        project=connection.project, user=who, connection=connection, **{"plan": PLAN, **options}
+    )
+
+
+def _profiled(connection: Connection, **options: Any) -> MemoryProfile:
+    profile = _ask(connection, **options)
+    running.run(profile.pk)
+    profile.refresh_from_db()
+    return profile
+
+
+def _address(project: Any, where: str, what: str = "") -> str:
+    return f"/p/{project.slug}/clouds/{where}/profile/{what}"
+
+
+def _as(user: Any) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def _alive(aws: AwsEmulator) -> list[str]:
+    return sorted(one.name for one in aws.functions.alive())
+
+
+def test_functions_come_and_go_and_the_account_is_as_it_was(connection: Connection, aws: AwsEmulator) -> None:
+    made = setting_up.ask_for_set_up(connection=connection, memory_mb=1024)
+    setting_up.run(connection.pk, made.number)
+    profile = _profiled(connection)
+    assert (profile.state, profile.problem, profile.made_mb) == (State.DONE, "", [2048])
+    assert [run["memory_mb"] for run in profile.runs] == [1024, 1024, 2048, 2048]
+    assert {run["failure"] for run in profile.runs} == {""}
+    assert _alive(aws) == ["starling-actor-1024mb"]
+    made.refresh_from_db()
+    assert (made.asked_mb, made.ready_mb, made.aim, made.state) == ([1024], [1024], "set_up", "done")
+
+
+def test_what_it_cost_is_what_the_account_was_billed(connection: Connection, aws: AwsEmulator) -> None:
+    profile = _profiled(connection)
+    assert profile.spent_picodollars == aws.meter.picodollars(PriceBook.load(), "us-east-1")
+    assert 0 < profile.spent_picodollars < profile.limit_picodollars <= services.LIMIT_PICODOLLARS
+    made = SetUp.objects.get()
+    assert (made.asked_mb, made.ready_mb, made.aim) == ([], [], "take_down")
+    assert aws.logs.groups == {}
+
+
+def test_functions_that_are_to_stay_may_be_used_by_jobs(connection: Connection, aws: AwsEmulator) -> None:
+    _profiled(connection, keep=True)
+    assert SetUp.objects.get().ready_mb == [1024, 2048]
+    assert len(_alive(aws)) == 2
+
+
+def test_the_page_tells_the_choice_and_hands_it_to_the_form(owner: Any, connection: Connection) -> None:
+    found = result_of(_profiled(connection)).choice
+    assert found is not None
+    page = _as(owner)
+    shown = page.get(_address(connection.project, connection.pk)).content.decode()
+    assert "Profiled" in shown
+    assert "declares its speed" in shown
+    assert "The functions that were made for it are gone again." in shown
+    assert found.why in shown
+    link = (
+        f"/jobs/new/?memory_mb={found.memory_mb}&amp;environment=CartPole-v1&amp;connection={connection.pk}"
+    )
+    assert link in shown
+    form = page.get(f"/p/{connection.project.slug}{link.replace('&amp;', '&')}").content.decode()
+    assert f'name="training.rollout.memory_mb" value="{found.memory_mb:,}"' in form
+    assert f'<option value="{connection.pk}" selected>' in form
+
+
+@pytest.mark.parametrize("query", ["memory_mb=1", "memory_mb=much", "environment=No-Such-v9", "connection=x"])
+def test_a_form_that_is_handed_nonsense_begins_as_usual(owner: Any, query: str) -> None:
+    project = make_project(owner)
+    answer = _as(owner).get(f"/p/{project.slug}/jobs/new/?{query}")
+    assert answer.status_code == 200
+    assert "No-Such-v9" not in answer.content.decode()
+
+
+def test_one_thing_at_a_time_in_an_account(connection: Connection) -> None:
+    clock = FixedClock()
+    _ask(connection, clock=clock)
+    with pytest.raises(ProfileRefused, match="worked on already"):
+        _ask(connection, clock=clock)
+    with pytest.raises(connections.ConnectionRefused, match="worked on already"):
+        setting_up.ask_for_removal(connection=connection, clock=clock)
+    clock.forward(31)
+    setting_up.ask_for_removal(connection=connection, clock=clock)
+
+
+def test_one_that_was_overtaken_touches_nothing(connection: Connection, aws: AwsEmulator) -> None:
+    clock = FixedClock()
+    profile = _ask(connection, clock=clock)
+    clock.forward(31)
+    setting_up.ask_for_removal(connection=connection, clock=clock)
+    running.run(profile.pk)
+    profile.refresh_from_db()
+    assert "nothing was begun" in profile.problem
+    assert _alive(aws) == []
+    assert SetUp.objects.get().state == CheckState.ASKED
+
+
+def test_functions_that_cannot_be_made_are_told_and_nothing_is_left(
+    connection: Connection,
+    aws: AwsEmulator,
+    account: tuple[AwsEmulator, DemoAccount],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running.aws, "set_up", partial(running.aws.set_up, patience_s=0))
+    role = aws.account.roles.pop(account[1].actor_role)
+    try:
+        profile = _profiled(connection)
+    finally:
+        aws.account.roles[account[1].actor_role] = role
+    assert "could not be made" in profile.problem
+    assert profile.spent_picodollars == 0
+    assert SetUp.objects.get().asked_mb == []
+
+
+def test_too_dear_a_profile_and_an_untested_account_are_refused(connection: Connection) -> None:
+    dear = PLAN.model_copy(update={"memory_mb": (10_240, 9_000, 8_000, 7_000), "calls": 10})
+    with pytest.raises(ProfileRefused, match="could cost up to"):
+        _ask(connection, plan=dear)
+    Connection.objects.filter(pk=connection.pk).update(region="mx-central-1")
+    connection.refresh_from_db()
+    with pytest.raises(ProfileRefused, match="Without a price"):
+        _ask(connection)
+    Connection.objects.filter(pk=connection.pk).update(region="us-east-1", test_report=None)
+    connection.refresh_from_db()
+    with pytest.raises(ProfileRefused, match="Test it first"):
+        _ask(connection)
+    assert not MemoryProfile.objects.exists()
+
+
+def test_the_simulated_cloud_is_profiled_for_nothing(owner: Any) -> None:
+    project = make_project(owner)
+    page = _as(owner)
+    sent = {"environment": "CartPole-v1", "memory_mb": "512 2,048", "steps": "64"}
+    assert page.post(_address(project, "simulated"), sent).status_code == 302
+    profile = MemoryProfile.objects.get()
+    assert profile.parsed_plan.memory_mb == (512, 2048)
+    assert "Waiting" not in profile.problem
+    assert "It begins" in page.get(_address(project, "simulated", "result")).content.decode()
+    running.run(profile.pk)
+    profile.refresh_from_db()
+    assert (profile.problem, profile.spent_picodollars) == ("", 0)
+    shown = page.get(_address(project, "simulated")).content.decode()
+    assert "simulated-money" in shown
+    assert "measure your own account" in shown
+    assert "profile=lambda" in shown
+
+
+def test_what_it_would_cost_follows_the_form(owner: Any, connection: Connection) -> None:
+    page = _as(owner)
+    address = _address(connection.project, connection.pk, "cost")
+    sent = {"environment": "CartPole-v1", "memory_mb": "1024", "steps": "64"}
+    # 4 calls of (30 + 60) s at 1 GB are 360 GB-s.
+    assert "never more than" in page.post(address, sent).content.decode()
+    assert "$0.00600" in page.post(address, sent).content.decode()
+    assert (
+        "a profile may cost $0.250"
+        in page.post(address, {**sent, "memory_mb": "10240 10000 9000 8000 7000"}).content.decode()
+    )
+    assert page.post(address, {**sent, "steps": "many"}).content == b""
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("memory_mb", "64", "a function has from 128"),
+        ("memory_mb", "all of it", "whole numbers of mb"),
+        ("memory_mb", " ".join(str(n) for n in range(200, 210)), "at most 8 sizes"),
+        ("environment", "No-Such-v9", "no-such-v9"),
+        ("steps", "3", "greater than or equal to 64"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(owner: Any, field: str, value: str, words: str) -> None:
+    sent = {"environment": "CartPole-v1", "memory_mb": "512", "steps": "64", field: value}
+    answer = _as(owner).post(_address(make_project(owner), "simulated"), sent)
+    assert answer.status_code == 422
+    assert words in answer.content.decode().lower()
+    assert f'id="id_{field}-problem"' in answer.content.decode()
+
+
+def test_who_may(owner: Any, connection: Connection) -> None:
+    project = connection.project
+    people = {role: make_user() for role in ("editor", "viewer")}
+    for role, person in people.items():
+        add_member(project, person.email, role)
+    sent = {"environment": "CartPole-v1", "memory_mb": "512", "steps": "64"}
+    assert _as(people["viewer"]).get(_address(project, "simulated")).status_code == 403
+    editor = _as(people["editor"])
+    assert (
+        "An owner of this project profiles it."
+        in editor.get(_address(project, connection.pk)).content.decode()
+    )
+    assert editor.post(_address(project, connection.pk), sent).status_code == 403
+    assert editor.post(_address(project, "simulated"), sent).status_code == 302
+    assert _as(make_user()).get(_address(project, connection.pk)).status_code == 404
+    other = make_project(owner)
+    assert _as(owner).get(_address(other, connection.pk)).status_code == 404

@@ -1,0 +1,1 @@
+"""Memory profiles: an environment run at several sizes of function, and the size that it should have."""

@@ -1,0 +1,125 @@
+"""Memory profiles are asked for here: what one may cost is known, and room for it held, before anything is made."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from cloud import stack as stacks
+from cloud.aws_lambda import LambdaOptions
+from cloud.price_book import PriceBook, PriceError, UnknownSku
+from cloud.pricing import Tariff
+from cloud.profiling_runs import Plan, likely_picodollars, most_picodollars
+from cloud.simulated_options import SimulatedOptions
+from webapp.accounts.models import Project
+from webapp.celery import app as celery_app
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.credentials import opening, setting_up
+from webapp.credentials import queries as connections
+from webapp.credentials.models import Connection
+from webapp.credentials.services import ConnectionRefused
+from webapp.money.amounts import display_usd
+from webapp.profiling import queries
+from webapp.profiling.models import MemoryProfile
+
+log = logging.getLogger(__name__)
+
+LIMIT_PICODOLLARS = 25 * 10**10
+_STACK = "starling-stack"
+
+
+class ProfileRefused(Exception):
+    """A profile that cannot be had as it was asked for; the text says why, for the page."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Beforehand, in picodollars: no ledger lets it cost more than `most`."""
+
+    most: int
+    likely: int
+
+
+def tariff_of(connection: Connection | None) -> Tariff:
+    """What its calls are paid by: on the simulated cloud, as if. ProfileRefused where there is no price."""
+    try:
+        if connection is None:
+            return SimulatedOptions(learner="function").tariff(PriceBook.load(), 1024)
+        return LambdaOptions(region=connection.region).tariff(PriceBook.load(), 1024)
+    except (UnknownSku, PriceError) as error:
+        raise ProfileRefused(f"Without a price nothing may be spent, and {error}.") from None
+
+
+def cost_of(connection: Connection | None, plan: Plan) -> Cost:
+    tariff = tariff_of(connection)
+    return Cost(most_picodollars(plan, tariff), likely_picodollars(plan, tariff, stacks.load(_STACK)))
+
+
+@transaction.atomic
+def ask_for_profile(
+    *,
+    project: Project,
+    user: Any,
+    connection: Connection | None,
+    plan: Plan,
+    keep: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
+) -> MemoryProfile:
+    """A profile, to be made by the worker. In an account nothing else is set up or removed meanwhile."""
+    cost = cost_of(connection, plan)
+    number, missing = None, []
+    if connection is None:
+        _require_none_under_way(project, clock)
+    else:
+        if cost.most > LIMIT_PICODOLLARS:
+            raise ProfileRefused(
+                f"It could cost up to {display_usd(cost.most)}, and a profile may cost"
+                f" {display_usd(LIMIT_PICODOLLARS)}. Ask for fewer or smaller sizes, or for fewer calls."
+            )
+        number, missing = _claim(connection, plan, clock)
+    profile = MemoryProfile.objects.create(
+        project=project,
+        connection=connection,
+        asked_by=user,
+        asked_at=clock.now(),
+        since=clock.now(),
+        plan=plan.model_dump(mode="json"),
+        keep=keep,
+        set_up_number=number,
+        made_mb=missing,
+        limit_picodollars=cost.most if connection is not None else 0,
+    )
+    transaction.on_commit(lambda: _ask_worker(profile.pk), robust=True)
+    return profile
+
+
+def _require_none_under_way(project: Project, clock: Clock) -> None:
+    """One of a project at a time: it keeps a core of this machine busy."""
+    Project.objects.select_for_update().get(pk=project.pk)
+    latest = queries.profiles_of(project, None).first()
+    if latest and queries.under_way(latest) and not queries.given_up(latest, clock.now()):
+        raise ProfileRefused("A profile is being made already.")
+
+
+def _claim(connection: Connection, plan: Plan, clock: Clock) -> tuple[int, list[int]]:
+    """The account for as long as it takes, and the sizes for which it has no function yet."""
+    try:
+        opening.require_usable(connection)
+        if not (connection.test_report or {}).get("ok"):
+            raise ProfileRefused("The connection has not been tested well yet. Test it first.")
+        before = connections.set_up_of(connection)
+        missing = [size for size in plan.memory_mb if before is None or size not in before.ready_mb]
+        claimed = setting_up.claim_for_profile(connection=connection, memory_mb=missing, clock=clock)
+    except (ConnectionRefused, opening.CannotOpen) as error:
+        raise ProfileRefused(str(error)) from None
+    return claimed.number, missing
+
+
+def _ask_worker(profile_id: int) -> None:
+    try:
+        celery_app.send_task("webapp.profiling.tasks.profile_memory", args=[profile_id])
+    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
+        log.warning("no message could be sent for profile %s: %s", profile_id, error)

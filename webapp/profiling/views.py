@@ -1,0 +1,143 @@
+"""The page of memory profiles, of one account or of the simulated cloud. It never waits for a cloud."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from training.environments import catalogue
+from webapp.accounts.access import project_page, refusal
+from webapp.accounts.models import Project, Role
+from webapp.clock import SYSTEM_CLOCK
+from webapp.credentials import queries as connections
+from webapp.credentials.models import Connection
+from webapp.credentials.wording import step_rows
+from webapp.profiling import queries, services
+from webapp.profiling.forms import ProfileForm
+from webapp.profiling.models import MemoryProfile
+from webapp.profiling.wording import caution, profile_standing, result_of
+
+SIMULATED = "simulated"
+_EARLIER_SHOWN = 5
+
+
+@project_page(needs="editor")
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def profile_page(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    connection = _connection(project, connection_id)
+    form = ProfileForm(request.POST or None, in_account=connection is not None)
+    if request.method != "POST":
+        return _page(request, project, connection, form)
+    _require_owner(request, connection)
+    if not form.is_valid():
+        return _page(request, project, connection, form, status=422)
+    keep = bool(form.cleaned_data.get("keep"))
+    try:
+        services.ask_for_profile(
+            project=project, user=request.user, connection=connection, plan=form.plan, keep=keep
+        )
+    except services.ProfileRefused as refused:
+        messages.error(request, str(refused))
+        return _page(request, project, connection, form, status=422)
+    return redirect("profiling:page", project.slug, connection_id)
+
+
+@project_page(needs="editor")
+@require_safe
+@never_cache
+def profile_result(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    """The part of the page that tells of the newest profile, for a page that watches it."""
+    connection = _connection(project, connection_id)
+    latest = queries.profiles_of(project, connection).first()
+    return render(request, "profiling/result.html", _result(project, connection, latest))
+
+
+@project_page(needs="editor")
+@require_POST
+def profile_cost(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    """What a profile as it stands in the form would cost; nothing while the form has a fault."""
+    connection = _connection(project, connection_id)
+    form = ProfileForm(request.POST, in_account=connection is not None)
+    if not form.is_valid():
+        return HttpResponse()
+    return render(request, "profiling/cost.html", _cost(connection, form))
+
+
+def _connection(project: Project, connection_id: str) -> Connection | None:
+    """None is the simulated cloud."""
+    return None if connection_id == SIMULATED else connections.connection_in(project, connection_id)
+
+
+def _require_owner(request: HttpRequest, connection: Connection | None) -> None:
+    """Making functions in an account is its owner's to decide, as setting it up is."""
+    role = request.membership.role  # type: ignore[attr-defined]
+    if connection is not None and not Role(role).allows("owner"):
+        raise PermissionDenied(refusal(role, "owner"))
+
+
+def _page(
+    request: HttpRequest,
+    project: Project,
+    connection: Connection | None,
+    form: ProfileForm,
+    status: int = 200,
+) -> HttpResponse:
+    latest, *earlier = queries.profiles_of(project, connection)[: _EARLIER_SHOWN + 1] or [None]
+    context = {
+        "section": "clouds",
+        "form": form,
+        "environments": catalogue.ENTRIES.values(),
+        "ready": connection is None or bool((connection.test_report or {}).get("ok")),
+        "earlier": [(one, result_of(one).choice) for one in earlier],
+        "caution": caution(connection),
+        **_cost(connection, form),
+        **_result(project, connection, latest),
+    }
+    return render(request, "profiling/page.html", context, status=status)
+
+
+def _cost(connection: Connection | None, form: ProfileForm) -> dict[str, Any]:
+    """Of what stands in the form, or of what it began with."""
+    if not form.is_bound:
+        begun = {name: field.initial or "" for name, field in form.fields.items()}
+        form = ProfileForm(begun, in_account=connection is not None)
+    context: dict[str, Any] = {"connection": connection, "limit": services.LIMIT_PICODOLLARS}
+    if form.is_valid():
+        try:
+            context["cost"] = services.cost_of(connection, form.plan)
+        except services.ProfileRefused as refused:
+            context["no_cost"] = str(refused)
+    return context
+
+
+def _result(project: Project, connection: Connection | None, latest: MemoryProfile | None) -> dict[str, Any]:
+    found = result_of(latest) if latest else None
+    return {
+        "connection": connection,
+        "where": connection.pk if connection else SIMULATED,
+        "profile": latest,
+        "plan": latest.parsed_plan if latest else None,
+        "standing": profile_standing(latest, SYSTEM_CLOCK.now()),
+        "rows": found.rows if found else [],
+        "choice": found.choice if found else None,
+        "step_rows": step_rows(latest.steps) if latest else [],
+        "into_the_form": _into_the_form(project, connection, latest, found.choice if found else None),
+    }
+
+
+def _into_the_form(project: Project, connection: Any, latest: MemoryProfile | None, found: Any) -> str:
+    """The job's form with the chosen memory in it, and what else is known of the job."""
+    if latest is None or found is None:
+        return ""
+    filled: dict[str, Any] = {"memory_mb": found.memory_mb, "environment": latest.parsed_plan.environment.id}
+    filled |= {"profile": "lambda"} if connection is None else {"connection": connection.pk}
+    return f"{reverse('jobs:new', args=[project.slug])}?{urlencode(filled)}"

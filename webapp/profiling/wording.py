@@ -1,0 +1,101 @@
+"""How a memory profile is told on its page."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from cloud.profiling import Choice, Size, choice, sizes_of
+from webapp.credentials.models import Connection
+from webapp.credentials.wording import Standing
+from webapp.profiling import queries
+from webapp.profiling.models import MemoryProfile, State
+
+
+class Row(NamedTuple):
+    """A line of the table. `slower` and `dearer` are beside the fastest and the cheapest, in per cent."""
+
+    memory_mb: int
+    picked: bool
+    seconds: float
+    picodollars: int
+    start_s: float | None
+    calls: int
+    failure: str
+    slower: int
+    dearer: int
+
+
+class Result(NamedTuple):
+    rows: list[Row]
+    choice: Choice | None
+
+
+def result_of(profile: MemoryProfile) -> Result:
+    sizes = sizes_of(queries.runs_of(profile))
+    found = choice(sizes)
+    good = [one for one in sizes if not one.failure]
+    fastest_s = min((one.seconds_per_million for one in good), default=0.0)
+    cheapest = min((one.picodollars_per_million for one in good), default=0)
+    rows = [_row(one, found, fastest_s, cheapest) for one in sizes]
+    # Before the end nothing is chosen: the next size may be better.
+    return Result(rows, found if profile.state == State.DONE else None)
+
+
+def _row(size: Size, found: Choice | None, fastest_s: float, cheapest: int) -> Row:
+    good = not size.failure
+    return Row(
+        size.memory_mb,
+        found is not None and found.memory_mb == size.memory_mb,
+        size.seconds_per_million,
+        size.picodollars_per_million,
+        size.start_s,
+        size.calls,
+        size.failure,
+        round(100 * (size.seconds_per_million / fastest_s - 1)) if good and fastest_s else 0,
+        round(100 * (size.picodollars_per_million / cheapest - 1)) if good and cheapest else 0,
+    )
+
+
+def profile_standing(profile: MemoryProfile | None, now: datetime) -> Standing:
+    if profile is None:
+        return Standing("waiting", "circle", "Not profiled", "Nothing has been measured yet.")
+    if queries.given_up(profile, now):
+        words = "No worker finished it. See that `manage.py up` runs, then profile again."
+        return Standing("warning", "exclamation-triangle-fill", "No answer", words)
+    if queries.under_way(profile):
+        return Standing("running", "arrow-repeat", "Profiling", _progress(profile), True)
+    if profile.problem:
+        return Standing("failed", "x-octagon-fill", "Not done", profile.problem)
+    found = result_of(profile).choice
+    if found is None:
+        return Standing(
+            "failed", "x-octagon-fill", "No result", "No size could be measured; the table says why."
+        )
+    return Standing("ok", "check-circle-fill", "Profiled", found.why)
+
+
+def _progress(profile: MemoryProfile) -> str:
+    plan, done = profile.parsed_plan, len(profile.runs)
+    if done:
+        return f"{done} of {len(plan.memory_mb) * plan.calls} calls are measured."
+    if profile.state == State.RUNNING and profile.made_mb:
+        return "Functions of the missing sizes are being made."
+    return "It begins; the first call takes some seconds."
+
+
+def caution(connection: Connection | None) -> str:
+    """What these figures are not; nothing to say of a real account."""
+    if connection is None:
+        return (
+            "Real rollouts on this machine, with the times and prices that the simulated cloud gives them: a share of a"
+            " core by memory, drawn starts, list prices. Good to see how a profile looks; measure your own account"
+            " before you rely on one."
+        )
+    if connection.emulated:
+        return (
+            "The emulated account declares its speed: with less than 1,769 MB a call is told and billed as having taken"
+            " longer by 1,769 ÷ memory, while the process itself runs as fast as this machine lets it. The money is"
+            " not paid."
+        )
+    return ""
