@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
-from training import curvature, noise_scale
+from training import curvature, noise_scale, policy_shift
 from training.architectures import CNN, MLP
 from training.curvature import CurvatureSpec
 from training.noise_scale import NoiseScaleSpec
+from training.policy_shift import PolicyShiftSpec
 from training.reports import CurvatureReport, NoiseScaleReport
 
 if TYPE_CHECKING:
     from training.algorithms.algorithm import Algorithm, Learned
     from training.learner import LearnerState
 
-AnyMeasure = Annotated[CurvatureSpec | NoiseScaleSpec, Field(discriminator="kind")]
+AnyMeasure = Annotated[CurvatureSpec | NoiseScaleSpec | PolicyShiftSpec, Field(discriminator="kind")]
 
 
 class Measured(NamedTuple):
@@ -30,6 +31,7 @@ class Measured(NamedTuple):
 
     curvature: CurvatureReport | None = None
     noise_scale: NoiseScaleReport | None = None
+    policy_shift: float | None = None
     hessian_products: int = 0
 
 
@@ -60,6 +62,14 @@ def taken(
             )
             work = curved.products * curved.samples / a_minibatch
             found = found._replace(curvature=curved)
+        elif isinstance(measure, PolicyShiftSpec):
+            parameters = learned.state.parameters
+            moved, states = policy_shift.measured(
+                network, before.spaces, before.parameters, parameters, evidence
+            )
+            # Two passes forward, which are a third of two gradients: of one product.
+            work = states / a_minibatch / 3
+            found = found._replace(policy_shift=moved)
         else:
             noisy = noise_scale.measured(
                 network, before.spaces, before.parameters, evidence, actors, clip=algorithm.surrogate_clip

@@ -102,6 +102,7 @@ class RoundReport(Message):
     update: UpdateReport
     curvature: CurvatureReport | None = None
     noise_scale: NoiseScaleReport | None = None
+    policy_shift: float | None = None
     staleness_mean: float = 0.0
     dropped_trajectories: int = 0
     started_s: float

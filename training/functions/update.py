@@ -41,6 +41,7 @@ def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
             "report": learned.report.model_dump(),
             "curvature": found.curvature and found.curvature.model_dump(),
             "noise_scale": found.noise_scale and found.noise_scale.model_dump(),
+            "policy_shift": found.policy_shift,
             "env_steps": batch.size,
             "staleness_mean": float(np.mean(state.version - batch.versions)),
             "episodes": episodes,

@@ -275,6 +275,7 @@ class Run:
             update=UpdateReport.model_validate(result["report"]),
             curvature=result["curvature"],
             noise_scale=result["noise_scale"],
+            policy_shift=result["policy_shift"],
             staleness_mean=result["staleness_mean"],
             dropped_trajectories=dropped,
             started_s=started_s,

@@ -8,12 +8,13 @@ from training.scaling.boosting import Boosting
 from training.scaling.chance import Chance
 from training.scaling.doubling import Doubling
 from training.scaling.fixed import Fixed
+from training.scaling.learned import Learned
 from training.scaling.noise_scale import NoiseScale
 from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
 from training.scaling.schedule import Schedule
 
 AnyScaling = Annotated[
-    Fixed | Ramp | Boosting | RewardRatio | NoiseScale | Doubling | Schedule | Chance,
+    Fixed | Ramp | Boosting | Learned | RewardRatio | NoiseScale | Doubling | Schedule | Chance,
     Field(discriminator="kind"),
 ]

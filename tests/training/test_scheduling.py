@@ -1,0 +1,257 @@
+"""The scheduler: what it sees and is charged by hand, what it draws against what it learns from, and that it learns."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from tests.factories import round_finished
+from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import events_of
+from tests.training.specs import tiny
+from training.inference import NumpyPolicy
+from training.learner import LearnerState
+from training.reports import Spend, Usage
+from training.scaling.learned import Learned, as_text
+from training.scaling.plan import Bounds
+from training.scheduling.episode import Usual, batch_of, rewards_of
+from training.scheduling.model import SchedulingSpec
+from training.scheduling.rehearsal import Rehearsal
+from training.scheduling.state import Scales, state_of
+from training.scheduling.trainer import initial_state, train_scheduler
+
+SCALES = Scales(target_return=400.0, rounds=20)
+
+
+def a_round(round_no=1, **changes):
+    return round_finished(round_no).report.model_copy(update=changes)
+
+
+def spec(**changes):
+    document = {
+        "workload": tiny(),
+        "target_return": 100.0,
+        "actors_max": 6,
+        "rounds": 10,
+        "episodes": 3,
+        "rehearsals": 0,
+    }
+    return SchedulingSpec.model_validate({**document, **changes})
+
+
+def weights_of(state, of):
+    return state.actor_weights(of.network)
+
+
+def test_the_state_by_hand():
+    last = a_round(
+        4,
+        actors=5,
+        episode_return_mean=200.0,
+        policy_shift=0.04,
+        update_s=3.0,
+        total_s=10.0,
+        usage=Usage(startup_s=5.0, run_s=30.0, transfer_s=0.0),
+        spend=Spend(spent_picodollars=15 * 10**11, reserved_picodollars=0, limit_picodollars=2 * 10**12),
+    )
+    loss = last.update.policy_loss + last.update.value_loss
+    printed = state_of([last], "printed", SCALES)
+    assert printed == pytest.approx([4, loss, 200.0, 0.04, 3.0, 7.0, 10.0, 0.5], rel=1e-6)
+    normalised = state_of([last], "normalised", SCALES)
+    by_hand = [
+        0.2,
+        math.copysign(math.log1p(abs(loss)), loss),
+        0.5,
+        2.0,
+        math.log(4.0),
+        math.log(8.0),
+        math.log(11.0),
+        0.25,
+    ]
+    assert normalised == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_a_state_is_always_finite():
+    assert state_of([], "printed", SCALES).tolist() == [0.0] * 8
+    assert state_of([], "normalised", SCALES).tolist() == [0.0] * 7 + [1.0]
+    silent = a_round(1, episode_return_mean=None, spend=None)
+    assert state_of([silent], "printed", SCALES)[2] == 0.0
+    update = silent.update.model_copy(update={"value_loss": math.inf, "policy_loss": math.nan})
+    odd = silent.model_copy(update={"update": update})
+    for kind in ("printed", "normalised"):
+        assert np.isfinite(state_of([odd], kind, SCALES)).all()
+
+
+def test_the_last_return_is_seen_until_there_is_a_newer_one():
+    rounds = [a_round(1, episode_return_mean=50.0), a_round(2, episode_return_mean=None)]
+    assert state_of(rounds, "printed", SCALES)[2] == 50.0
+
+
+def test_rewards_by_hand():
+    missed = [
+        a_round(1, total_s=2.0, episode_return_mean=30.0),
+        a_round(2, total_s=4.0, episode_return_mean=20.0),
+    ]
+    made = [
+        a_round(1, total_s=2.0, episode_return_mean=30.0),
+        a_round(2, total_s=4.0, episode_return_mean=120.0),
+    ]
+    printed = spec(reward="printed")
+    usual = Usual(round_s=2.0, round_usd=0.5)
+    assert rewards_of(missed, printed, usual).tolist() == pytest.approx([-0.2, -0.4 - 70.0])
+    assert rewards_of(made, printed, usual).tolist() == pytest.approx([-0.2, -0.4])
+    assert rewards_of(missed, spec(), usual).tolist() == pytest.approx([-0.1, -0.2 - 0.7])
+    dear = [one.model_copy(update={"cost_picodollars": 10**12}) for one in made]
+    assert rewards_of(dear, spec(objective="cost"), usual).tolist() == pytest.approx([-0.2, -0.2])
+    assert rewards_of([], spec(), usual).tolist() == []
+
+
+def test_what_is_learned_from_is_what_was_drawn():
+    """The probability of each decision, by the policy that took it; the oracle is the frequency over many seeds."""
+    of = spec(actors_max=3)
+    state = initial_state(of)
+    weights = weights_of(state, of)
+    policy = of.policy(as_text(weights), explore=True)
+    rounds = [a_round(1, actors=2), a_round(2, actors=3)]
+    batch = batch_of(rounds, policy, weights, np.array([-1.0, -2.0], dtype=np.float32))
+    assert batch.actions[:, 0].tolist() == [1, 2]
+    assert batch.terminated[:, 0].tolist() == [False, True]
+    drawn = np.array([policy.decide(rounds[:1], Bounds(), seed).actors for seed in range(3000)])
+    assert math.exp(batch.log_probs[1, 0]) == pytest.approx((drawn == 3).mean(), abs=0.03)
+
+
+def test_the_likeliest_decision_where_nothing_is_drawn():
+    of = spec()
+    weights = weights_of(initial_state(of), of)
+    policy = of.policy(as_text(weights), explore=False)
+    logits = NumpyPolicy(weights).outputs(policy.seen([])[None])[0]
+    plan = policy.decide([], Bounds(), 1)
+    assert plan.actors == int(np.argmax(logits)) + 1
+    assert plan == policy.decide([], Bounds(), 2)
+    assert "likeliest" in plan.why
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"actors_max": 7}, "trained to choose from 1 to 6 actors"),
+        ({"weights": "not base64"}, "not the weights of a scheduler"),
+        ({"weights": "aGVsbG8="}, "not the weights of a scheduler"),
+    ],
+)
+def test_a_scheduler_that_does_not_fit_is_refused(changes, words):
+    of = spec()
+    document = of.policy(as_text(weights_of(initial_state(of), of)), explore=False).model_dump()
+    with pytest.raises(ValidationError, match=words):
+        Learned.model_validate({**document, **changes})
+
+
+def test_without_a_scheduler_nothing_is_guessed():
+    with pytest.raises(ValueError, match="no scheduler was chosen"):
+        Learned().decide([], Bounds(), 0)
+
+
+def test_weights_that_are_not_finite_give_the_middle_and_say_so():
+    of = spec()
+    state = initial_state(of)
+    broken = {name: np.full_like(array, np.nan) for name, array in state.parameters.items()}
+    weights = LearnerState(**{**state.__dict__, "parameters": broken}).actor_weights(of.network)
+    plan = of.policy(as_text(weights), explore=False).decide([], Bounds(), 0)
+    assert plan.actors == 3
+    assert "not finite" in plan.why
+
+
+def a_task(policy, seed, gain_of, seconds_of, rounds=10):
+    """A make-believe training whose gain and time depend on the actors alone."""
+    told = []
+    level = 0.0
+    for k in range(1, rounds + 1):
+        actors = policy.decide(told, Bounds(), seed * 1000 + k).actors
+        level += gain_of(actors)
+        told.append(a_round(k, actors=actors, episode_return_mean=level, total_s=seconds_of(actors)))
+        if level >= 100.0:
+            break
+    return told
+
+
+def test_it_learns_to_take_few_where_many_bring_nothing_and_many_where_few_do_not_do():
+    """Oracle: the best number is known by hand, 1 and 6; by chance it would be 3.5 of both."""
+
+    def learned(gain_of, seconds_of):
+        of = spec(episodes=60)
+        last = None
+        for last in train_scheduler(
+            of, lambda policy, seed: a_task(policy, seed % 10_000, gain_of, seconds_of)
+        ):
+            pass
+        weights = weights_of(LearnerState.decode(last.state), of)
+        policy = of.policy(as_text(weights), explore=False)
+        return np.mean([one.actors for one in a_task(policy, 1, gain_of, seconds_of)])
+
+    assert learned(lambda n: 12.0, lambda n: float(n)) <= 2.0
+    assert learned(lambda n: 4.0 * n, lambda n: 1.0) >= 4.0
+
+
+def test_rehearsals_come_first_cost_nothing_and_go_on_from_any_episode():
+    recorded = [
+        [
+            a_round(k, actors=n, episode_return_mean=10.0 * n * k, total_s=float(n), cost_picodollars=n)
+            for k in range(1, 5)
+        ]
+        for n in (1, 2, 4, 6)
+    ]
+    of = spec(rehearsals=5, episodes=2)
+    played = []
+
+    def play(policy, seed):
+        played.append(seed)
+        return a_task(policy, seed % 1000, lambda n: 5.0, lambda n: 1.0)
+
+    whole = list(train_scheduler(of, play, recorded=recorded))
+    assert [one.kind for one in whole] == ["rehearsal"] * 5 + ["real"] * 2
+    assert len(played) == 2
+    again = list(train_scheduler(of, play, recorded=recorded, resume=whole[3]))
+    assert [one.state for one in again] == [one.state for one in whole[4:]]
+    assert list(train_scheduler(of, play, recorded=recorded)) == whole
+
+
+def test_a_rehearsal_stays_with_what_was_recorded_and_inside_its_budget():
+    recorded = [
+        [
+            a_round(k, actors=n, episode_return_mean=5.0 * n * k, total_s=float(n), cost_picodollars=10 * n)
+            for k in range(1, 6)
+        ]
+        for n in (1, 6)
+    ]
+    of = spec(rounds=8, target_return=60.0)
+    stage = Rehearsal(recorded, of)
+    policy = of.policy(as_text(weights_of(initial_state(of), of)), explore=True)
+    for seed in range(20):
+        rounds = stage.play(policy, seed, budget_picodollars=150)
+        assert sum(one.cost_picodollars for one in rounds) <= 150
+        assert {one.cost_picodollars for one in rounds} <= {10, 60}
+        assert [one.round_no for one in rounds] == list(range(1, len(rounds) + 1))
+        assert rounds == stage.play(policy, seed, budget_picodollars=150)
+    with pytest.raises(ValueError, match="no recorded round has a return"):
+        Rehearsal([[a_round(1, episode_return_mean=None)]], of)
+
+
+def test_a_scheduler_of_another_task_is_where_the_next_one_begins():
+    of = spec()
+    other = initial_state(spec(seed=9)).encode()
+    begun = initial_state(of, begin_with=other)
+    assert all((begun.parameters[n] == a).all() for n, a in LearnerState.decode(other).parameters.items())
+    assert begun.optimiser_steps == 0
+    with pytest.raises(ValueError, match="chooses from 1 to 6 actors"):
+        initial_state(spec(actors_max=8), begin_with=other)
+
+
+def test_it_decides_in_a_real_training():
+    of = spec(actors_max=3)
+    weights = as_text(weights_of(initial_state(of), of))
+    run = tiny(scaling=of.policy(weights, explore=True))
+    rounds = [event.report for event in events_of(run, InlinePlatform()) if event.kind == "round"]
+    assert len(rounds) == 4
+    assert all(1 <= report.actors <= 3 and report.policy_shift >= 0.0 for report in rounds)
+    assert all("the scheduler gives" in report.plan_reason for report in rounds)

@@ -1,0 +1,42 @@
+"""How far an update has moved the policy: KL(π_new ‖ π_old), exactly, over the states it has just learned from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from training.architectures import CNN, MLP
+from training.environments.spaces import Spaces
+from training.frozen import Frozen
+from training.networks import Parameters, TorchNetwork
+from training.surface import Evidence
+
+_STATES = 1024
+
+
+class PolicyShiftSpec(Frozen):
+    """Measured on up to 1,024 states of the round."""
+
+    kind: Literal["policy_shift"] = "policy_shift"
+
+
+def measured(
+    network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, evidence: Evidence
+) -> tuple[float, int]:
+    """The divergence, and how many states it was taken over."""
+    import torch
+
+    from training.distributions import Distribution
+
+    stride = max(1, -(-evidence.size // _STATES))
+    observations = torch.from_numpy(np.ascontiguousarray(evidence.observations[::stride]))
+    forward = TorchNetwork(network, spaces)
+
+    def policy_of(parameters: Parameters) -> Distribution:
+        named = {name: torch.tensor(array) for name, array in parameters.items()}
+        return Distribution.of(forward.policy(named, observations), named, spaces)
+
+    with torch.no_grad():
+        divergence = policy_of(before).divergence_from(policy_of(after)).mean()
+    return float(divergence), len(observations)

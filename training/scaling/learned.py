@@ -1,0 +1,136 @@
+"""MinionsRL: a scheduler that was trained beforehand reads eight numbers of the last round and says how many actors.
+
+The policy holds the scheduler's weights, so that a spec is complete: whoever has it can run the same job again.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from training.codec import CodecError
+from training.inference import NumpyPolicy
+from training.measures import AnyMeasure
+from training.policy_shift import PolicyShiftSpec
+from training.reports import RoundReport
+from training.scaling.plan import Bounds, Plan, Unmeasured, within
+from training.scheduling.state import STATE_SIZE, Scales, StateKind, state_of
+
+_ADVANCED: dict[str, Any] = {"advanced": True}
+_NAMED = (
+    "round",
+    "loss",
+    "return",
+    "KL",
+    "learner's time",
+    "an actor's time",
+    "the round's time",
+    "budget left",
+)
+
+
+class Learned(Unmeasured):
+    """MinionsRL: a trained scheduler decides how many actors each round gets."""
+
+    kind: Literal["learned"] = "learned"
+    scheduler: str = Field(
+        "", max_length=100, title="Scheduler", description="One of this project's trained schedulers."
+    )
+    actors_max: int = Field(
+        32, ge=2, le=1024, title="Most actors", description="What the scheduler was trained to choose from."
+    )
+    target_return: float = Field(
+        500.0,
+        title="Target return",
+        description="The return that this training aims at.",
+        json_schema_extra=_ADVANCED,
+    )
+    rounds: int = Field(
+        50,
+        ge=1,
+        le=100_000,
+        title="Usual rounds",
+        description="About how many rounds such a training takes.",
+        json_schema_extra=_ADVANCED,
+    )
+    state: StateKind = Field(
+        "normalised",
+        title="State",
+        description="Printed: plain numbers, as in the paper.",
+        json_schema_extra=_ADVANCED,
+    )
+    explore: bool = Field(
+        False,
+        title="Draw the decision",
+        description="By the scheduler's probabilities, as in its training. Otherwise its likeliest decision is taken.",
+        json_schema_extra=_ADVANCED,
+    )
+    weights: str = Field("", max_length=4_000_000, json_schema_extra={"hidden": True})
+
+    @model_validator(mode="after")
+    def fits(self) -> Learned:
+        if not self.weights:
+            return self
+        policy = _policy(self.weights)
+        if policy.action_counts != (self.actors_max,):
+            trained = ", ".join(map(str, policy.action_counts)) or "something else"
+            raise ValueError(
+                f"this scheduler was trained to choose from 1 to {trained} actors, not 1 to {self.actors_max}:"
+                " set the most actors to that, or take another scheduler"
+            )
+        return self
+
+    @property
+    def largest(self) -> int:
+        return self.actors_max
+
+    @property
+    def measures(self) -> tuple[AnyMeasure, ...]:
+        return (PolicyShiftSpec(),)
+
+    def seen(self, history: Sequence[RoundReport]) -> Any:
+        """The state that the next decision is taken in."""
+        return state_of(history, self.state, Scales(target_return=self.target_return, rounds=self.rounds))
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        if not self.weights:
+            raise ValueError("no scheduler was chosen: train one, or take another scaling policy")
+        state = self.seen(history)
+        logits = _policy(self.weights).outputs(state[None].copy())[0].astype(np.float64)
+        if not np.isfinite(logits).all():
+            middle = (1 + self.actors_max) // 2
+            return within(middle, bounds, "the scheduler gave numbers that are not finite: half of its range")
+        likely = np.exp(logits - logits.max())
+        likely /= likely.sum()
+        if self.explore:
+            choice = int(np.random.Generator(np.random.PCG64(seed)).choice(len(likely), p=likely))
+            how = "drawn"
+        else:
+            choice, how = int(np.argmax(likely)), "the likeliest"
+        where = f"return {state[2]:.3g}, {_NAMED[6]} {state[6]:.3g}, {_NAMED[7]} {state[7]:.3g}"
+        why = (
+            f"the scheduler gives {choice + 1} a probability of {likely[choice]:.0%}, {how}, in state {where}"
+        )
+        return within(choice + 1, bounds, why)
+
+
+def as_text(weights: bytes) -> str:
+    """A scheduler's published weights, as a spec holds them."""
+    return base64.b64encode(weights).decode("ascii")
+
+
+@lru_cache(maxsize=16)
+def _policy(weights: str) -> NumpyPolicy:
+    """ValueError where these are not the weights of a scheduler."""
+    try:
+        policy = NumpyPolicy(base64.b64decode(weights, validate=True))
+        policy.outputs(np.zeros((1, STATE_SIZE), dtype=np.float32))
+    except (binascii.Error, CodecError, KeyError, TypeError, ValueError, IndexError) as error:
+        raise ValueError(f"these are not the weights of a scheduler ({type(error).__name__})") from None
+    return policy

@@ -1,0 +1,100 @@
+"""One training as an episode of the scheduler: rounds in, states, actions and rewards out.
+
+    r_k = −β P_k     and at the end, unless the target was reached within the budget:  + min(0, max_k R̄_k − J)
+
+`cost` charges dollars in place of seconds, which is the variant that the paper mentions for whom money matters more.
+A normalised reward counts in usual rounds and in parts of the target, so that no unit drowns the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from training.batch import Batch
+from training.inference import NumpyPolicy
+from training.reports import RoundReport
+from training.scaling.learned import Learned
+from training.scheduling.model import SchedulingSpec
+from training.scheduling.state import PICODOLLARS
+
+
+@dataclass(frozen=True)
+class Usual:
+    """A usual round of this workload, by which normalised rewards count."""
+
+    round_s: float
+    round_usd: float
+
+    @staticmethod
+    def of(rounds: Sequence[RoundReport]) -> Usual:
+        """The means, or 1 where there is nothing to take a mean of."""
+        seconds = float(np.mean([one.total_s for one in rounds])) if rounds else 0.0
+        dollars = float(np.mean([one.cost_picodollars for one in rounds])) / PICODOLLARS if rounds else 0.0
+        return Usual(seconds if seconds > 0 else 1.0, dollars if dollars > 0 else 1.0)
+
+
+def best_return(rounds: Sequence[RoundReport]) -> float | None:
+    return max(
+        (one.episode_return_mean for one in rounds if one.episode_return_mean is not None), default=None
+    )
+
+
+def reached(rounds: Sequence[RoundReport], target_return: float) -> bool:
+    """Whether it came to its target: then that is where it ended."""
+    best = best_return(rounds)
+    return best is not None and best >= target_return
+
+
+def rewards_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual) -> npt.NDArray[np.float32]:
+    """A reward for each round; an episode without rounds has none."""
+    if spec.objective == "time":
+        charged, one = [report.total_s for report in rounds], usual.round_s
+    else:
+        charged, one = [report.cost_picodollars / PICODOLLARS for report in rounds], usual.round_usd
+    rewards = -spec.beta * np.array(charged, dtype=np.float64)
+    if spec.reward == "normalised":
+        rewards /= one
+    if len(rewards) and not reached(rounds, spec.target_return):
+        best = best_return(rounds)
+        missed = min(0.0, (best if best is not None else 0.0) - spec.target_return)
+        if spec.reward == "normalised":
+            missed /= max(abs(spec.target_return), 1e-9)
+        rewards[-1] += missed
+    return rewards.astype(np.float32)
+
+
+def batch_of(
+    rounds: Sequence[RoundReport], policy: Learned, weights: bytes, rewards: npt.NDArray[np.float32]
+) -> Batch:
+    """The episode as PPO learns from it; `weights` are those by which `policy` decided."""
+    scheduler = NumpyPolicy(weights)
+    states = np.stack([policy.seen(rounds[:i]) for i in range(len(rounds) + 1)])
+    # A bound may have changed what was drawn; learned from is what was done.
+    actions = np.array([report.actors - 1 for report in rounds], dtype=np.int64).clip(
+        0, policy.actors_max - 1
+    )
+    logits = scheduler.outputs(states[:-1].copy()).astype(np.float64)
+    top = logits.max(axis=1, keepdims=True)
+    log_p = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
+    steps = len(rounds)
+    ends = np.zeros((steps, 1), dtype=bool)
+    ends[-1] = True
+    return Batch(
+        versions=np.array([scheduler.version], dtype=np.int64),
+        observations=states[:-1, None],
+        actions=actions[:, None],
+        log_probs=log_p[np.arange(steps), actions].astype(np.float32)[:, None],
+        rewards=rewards[:, None],
+        terminated=ends,
+        truncated=np.zeros_like(ends),
+        discounted_returns=np.zeros((steps, 1)),
+        last_observations=states[-1:],
+        final_index=np.zeros((0, 2), dtype=np.int32),
+        final_observations=np.zeros((0, states.shape[1]), dtype=np.float32),
+        episode_returns=np.array([float(rewards.sum())]),
+        episode_lengths=np.array([steps], dtype=np.int32),
+    )

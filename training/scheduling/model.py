@@ -1,0 +1,93 @@
+"""What a person asks for when a scheduler is to be trained: the workload, what counts, and how it learns."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from training.algorithms.ppo import PPO
+from training.architectures import MLP
+from training.environments.spaces import Spaces
+from training.frozen import Frozen
+from training.scaling.learned import Learned
+from training.scheduling.state import STATE_SIZE, StateKind
+from training.spec import TrainingSpec
+
+_ADVANCED: dict[str, Any] = {"advanced": True}
+
+
+class SchedulingSpec(Frozen):
+    """A scheduler for trainings like `workload`, whose own scaling policy does not matter.
+
+    An episode is one whole training. It ends at the workload's own stop rule, at the target or at the budget.
+    """
+
+    schema_version: Literal[1] = 1
+    workload: TrainingSpec
+    actors_max: int = Field(32, ge=2, le=1024, title="Most actors")
+    target_return: float = Field(title="Target return", description="What a training has to reach.")
+    rounds: int = Field(20, ge=2, le=10_000, title="Rounds of an episode at most")
+    episodes: int = Field(20, ge=1, le=10_000, title="Real episodes", description="Each is a whole training.")
+    rehearsals: int = Field(
+        200,
+        ge=0,
+        le=100_000,
+        title="Rehearsals",
+        description="Episodes put together from recorded rounds beforehand. They take no time.",
+    )
+    objective: Literal["time", "cost"] = Field(
+        "time", title="Keep small", description="What each round is charged for: its seconds or its dollars."
+    )
+    beta: float = Field(0.1, gt=0, lt=1, title="Reward coefficient β", json_schema_extra=_ADVANCED)
+    reward: Literal["printed", "normalised"] = Field(
+        "normalised",
+        title="Reward",
+        description="Printed: seconds and returns as they are. Normalised: against a usual round and the target.",
+        json_schema_extra=_ADVANCED,
+    )
+    state: StateKind = Field("normalised", title="State", json_schema_extra=_ADVANCED)
+    learning_rate: float = Field(0.005, gt=0, le=1, title="Learning rate", json_schema_extra=_ADVANCED)
+    minibatch_size: int = Field(4, ge=1, le=4096, title="Minibatch", json_schema_extra=_ADVANCED)
+    clip: float = Field(0.2, gt=0, le=1, title="Clip range ε", json_schema_extra=_ADVANCED)
+    entropy_coefficient: float = Field(0.01, ge=0, le=10, title="Entropy weight", json_schema_extra=_ADVANCED)
+    value_coefficient: float = Field(
+        0.5, ge=0, le=100, title="Value loss weight", json_schema_extra=_ADVANCED
+    )
+    passes: int = Field(10, ge=1, le=100, title="Passes over an episode", json_schema_extra=_ADVANCED)
+    seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed")
+
+    @property
+    def network(self) -> MLP:
+        """Two layers of 64 with tanh, as in the paper."""
+        return MLP(hidden=(64, 64), activation="tanh")
+
+    @property
+    def spaces(self) -> Spaces:
+        return Spaces((STATE_SIZE,), (self.actors_max,), (), ())
+
+    @property
+    def algorithm(self) -> PPO:
+        """The same PPO that trains workloads, with whole-episode returns."""
+        return PPO(
+            learning_rate=self.learning_rate,
+            learning_rate_decay=False,
+            discount=0.99,
+            trace_decay=1.0,
+            clip=self.clip,
+            epochs=self.passes,
+            minibatch_size=self.minibatch_size,
+            entropy_coefficient=self.entropy_coefficient,
+            value_coefficient=self.value_coefficient,
+        )
+
+    def policy(self, weights: str, *, explore: bool) -> Learned:
+        """The scaling policy that decides by these weights."""
+        return Learned(
+            actors_max=self.actors_max,
+            target_return=self.target_return,
+            rounds=self.rounds,
+            state=self.state,
+            explore=explore,
+            weights=weights,
+        )

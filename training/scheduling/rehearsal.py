@@ -1,0 +1,101 @@
+"""Episodes put together from rounds that were really run, so that a scheduler learns the rough things for nothing.
+
+For a decision of N actors at a return of G, one of the recorded rounds nearest in number of actors, return and round is
+drawn, and what it changed is what happens: its gain in return, its seconds, its dollars. Nothing outside the recorded
+range can be learned here, which is why real episodes follow, and why only those are ever shown as results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from training.reports import RoundReport, Spend
+from training.scaling.learned import Learned
+from training.scaling.plan import Bounds
+from training.scheduling.model import SchedulingSpec
+from training.seeds import derive
+
+_NEAREST = 5
+
+
+@dataclass(frozen=True)
+class _Step:
+    report: RoundReport
+    before: float
+    gain: float
+
+
+class Rehearsal:
+    """A stage set with recorded trainings of one workload."""
+
+    def __init__(self, recorded: Sequence[Sequence[RoundReport]], spec: SchedulingSpec) -> None:
+        """ValueError where there is nothing to rehearse with."""
+        self._spec = spec
+        self._steps = [step for rounds in recorded for step in _steps(rounds)]
+        if not self._steps:
+            raise ValueError(
+                "no recorded round has a return: run trainings with different numbers of actors first"
+            )
+        returns = [step.before for step in self._steps]
+        self._span = max(max(returns) - min(returns), 1e-9)
+        self._start = float(
+            np.mean([step.before for step in self._steps if step.report.round_no <= 2] or returns)
+        )
+        self._places = np.array(
+            [self._place(s.report.actors, s.before, s.report.round_no) for s in self._steps]
+        )
+
+    def play(self, policy: Learned, seed: int, budget_picodollars: int | None) -> list[RoundReport]:
+        """One episode: to the target, to the budget, or to the last round there may be."""
+        rng = np.random.Generator(np.random.PCG64(derive(seed, "rehearsal")))
+        rounds: list[RoundReport] = []
+        level, spent, steps = self._start, 0, 0
+        for k in range(1, self._spec.rounds + 1):
+            plan = policy.decide(rounds, Bounds(), derive(seed, "scaling", k))
+            step = self._drawn(plan.actors, level, k, rng)
+            level += step.gain
+            spent += step.report.cost_picodollars
+            if budget_picodollars is not None and spent > budget_picodollars:
+                break
+            limit = budget_picodollars if budget_picodollars is not None else 0
+            steps += step.report.env_steps
+            rounds.append(
+                step.report.model_copy(
+                    update={
+                        "round_no": k,
+                        "actors": plan.actors,
+                        "total_env_steps": steps,
+                        "episode_return_mean": level,
+                        "spend": Spend(
+                            spent_picodollars=spent, reserved_picodollars=0, limit_picodollars=limit
+                        ),
+                    }
+                )
+            )
+            if level >= self._spec.target_return:
+                break
+        return rounds
+
+    def _drawn(self, actors: int, level: float, k: int, rng: np.random.Generator) -> _Step:
+        distances = np.abs(self._places - self._place(actors, level, k)).sum(axis=1)
+        nearest = np.argsort(distances, kind="stable")[:_NEAREST]
+        return self._steps[int(rng.choice(nearest))]
+
+    def _place(self, actors: int, level: float, k: int) -> tuple[float, float, float]:
+        """Where a round stands among others: a doubling of actors counts as much as a quarter of all returns seen."""
+        return float(np.log2(actors)), 4.0 * level / self._span, 0.5 * k / self._spec.rounds
+
+
+def _steps(rounds: Sequence[RoundReport]) -> list[_Step]:
+    """Each round with the return before it and what it gained; rounds without a return say nothing."""
+    found: list[_Step] = []
+    before: float | None = None
+    for report in rounds:
+        now = report.episode_return_mean
+        if now is not None and before is not None:
+            found.append(_Step(report, before, now - before))
+        before = now if now is not None else before
+    return found

@@ -1,0 +1,74 @@
+"""What the scheduler sees before each round.
+
+    s_k = (k, L_{k−1}, R̄_{k−1}, KL(π_k ‖ π_{k−1}), P^l_{k−1}, P̄^a_{k−1}, P_{k−1}, b_k)
+
+with L the learner's loss, R̄ the mean return of the round's episodes, P^l, P̄^a and P the seconds that the learner, an
+actor on average and the whole round took, and b what is left of the budget. As printed in the paper these are plain
+numbers: thousands beside hundredths, into a tanh network. `normalised` brings each near 1 by scales that are known
+before the first round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from training.frozen import Frozen
+from training.reports import RoundReport
+
+STATE_SIZE = 8
+PICODOLLARS = 10**12
+_MOST = 1e9
+StateKind = Literal["printed", "normalised"]
+
+
+class Scales(Frozen):
+    """By what a normalised state is measured: the return aimed at, and the rounds a training usually takes."""
+
+    target_return: float
+    rounds: int
+
+
+def state_of(history: Sequence[RoundReport], kind: StateKind, scales: Scales) -> npt.NDArray[np.float32]:
+    """The state after the last round of `history`; before the first round all that was measured is 0."""
+    if not history:
+        budget = 1.0 if kind == "normalised" else 0.0
+        return np.array([0.0] * (STATE_SIZE - 1) + [budget], dtype=np.float32)
+    last = history[-1]
+    seen = next(
+        (one.episode_return_mean for one in reversed(history) if one.episode_return_mean is not None), 0.0
+    )
+    loss = last.update.policy_loss + last.update.value_loss
+    moved = last.policy_shift if last.policy_shift is not None else last.update.approximate_kl
+    usage = last.usage
+    actor_s = (usage.startup_s + usage.run_s + usage.transfer_s) / max(last.actors, 1)
+    left_usd, left_share = _budget_left(last)
+    numbers = [float(last.round_no), loss, seen, moved, last.update_s, actor_s, last.total_s, left_usd]
+    if kind == "normalised":
+        aim = max(abs(scales.target_return), 1e-9)
+        numbers = [
+            last.round_no / scales.rounds,
+            math.copysign(math.log1p(abs(loss)), loss),
+            seen / aim,
+            math.sqrt(max(moved, 0.0)) * 10.0,
+            math.log1p(last.update_s),
+            math.log1p(actor_s),
+            math.log1p(last.total_s),
+            left_share,
+        ]
+    finite = np.nan_to_num(np.array(numbers), posinf=_MOST, neginf=-_MOST)
+    state: npt.NDArray[np.float32] = np.clip(finite, -_MOST, _MOST).astype(np.float32)
+    return state
+
+
+def _budget_left(report: RoundReport) -> tuple[float, float]:
+    """Dollars, and as a share of the limit. A run without a ledger has all of nothing left."""
+    spend = report.spend
+    if spend is None or spend.limit_picodollars <= 0:
+        return 0.0, 1.0
+    left = max(0, spend.limit_picodollars - spend.spent_picodollars)
+    return left / PICODOLLARS, left / spend.limit_picodollars
