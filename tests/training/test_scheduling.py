@@ -180,11 +180,9 @@ def test_it_learns_to_take_few_where_many_bring_nothing_and_many_where_few_do_no
 
     def learned(gain_of, seconds_of):
         of = spec(episodes=60)
-        last = None
-        for last in train_scheduler(
+        *_, last = train_scheduler(
             of, lambda policy, seed: a_task(policy, seed % 10_000, gain_of, seconds_of)
-        ):
-            pass
+        )
         weights = weights_of(LearnerState.decode(last.state), of)
         policy = of.policy(as_text(weights), explore=False)
         return np.mean([one.actors for one in a_task(policy, 1, gain_of, seconds_of)])
