@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cloud.aws_lambda import LambdaOptions
+from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.simulated_options import SimulatedOptions
 
-PlatformOptions = LocalOptions | SimulatedOptions | LambdaOptions
+PlatformOptions = LocalOptions | SimulatedOptions | LambdaOptions | HostsOptions

@@ -1,4 +1,4 @@
-"""The web process: pages by Django, live job pages by Channels.
+"""The web process: pages by Django, live job pages by Channels, the actor gateway by itself.
 
 Served by uvicorn; see webapp/supervisor.py for the way it is started.
 """
@@ -14,11 +14,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 _pages = get_asgi_application()
 
 # Only now are the models there that the consumers import.
+from webapp.gateway.entrance import entrance  # noqa: E402
 from webapp.jobs.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": _pages,
+        "http": entrance(_pages),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

@@ -134,6 +134,7 @@ INSTALLED_APPS = [
     "webapp",  # for its commands: up, prepare
     "webapp.accounts",
     "webapp.credentials",
+    "webapp.gateway",
     "webapp.jobs",
     "webapp.money",
     "webapp.profiling",
@@ -244,7 +245,8 @@ CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
-    "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}}
+    "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "mailboxes": {"task": "webapp.gateway.tasks.tidy", "schedule": 60.0, "options": {"expires": 60.0}},
 }
 
 # Reports of exceptions never show what was posted or what a function held, in debugging either.

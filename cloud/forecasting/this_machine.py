@@ -1,4 +1,7 @@
-"""The machine that a local job runs on, as a cloud of its own: its cores are a pool that stands from the start."""
+"""Machines of the user's own as a cloud: the one a local job runs on, and those that fetch their calls.
+
+Their cores are a pool that stands from the start.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any
 
 from cloud.executor import cores
 from cloud.forecasting.scene import Scene
+from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.price_book import PriceBook
 from cloud.profile import Profile
@@ -20,20 +24,37 @@ def this_machine(training: TrainingSpec, options: LocalOptions, stack: Stack, bo
     """Its processes share the cores with the learner where that does not wait for them."""
     workers = options.worker_count
     busy = workers + (training.loop.kind != "synchronous")
-    profile = Profile.model_validate(
+    profile = _profile(_workers(workers, min(1.0, cores() / busy)))
+    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb))
+
+
+def other_machines(training: TrainingSpec, options: HostsOptions, stack: Stack, book: PriceBook) -> Scene:
+    """Nobody has seen them: taken for this machine's like, each actor with a core of its own, over a common line."""
+    network = {
+        "round_trip_s": _number(0.05, 0.005, 0.3, "a long poll and an answer over the internet"),
+        "actor_mbit_per_s": _number(50.0, 5.0, 1000.0, "the line of a home, an office or a computing centre"),
+        "coordinator_mbit_per_s": _number(500.0, 50.0, 8000.0, "the line of the machine that learns"),
+    }
+    profile = _profile(_workers(options.actors, 1.0), network)
+    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb))
+
+
+def _profile(actors: dict[str, Any], network: dict[str, Any] | None = None) -> Profile:
+    return Profile.model_validate(
         {
             "title": "This machine",
             "words": "Worker processes and a learner on the cores of one machine.",
             "region": "here",
             "default_learner_sku": "none",
             "core_ratio": _number(1.0, 0.7, 1.2, "a core here beside the one that the stack was measured on"),
-            "actors": _workers(workers, min(1.0, cores() / busy)),
+            "actors": actors,
             "network": {
                 "round_trip_s": _number(0.001, 0.0005, 0.003, "a pipe between two processes"),
                 "actor_mbit_per_s": _fixed(8000.0),
                 "coordinator_mbit_per_s": _fixed(8000.0),
                 "payload_limit_mb": _fixed(_NEVER),
                 "detour_s": _fixed(0.0),
+                **(network or {}),
             },
             "chance": {
                 "failure_share": _fixed(0.0),
@@ -50,7 +71,6 @@ def this_machine(training: TrainingSpec, options: LocalOptions, stack: Stack, bo
             },
         }
     )
-    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb))
 
 
 def _workers(workers: int, share: float) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from cloud.executor import LocalExecutor
 from cloud.local import LocalOptions, LocalPlatform
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
-from tests.cloud import calls
+from tests.cloud import calls, pullers
 from tests.cloud.aws import lambdas
 from training.codec import decode
 from training.messages import Outcome
@@ -48,10 +48,17 @@ def _aws_lambda() -> Iterator[Opened]:
         yield Opened(platform, aws.environments.busy_pids, end_within_s=30.0)
 
 
+@contextmanager
+def _pulled() -> Iterator[Opened]:
+    with pullers.opened(2) as (platform, machines):
+        yield Opened(platform, machines.pids, end_within_s=15.0)
+
+
 PLATFORMS: dict[str, Callable[[], AbstractContextManager[Opened]]] = {
     "local": _local,
     "simulated": _simulated,
     "aws_lambda": _aws_lambda,
+    "pulled": _pulled,
 }
 
 

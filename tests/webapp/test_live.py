@@ -202,7 +202,7 @@ async def test_a_full_queue_drops_its_viewer(seen: Seen, monkeypatch: pytest.Mon
 
 async def test_doorbells_make_it_quick(seen: Seen, valkey: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "LOOK_EVERY_S", 30.0)
-    monkeypatch.setattr(doorbell, "_bell", doorbell._Bell())  # other tests' went quiet, without Redis
+    monkeypatch.setattr(doorbell, "bell", doorbell.Bell())  # other tests' went quiet, without Redis
     async with _viewer(seen, seen.user) as viewer:
         snapshot = await _message(viewer, "snapshot")
         await asyncio.sleep(0.3)  # until the process listens

@@ -21,7 +21,7 @@ _TIMEOUT_S = 1.0
 _SILENT_AFTER_FAILURE_S = 2.0
 
 
-class _Bell:
+class Bell:
     """One connection a process, made on first use; quiet for a moment after it failed."""
 
     def __init__(self) -> None:
@@ -29,15 +29,15 @@ class _Bell:
         self._client: redis.Redis | None = None
         self._quiet_until = 0.0
 
-    def ring(self, job_id: str, seq: int) -> None:
+    def ring(self, channel: str, message: int) -> None:
         with self._lock:
             if time.monotonic() < self._quiet_until:
                 return
             try:
-                self._connected().publish(f"{CHANNEL_PREFIX}{job_id}", seq)
+                self._connected().publish(channel, message)
             except redis.RedisError as error:
                 self._quiet_until = time.monotonic() + _SILENT_AFTER_FAILURE_S
-                log.debug("no doorbell for %s: %s", job_id, error)
+                log.debug("no doorbell on %s: %s", channel, error)
 
     def _connected(self) -> redis.Redis:
         if self._client is None:
@@ -50,12 +50,12 @@ class _Bell:
         return self._client
 
 
-_bell = _Bell()
+bell = Bell()
 
 
 def ring_on_commit(job_id: str, seq: int) -> None:
     """Once the present transaction is committed, tell pages that the job has events up to `seq`."""
-    transaction.on_commit(lambda: _bell.ring(job_id, seq), robust=True)
+    transaction.on_commit(lambda: bell.ring(f"{CHANNEL_PREFIX}{job_id}", seq), robust=True)
 
 
 def launch_on_commit(job_id: str) -> None:

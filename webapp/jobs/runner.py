@@ -14,6 +14,7 @@ from pathlib import Path
 from django.conf import settings
 
 from cloud.connections import AwsConnection
+from cloud.pulled import Reached
 from training.checkpoints import CheckpointError
 from training.messages import Event, RoundFinished, Stopped
 from training.ports import Control
@@ -22,6 +23,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials import opening
 from webapp.credentials.key_ring import KeysUnusable
 from webapp.credentials.sealing import CannotUnseal
+from webapp.gateway.coordinator import reached
 from webapp.jobs import failpoints
 from webapp.jobs.checkpoint_files import CheckpointFiles, CheckpointNotWritten
 from webapp.jobs.events import LeaseLost
@@ -129,7 +131,7 @@ class _Run:
         """Record all events but the last."""
         from webapp.jobs.assembly import assemble  # only a run needs it
 
-        platform = assemble(self._spec, self._ledger, self._connect)
+        platform = assemble(self._spec, self._ledger, self._connect, self._reach)
         stopped = None
         try:
             for event in self._events(platform):
@@ -151,6 +153,9 @@ class _Run:
             return opening.opened(self._job.project_id, connection_id)
         except (opening.CannotOpen, CannotUnseal, KeysUnusable) as error:
             raise CannotRun(str(error)) from None
+
+    def _reach(self) -> Reached:
+        return reached(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
 
     def _events(self, platform: object) -> Iterator[Event]:
         from training.engine import train

@@ -77,8 +77,8 @@ class JobSpec(Frozen):
 
     @property
     def needs_connection(self) -> bool:
-        """Whether it runs in somebody's account, which only a project of the dashboard knows how to reach."""
-        return self.platform.kind == "aws_lambda"
+        """Whether it runs on something that only a project of the dashboard knows how to reach."""
+        return self.platform.kind not in ("local", "simulated")
 
     @property
     def path_of_largest(self) -> str:

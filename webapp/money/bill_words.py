@@ -11,6 +11,7 @@ from cloud import profile as profiles
 from cloud import stack as stacks
 from cloud.aws_lambda import LambdaOptions
 from cloud.bill_parts import PARTS, BillPart
+from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.paper_formulas import FORMULAS
 from cloud.platforms import PlatformOptions
@@ -164,6 +165,8 @@ def subject(options: PlatformOptions) -> str:
         return "this machine"
     if isinstance(options, LambdaOptions):
         return "functions"
+    if isinstance(options, HostsOptions):
+        return "your machines"
     actors = profiles.load(options.profile).actors
     if isinstance(actors, Functions):
         return "functions"

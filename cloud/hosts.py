@@ -1,0 +1,87 @@
+"""Machines of the user's own as a platform: whatever runs a puller with this run's token works for it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import Field
+
+from cloud.price_book import PriceBook
+from cloud.price_parts import own_price
+from cloud.pricing import Part, Standing, Tariff
+from cloud.pulled import Patience, PulledCalls, Reached
+from training.frozen import Frozen
+
+# Signs of life come four times as often.
+_LEASE_S = 20.0
+# A machine leaves by itself so long after this process was last heard of.
+_STAY_S = 300.0
+
+
+class HostsOptions(Frozen):
+    """Machines of yours: any that reach this site can sample; the job's page shows the command they run."""
+
+    kind: Literal["hosts"] = "hosts"
+    machines: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        title="Machines",
+        description="So many are to call. The job begins with the first, and the price is that of all.",
+    )
+    processes: int = Field(
+        1,
+        ge=1,
+        le=256,
+        title="Actors on each",
+        description="Processes that sample; as many as a machine has cores to spare.",
+    )
+    machine_usd_per_hour: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=10_000,
+        title="Price of a machine",
+        description="Rent of each from the job's start to its end, whether it has called or not.",
+        json_schema_extra={"unit": "USD/h", "advanced": True},
+    )
+    wait_min: float = Field(
+        60.0,
+        gt=0.0,
+        le=1440.0,
+        title="Wait for machines",
+        description="A call that none has fetched by then fails, and so does the job after a few.",
+        json_schema_extra={"unit": "min", "advanced": True},
+    )
+    learner_usd_per_hour: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=10_000,
+        title="Price of the learner",
+        description="Rent from the job's start to its end for the machine that learns.",
+        json_schema_extra={"unit": "USD/h", "advanced": True},
+    )
+
+    @property
+    def actors(self) -> int:
+        return self.machines * self.processes
+
+    def open(self, reached: Reached) -> PulledCalls:
+        """Machines are told to leave when it is closed. Nobody has to be there yet."""
+        return PulledCalls(
+            reached.mailbox, Patience(begin_s=self.wait_min * 60.0, lease_s=_LEASE_S, stay_s=_STAY_S)
+        )
+
+    def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
+        """Rent for what the user put a price on; calls cost nothing of their own."""
+        rents = {
+            "learner": self.learner_usd_per_hour,
+            "machines": self.machine_usd_per_hour * self.machines,
+        }
+        return Tariff(
+            standing=tuple(
+                Standing(resource, (Part(own_price(resource, usd)),))
+                for resource, usd in rents.items()
+                if usd
+            )
+        )

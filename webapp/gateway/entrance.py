@@ -1,0 +1,76 @@
+"""The gateway's door in the web process: `/actor/v1/`, before any page, session or middleware."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from weakref import WeakKeyDictionary
+
+import redis.asyncio
+from django.conf import settings
+
+from cloud.actor.talk import LEASE
+from cloud.gateway.desk import Desk
+from cloud.gateway.door import Door, Receive, Scope, Send
+from webapp.gateway.bells import OFFERS
+from webapp.gateway.store import DatabaseStore
+from webapp.jobs.feed import Readers
+
+log = logging.getLogger(__name__)
+
+PREFIX = LEASE.removesuffix("lease")
+_LISTEN_AGAIN_AFTER_S = 1.0
+
+
+class _Post:
+    """What one event loop has: a desk, threads with database connections, and an ear for bells."""
+
+    def __init__(self) -> None:
+        self._readers = Readers()
+        self.desk = Desk(DatabaseStore(), self._readers.read)
+        self._ear = asyncio.get_running_loop().create_task(self._listen())
+
+    async def close(self) -> None:
+        self._ear.cancel()
+        await asyncio.to_thread(self._readers.close)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with (
+                    redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2) as client,
+                    client.pubsub() as ear,
+                ):
+                    await ear.psubscribe(f"{OFFERS}*")
+                    async for message in ear.listen():
+                        if message["type"] == "pmessage":
+                            self.desk.ring(message["channel"].decode().removeprefix(OFFERS))
+            except (redis.RedisError, OSError) as error:
+                log.debug("no bells: %s", error)
+            await asyncio.sleep(_LISTEN_AGAIN_AFTER_S)
+
+
+_posts: WeakKeyDictionary[asyncio.AbstractEventLoop, _Post] = WeakKeyDictionary()
+
+
+def post() -> _Post:
+    """That of the running loop; a web process has one."""
+    loop = asyncio.get_running_loop()
+    if loop not in _posts:
+        _posts[loop] = _Post()
+    return _posts[loop]
+
+
+_door = Door(lambda: post().desk)
+
+
+def entrance(pages: object) -> object:
+    """An ASGI application that sends pullers to the door and everyone else to the pages."""
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"].startswith(PREFIX):
+            await _door(scope, receive, send)
+        else:
+            await pages(scope, receive, send)  # type: ignore[operator]
+
+    return application

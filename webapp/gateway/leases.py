@@ -1,0 +1,27 @@
+"""When leases run out: what both sides of a mailbox do before they look into it."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+
+from webapp.gateway.models import CallState, PulledCall
+
+
+def due(now_unix_s: float) -> Q:
+    """Calls whose lease has run out, or whose time to begin has."""
+    lost = Q(state=CallState.LEASED, lease_until_unix_s__lte=now_unix_s)
+    return lost | Q(state=CallState.WAITING, begin_by_unix_s__lt=now_unix_s)
+
+
+def sweep(job_id: str, now_unix_s: float) -> None:
+    """Take calls back whose puller was lost, and end those whose time or starts are used up.
+
+    Each change is one conditional UPDATE: an answer that comes at the same moment wins or loses as a whole.
+    """
+    for call in PulledCall.objects.filter(due(now_unix_s), box_id=job_id):
+        if call.begin_by_unix_s < now_unix_s or len(call.began) >= call.most_starts:
+            state = CallState.USED_UP
+        else:
+            state = CallState.WAITING
+        unchanged = PulledCall.objects.filter(due(now_unix_s), pk=call.pk, puller=call.puller)
+        unchanged.update(state=state, puller="")

@@ -1,0 +1,70 @@
+"""Boxes and their tokens: opened by a run, closed with it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Any
+
+from django.db import transaction
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.gateway import bells
+from webapp.gateway.models import Box, BoxToken, HeldWeights, PulledCall, SeenPuller
+from webapp.jobs.states import TERMINAL
+
+TOKENS_KEPT = 50
+
+
+@transaction.atomic
+def open_box(*, job_id: str, epoch: int) -> Box:
+    """The job's box, empty, for the run under this epoch. Its tokens go on holding: machines may wait for it."""
+    box, _ = Box.objects.select_for_update().get_or_create(pk=job_id)
+    box.epoch, box.closed, box.stay_until_unix_s = epoch, False, 0.0
+    box.save()
+    _empty(job_id)
+    return box
+
+
+@transaction.atomic
+def close_box(*, job_id: str, epoch: int | None = None) -> bool:
+    """Tell everyone to leave, and forget what lay there; with an epoch, only if the box is still that run's."""
+    boxes = Box.objects.filter(pk=job_id, closed=False)
+    if not (boxes if epoch is None else boxes.filter(epoch=epoch)).update(closed=True):
+        return False
+    _empty(job_id)
+    bells.offers_on_commit(job_id)
+    return True
+
+
+def _empty(job_id: str) -> None:
+    for table in (PulledCall, HeldWeights, SeenPuller):
+        table.objects.filter(box_id=job_id).delete()
+
+
+@transaction.atomic
+def new_token(*, job_id: str, user: Any = None, clock: Clock = SYSTEM_CLOCK) -> str:
+    """A token that opens the job's box until the job is over. Only its hash is kept."""
+    Box.objects.get_or_create(pk=job_id)
+    secret = secrets.token_urlsafe(32)
+    row = BoxToken.objects.create(
+        box_id=job_id, sha256=digest(secret), made_at=clock.now(), made_by=user if user else None
+    )
+    old = BoxToken.objects.filter(box_id=job_id).order_by("-pk").values_list("pk", flat=True)[TOKENS_KEPT:]
+    BoxToken.objects.filter(pk__in=list(old)).delete()
+    return f"{row.pk}.{secret}"
+
+
+def digest(secret: str) -> str:
+    # A random secret of 256 bits needs no slow hash.
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def tidy() -> int:
+    """Close what a run that died left open, once its job is over, and forget the tokens; how many boxes that were."""
+    over = Box.objects.filter(job__observed__in=TERMINAL).exclude(closed=True, tokens__isnull=True).distinct()
+    found = list(over.values_list("pk", flat=True))
+    for job_id in found:
+        close_box(job_id=job_id)
+        BoxToken.objects.filter(box_id=job_id).delete()
+    return len(found)
