@@ -37,6 +37,20 @@ def _fresh_cache() -> Iterator[None]:
     cache.clear()
 
 
+@pytest.fixture(autouse=True)
+def _books_hold(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After a test with real processes whatever they left in the database must add up, down to the last event."""
+    watched = request.node.get_closest_marker("stack") and "transactional_db" in request.fixturenames
+    if watched:
+        request.getfixturevalue("transactional_db")
+    yield
+    if watched:
+        from webapp.clock import SYSTEM_CLOCK
+        from webapp.verifying import findings
+
+        assert findings(SYSTEM_CLOCK.now()) == []
+
+
 @pytest.fixture(scope="session")
 def _valkey_server() -> Iterator[str]:
     from django.conf import settings

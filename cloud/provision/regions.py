@@ -1,4 +1,11 @@
-"""Regions that people can choose from. Suggestions only: clouds open new ones, and any well-formed name is taken."""
+"""Regions that people can choose from. Suggestions only: clouds open new ones, and any well-formed name is taken.
+
+Jobs run where there are prices alone: without one no budget can be kept.
+"""
+
+from __future__ import annotations
+
+from cloud.price_book import PriceBook, UnknownSku
 
 AWS: dict[str, str] = {
     "us-east-1": "N. Virginia",
@@ -34,3 +41,33 @@ AZURE: dict[str, str] = {
     "japaneast": "Tokyo",
     "australiaeast": "New South Wales",
 }
+
+_SKUS = {"aws": ("lambda.duration.x86", "lambda.request"), "azure": ("aci.vcpu.linux", "aci.memory.linux")}
+
+
+def known(cloud: str) -> dict[str, str]:
+    """Those of a cloud, with the place where each is."""
+    return AZURE if cloud == "azure" else AWS
+
+
+def has_prices(cloud: str, region: str, book: PriceBook) -> bool:
+    """Whether all that an actor is paid by has a price there."""
+    try:
+        for sku in _SKUS[cloud]:
+            book.row(sku, region)
+    except UnknownSku:
+        return False
+    return True
+
+
+def priced(cloud: str, book: PriceBook) -> list[str]:
+    """The known regions with prices, in the order in which they are offered."""
+    return [region for region in known(cloud) if has_prices(cloud, region, book)]
+
+
+def offered(cloud: str, book: PriceBook) -> list[tuple[str, str]]:
+    """Every region with words about it, those with prices first."""
+    good = priced(cloud, book)
+    places = known(cloud)
+    rest = [region for region in places if region not in good]
+    return [(one, places[one]) for one in good] + [(one, f"{places[one]}, no prices yet") for one in rest]

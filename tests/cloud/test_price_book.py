@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from cloud.aws_lambda import LambdaOptions
 from cloud.price_book import PriceBook, PriceError, PriceRow, UnknownPrice, UnknownSku
 from cloud.pricing import Part, price_line
+from cloud.provision import regions
 
 BOOK = PriceBook.load()
 DAY = datetime.date
@@ -170,3 +172,17 @@ def test_the_book_has_what_the_papers_and_platforms_need() -> None:
     }
     assert {place: str(BOOK.row(*place).usd) for place in expected} == expected
     assert BOOK.row("Standard_E16-8s_v5", "eastus").kind == "unverified"
+
+
+def test_the_regions_that_are_offered_first_have_prices_for_all_that_an_actor_is_paid_by() -> None:
+    book = PriceBook.load()
+    for cloud in ("aws", "azure"):
+        good = regions.priced(cloud, book)
+        assert good
+        assert [code for code, _ in regions.offered(cloud, book)][: len(good)] == good
+        assert all("no prices yet" in words for _, words in regions.offered(cloud, book)[len(good) :])
+    for region in regions.priced("aws", book):
+        assert LambdaOptions(region=region).tariff(book, 1024).actor is not None
+    assert not regions.has_prices("aws", "mars-1", book)
+    with pytest.raises(UnknownPrice):  # looked for and not found: known to be unknown
+        LambdaOptions(region="eu-central-1", provisioned=1).tariff(book, 1024)

@@ -16,6 +16,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection as database
 from django.test import Client
 
+from cloud.price_book import PriceBook
+from cloud.provision import regions
 from tests.factories import FixedClock, make_connection, make_job, make_project, make_user
 from tests.servers import ROOT
 from webapp.accounts.services import add_member
@@ -108,6 +110,14 @@ def test_the_first_step_makes_a_connection_without_an_identity(
         file = as_owner.get(_url(project, connection.pk) + f"files/{paper.key}")
         assert json.loads(file.content) == json.loads(paper.text)
         assert paper.file_name in file.headers["Content-Disposition"]
+
+
+def test_the_region_it_begins_with_has_prices(as_owner: Client, project: Any) -> None:
+    for kind, cloud in (("aws_role", "aws"), ("azure_principal", "azure")):
+        shown = as_owner.get(_url(project, "new", kind)).content.decode()
+        (begun,) = re.findall(r'name="region" value="([^"]+)"', shown)
+        assert regions.has_prices(cloud, begun, PriceBook.load())
+        assert "no prices yet" in shown
 
 
 def test_external_ids_are_ours_long_and_never_the_same(project: Any, owner: Any) -> None:

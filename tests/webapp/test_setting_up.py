@@ -144,6 +144,28 @@ def test_the_button_has_the_worker_make_it_and_the_page_tells_each_step(
     assert function.tags["owner"] == connection.project.slug
 
 
+def test_what_should_be_done_first_is_said_and_the_button_steps_back(
+    owner: Any, connection: Connection
+) -> None:
+    page, address = _as(owner), _address(connection, "")
+    shown = page.get(address).content.decode()
+    assert "It has not been tested yet." in shown
+    assert "Set up the account all the same" in shown
+    _tested(connection)
+    shown = page.get(address).content.decode()
+    assert '<button class="btn btn-primary">Set up the account</button>' in shown
+    checks = [
+        {"name": "lambda:CreateFunction", "ok": False, "optional": False, "words": "", "fix": ""},
+        {"name": "s3:CreateBucket", "ok": False, "optional": True, "words": "", "fix": ""},
+    ]
+    report = {"ok": False, "checks": checks, "quotas": [], "region": "us-east-1"}
+    Connection.objects.filter(pk=connection.pk).update(test_report=report, region="eu-north-1")
+    shown = page.get(address).content.decode()
+    assert "The test found missing: lambda:CreateFunction. Setting up stops" in shown
+    assert "No prices are known for eu-north-1" in shown
+    assert '<button class="btn btn-quiet">Set up the account all the same</button>' in shown
+
+
 @pytest.mark.parametrize("memory_mb", ["", "much", "64", "20000"])
 def test_a_memory_that_no_function_has_makes_nothing(
     owner: Any, connection: Connection, memory_mb: str

@@ -9,6 +9,8 @@ from uuid import UUID
 from django import forms
 from django.core.validators import RegexValidator
 
+from cloud.price_book import PriceBook
+from cloud.provision import regions
 from webapp.credentials.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind
 from webapp.credentials.secret import Secret
 
@@ -77,7 +79,7 @@ class NewConnectionForm(forms.Form):
         azure = Kind(kind).cloud == "azure"
         region = self.fields["region"]
         region.validators.append(_AZURE_REGION if azure else _AWS_REGION)
-        region.initial = "westeurope" if azure else "eu-central-1"
+        region.initial = next(iter(regions.priced("azure" if azure else "aws", PriceBook.load())), "")
         if azure:
             self.fields["subscription_id"] = _Uuid(label="Subscription ID", max_length=36)
             self.fields["resource_group"] = forms.CharField(

@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from cloud.price_book import PriceBook
 from cloud.provision import regions
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
@@ -19,7 +20,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials import documents, forms, queries, services, setting_up, testing
 from webapp.credentials.key_ring import KeysUnusable
 from webapp.credentials.models import Connection, Kind
-from webapp.credentials.wording import WAYS, rows, set_up_standing, standing, step_rows
+from webapp.credentials.wording import WAYS, before_set_up, rows, set_up_standing, standing, step_rows
 
 _JOBS_SHOWN = 8
 
@@ -62,7 +63,7 @@ def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpRes
         "section": "clouds",
         "form": form,
         "way": _way(kind),
-        "regions": (regions.AZURE if cloud == "azure" else regions.AWS).items(),
+        "regions": regions.offered(cloud, PriceBook.load()),
         "emulated": services.emulated(cloud),
     }
     return render(request, "credentials/new.html", context, status=422 if request.method == "POST" else 200)
@@ -196,6 +197,7 @@ def _detail(request: HttpRequest, connection: Connection, form: Any, status: int
         **_report(connection),
         **_set_up(connection),
         "set_up_form": forms.SetUpForm(),
+        "before_set_up": before_set_up(connection, PriceBook.load()),
     }
     return render(request, "credentials/detail.html", context, status=status)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from cloud.price_book import PriceBook
+from cloud.provision.regions import has_prices
 from webapp.credentials.models import Aim, CheckState, Connection, Kind, SetUp
 from webapp.credentials.queries import set_up_given_up, test_given_up, under_way
 
@@ -161,6 +163,28 @@ def sizes(memory_mb: list[int]) -> str:
     shown = [f"{size:,}" for size in memory_mb]
     listed = f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
     return f"Functions with {listed} MB are" if len(shown) > 1 else f"A function with {listed} MB is"
+
+
+def before_set_up(connection: Connection, book: PriceBook) -> list[str]:
+    """What should be done before the account is set up, in sentences; nothing where all is well."""
+    found = []
+    report = connection.test_report
+    if report is None:
+        found.append(
+            "It has not been tested yet. The test says whether every right that this needs is there."
+        )
+    elif missing := [
+        one["name"] for one in report.get("checks", []) if one["ok"] is False and not one["optional"]
+    ]:
+        found.append(
+            f"The test found missing: {', '.join(missing)}. Setting up stops where one of them is needed."
+        )
+    if not has_prices(connection.cloud, connection.region, book):
+        found.append(
+            f"No prices are known for {connection.region}, and without a price no budget can be kept: jobs there are"
+            " refused. A connection to another region is the way, or a price of your own in the price book."
+        )
+    return found
 
 
 _STEP_SHOWN = {

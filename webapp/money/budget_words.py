@@ -31,7 +31,7 @@ def day(moment: datetime) -> str:
 
 
 def _listed(ways: list[str]) -> str:
-    text = f"{', '.join(ways[:-1])} or {ways[-1]}"
+    text = f"{', '.join(ways[:-1])}{',' if len(ways) > 2 else ''} or {ways[-1]}"
     return text[:1].upper() + text[1:]
 
 

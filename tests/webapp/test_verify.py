@@ -1,0 +1,72 @@
+"""`manage.py verify` is quiet about sound rows and names what does not hold, also between jobs and their events."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from tests.factories import FixedClock, make_job, make_running_job, round_finished, stopped
+from tests.ledger_contract import reservation, settlement
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.models import Event, Job, Round
+from webapp.jobs.recorder import Recorder
+from webapp.money.ledger import DatabaseLedger
+from webapp.money.models import Account, Charge
+from webapp.verifying import findings
+
+pytestmark = pytest.mark.django_db
+
+
+def _job() -> Any:
+    """A job that came to its end after two rounds and a settled call."""
+    job, epoch = make_running_job()
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+    ledger = DatabaseLedger(job.account.pk, epoch)
+    ledger.reserve([reservation("a", 10)])
+    ledger.settle([settlement("a", 5)])
+    for round_no in (1, 2):
+        recorder.record(round_finished(round_no))
+    recorder.finish(stopped(rounds=2))
+    return job
+
+
+def test_sound_rows_are_passed_over_in_silence(capsys: pytest.CaptureFixture[str]) -> None:
+    _job()
+    make_job()
+    call_command("verify")
+    assert capsys.readouterr().out == "Everything adds up.\n"
+
+
+def test_the_command_fails_with_a_line_for_each_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    job = _job()
+    Account.objects.filter(job=job).update(spent_picodollars=4)
+    with pytest.raises(SystemExit):
+        call_command("verify")
+    assert "4 is booked as spent, its charges come to 5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda job: Event.objects.filter(job=job, seq=2).delete(), "of its events 1 to"),
+        (lambda job: Round.objects.filter(job=job, round_no=1).delete(), "keeps 1 rounds, 2 to 2"),
+        (lambda job: Job.objects.filter(pk=job.pk).update(env_steps=9), "its rounds made 512"),
+        (lambda job: Job.objects.filter(pk=job.pk).update(observed="failed"), "its events do not say so"),
+        (lambda job: Round.objects.filter(job=job).update(epoch=9), "an epoch that never was"),
+        (lambda job: Charge.objects.update(basis=""), "do not go together"),
+        (lambda job: Charge.objects.update(lines=[]), "its price lines do not come to that"),
+    ],
+)
+def test_what_was_spoilt_is_named(spoil: Any, words: str) -> None:
+    job = _job()
+    spoil(job)
+    assert any(words in finding for finding in findings(SYSTEM_CLOCK.now()))
+
+
+def test_a_job_that_nobody_runs_for_a_minute_is_named() -> None:
+    clock = FixedClock()
+    job, _ = make_running_job(clock=clock)
+    assert findings(clock.now()) == []
+    (found,) = findings(clock.now() + timedelta(minutes=2))
+    assert job.pk in found

@@ -1,0 +1,20 @@
+"""Checks the books and the jobs' rows against each other: exit code 1 and a line for each finding."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from webapp.clock import SYSTEM_CLOCK
+from webapp.verifying import findings
+
+
+class Command(BaseCommand):
+    help = "Check that the money and the events in the database hold together."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = findings(SYSTEM_CLOCK.now())
+        for finding in found:
+            self.stderr.write(finding)
+        if found:
+            raise SystemExit(1)
+        self.stdout.write("Everything adds up.")

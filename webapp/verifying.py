@@ -1,0 +1,13 @@
+"""All invariants at once: for `manage.py verify`, and after tests in which processes die."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from webapp.jobs.verifying import job_findings
+from webapp.money.verifying import money_findings
+
+
+def findings(now: datetime) -> list[str]:
+    """What is wrong in the database, a sentence each."""
+    return [*money_findings(), *job_findings(now)]
