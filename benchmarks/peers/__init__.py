@@ -32,7 +32,7 @@ def run(
     if threads is not None:
         told["threads"] = threads
         environment |= {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "MKL", "OPENBLAS")}
-    busy = _wait_until_quiet()
+    busy = wait_until_quiet()
     done = subprocess.run(
         [python, "-W", "ignore", "-m", f"benchmarks.peers.{contestant}", json.dumps(told)],
         cwd=ROOT,
@@ -48,7 +48,7 @@ def run(
     return {**measured, "others_busy": round(busy, 3)}
 
 
-def _wait_until_quiet() -> float:
+def wait_until_quiet() -> float:
     """How busy others keep this machine, after at most half a minute's wait for them to be done."""
     end_s = time.monotonic() + _QUIET_WAIT_S
     while True:

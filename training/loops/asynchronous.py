@@ -36,6 +36,7 @@ class _Traffic:
         self.states = dict(run.progress.env_states)
         self.serials = dict.fromkeys(range(self.plan.actors), 0)
         self.sampling: dict[str, int] = {}
+        self.idle = set(range(self.plan.actors))
         self.sampled_last: dict[int, str] = {}
         self.learned_last: tuple[str, ...] = ()
         self.ready: list[_Trajectory] = []
@@ -57,10 +58,10 @@ class _Traffic:
     def send_actors(self) -> None:
         """A fragment for every idle slot, unless more waits already than the learner will use in time."""
         room = self.per_update * (1 + self.loop.staleness_limit) - len(self.ready) - len(self.sampling)
-        busy = set(self.sampling.values())
-        for slot in range(self.plan.actors):
-            if slot not in busy and room > 0:
+        for slot in sorted(self.idle):
+            if slot < self.plan.actors and room > 0:
                 room -= 1
+                self.idle.remove(slot)
                 serial = self.serials[slot] = self.serials.get(slot, 0) + 1
                 # Versions make the numbers of a resumed run new ones.
                 call = self.run.rollout(
@@ -75,7 +76,8 @@ class _Traffic:
         """An update, if none is under way and there is data: new if possible, old if the algorithm may use it."""
         if self.updating is not None:
             return
-        fresh = [trajectory for trajectory in self.ready if trajectory.version >= self.oldest_allowed]
+        oldest = self.oldest_allowed
+        fresh = [trajectory for trajectory in self.ready if trajectory.version >= oldest]
         self.dropped += len(self.ready) - len(fresh)
         self.ready = fresh
         if len(fresh) >= self.per_update:
@@ -90,8 +92,14 @@ class _Traffic:
             after = [*(trajectory.name for trajectory in batch), *self.learned_last]
             self.updating = self.run.flight.launch(call, UPDATE_ATTEMPTS, after)
 
+    def follow(self, plan: Plan) -> None:
+        """Go on with so many actors. A slot beyond them ends its fragment and gets no other."""
+        self.idle |= set(range(self.plan.actors, plan.actors)) - set(self.sampling.values())
+        self.plan = plan
+
     def land_fragment(self, landed: Landed) -> None:
         slot = self.sampling.pop(landed.name)
+        self.idle.add(slot)
         self.sampled_last[slot] = landed.name
         if landed.outcome is None:
             self.failures_in_a_row += 1
@@ -157,7 +165,7 @@ def _new_version(traffic: _Traffic, landed: Landed) -> Iterator[Event]:
         dropped_trajectories=traffic.dropped,
     )
     traffic.started_s, traffic.dropped = run.now_s(), 0
-    traffic.plan = run.plan()
+    traffic.follow(run.plan())
     if run.evaluation_due and traffic.evaluation is None:
         traffic.evaluation = run.evaluation()
         for call in traffic.evaluation.calls:
