@@ -51,7 +51,7 @@ _WHO = {
 
 @dataclass(frozen=True)
 class Report:
-    """The provider's own line about an execution, by which it bills."""
+    """The provider's own line about an execution, by which it bills. `ready`: the actor said so in the log."""
 
     request_id: str
     duration_s: float
@@ -59,6 +59,7 @@ class Report:
     init_s: float
     memory_mb: int
     most_memory_mb: int
+    ready: bool = False
 
     @property
     def words(self) -> str:

@@ -137,6 +137,7 @@ INSTALLED_APPS = [
     "webapp.gateway",
     "webapp.jobs",
     "webapp.money",
+    "webapp.standing",
     "webapp.profiling",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -246,6 +247,7 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "standing": {"task": "webapp.standing.tasks.look", "schedule": 10.0, "options": {"expires": 10.0}},
     "mailboxes": {"task": "webapp.gateway.tasks.tidy", "schedule": 60.0, "options": {"expires": 60.0}},
 }
 

@@ -19,7 +19,8 @@ RESULT_LIMIT_BYTES = (6 * 2**20 - 4096) // 4 * 3
 # The last of the function's own time is for packing the answer.
 _PACKING_S = 0.5
 
-_ACTOR = Actor(provisioned=os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "provisioned-concurrency")
+_READY = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "provisioned-concurrency"
+_ACTOR = Actor(provisioned=_READY)
 
 
 def handler(event: Any, context: Any) -> dict[str, str]:
@@ -30,7 +31,7 @@ def handler(event: Any, context: Any) -> dict[str, str]:
         # Not even the envelope is ours: an empty document gets the answer that says so.
         envelope = Envelope("", b"")
     call_id = envelope.call_id
-    print(log_line(call_id, context.aws_request_id), flush=True)
+    print(log_line(call_id, context.aws_request_id, ready=_READY), flush=True)
     within_s = context.get_remaining_time_in_millis() / 1000 - _PACKING_S
     answer = _ACTOR.answer(
         envelope.data, weights=envelope.weights, within_s=within_s, most_bytes=RESULT_LIMIT_BYTES
@@ -38,5 +39,6 @@ def handler(event: Any, context: Any) -> dict[str, str]:
     return {"call": call_id, "body": base64.b64encode(answer).decode("ascii")}
 
 
-def log_line(call_id: str, request_id: str) -> str:
-    return f"starling call {call_id} request {request_id}"
+def log_line(call_id: str, request_id: str, *, ready: bool = False) -> str:
+    """`ready`: on an instance that is kept ready, whose time has a price of its own."""
+    return f"starling call {call_id} request {request_id}{' ready' if ready else ''}"

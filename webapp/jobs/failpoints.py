@@ -4,11 +4,13 @@
 """
 
 import os
+import signal
 from collections import Counter
 
 from django.conf import settings
 
-NAMES = frozenset({"after_checkpoint_file", "after_round", "after_reserve"})
+_OF_HOLDINGS = ("after_intent", "before_made", "after_made", "after_ending", "before_gone", "after_gone")
+NAMES = frozenset({*_OF_HOLDINGS, "after_checkpoint_file", "after_round", "after_reserve"})
 _hits: Counter[str] = Counter()
 
 
@@ -35,6 +37,8 @@ def reach(name: str) -> None:
 def _act(name: str, action: str) -> None:
     if action == "exit":
         os._exit(86)
+    if action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
     if action == "raise":
         raise FailpointReached(f"failpoint {name}")
-    raise ValueError(f"failpoint {name} has no action {action!r}; it can exit or raise")
+    raise ValueError(f"failpoint {name} has no action {action!r}; it can exit, kill or raise")

@@ -1,0 +1,103 @@
+"""An emulated account that a project is connected to, a job on it, and things that the job holds there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from cloud.aws_functions import function_name
+from cloud.connections import AwsKeys
+from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.server import AwsEmulator
+from cloud.register import Found, Holder
+from tests.cloud.aws.code import create
+from tests.factories import make_connection, make_job, make_project, make_spec, make_user
+from webapp.clock import SYSTEM_CLOCK
+from webapp.credentials import services
+from webapp.credentials.models import Aim, Connection, SetUp
+from webapp.credentials.secret import Secret
+from webapp.jobs.leases import take_lease
+from webapp.jobs.models import Job, Observed
+from webapp.standing.register import DatabaseRegister
+
+MB = 1024
+FUNCTION = function_name("starling", MB)
+
+
+@contextmanager
+def account() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
+    """An account with the actors' function in it, of a few lines only."""
+    with AwsEmulator() as aws:
+        demo = furnish(aws)
+        create(demo.by_keys.open().client("lambda"), FUNCTION, demo.actor_role, MemorySize=MB)
+        yield aws, demo
+
+
+def connect(demo: DemoAccount, project: Any = None) -> Connection:
+    """The project's connection to it, set up for the one size of memory."""
+    keys = demo.by_keys.access
+    assert isinstance(keys, AwsKeys)
+    owner = make_user() if project is None else project.people.first()
+    made = make_connection(project or make_project(owner), owner, secret="", region="us-east-1")
+    connection = services.set_identity(
+        connection=made,
+        plain={"access_key_id": keys.access_key_id},
+        secrets={"secret_access_key": Secret(keys.secret_access_key)},
+    )
+    SetUp.objects.create(
+        connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), asked_mb=[MB], ready_mb=[MB]
+    )
+    return connection
+
+
+def make_lambda_job(connection: Connection, clock: Any = SYSTEM_CLOCK, **platform: Any) -> Job:
+    """A job on it, queued, as if everything had been in order at its launch."""
+    spec = make_spec(budget_usd="5", training__rollout__memory_mb=MB)
+    job = make_job(connection.project, connection.created_by, spec=spec, clock=clock)
+    options = {"kind": "aws_lambda", "connection": connection.pk, "region": connection.region, **platform}
+    job.spec = {**job.spec, "platform": options}
+    job.save(update_fields=["spec"])
+    return job
+
+
+def run_of(job: Job, clock: Any = SYSTEM_CLOCK) -> int:
+    """Its next run begins; the epoch."""
+    epoch = take_lease(job_id=job.pk, owner="test", clock=clock)
+    assert epoch is not None
+    Job.objects.filter(pk=job.pk).update(observed=Observed.RUNNING)
+    job.refresh_from_db()
+    return epoch
+
+
+def run_dies(job: Job) -> None:
+    """Its lease has run out, and nobody has looked yet."""
+    Job.objects.filter(pk=job.pk).update(lease_expires_at=SYSTEM_CLOCK.now())
+
+
+def holder(connection: Connection, job: Job, epoch: int, clock: Any = SYSTEM_CLOCK) -> Holder:
+    register = DatabaseRegister(connection.pk, job.pk, epoch, clock=clock)
+    return Holder(register, connection.pk, job.pk, epoch, "lab")
+
+
+def stand(aws: AwsEmulator) -> list[str]:
+    """What really is kept ready in the account, whatever a listing shows."""
+    return [f"{one.name}:{number}" for one in aws.functions.alive() for number in one.provisioned]
+
+
+@dataclass
+class PaperCloud:
+    """A finder over a list, to look at what a listing may show."""
+
+    shown: list[Found] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    fails: Exception | None = None
+
+    def found(self) -> list[Found]:
+        if self.fails is not None:
+            raise self.fails
+        return list(self.shown)
+
+    def end(self, found: Found) -> None:
+        self.ended.append(found.name)

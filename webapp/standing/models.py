@@ -1,0 +1,102 @@
+"""Tables of what stands in the clouds. Written only by `register`, `looking`, `deeds` and `late_reports`."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+
+class State(models.TextChoices):
+    INTENDED = "intended", "Asked for"
+    STANDING = "standing", "Stands"
+    ENDING = "ending", "Ending"
+    GONE = "gone", "Gone"
+    LOST = "lost", "Lost"
+
+
+LIVE = (State.INTENDED, State.STANDING, State.ENDING)
+OVER = (State.GONE, State.LOST)
+
+
+class HoldingKind(models.TextChoices):
+    PROVISIONED = "provisioned", "Functions kept ready"
+    CONTAINER_GROUP = "container_group", "Container group"
+
+
+class Holding(models.Model):
+    """One thing in an account that bills, from the intent to have it until a look found it gone.
+
+    `job` and `epoch` name the run that wanted it; a stray one was found without any row and may have none. It may
+    stand until `expires_at`. `facts` say what it is (cloud.register.Register.intend). `missing_since`: looks have not
+    shown it since then.
+    """
+
+    connection = models.ForeignKey(
+        "credentials.Connection", on_delete=models.SET_NULL, null=True, related_name="holdings"
+    )
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, null=True, related_name="holdings")
+    epoch = models.BigIntegerField(default=0)
+    kind = models.CharField(max_length=20, choices=HoldingKind)
+    name = models.CharField(max_length=200)
+    provider_id = models.CharField(max_length=600, blank=True, default="")
+    state = models.CharField(max_length=10, choices=State)
+    reason = models.CharField(max_length=300, blank=True, default="")
+    facts = models.JSONField(default=dict, blank=True)
+    intended_at = models.DateTimeField()
+    since = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    missing_since = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "name"], condition=Q(state__in=LIVE), name="holding_of_a_name_once"
+            ),
+            models.CheckConstraint(condition=Q(state__in=State.values), name="holding_state_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=OVER, ended_at__isnull=False)
+                | Q(state__in=LIVE, ended_at__isnull=True),
+                name="holding_over_has_end",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["connection"], condition=Q(state__in=LIVE), name="holding_live"),
+            models.Index(fields=["connection", "ended_at"], name="holding_ended"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.state})"
+
+
+class Look(models.Model):
+    """The last look at an account that succeeded (`at`), and the last try; `sentence` says why that failed, if it did.
+
+    Whoever looks claims it until `claimed_until`, so that two do not look at once. `others` names what stands there
+    and is not this connection's.
+    """
+
+    connection = models.OneToOneField("credentials.Connection", on_delete=models.CASCADE, related_name="look")
+    at = models.DateTimeField(null=True, blank=True)
+    sentence = models.CharField(max_length=300, blank=True, default="")
+    failures = models.IntegerField(default=0)
+    tried_at = models.DateTimeField(null=True, blank=True)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    others = models.JSONField(default=list, blank=True)
+
+    def __str__(self) -> str:
+        return f"look at {self.connection_id}"
+
+
+class LogReading(models.Model):
+    """How far a job's assumed charges have been looked up in its cloud's log. `again_at` None: never again."""
+
+    job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="log_reading")
+    at = models.DateTimeField(null=True, blank=True)
+    again_at = models.DateTimeField(null=True, blank=True)
+    reads = models.IntegerField(default=0)
+    corrected = models.IntegerField(default=0)
+    sentence = models.CharField(max_length=300, blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"log reading of {self.job_id}"
