@@ -29,7 +29,7 @@ _FORGET_EVERY_S = 60.0
 
 def reached(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
     """The job's mailbox, opened for this run, and how pullers come to it."""
-    services.open_box(job_id=job_id, epoch=epoch)
+    services.open_box(job_id=job_id, epoch=epoch, clock=clock)
     return Reached(
         DatabaseMailbox(job_id, epoch, clock=clock),
         settings.STARLING_BASE_URL,

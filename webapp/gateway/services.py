@@ -14,13 +14,16 @@ from webapp.gateway.models import Box, BoxToken, HeldWeights, PulledCall, SeenPu
 from webapp.jobs.states import TERMINAL
 
 TOKENS_KEPT = 50
+# Who comes before the job's process does waits so long for it.
+_EARLY_S = 600.0
 
 
 @transaction.atomic
-def open_box(*, job_id: str, epoch: int) -> Box:
+def open_box(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Box:
     """The job's box, empty, for the run under this epoch. Its tokens go on holding: machines may wait for it."""
     box, _ = Box.objects.select_for_update().get_or_create(pk=job_id)
-    box.epoch, box.closed, box.stay_until_unix_s = epoch, False, 0.0
+    box.epoch, box.closed = epoch, False
+    box.stay_until_unix_s = clock.now().timestamp() + _EARLY_S
     box.save()
     _empty(job_id)
     return box
@@ -45,7 +48,7 @@ def _empty(job_id: str) -> None:
 @transaction.atomic
 def new_token(*, job_id: str, user: Any = None, clock: Clock = SYSTEM_CLOCK) -> str:
     """A token that opens the job's box until the job is over. Only its hash is kept."""
-    Box.objects.get_or_create(pk=job_id)
+    Box.objects.get_or_create(pk=job_id, defaults={"stay_until_unix_s": clock.now().timestamp() + _EARLY_S})
     secret = secrets.token_urlsafe(32)
     row = BoxToken.objects.create(
         box_id=job_id, sha256=digest(secret), made_at=clock.now(), made_by=user if user else None
