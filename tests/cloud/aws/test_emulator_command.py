@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,31 +10,63 @@ from pathlib import Path
 
 import pytest
 
+from cloud.connections import AwsConnection, AwsKeys
 from cloud.emulator.aws.demo import DemoAccount
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_it_prints_what_to_connect_with_and_stops_on_ctrl_c() -> None:
-    command = [sys.executable, "manage.py", "emulator", "--port", "0", "--external-id", "chosen"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+def _run_until_told(*arguments: str, **surroundings: str) -> tuple[subprocess.Popen[str], list[str]]:
+    command = [sys.executable, "manage.py", "emulator", *arguments]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ, **surroundings}
+    )
     assert process.stdout is not None
-    said = []
+    said: list[str] = []
     while not said or "Ctrl-C" not in said[-1]:
         said.append(process.stdout.readline())
         assert said[-1], said
+    return process, said
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
     process.send_signal(signal.SIGINT)
     assert process.stdout.read().strip() == "Stopped."
     assert process.wait(20) == 0
     process.stdout.close()
-    values = dict(line.split() for line in said[1:-1])
+
+
+def _values(said: list[str]) -> dict[str, str]:
+    return dict(line.split() for line in said if line.startswith("  "))
+
+
+def test_it_prints_what_to_connect_with_and_stops_on_ctrl_c() -> None:
+    process, said = _run_until_told("aws", "--port", "0", "--external-id", "chosen")
+    values = _values(said)
     assert values["external_id"] == "chosen"
-    assert values["endpoint"].startswith("http://127.0.0.1:")
+    assert values["STARLING_AWS_ENDPOINT"].startswith("http://127.0.0.1:")
+    assert not any("Azure" in line for line in said)
+    _stop(process)
+
+
+def test_both_clouds_run_unless_one_is_named(tmp_path: Path) -> None:
+    process, said = _run_until_told("--port", "0", "--azure-port", "0", STARLING_DATA=str(tmp_path))
+    values = _values(said)
+    try:
+        keys = AwsKeys(values["access_key_id"], values["secret_access_key"])
+        aws = AwsConnection(keys, "us-east-1", endpoint_url=values["STARLING_AWS_ENDPOINT"])
+        assert aws.open().client("sts").get_caller_identity()["Account"] == "111122223333"
+        assert values["STARLING_AZURE_ENDPOINT"].startswith("https://127.0.0.1:")
+        assert Path(values["STARLING_EMULATOR_CA"]).is_relative_to(tmp_path)
+        assert values["client_secret"]
+    finally:
+        _stop(process)
 
 
 @pytest.mark.parametrize("fault", ["flood=0.1", "throttle=much"])
 def test_a_fault_that_cannot_be_is_said(fault: str) -> None:
-    command = [sys.executable, "manage.py", "emulator", "--port", "0", "--fault", fault]
+    command = [sys.executable, "manage.py", "emulator", "aws", "--port", "0", "--fault", fault]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert fault.split("=")[0] in done.stderr

@@ -1,24 +1,38 @@
-"""`manage.py emulator`: an AWS account on this machine, to try everything without one of your own."""
+"""`manage.py emulator`: an AWS account and an Azure subscription on this machine, to try everything without one."""
 
 import signal
 import threading
 from argparse import ArgumentParser
+from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 
 class Command(BaseCommand):
-    help = "Runs an emulated AWS account on loopback and prints what to connect with. Ctrl-C stops it."
+    help = (
+        "Runs an emulated AWS account and an emulated Azure subscription on loopback, or one of them, and prints what"
+        " to start the server with and what to type into its pages. Ctrl-C stops them."
+    )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=4566, help="where it listens (4566); 0: any free one")
-        parser.add_argument("--region", default="us-east-1")
+        parser.add_argument("cloud", nargs="?", choices=("both", "aws", "azure"), default="both")
+        parser.add_argument("--port", type=int, default=4566, help="of AWS (4566); 0: any free one")
+        parser.add_argument("--azure-port", type=int, default=4567, help="of Azure (4567); 0: any free one")
+        parser.add_argument("--region", default="us-east-1", help="of AWS")
+        parser.add_argument("--azure-region", default="eastus")
         parser.add_argument(
-            "--concurrency", type=int, default=1000, help="functions at once; new accounts have 10"
+            "--concurrency", type=int, default=1000, help="AWS functions at once; new accounts have 10"
         )
-        parser.add_argument("--external-id", help="the one the role demands; otherwise one is made up")
+        parser.add_argument(
+            "--cores", type=int, default=100, help="Azure cores at once; new subscriptions have 10"
+        )
+        parser.add_argument(
+            "--external-id", help="the one a connection by role shows, which the role demands"
+        )
         parser.add_argument("--seed", type=int, default=0, help="of the faults")
         parser.add_argument(
             "--fault",
@@ -28,48 +42,96 @@ class Command(BaseCommand):
             help="how often something goes wrong: throttle=0.05, lost_reply=0.01, …",
         )
 
-    def handle(self, **options: Any) -> None:
-        from cloud.emulator.aws.account import Account
-        from cloud.emulator.aws.demo import furnish
-        from cloud.emulator.aws.faults import Faults
-        from cloud.emulator.aws.server import AwsEmulator
-
-        aws = AwsEmulator(
-            account=Account(concurrency=options["concurrency"]),
-            faults=Faults(seed=options["seed"], shares=_shares(options["fault"])),
-            region=options["region"],
-        )
-        try:
-            aws.start(options["port"])
-        except OSError as error:
-            raise CommandError(
-                f"Port {options['port']} cannot be used: {error.strerror}.", returncode=2
-            ) from error
-        try:
+    def handle(self, *, cloud: str, **options: Any) -> None:
+        shares = _shares(options["fault"], _kinds(cloud))
+        with ExitStack() as running:
+            told = []
+            if cloud != "azure":
+                told.append(("An emulated AWS account.", _aws(running, shares, options)))
+            if cloud != "aws":
+                told.append(("An emulated Azure subscription.", _azure(running, shares, options)))
             over = _asked_to_stop()
-            self._tell(furnish(aws, external_id=options["external_id"]).values())
+            for title, values in told:
+                self._tell(title, values)
+            self.stdout.write("Ctrl-C stops it.")
+            self.stdout.flush()
             over.wait()
-        finally:
-            aws.stop()
         self.stdout.write("Stopped.")
 
-    def _tell(self, values: dict[str, Any]) -> None:
-        self.stdout.write("An emulated AWS account. Nothing here costs money.")
+    def _tell(self, title: str, values: dict[str, Any]) -> None:
+        """Settings of the server are in capitals; the rest is for its pages."""
+        self.stdout.write(f"{title} Nothing here costs money.")
         for name, value in values.items():
             self.stdout.write(f"  {name:<26} {value}")
-        self.stdout.write("Ctrl-C stops it.")
-        self.stdout.flush()
 
 
-def _shares(given: list[str]) -> dict[Any, float]:
-    from cloud.emulator.aws.faults import KINDS
+def _aws(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) -> dict[str, Any]:
+    from cloud.emulator.aws import faults
+    from cloud.emulator.aws.account import Account
+    from cloud.emulator.aws.demo import OUR_ACCOUNT, furnish
+    from cloud.emulator.aws.server import AwsEmulator
 
-    shares: dict[Any, float] = {}
+    aws = AwsEmulator(
+        account=Account(concurrency=options["concurrency"]),
+        faults=faults.Faults(seed=options["seed"], shares=_known(shares, faults.KINDS)),
+        region=options["region"],
+    )
+    _start(running, aws, options["port"])
+    values = furnish(aws, external_id=options["external_id"]).values()
+    given = {
+        "STARLING_AWS_ENDPOINT": aws.endpoint,
+        "STARLING_AWS_PRINCIPAL": f"arn:aws:iam::{OUR_ACCOUNT}:user/starling-server",
+        "AWS_ACCESS_KEY_ID": values.pop("our_access_key_id"),
+        "AWS_SECRET_ACCESS_KEY": values.pop("our_secret_access_key"),
+    }
+    return {**given, **values}
+
+
+def _azure(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) -> dict[str, Any]:
+    from cloud.emulator.azure import faults
+    from cloud.emulator.azure.demo import furnish
+    from cloud.emulator.azure.server import AzureEmulator
+    from cloud.emulator.azure.subscription import Subscription
+
+    folder = settings.STARLING_DATA / "emulator"
+    folder.mkdir(parents=True, exist_ok=True)
+    azure = AzureEmulator(
+        subscription=Subscription(region=options["azure_region"], cores_at_most=options["cores"]),
+        faults=faults.Faults(seed=options["seed"], shares=_known(shares, faults.KINDS)),
+        folder=folder,
+    )
+    _start(running, azure, options["azure_port"])
+    given = {"STARLING_AZURE_ENDPOINT": azure.endpoint, "STARLING_EMULATOR_CA": azure.ca}
+    return {**given, **furnish(azure).values()}
+
+
+def _start(running: ExitStack, emulator: Any, port: int) -> None:
+    running.callback(emulator.stop)
+    try:
+        emulator.start(port)
+    except OSError as error:
+        raise CommandError(f"Port {port} cannot be used: {error.strerror}.", returncode=2) from error
+
+
+def _kinds(cloud: str) -> set[str]:
+    """The faults that there are, of those clouds that are to run."""
+    from cloud.emulator.aws.faults import KINDS as AWS
+    from cloud.emulator.azure.faults import KINDS as AZURE
+
+    return {"both": {*AWS, *AZURE}, "aws": {*AWS}, "azure": {*AZURE}}[cloud]
+
+
+def _known(shares: dict[str, float], kinds: Iterable[str]) -> dict[Any, float]:
+    return {kind: share for kind, share in shares.items() if kind in kinds}
+
+
+def _shares(given: list[str], kinds: set[str]) -> dict[str, float]:
+    shares: dict[str, float] = {}
     for one in given:
         kind, _, share = one.partition("=")
-        if kind not in KINDS:
+        if kind not in kinds:
             raise CommandError(
-                f"There is no fault {kind}; there are: {', '.join(sorted(KINDS))}.", returncode=2
+                f"There is no fault {kind}; there are: {', '.join(sorted(kinds))}.", returncode=2
             )
         try:
             shares[kind] = float(share)
