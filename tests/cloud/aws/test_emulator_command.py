@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -16,11 +15,9 @@ from cloud.emulator.aws.demo import DemoAccount
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def _run_until_told(*arguments: str, **surroundings: str) -> tuple[subprocess.Popen[str], list[str]]:
+def _run_until_told(*arguments: str) -> tuple[subprocess.Popen[str], list[str]]:
     command = [sys.executable, "manage.py", "emulator", *arguments]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ, **surroundings}
-    )
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     said: list[str] = []
     while not said or "Ctrl-C" not in said[-1]:
@@ -50,15 +47,15 @@ def test_it_prints_what_to_connect_with_and_stops_on_ctrl_c() -> None:
     _stop(process)
 
 
-def test_both_clouds_run_unless_one_is_named(tmp_path: Path) -> None:
-    process, said = _run_until_told("--port", "0", "--azure-port", "0", STARLING_DATA=str(tmp_path))
+def test_both_clouds_run_unless_one_is_named() -> None:
+    process, said = _run_until_told("--port", "0", "--azure-port", "0")
     values = _values(said)
     try:
         keys = AwsKeys(values["access_key_id"], values["secret_access_key"])
         aws = AwsConnection(keys, "us-east-1", endpoint_url=values["STARLING_AWS_ENDPOINT"])
         assert aws.open().client("sts").get_caller_identity()["Account"] == "111122223333"
         assert values["STARLING_AZURE_ENDPOINT"].startswith("https://127.0.0.1:")
-        assert Path(values["STARLING_EMULATOR_CA"]).is_relative_to(tmp_path)
+        assert Path(values["STARLING_EMULATOR_CA"]).is_file()
         assert values["client_secret"]
     finally:
         _stop(process)
