@@ -155,3 +155,37 @@ def test_processes_that_are_killed_in_the_middle_are_billed_to_the_digit(seed: i
             metered = aws.meter.picodollars_of(name, BOOK, REGION)
             assert one.picodollars == metered if one.basis == "metered" else one.picodollars >= metered
         assert ledger.overrun_picodollars == 0
+
+
+def test_functions_kept_ready_have_both_their_prices_on_the_bill() -> None:
+    """The standing price from the first call on by started five minutes, and a price of its own for time run there."""
+    options = LambdaOptions(provisioned=1, function_timeout_s=120)
+    tariff = options.tariff(BOOK, lambdas.MEMORY_MB)
+    ledger = MemoryLedger(10**12)
+    with lambdas.account(at_once=102) as (aws, demo):
+        lambdas.set_up(demo)
+        platform = MeteredPlatform(options.open(demo.by_role), ledger, tariff)
+        try:
+            ref, end_s, ready = platform.publish(0, calls.weights()), time.monotonic() + 20, False
+            while not ready and time.monotonic() < end_s:
+                platform.submit(calls.rollout(f"c{len(aws.meter.invocations)}", ref))
+                outcome = platform.next(10.0)
+                assert outcome is not None
+                ready = outcome.usage.provisioned
+        finally:
+            platform.close()
+        assert ready
+        (span,) = aws.meter.provisioned
+        assert span.instances == 1
+        booked = {one.id: one for one in ledger.settlements()}
+        for one in aws.meter.invocations:
+            assert one.call_id is not None
+            lines = booked.pop(one.call_id).lines
+            kind = "provisioned.duration" if one.provisioned else "duration"
+            assert [line.sku for line in lines] == [f"lambda.{kind}.x86", "lambda.request"]
+            assert total(lines) == aws.meter.picodollars_of(one.call_id, BOOK, REGION)
+        standing = [line for settlement in booked.values() for line in settlement.lines]
+        assert {line.sku for line in standing} == {"lambda.provisioned.x86"}
+        # Some seconds are paid as 300: 300 s x 1,769 MB / 1,024 x 0.0000041667 USD.
+        assert total(standing) == round(300 * 1769 / 1024 * 0.0000041667 * 10**12)
+        assert ledger.spend().spent_picodollars == aws.meter.picodollars(BOOK, REGION) + total(standing)
