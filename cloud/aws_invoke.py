@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from cloud import aws_words
 from cloud.actor.watchdog import LAST_WORDS
 from cloud.aws_body import Pieces
 from cloud.failures import Failure
@@ -124,7 +125,8 @@ def failed(error: Exception, function: str) -> Reply:
         words = "AWS could not be reached"
         return Reply(failure=Failure("function_failed", words), ran=False, again=True)
     if isinstance(error, sdk.NoCredentialsError | sdk.CredentialRetrievalError | sdk.PartialCredentialsError):
-        return Reply(failure=Failure("credentials", f"there are no credentials: {_short(error)}"), ran=False)
+        why = aws_words.refusal(error)
+        return Reply(failure=Failure("credentials", f"{why.words} {why.fix}"), ran=False)
     if isinstance(error, sdk.ParamValidationError):
         return Reply(failure=Failure("cloud_refused", _short(error)), ran=False)
     if isinstance(error, sdk.ReadTimeoutError):

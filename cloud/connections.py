@@ -149,25 +149,33 @@ def _assumed(inner: Any, role: AwsRole, connection: AwsConnection) -> Any:
         Credentials,
         DeferredRefreshableCredentials,
     )
+    from botocore.exceptions import NoCredentialsError
 
     def sts(service: str, **given: Any) -> Any:
         return inner.create_client(
             service, **{**given, "region_name": connection.region, "endpoint_url": connection.endpoint_url}
         )
 
-    if role.ours is None:
-        source = inner.get_component("credential_provider").load_credentials()
-    else:
-        ours = role.ours
-        source = Credentials(ours.access_key_id, ours.secret_access_key, ours.session_token)
-    fetcher = AssumeRoleCredentialFetcher(
-        client_creator=sts,
-        source_credentials=source,
-        role_arn=role.role_arn,
-        extra_args={
-            "ExternalId": role.external_id,
-            "RoleSessionName": _SESSION_NAME,
-            "DurationSeconds": _SESSION_S,
-        },
-    )
-    return DeferredRefreshableCredentials(method="assume-role", refresh_using=fetcher.fetch_credentials)
+    def fetch() -> dict[str, Any]:
+        if role.ours is None:
+            source = inner.get_component("credential_provider").load_credentials()
+            if source is None:
+                # The SDK would go on with nothing and stumble over it.
+                raise NoCredentialsError
+        else:
+            ours = role.ours
+            source = Credentials(ours.access_key_id, ours.secret_access_key, ours.session_token)
+        fetcher = AssumeRoleCredentialFetcher(
+            client_creator=sts,
+            source_credentials=source,
+            role_arn=role.role_arn,
+            extra_args={
+                "ExternalId": role.external_id,
+                "RoleSessionName": _SESSION_NAME,
+                "DurationSeconds": _SESSION_S,
+            },
+        )
+        fetched: dict[str, Any] = fetcher.fetch_credentials()
+        return fetched
+
+    return DeferredRefreshableCredentials(method="assume-role", refresh_using=fetch)

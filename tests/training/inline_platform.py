@@ -19,10 +19,12 @@ class InlinePlatform:
         *,
         order: Callable[[int], int] = lambda waiting: 0,
         fault: Callable[[Call], str | None] = lambda call: None,
+        fault_code: str = "made_to_fail",
         warmths: int = 1,
     ) -> None:
         self._order = order
         self._fault = fault
+        self._fault_code = fault_code
         self._warmths = [Warmth() for _ in range(warmths)]
         self._blobs: dict[str, bytes] = {}
         self._waiting: deque[Call] = deque()
@@ -56,7 +58,7 @@ class InlinePlatform:
                 started_s=began,
                 finished_s=self._time_s,
                 reason=reason,
-                reason_code="made_to_fail",
+                reason_code=self._fault_code,
             )
         weights = self._blobs[call.weights.sha256] if call.weights else None
         warmth = self._warmths[len(self.submitted) % len(self._warmths)]

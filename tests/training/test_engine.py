@@ -81,6 +81,29 @@ def test_a_run_that_cannot_go_on_says_why(kind, rounds):
     assert "no such thing" in last.reason
 
 
+@pytest.mark.parametrize("code", ["credentials", "function_missing", "bundle"])
+@pytest.mark.parametrize("loop", ["synchronous", "pipelined", "asynchronous"])
+def test_what_no_call_can_get_past_ends_the_run_at_once_with_the_words(loop, code):
+    platform = InlinePlatform(fault=lambda call: "AWS does not know this key", fault_code=code)
+    events = events_of(tiny(loop={"kind": loop}), platform)
+    last = events[-1]
+    assert (last.reason_code, last.reason) == ("failing", "AWS does not know this key")
+    failed = [event for event in events if event.kind == "call_failed"]
+    assert [event.will_retry for event in failed] == [False]
+    assert {call.attempt for call in platform.submitted} == {1}
+
+
+@pytest.mark.parametrize("code", ["request_too_large", "result_too_large", "cloud_refused"])
+def test_a_call_that_would_fail_again_in_the_same_way_is_not_tried_again(code):
+    fault = lambda call: (
+        "too large" if call.round_no == 1 and getattr(call.request, "slot", None) == 1 else None
+    )  # noqa: E731
+    events = events_of(tiny(), InlinePlatform(fault=fault, fault_code=code))
+    assert [report.env_steps for report in reports(events)][:2] == [32, 48]
+    failed = [event for event in events if event.kind == "call_failed"]
+    assert [(event.attempt, event.will_retry) for event in failed] == [(1, False)]
+
+
 def test_pictures_are_learned_from_in_a_round(tmp_path):
     """A whole round of Atari with the large network, checkpoint included: tens of megabytes of learner."""
     spec = tiny(

@@ -11,6 +11,10 @@ from training.ports import ControlSource, Platform
 from training.reports import Usage
 
 _TICK_S = 1.0
+# No call can get past these: a person has to do something first, so the run ends with the platform's words.
+_HOPELESS = frozenset({"credentials", "function_missing", "bundle"})
+# The same call would fail in the same way again, and might be paid for again.
+_IN_VAIN = frozenset({"request_too_large", "result_too_large", "cloud_refused"})
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,10 @@ class Flight:
             self.stop(Halt("budget", outcome.reason))
         elif outcome.status == "failed":
             self._tally.failed_calls += 1
-            again = call.attempt < flying.attempts and self.halt is None
+            if outcome.reason_code in _HOPELESS:
+                self.stop(Halt("failing", outcome.reason))
+            in_vain = outcome.reason_code in _IN_VAIN
+            again = call.attempt < flying.attempts and self.halt is None and not in_vain
             yield _told(call, outcome, again)
             if again:
                 self._tally.retried_calls += 1

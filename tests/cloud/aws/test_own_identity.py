@@ -1,0 +1,43 @@
+"""A role is taken on under this installation's own identity, and not every installation has one."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from cloud import aws_invoke, aws_words
+from cloud.aws_body import Pieces
+from cloud.aws_gate import AccountLimits
+from cloud.connections import AwsConnection, AwsRole
+
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def without_identity(monkeypatch: pytest.MonkeyPatch) -> AwsConnection:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    return AwsConnection(AwsRole("arn:aws:iam::123456789012:role/actors", "e-1"), endpoint_url=NOWHERE)
+
+
+def test_without_one_a_call_is_refused_with_what_to_do(without_identity: AwsConnection) -> None:
+    clients = without_identity.open()
+    reply = aws_invoke.invoke(clients.client("lambda", tries=1), "starling-actor-1769mb", Pieces([b"{}"]))
+    assert reply.ran is False
+    assert not reply.again
+    assert reply.failure is not None
+    assert reply.failure.code == "credentials"
+    assert "no AWS identity of its own" in reply.failure.reason
+    assert "use access keys" in reply.failure.reason
+
+
+def test_without_one_nothing_else_stumbles(without_identity: AwsConnection) -> None:
+    from botocore.exceptions import NoCredentialsError
+
+    clients = without_identity.open()
+    assert not AccountLimits.of(clients.client("lambda", tries=1)).known
+    with pytest.raises(NoCredentialsError) as refused:
+        clients.client("sts").get_caller_identity()
+    assert "cannot take on a role" in aws_words.refusal(refused.value).words
