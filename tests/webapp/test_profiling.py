@@ -18,8 +18,8 @@ from cloud.profiling_runs import Plan
 from tests.factories import FixedClock, make_connection, make_project, make_user
 from training.environments.model import EnvironmentSpec
 from webapp.accounts.services import add_member
+from webapp.credentials import borrowing, setting_up
 from webapp.credentials import services as connections
-from webapp.credentials import setting_up
 from webapp.credentials.models import CheckState, Connection, SetUp
 from webapp.credentials.secret import Secret
 from webapp.profiling import running, services
@@ -186,7 +186,7 @@ def test_functions_that_cannot_be_made_are_told_and_nothing_is_left(
     account: tuple[AwsEmulator, DemoAccount],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(running.aws, "set_up", partial(running.aws.set_up, patience_s=0))
+    monkeypatch.setattr(borrowing.aws, "set_up", partial(borrowing.aws.set_up, patience_s=0))
     role = aws.account.roles.pop(account[1].actor_role)
     try:
         profile = _profiled(connection)

@@ -17,10 +17,8 @@ from cloud.simulated_options import SimulatedOptions
 from webapp.accounts.models import Project
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.credentials import opening, setting_up
-from webapp.credentials import queries as connections
+from webapp.credentials import borrowing
 from webapp.credentials.models import Connection
-from webapp.credentials.services import ConnectionRefused
 from webapp.money.amounts import display_usd
 from webapp.profiling import queries
 from webapp.profiling.models import MemoryProfile
@@ -79,7 +77,11 @@ def ask_for_profile(
                 f"It could cost up to {display_usd(cost.most)}, and a profile may cost"
                 f" {display_usd(LIMIT_PICODOLLARS)}. Ask for fewer or smaller sizes, or for fewer calls."
             )
-        number, missing = _claim(connection, plan, clock)
+        try:
+            loan = borrowing.ask(connection, plan.memory_mb, clock=clock)
+        except borrowing.NotBorrowed as error:
+            raise ProfileRefused(str(error)) from None
+        number, missing = loan.number, list(loan.made_mb)
     profile = MemoryProfile.objects.create(
         project=project,
         connection=connection,
@@ -102,20 +104,6 @@ def _require_none_under_way(project: Project, clock: Clock) -> None:
     latest = queries.profiles_of(project, None).first()
     if latest and queries.under_way(latest) and not queries.given_up(latest, clock.now()):
         raise ProfileRefused("A profile is being made already.")
-
-
-def _claim(connection: Connection, plan: Plan, clock: Clock) -> tuple[int, list[int]]:
-    """The account for as long as it takes, and the sizes for which it has no function yet."""
-    try:
-        opening.require_usable(connection)
-        if not (connection.test_report or {}).get("ok"):
-            raise ProfileRefused("The connection has not been tested well yet. Test it first.")
-        before = connections.set_up_of(connection)
-        missing = [size for size in plan.memory_mb if before is None or size not in before.ready_mb]
-        claimed = setting_up.claim_for_profile(connection=connection, memory_mb=missing, clock=clock)
-    except (ConnectionRefused, opening.CannotOpen) as error:
-        raise ProfileRefused(str(error)) from None
-    return claimed.number, missing
 
 
 def _ask_worker(profile_id: int) -> None:
