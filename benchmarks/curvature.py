@@ -1,0 +1,224 @@
+"""What it costs to know the curvature of an objective: beside the round it is measured in, and beside knowing it all.
+
+Rounds of 16 actors × 256 Hopper steps run here on local workers. An update that such a round made is then done again,
+with the measurement and without it in turn, so that its cost is a difference inside one process. The whole matrix is
+taken column by column from the same products, and its eigenvalues from LAPACK: 64 × 64 only, as a network of 70
+thousand parameters would need 38 GB for it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import Figure
+from cloud.local import LocalOptions
+from training.batch import Batch
+from training.checkpoints import FileCheckpointStore
+from training.curvature import CurvatureSpec, measured, standardised
+from training.engine import train
+from training.functions.body import Warmth
+from training.functions.run import execute
+from training.learner import LearnerState
+from training.messages import Call, RoundFinished
+from training.ports import Control
+from training.reports import CurvatureReport, NoiseScaleReport, RoundReport
+from training.scaling.boosting import Boosting
+from training.scaling.chance import Chance
+from training.scaling.doubling import Doubling
+from training.scaling.fixed import Fixed
+from training.scaling.noise_scale import NoiseScale
+from training.scaling.plan import Bounds
+from training.scaling.ramp import Ramp
+from training.scaling.reward_ratio import RewardRatio
+from training.scaling.schedule import Schedule
+from training.spec import TrainingSpec
+from training.surface import Evidence, surface_of
+
+ACTORS, STEPS = 16, 256
+_ROUNDS = 6
+_REPEATS = 7
+
+
+def measure(*, quick: bool = False) -> Iterator[Figure]:
+    """Shares of a round, ratios to the whole matrix and to the whole batch, and what decisions take."""
+    repeats = 3 if quick else _REPEATS
+    for hidden in ((64, 64), (256, 256)):
+        name = " × ".join(map(str, hidden))
+        rounds, call = _rounds(hidden)
+        without = call.model_copy(update={"request": call.request.model_copy(update={"measures": ()})})
+        with_s, without_s = _in_turn(
+            lambda call=call: execute(call, None, Warmth()),
+            lambda without=without: execute(without, None, Warmth()),
+            repeats,
+        )
+        round_s = statistics.median(report.total_s for report in rounds[1:])
+        detector_s = max(0.0, with_s - without_s)
+        curved = rounds[-1].curvature
+        yield Figure(
+            f"{name}: detector's share of a round",
+            detector_s / round_s,
+            "",
+            at_most=0.05,
+            data={
+                "round_s": round_s,
+                "detector_s": detector_s,
+                "update_s": without_s,
+                "curvature": curved.model_dump() if curved else None,
+            },
+        )
+        yield from _against_more(name, call, whole=hidden == (64, 64) and not quick, repeats=repeats)
+    for policy in (Fixed(), Ramp(), Boosting(), Boosting(rule="released"), NoiseScale(), Doubling()):
+        yield _decision(policy)
+    for policy in (Schedule(), Chance(), RewardRatio()):
+        yield _decision(policy)
+
+
+def _rounds(hidden: tuple[int, ...]) -> tuple[list[RoundReport], Call]:
+    """Reports of a few rounds, and the last update's call."""
+    spec = TrainingSpec.model_validate(
+        {
+            "environment": {"id": "Hopper-v5"},
+            "algorithm": {"kind": "ppo", "normalise_observations": True, "normalise_rewards": True},
+            "network": {"kind": "mlp", "hidden": hidden},
+            "scaling": {
+                "kind": "boosting",
+                "actors_min": ACTORS,
+                "actors_max": ACTORS,
+                "actors_first": ACTORS,
+            },
+            "rollout": {"steps_per_call": STEPS},
+            "stop": {"env_steps": None, "rounds": _ROUNDS},
+            "evaluation": {"every_rounds": 1000, "episodes": 1},
+        }
+    )
+    platform = _Noting(LocalOptions().open())
+    with tempfile.TemporaryDirectory(prefix="starling-bench-") as folder:
+        try:
+            events = train(
+                spec, platform=platform, checkpoints=FileCheckpointStore(Path(folder)), control=Control
+            )
+            reports = [event.report for event in events if isinstance(event, RoundFinished)]
+        finally:
+            platform.close()
+    assert platform.update is not None
+    return reports, platform.update
+
+
+class _Noting:
+    """A platform that remembers the last update's call."""
+
+    def __init__(self, platform: Any) -> None:
+        self._platform = platform
+        self.update: Call | None = None
+
+    def submit(self, call: Call) -> None:
+        if call.kind == "update":
+            self.update = call
+        self._platform.submit(call)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._platform, name)
+
+
+def _in_turn(one: Callable[[], Any], other: Callable[[], Any], repeats: int) -> tuple[float, float]:
+    """Medians of processor time, one after the other."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(repeats):
+        for act, taken in zip((one, other), times, strict=True):
+            began_s = time.process_time()
+            act()
+            taken.append(time.process_time() - began_s)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def _against_more(name: str, call: Call, *, whole: bool, repeats: int) -> Iterator[Figure]:
+    """The bounded measurement beside the same on the whole batch, and beside all eigenvalues."""
+    state = LearnerState.decode(call.inputs[0])
+    batch = Batch.of(call.inputs[1:], range(state.version, state.version + 1), state.spaces)
+    learned = call.request.algorithm.learn(state, batch, call.request.network, 0.0, call.seed)
+    bounded = CurvatureSpec()
+    all_of_it = bounded.model_copy(update={"samples": learned.evidence.size})
+
+    def of(spec: CurvatureSpec) -> CurvatureReport:
+        return measured(
+            spec,
+            call.request.network,
+            state.spaces,
+            learned.state.parameters,
+            learned.evidence,
+            clip=call.request.algorithm.surrogate_clip,
+            seed=call.seed,
+        )
+
+    full_s, subset_s = _in_turn(lambda: of(all_of_it), lambda: of(bounded), repeats)
+    yield Figure(
+        f"{name}: curvature on the whole batch over that on 256 samples",
+        full_s / subset_s,
+        "×",
+        data={
+            "subset_s": subset_s,
+            "full_s": full_s,
+            "subset": of(bounded).ratio,
+            "full": of(all_of_it).ratio,
+        },
+    )
+    if whole:
+        exact_s, largest, smallest = _exact(call, state, learned.state, learned.evidence)
+        yield Figure(
+            f"{name}: all eigenvalues over both ends, whole batch",
+            exact_s / full_s,
+            "×",
+            data={"exact_s": exact_s, "ratio": -largest / smallest, "by_lanczos": of(all_of_it).ratio},
+        )
+
+
+def _exact(
+    call: Call, state: LearnerState, after: LearnerState, evidence: Evidence
+) -> tuple[float, float, float]:
+    """Processor time of the matrix and its eigenvalues, on every eighth sample whose time is then counted eight times
+    over: products are all but all of it, and take as long as there are samples.
+    """
+    eighth = standardised(evidence)
+    eighth = replace(eighth.some(np.arange(0, evidence.size, 8)), columns=1)
+    surface = surface_of(
+        call.request.network,
+        state.spaces,
+        after.parameters,
+        eighth,
+        objective="surrogate",
+        clip=call.request.algorithm.surrogate_clip,
+    )
+    began_s = time.process_time()
+    matrix = np.stack([surface.product(unit) for unit in np.eye(surface.size)])
+    products_s = time.process_time() - began_s
+    values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+    took_s = time.process_time() - began_s - products_s
+    return 8 * products_s + took_s, float(values[-1]), float(values[0])
+
+
+def _decision(policy: Any) -> Figure:
+    history = [_report(i + 1) for i in range(64)]
+    best_s = float("inf")
+    for _ in range(200):
+        began_s = time.process_time()
+        policy.decide(history, Bounds(), 3)
+        best_s = min(best_s, time.process_time() - began_s)
+    rule = getattr(policy, "rule", "")
+    return Figure(f"a decision of {policy.kind} {rule}".strip(), best_s * 1000, "ms", at_most=1.0)
+
+
+def _report(round_no: int) -> RoundReport:
+    from tests.factories import round_finished
+
+    curved = CurvatureReport(largest=2.0, smallest=-1.0, ratio=1.0 + round_no % 7, products=9, samples=256)
+    return round_finished(round_no).report.model_copy(
+        update={"curvature": curved, "noise_scale": NoiseScaleReport(scale=100.0 + round_no, slices=8)}
+    )
