@@ -99,7 +99,7 @@ class Line:
 def _read(answer: http.client.HTTPResponse, most_bytes: int, end_s: float) -> bytes:
     pieces: list[bytes] = []
     held = 0
-    while piece := answer.read1(min(2**16, most_bytes + 1 - held)):
+    while piece := answer.read(min(2**16, most_bytes + 1 - held)):
         pieces.append(piece)
         held += len(piece)
         if held > most_bytes:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 import uvicorn
 
 from cloud.gateway.desk import Desk
-from cloud.gateway.door import Door
+from cloud.gateway.door import Door, Receive, Scope, Send
 from cloud.mailbox import MemoryMailbox
 
 Result = TypeVar("Result")
-_START_WITHIN_S = 10.0
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+_END_WITHIN_S = 10.0
 
 
 async def _at_once(work: Callable[..., Result], *arguments: object) -> Result:
@@ -53,11 +54,19 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def served(
-    mailbox: MemoryMailbox, *, port: int = 0, certificate: str | None = None, key: str | None = None
+    mailbox: MemoryMailbox,
+    *,
+    port: int = 0,
+    certificate: str | None = None,
+    key: str | None = None,
+    around: Callable[[Application], Application] = lambda door: door,
 ) -> Iterator[str]:
-    """The gateway's address on this machine while the block runs; https with a certificate and its key (files)."""
+    """The gateway's address on this machine while the block runs; https with a certificate and its key (files).
+
+    `around` may put something between pullers and the door.
+    """
     config = uvicorn.Config(
-        door_of(mailbox),
+        around(door_of(mailbox)),
         host="127.0.0.1",
         port=port,
         lifespan="off",
@@ -76,5 +85,5 @@ def served(
         yield f"{scheme}://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(_START_WITHIN_S)
+        thread.join(_END_WITHIN_S)
         listening.close()

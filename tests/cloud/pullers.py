@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cloud.gateway.serving import served
+from cloud.gateway.serving import Application, served
 from cloud.mailbox import MemoryMailbox
 from cloud.processes import bound_to_this_process
 from cloud.pulled import Patience, PulledCalls
@@ -57,10 +57,16 @@ class Machines:
 
 
 @contextmanager
-def opened(count: int, patience: Patience = QUICK) -> Iterator[tuple[PulledCalls, Machines]]:
-    """A platform, and so many pullers that fetch its calls over HTTP."""
+def opened(
+    count: int,
+    patience: Patience = QUICK,
+    *,
+    around: Callable[[Application], Application] = lambda door: door,
+    **tls: str,
+) -> Iterator[tuple[PulledCalls, Machines]]:
+    """A platform, and so many pullers that fetch its calls over HTTP. `around` may come between them and the door."""
     mailbox = MemoryMailbox()
-    with served(mailbox) as address:
+    with served(mailbox, around=around, **tls) as address:
         platform = PulledCalls(mailbox, patience)
         machines = Machines(mailbox, address)
         try:
