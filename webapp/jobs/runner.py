@@ -15,6 +15,7 @@ from django.conf import settings
 
 from cloud.connections import AwsConnection
 from cloud.pulled import Reached
+from cloud.register import Holder, RegisterClosed
 from training.checkpoints import CheckpointError
 from training.messages import Event, RoundFinished, Stopped
 from training.ports import Control
@@ -36,6 +37,7 @@ from webapp.jobs.recorder import Recorder
 from webapp.jobs.recovery import begin_run, give_up, resume_point, run_ended
 from webapp.jobs.services import limits
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
+from webapp.standing.register import DatabaseRegister
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ def run_job(job_id: str, *, owner: str, hand_over: threading.Event, clock: Clock
         log.error("job %s: %s", job_id, error)
         code = "disk" if isinstance(error, CheckpointNotWritten) else "unfit"
         give_up(job_id=job_id, epoch=epoch, reason=_limited(str(error)), reason_code=code, clock=clock)
-    except (LeaseLost, LedgerClosed) as error:
+    except (LeaseLost, LedgerClosed, RegisterClosed) as error:
         log.error("job %s: %s", job_id, error)
         return LEASE_LOST_EXIT
     except Exception as error:
@@ -131,7 +133,7 @@ class _Run:
         """Record all events but the last."""
         from webapp.jobs.assembly import assemble  # only a run needs it
 
-        platform = assemble(self._spec, self._ledger, self._connect, self._reach)
+        platform = assemble(self._spec, self._ledger, self._connect, self._reach, self._hold)
         stopped = None
         try:
             for event in self._events(platform):
@@ -157,6 +159,10 @@ class _Run:
     def _reach(self) -> Reached:
         return reached(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
 
+    def _hold(self, connection_id: str) -> Holder:
+        register = DatabaseRegister(connection_id, self._job.pk, self._epoch, clock=self._clock)
+        return Holder(register, connection_id, self._job.pk, self._epoch, self._job.project.slug)
+
     def _events(self, platform: object) -> Iterator[Event]:
         from training.engine import train
 
@@ -167,7 +173,8 @@ class _Run:
             checkpoints=self._store,
             control=self._control,
             resume=resume.data if resume else None,
-            call_prefix=f"e{self._epoch}-",
+            # In an account's log and in its warm functions calls of many jobs meet.
+            call_prefix=f"{self._job.pk}-e{self._epoch}-",
         )
 
     def _load(self, row: Checkpoint) -> bytes | None:

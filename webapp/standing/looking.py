@@ -76,7 +76,7 @@ def look_at(
     there: Connection,
     *,
     clock: Clock = SYSTEM_CLOCK,
-    find: FinderOf = finder_of,
+    find: FinderOf | None = None,
     patience: Patience = PATIENCE,
     dry_run: bool = False,
 ) -> Sight | None:
@@ -84,7 +84,7 @@ def look_at(
     if not dry_run and not _claimed(there, clock.now()):
         return None
     try:
-        sight = _looked(there, clock, find, patience, dry_run)
+        sight = _looked(there, clock, find or finder_of, patience, dry_run)
     except (CannotOpen, CannotUnseal, KeysUnusable) as error:
         sight = Sight(there, sentence=str(error))
     except Exception as error:  # whatever an SDK raises: other accounts are looked at all the same

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from django.db import IntegrityError, connection, transaction
@@ -34,7 +36,7 @@ class DatabaseRegister:
 
     def intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
         try:
-            with transaction.atomic():
+            with _no_connection_left(), transaction.atomic():
                 self._require_run()
                 self._intend(name, kind, expires_unix_s, facts)
         except IntegrityError:
@@ -74,7 +76,7 @@ class DatabaseRegister:
 
     def made(self, name: str, provider_id: str) -> None:
         failpoints.reach("before_made")
-        with transaction.atomic():
+        with _no_connection_left(), transaction.atomic():
             self._require_run()
             rows = self._mine(name).filter(state=State.INTENDED)
             rows.update(state=State.STANDING, provider_id=provider_id, since=self._clock.now())
@@ -115,6 +117,16 @@ class DatabaseRegister:
         if connection.features.has_select_for_update:
             rows = rows.select_for_update(of=("self",))
         return rows.select_related("job").first()
+
+
+@contextmanager
+def _no_connection_left() -> Iterator[None]:
+    """A platform's own threads end without a word; what they opened to the database would stay open."""
+    try:
+        yield
+    finally:
+        if threading.current_thread() is not threading.main_thread():
+            connection.close()
 
 
 def _moment(unix_s: float) -> datetime:

@@ -12,6 +12,8 @@ from webapp.static_files import collect_if_changed
 
 DEMO_SIGN_IN = "The demo account's sign-in: "  # what follows is a path; `manage.py up` reads this line
 
+_LOOK_WITHIN_S = 20.0
+
 
 class Command(BaseCommand):
     help = "Bring the database up to date and collect static files. Does nothing where nothing is to be done."
@@ -29,7 +31,18 @@ class Command(BaseCommand):
             self.stdout.write("The database is up to date.")
         if count := collect_if_changed():
             self.stdout.write(f"{count} static files collected.")
+        self._look_at_the_clouds()
         if options["demo"] and not get_user_model().objects.exists():
             from webapp.jobs.demo import create_demo
 
             self.stdout.write(f"{DEMO_SIGN_IN}{create_demo()}")
+
+    def _look_at_the_clouds(self) -> None:
+        """What a server that died left running is ended before anything new begins."""
+        from webapp.standing import looking
+
+        if looking.watched():
+            try:
+                call_command("reconcile", within=_LOOK_WITHIN_S, stdout=self.stdout)
+            except SystemExit:
+                self.stdout.write("Not every account could be looked at; the next look follows in seconds.")

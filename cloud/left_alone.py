@@ -1,0 +1,77 @@
+"""What becomes of a run if nobody looks after it from now on: when the last of it stops, and what it may still cost.
+
+Functions end by themselves at their deadlines, container groups at their dead-man times. What is kept ready does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from cloud.pricing import CallPrice
+from training.messages import Call
+
+_LONGEST_MS = 900_000
+
+
+@dataclass(frozen=True)
+class InFlight:
+    """Calls that were reserved alike: how many, when the last of them was, and the most that each may take and cost."""
+
+    count: int
+    last_opened_unix_s: float
+    longest_s: float
+    picodollars_each: int
+
+
+@dataclass(frozen=True)
+class Stands:
+    """Things in an account. `ends_unix_s`: they end by themselves then; None: never, and so much an hour they cost."""
+
+    ends_unix_s: float | None
+    picodollars_per_hour: int = 0
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """Everything that ends by itself has ended within `within_s`, at no more than `picodollars` from now on.
+
+    `endless` things stand on at `endless_per_hour` until somebody ends them.
+    """
+
+    within_s: float
+    picodollars: int
+    endless: int
+    endless_per_hour: int
+
+
+def left_alone(
+    now_unix_s: float, calls: Iterable[InFlight], rent_picodollars: int, things: Iterable[Stands]
+) -> LeftAlone:
+    """`rent_picodollars`: reserved for slices that have begun: what standing things may cost until they end."""
+    calls, things = list(calls), list(things)
+    ends = [one.last_opened_unix_s + one.longest_s for one in calls]
+    ends += [one.ends_unix_s for one in things if one.ends_unix_s is not None]
+    endless = [one for one in things if one.ends_unix_s is None]
+    return LeftAlone(
+        within_s=max([0.0, *(end - now_unix_s for end in ends)]),
+        picodollars=rent_picodollars + sum(one.count * one.picodollars_each for one in calls),
+        endless=sum(one.count for one in endless),
+        endless_per_hour=sum(one.picodollars_per_hour for one in endless),
+    )
+
+
+def deadline_s(price: CallPrice, memory_mb: int, reserved: int) -> float:
+    """The deadline of a call for which so much was reserved: the shortest, to a millisecond, that explains it."""
+    asking: Any = Call.model_construct  # a price looks at nothing else of a call
+    low, high = 0, _LONGEST_MS
+    while low < high:
+        middle = (low + high) // 2
+        call = asking(where="actor", memory_mb=memory_mb, deadline_s=middle / 1000)
+        if price.worst_case(call) >= reserved:
+            high = middle
+        else:
+            low = middle + 1
+    return low / 1000

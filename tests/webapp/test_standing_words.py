@@ -1,0 +1,183 @@
+"""What pages and the command say of what stands, and of a server that dies now."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from cloud.left_alone import LeftAlone
+from cloud.price_book import PriceBook
+from cloud.register import Found
+from tests.cloud import calls
+from tests.factories import FixedClock, make_connection, make_job, make_project
+from tests.webapp import held
+from tests.webapp.held import MB, PaperCloud
+from training.ports import Reservation
+from webapp.clock import SYSTEM_CLOCK
+from webapp.credentials.models import Aim, Connection, SetUp
+from webapp.jobs.models import Observed
+from webapp.money.ledger import DatabaseLedger
+from webapp.standing import looking, queries, wording
+from webapp.standing.looking import look_at
+from webapp.standing.models import Holding
+
+pytestmark = pytest.mark.django_db
+
+NAME = "starling-actor-1024mb:1"
+
+
+@pytest.fixture
+def connection() -> Connection:
+    made = make_connection(make_project(), name="The lab", region="us-east-1")
+    SetUp.objects.create(connection=made, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), asked_mb=[MB])
+    return made
+
+
+def _hold(connection: Connection, clock: Any = SYSTEM_CLOCK, instances: int = 2) -> Any:
+    job = held.make_lambda_job(connection, clock, provisioned=instances)
+    register = held.holder(connection, job, held.run_of(job, clock), clock).register
+    facts = {"resource": "provisioned", "instances": instances}
+    register.intend(NAME, "provisioned", (clock.now() + timedelta(seconds=120)).timestamp(), facts)
+    register.made(NAME, "arn")
+    return job
+
+
+def test_the_line_of_a_project(connection: Connection) -> None:
+    clock = FixedClock()
+    project = connection.project
+    unknown = queries.in_project(project)
+    assert (unknown.clear, unknown.checked_at, unknown.accounts) == (False, None, 1)
+    look_at(connection, clock=clock, find=lambda there: PaperCloud())
+    clear = queries.in_project(project)
+    assert (clear.clear, clear.checked_at) == (True, clock.now())
+    assert wording.headline(clear) == "All clear: nothing of ours stands in the clouds"
+    job = _hold(connection, clock)
+    standing = queries.in_project(project)
+    assert wording.headline(standing) == "2 functions kept ready stand in the clouds"
+    assert wording.thing(standing.things[0]) == f"2 functions kept ready for {job.name}"
+    Holding.objects.update(facts={"instances": 1}, state="ending")
+    assert wording.headline(queries.in_project(project)) == "1 function kept ready stands in the clouds"
+    assert wording.thing(Holding.objects.get()).endswith(" · being taken away")
+    assert queries.in_project(make_project()).accounts == 0
+
+
+def test_an_account_that_cannot_be_looked_at_is_not_clear(connection: Connection) -> None:
+    clock = FixedClock()
+    look_at(connection, clock=clock, find=lambda there: PaperCloud())
+    clock.forward(60)
+    look_at(connection, clock=clock, find=lambda there: PaperCloud(fails=TimeoutError("late")))
+    standing = queries.in_project(connection.project)
+    assert not standing.clear
+    assert wording.headline(standing) == "What stands in the clouds is not known"
+    assert standing.checked_at == clock.now() - timedelta(seconds=60)
+    assert standing.problems[0].startswith("The lab: AWS answered with TimeoutError.")
+
+
+@pytest.mark.parametrize(
+    ("will", "words"),
+    [
+        (LeftAlone(0.0, 0, 0, 0), "If this server dies now, nothing of this job goes on anywhere."),
+        (
+            LeftAlone(42.1, 1_230_000_000, 0, 0),
+            "If this server dies now, everything stops by itself within 43 s and costs at most $0.00123 more.",
+        ),
+        (
+            LeftAlone(930.0, 2 * 10**12, 0, 0),
+            "If this server dies now, everything stops by itself within 16 min and costs at most $2.00 more.",
+        ),
+        (
+            LeftAlone(0.0, 5 * 10**10, 0, 0),
+            "If this server dies now, everything stops by itself at once and costs at most $0.0500 more.",
+        ),
+        (
+            LeftAlone(30.0, 10**12, 2, 3 * 10**10),
+            "If this server dies now, its calls end by themselves within 30 s and cost at most $1.00 more."
+            " 2 functions kept ready stand on, at $0.0300 an hour, until it is back.",
+        ),
+        (
+            LeftAlone(0.0, 0, 1, 10**10),
+            "If this server dies now, no call of this job goes on anywhere."
+            " 1 function kept ready stands on, at $0.0100 an hour, until it is back.",
+        ),
+    ],
+)
+def test_if_this_server_dies_now(will: LeftAlone, words: str) -> None:
+    assert wording.last_will(will) == words
+
+
+def test_what_becomes_of_a_job_on_lambda_by_hand(connection: Connection) -> None:
+    """Two calls of at most 20 s sent 5 s ago, start-up 30 s; one of 60 s sent 50 s ago; rent for five minutes."""
+    clock = FixedClock()
+    job = _hold(connection, clock)
+    price = job.parsed_spec().platform.tariff(PriceBook.load(), MB).actor
+
+    def worst(deadline_s: float) -> int:
+        return price.worst_case(calls.rollout("a", None, deadline_s=deadline_s, memory_mb=MB))
+
+    ledger = DatabaseLedger(job.account.pk, 1, clock=clock)
+    ledger.reserve(
+        [Reservation("old", "evaluate", 1, worst(60)), Reservation("rent-provisioned-1", "rent", 1, 9)]
+    )
+    clock.forward(45)
+    ledger.reserve([Reservation(name, "rollout", 1, worst(20)) for name in ("a", "b")])
+    ledger.reserve([Reservation("here", "update", 1, 0)])
+    clock.forward(5)
+    will = queries.if_left_alone(job, clock.now())
+    assert will is not None
+    assert will.within_s == pytest.approx(max(30 + 60 - 50, 30 + 20 - 5), abs=0.01)
+    assert will.picodollars == worst(60) + 2 * worst(20) + 9
+    # 2 x 1 GB-h at the price book's 0.0000041667 USD a GB-s
+    assert (will.endless, will.endless_per_hour) == (2, 2 * 3600 * 4_166_700)
+    job.observed = Observed.SUCCEEDED
+    assert queries.if_left_alone(job, clock.now()) is None
+
+
+def test_a_job_on_this_machine_ends_with_it() -> None:
+    job = make_job()
+    assert queries.if_left_alone(job, SYSTEM_CLOCK.now()) == LeftAlone(0.0, 0, 0, 0)
+    assert queries.of_job(job) is None
+
+
+def test_the_command_says_what_it_would_do(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = _hold(connection)
+    held.run_dies(job)
+    paper = PaperCloud([Found(NAME, "provisioned", "arn", connection.pk)])
+    monkeypatch.setattr(looking, "finder_of", lambda there: paper)
+    out = StringIO()
+    call_command("reconcile", "--dry-run", stdout=out)
+    assert f"{NAME}: to be ended. The process that wanted it is gone." in out.getvalue()
+    assert "Nothing was changed" in out.getvalue()
+    assert paper.ended == []
+    out = StringIO()
+    call_command("reconcile", "--json", stdout=out)
+    (document,) = json.loads(out.getvalue())
+    assert document["connection"] == connection.pk
+    assert document["things"][0]["deed"] == "end"
+    assert document["things"][0]["orphaned"]
+    assert paper.ended == [NAME]
+    paper.fails = TimeoutError("late")
+    out = StringIO()
+    with pytest.raises(SystemExit) as exit_code:
+        call_command("reconcile", stdout=out)
+    assert exit_code.value.code == 1
+    assert "The lab" in out.getvalue()
+
+
+def test_what_was_left_over_is_ended_before_the_workers_start(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held.run_dies(_hold(connection))
+    paper = PaperCloud([Found(NAME, "provisioned", "arn", connection.pk)])
+    monkeypatch.setattr(looking, "finder_of", lambda there: paper)
+    out = StringIO()
+    call_command("prepare", stdout=out)
+    assert paper.ended == [NAME]
+    assert "to be ended. The process that wanted it is gone." in out.getvalue()
+    paper.fails = TimeoutError("late")
+    call_command("prepare", stdout=out)
+    assert "Not every account could be looked at; the next look follows in seconds." in out.getvalue()
