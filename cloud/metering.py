@@ -116,6 +116,10 @@ class MeteredPlatform:
         self._book()
         return self._ledger.spend()
 
+    def rent_ahead(self, for_s: float) -> int:
+        """What has to be set aside within the next `for_s` seconds for what stands, if all of it stands on."""
+        return self._rents.ahead(self.now_s(), for_s)
+
     def close(self) -> None:
         """Stop everything, book what was used, give back what was not. Safe to call twice."""
         if self._closed:

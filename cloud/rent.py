@@ -36,6 +36,11 @@ class Rented:
         """When the next slice has to be reserved: a little before the running one ends."""
         return self._paid_until_ns - to_ns(RENEW_AHEAD_S)
 
+    @property
+    def next_picodollars(self) -> int:
+        """What the next slice will be reserved at."""
+        return total(self.standing.lines(to_ns(self.slice_s)))
+
     def keep(self, now_s: float, round_no: int) -> Reservation | None:
         """Book slices that are over and reserve the next ones in time. The refused reservation, if there is one.
 

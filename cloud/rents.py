@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cloud.pool_rent import PoolRent
-from cloud.pricing import Tariff, usd
-from cloud.rent import Rented
-from cloud.timing import to_ns
+from cloud.pricing import Tariff, total, usd
+from cloud.rent import SLICE_S, Rented
+from cloud.timing import NS, to_ns
 from training.ports import Ledger
 
 
@@ -32,6 +32,16 @@ class Rents:
         if self._pool is not None and (pool_ns := self._pool.due_ns) is not None:
             dues.append(pool_ns)
         return min(dues, default=None)
+
+    def ahead(self, now_s: float, for_s: float) -> int:
+        """What falls due within the next `for_s` seconds, if all that stands now stands on."""
+        end_ns = to_ns(now_s + for_s)
+        rented = (*(self._standing or ()), *self._groups.values())
+        due: int = sum(one.next_picodollars for one in rented if one.renew_at_ns <= end_ns)
+        if self._pool is not None and (self._pool.due_ns or end_ns + 1) <= end_ns:
+            assert self._tariff.pool is not None
+            due += len(self._pool) * total(self._tariff.pool.standing(1).lines(SLICE_S * NS))
+        return due
 
     def is_due(self, now_s: float) -> bool:
         if self._standing is None and self._tariff.standing:

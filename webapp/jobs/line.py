@@ -46,26 +46,27 @@ def limits_of(account_id: int, at_line: str, now: datetime) -> list[Limit]:
 
 
 class WatchedLedger:
-    """A ledger that remembers what is reserved now, and the most that was at a time in this round and the last.
+    """A ledger that remembers what calls have reserved now, and the most that they had at a time.
 
     `used` is what was reserved and not given back since the beginning: what room there was has shrunk by its growth.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._open: dict[str, int] = {}
-        self.reserved = 0
+        self._open: dict[str, Reservation] = {}
         self._settled = 0
         self._peak = 0
+        self.calls = 0
+        self._rent = 0
         self.round_needs = 0
 
     def reserve(self, batch: Sequence[Reservation]) -> list[bool]:
         answers = self._ledger.reserve(batch)
         for item, taken in zip(batch, answers, strict=True):
             if taken and item.id not in self._open:
-                self._open[item.id] = item.picodollars
-                self.reserved += item.picodollars
-        self._peak = max(self._peak, self.reserved)
+                self._open[item.id] = item
+                self._count(item, 1)
+        self._peak = max(self._peak, self.calls)
         return answers
 
     def settle(self, batch: Sequence[Settlement]) -> None:
@@ -85,26 +86,37 @@ class WatchedLedger:
 
     @property
     def used(self) -> int:
-        return self.reserved + self._settled
+        return self.calls + self._rent + self._settled
 
     def round_over(self) -> None:
-        """A round like the one that ends now needs what this one had set aside at most."""
-        self.round_needs, self._peak = self._peak, self.reserved
+        """A round like the one that ends now needs for its calls what this one had set aside at most."""
+        self.round_needs, self._peak = self._peak, self.calls
 
     def _forget(self, ids: Sequence[str]) -> None:
         for one in ids:
-            self.reserved -= self._open.pop(one, 0)
+            if (item := self._open.pop(one, None)) is not None:
+                self._count(item, -1)
+
+    def _count(self, item: Reservation, times: int) -> None:
+        if item.kind == "rent":
+            self._rent += times * item.picodollars
+        else:
+            self.calls += times * item.picodollars
 
 
-def drain_reason(limits: Sequence[Limit], ledger: WatchedLedger) -> str:
-    """Why no further round may begin; empty as long as one like the last fits, or where it is to be tried anyhow."""
+def drain_reason(limits: Sequence[Limit], ledger: WatchedLedger, rent: int = 0) -> str:
+    """Why no further round may begin; empty as long as one like the last fits, or where it is to be tried anyhow.
+
+    `rent`: what falls due meanwhile for what stands.
+    """
+    needs = ledger.round_needs + rent
     for one in sorted(limits, key=lambda limit: limit.room):
-        left = one.room + ledger.reserved
-        if left >= ledger.round_needs or one.at_line == AtLine.STOP:
+        left = one.room + ledger.calls
+        if left >= needs or one.at_line == AtLine.STOP or not ledger.round_needs:
             continue
         return (
-            f"the next round may need {display_usd(ledger.round_needs)} and {display_usd(left)} of {one.name} is"
-            " left; the last round was finished and saved"
+            f"the next round may need {display_usd(needs)} and {display_usd(left)} of {one.name} is left;"
+            " the last round was finished and saved"
         )
     return ""
 

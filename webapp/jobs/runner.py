@@ -14,6 +14,7 @@ from pathlib import Path
 from django.conf import settings
 
 from cloud.connections import AwsConnection
+from cloud.metering import MeteredPlatform
 from cloud.pulled import Reached
 from cloud.register import Holder, RegisterClosed
 from training.checkpoints import CheckpointError
@@ -43,6 +44,8 @@ log = logging.getLogger(__name__)
 
 CRASHED_EXIT = 70
 _ASK_EVERY_S = 1.0
+_A_LONG_ROUND = 1.5
+"""A round that takes so many times as long as the last must be paid for as well."""
 
 
 def run_job(job_id: str, *, owner: str, hand_over: threading.Event, clock: Clock = SYSTEM_CLOCK) -> int:
@@ -105,6 +108,8 @@ class _Run:
         self._desired = Desired.RUN
         self._control_now = Control(bounds=self._bounds)
         self._room_for_use = 0
+        self._platform: MeteredPlatform | None = None
+        self._round_s = 0.0
         self._asked_s = float("-inf")
 
     def train(self) -> Stopped:
@@ -133,7 +138,7 @@ class _Run:
         """Record all events but the last."""
         from webapp.jobs.assembly import assemble  # only a run needs it
 
-        platform = assemble(self._spec, self._ledger, self._connect, self._reach, self._hold)
+        self._platform = platform = assemble(self._spec, self._ledger, self._connect, self._reach, self._hold)
         stopped = None
         try:
             for event in self._events(platform):
@@ -142,7 +147,7 @@ class _Run:
                     continue
                 self._recorder.record(event)
                 if isinstance(event, RoundFinished):
-                    self._round_over()
+                    self._round_over(event)
         finally:
             platform.close()
         if stopped is None:
@@ -197,10 +202,12 @@ class _Run:
             self._control_now = self._near_the_line()
         return self._control_now
 
-    def _round_over(self) -> None:
+    def _round_over(self, event: RoundFinished) -> None:
         """Between two rounds one that might end the money asks anew: simulated rounds take far less than a second."""
         self._ledger.round_over()
-        if self._control_now.drain or self._room_for_use - self._ledger.used < 2 * self._ledger.round_needs:
+        self._round_s = event.report.total_s
+        needs = self._ledger.round_needs + self._rent_ahead()
+        if self._control_now.drain or self._room_for_use - self._ledger.used < 2 * needs:
             self._control_now = self._near_the_line()
 
     def _near_the_line(self) -> Control:
@@ -209,8 +216,12 @@ class _Run:
         return Control(
             desired=self._desired.value,
             bounds=bounds_near(limits, self._bounds, self._spec.training.scaling.largest),
-            drain=drain_reason(limits, self._ledger),
+            drain=drain_reason(limits, self._ledger, self._rent_ahead()),
         )
+
+    def _rent_ahead(self) -> int:
+        """What falls due before a round like the last would be over."""
+        return self._platform.rent_ahead(_A_LONG_ROUND * self._round_s) if self._platform is not None else 0
 
 
 def _limited(sentence: str) -> str:

@@ -1,0 +1,131 @@
+"""Coming to the line: fewer actors with the reason in the plan, no round that might not fit, and going on later."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from cloud.ledger import MemoryLedger
+from tests.factories import make_job, make_project, make_spec
+from tests.ledger_contract import reservation, settlement
+from training.scaling.plan import Bounds
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.leases import release_lease, take_lease
+from webapp.jobs.line import Limit, WatchedLedger, bounds_near, drain_reason
+from webapp.jobs.runner import run_job
+from webapp.jobs.services import go_on
+from webapp.money.budgets import change_budget, create_budget
+from webapp.money.ledger import DatabaseLedger
+from webapp.money.models import Account, Crossing
+from webapp.verifying import findings
+
+USD = 10**12
+
+
+def _limit(room: int, share: float = 0.0, at_line: str = "drain", name: str = "the budget") -> Limit:
+    return Limit(name, at_line, share, room)
+
+
+def _after_a_round_of(amount: int) -> WatchedLedger:
+    ledger = WatchedLedger(MemoryLedger(1000))
+    ledger.reserve([reservation("a", amount - 10), reservation("b", 10)])
+    ledger.settle([settlement("a", 5)])
+    ledger.release(["b"])
+    ledger.round_over()
+    return ledger
+
+
+def test_a_watched_ledger_knows_what_a_round_needs() -> None:
+    ledger = _after_a_round_of(60)
+    assert (ledger.round_needs, ledger.calls, ledger.used) == (60, 0, 5)
+    assert ledger.reserve([reservation("c", 2000)]) == [False]
+    assert ledger.reserve([reservation("d", 7), reservation("d", 7)]) == [True, True]
+    assert (ledger.calls, ledger.headroom()) == (7, 988)
+    ledger.round_over()
+    assert ledger.round_needs == 7
+
+
+def test_no_round_begins_that_might_not_fit_the_tightest_limit() -> None:
+    ledger = _after_a_round_of(60)
+    assert drain_reason([_limit(60), _limit(61)], ledger) == ""
+    words = drain_reason([_limit(100), _limit(59, name="the budget “All”")], ledger)
+    assert words.startswith("the next round may need")
+    assert "of the budget “All” is left" in words
+    assert drain_reason([_limit(59, at_line="stop")], ledger) == ""
+
+
+def test_rent_that_falls_due_in_the_round_must_fit_too() -> None:
+    ledger = _after_a_round_of(60)
+    assert drain_reason([_limit(60)], ledger) == ""
+    assert drain_reason([_limit(60)], ledger, rent=30)
+    assert drain_reason([_limit(90)], ledger, rent=30) == ""
+
+
+def test_before_the_first_round_nothing_is_known_and_nothing_is_drained() -> None:
+    assert drain_reason([_limit(0)], WatchedLedger(MemoryLedger(10))) == ""
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.79, 64), (0.8, 16), (0.9, 8), (0.98, 2), (1.2, 1)])
+def test_actors_shrink_in_a_straight_line_from_four_fifths_on(share: float, expected: int) -> None:
+    bounds = bounds_near([_limit(9, share, "fewer"), _limit(9, 0.99)], Bounds(actors_max=64), 16)
+    assert bounds.actors_max == expected
+    if share >= 0.8:
+        assert bounds.because == f"because {share:.0%} of the budget is spent"
+
+
+def _run(job: Any) -> Any:
+    run_job(job.pk, owner="test", hand_over=threading.Event())
+    job.refresh_from_db()
+    return job
+
+
+def _spec(**changes: Any) -> Any:
+    return make_spec(
+        "hopper-simulated",
+        training__scaling={"kind": "fixed", "actors": 4},
+        training__rollout__steps_per_call=512,
+        training__rollout__memory_mb=8192,
+        training__rollout__deadline_s=10,
+        training__stop={"rounds": 100, "env_steps": None},
+        training__evaluation={"every_rounds": 500, "episodes": 1},
+        platform__workers=1,
+        **changes,
+    )
+
+
+def _spent_already(job: Any, amount: int) -> None:
+    """As if an earlier run of the job had spent so much."""
+    epoch = take_lease(job_id=job.pk, owner="earlier")
+    assert epoch is not None
+    ledger = DatabaseLedger(job.account.pk, epoch)
+    assert ledger.reserve([reservation("earlier", amount)]) == [True]
+    ledger.settle([settlement("earlier", amount)])
+    release_lease(job_id=job.pk, epoch=epoch)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_drains_with_a_checkpoint_at_the_line_of_a_budget_above_and_goes_on() -> None:
+    project = make_project()
+    budget = create_budget(project=project, name="March", limit_picodollars=35 * USD // 100, at_line="fewer")
+    job = make_job(project, spec=_spec())
+    _spent_already(job, 312 * USD // 1000)
+    job = _run(job)
+    assert (job.observed, job.reason_code) == ("paused", "budget"), job.reason
+    assert "of the budget “March” is left; the last round was finished and saved" in job.reason
+    assert job.checkpoints.order_by("-round_no").first().round_no == job.round_no > 0
+    plans = list(job.rounds.order_by("round_no").values_list("report__actors", "report__plan_reason"))
+    assert plans[0] == (3, "fixed at 4; 4 held to 3 because 89% of the budget “March” is spent")
+    assert job.account.charges.filter(kind="update", state="settled").count() == job.round_no, (
+        "no round was lost"
+    )
+    spent = Account.objects.get(job=job).spent_picodollars
+    budget.refresh_from_db()
+    assert (budget.spent_picodollars, budget.reserved_picodollars) == (spent, 0)
+    crossed = Crossing.objects.filter(budget=budget).order_by("threshold").values_list("threshold", flat=True)
+    assert list(crossed) == [50, 80, 90]
+    rounds = job.round_no
+    change_budget(budget=budget, limit_picodollars=spent + 38 * USD // 1000)
+    job = _run(go_on(job=job, user=job.created_by))
+    assert job.round_no > rounds
+    assert (job.observed, job.reason_code) == ("paused", "budget")
+    assert findings(SYSTEM_CLOCK.now()) == []
