@@ -1,17 +1,18 @@
 """What a cloud takes for things: how its actors start, run, wait and fail, its network and its learner's place.
 
-A profile is one TOML file in `cloud/profiles`. Every number there is a table `{ value, low, high, source, kind }`; its
-unit stands in its name. Prices are elsewhere: a profile only names what is bought.
+A profile is one TOML file in `cloud/profiles` or in the installation's data folder. Every number there is a table
+`{ value, low, high, source, kind }`; its unit stands in its name. Prices are elsewhere: a profile only names what is
+bought.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from cloud.number_files import NumberFiles
 from cloud.price_book import PriceBook, UnknownSku
 from cloud.quantity import ProfileError, Quantity, line_of, read_toml
 from training.frozen import Frozen
@@ -120,18 +121,6 @@ class Profile(Frozen):
     storage_get_sku: str | None = None
 
 
-def names() -> list[str]:
-    return sorted(path.stem for path in PROFILES.glob("*.toml"))
-
-
-@cache
-def load(name: str) -> Profile:
-    """A profile that comes with Starling, by name."""
-    if name not in names():
-        raise ProfileError(f"there is no profile named {name!r}; there are {', '.join(names())}")
-    return read(PROFILES / f"{name}.toml")
-
-
 def read(path: Path) -> Profile:
     """A profile from any file. What it buys must have a price, if it buys at all."""
     profile = read_toml(path, Profile)
@@ -153,3 +142,7 @@ def _bought(profile: Profile) -> list[tuple[list[str], str]]:
     named = [name for name in type(actors).model_fields if name.endswith("_sku")]
     found += [(["actors", name], getattr(actors, name)) for name in named]
     return [(place, sku) for place, sku in found if sku is not None]
+
+
+FILES = NumberFiles(PROFILES, "profile", "actors", read)
+names, load = FILES.names, FILES.load

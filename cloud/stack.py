@@ -6,12 +6,12 @@ the machine where they were measured; a profile's `core_ratio` says how fast a c
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 from pydantic import Field
 
-from cloud.quantity import ProfileError, Quantity, read_toml
+from cloud.number_files import NumberFiles
+from cloud.quantity import Quantity, read_toml
 from training.frozen import Frozen
 
 STACKS = Path(__file__).resolve().parent / "stacks"
@@ -67,18 +67,10 @@ class Stack(Frozen):
     coordinator_ms: Quantity
 
 
-def names() -> list[str]:
-    return sorted(path.stem for path in STACKS.glob("*.toml"))
-
-
-@cache
-def load(name: str) -> Stack:
-    """A stack that comes with Starling, by name."""
-    if name not in names():
-        raise ProfileError(f"there is no stack named {name!r}; there are {', '.join(names())}")
-    return read(STACKS / f"{name}.toml")
-
-
 def read(path: Path) -> Stack:
     """A stack from any file."""
     return read_toml(path, Stack)
+
+
+FILES = NumberFiles(STACKS, "stack", "import_s", read)
+names, load = FILES.names, FILES.load

@@ -7,7 +7,11 @@ class JobsConfig(AppConfig):
     label = "jobs"
 
     def ready(self) -> None:
-        """Every process of this installation knows the operator's environment packages; none is imported yet."""
+        """Every process of this installation knows the operator's environment packages, none of which is imported
+        yet, and what was measured here."""
+        from cloud import profile, stack
         from training.environments import packages
 
         packages.enable(settings.STARLING_ENVIRONMENT_PACKAGES)
+        for files in (profile.FILES, stack.FILES):
+            files.look_also_in(settings.STARLING_DATA / "profiles")
