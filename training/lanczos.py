@@ -8,13 +8,14 @@ ghosts. So each new vector is made orthogonal to all earlier ones, twice, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
+Product = Callable[[Vector], npt.NDArray[Any]]
 _EXHAUSTED = 1e-10
 
 
@@ -32,42 +33,65 @@ class Ends(NamedTuple):
     products: int
 
 
-def spectrum_ends(
-    product: Callable[[Vector], npt.NDArray[Any]],
-    size: int,
-    *,
-    seed: int,
-    most_products: int,
-    tolerance: float,
-) -> Ends:
+class _Known(NamedTuple):
+    """What is known after some products: Ritz values in rising order, their vectors in the Krylov basis, and `beside`,
+    the length of what the last product had outside the basis.
+    """
+
+    values: Vector
+    vectors: Vector
+    basis: Vector
+    beside: float
+
+    @property
+    def products(self) -> int:
+        return len(self.values)
+
+    def vector(self, i: int) -> Vector:
+        """The Ritz vector of value `i`, in the operator's space."""
+        along: Vector = self.basis.T @ self.vectors[:, i]
+        return along
+
+
+def spectrum_ends(product: Product, size: int, *, seed: int, most_products: int, tolerance: float) -> Ends:
     """Stops once both ends are known to `tolerance`, or after `most_products`. Equal arguments, equal answers."""
+    for known in _iterations(product, size, seed, most_products):
+        magnitude = float(np.abs(known.values[[0, -1]]).max())
+        # The residual of a Ritz pair, ‖A y − θ y‖ = β |last entry|, bounds its distance to an eigenvalue.
+        errors = known.beside * np.abs(known.vectors[-1, [0, -1]])
+        error = float(errors.max() / magnitude) if magnitude > 0 else 0.0
+        if known.products > 2 and error <= tolerance:
+            break
+    largest, smallest = float(known.values[-1]), float(known.values[0])
+    return Ends(largest, smallest, known.vector(-1), known.vector(0), error, known.products)
+
+
+def leading_vectors(
+    product: Product, size: int, count: int, *, seed: int, products: int
+) -> list[tuple[float, Vector]]:
+    """The eigenvalues of largest magnitude with their unit vectors, the leading one first."""
+    *_, known = _iterations(product, size, seed, products)
+    order = np.argsort(-np.abs(known.values), kind="stable")[:count]
+    return [(float(known.values[i]), known.vector(int(i))) for i in order]
+
+
+def _iterations(product: Product, size: int, seed: int, most_products: int) -> Iterator[_Known]:
+    """What is known after each product, until nothing is left to be known."""
     rng = np.random.Generator(np.random.PCG64(seed))
     most = min(most_products, size)
-    basis = np.empty((most + 1, size))
+    basis = np.empty((most, size))
     start = rng.standard_normal(size)
     basis[0] = start / np.linalg.norm(start)
     diagonal, beside = np.zeros(most), np.zeros(most)
-    done = 0
-    while True:
-        along = np.asarray(product(basis[done]), dtype=np.float64)
-        diagonal[done] = along @ basis[done]
+    for i in range(most):
+        along = np.asarray(product(basis[i]), dtype=np.float64)
+        diagonal[i] = along @ basis[i]
         for _ in range(2):
-            along -= basis[: done + 1].T @ (basis[: done + 1] @ along)
-        beside[done] = length = float(np.linalg.norm(along))
-        done += 1
-        values, vectors = _ritz(diagonal[:done], beside[: done - 1])
-        magnitude = max(abs(values[0]), abs(values[-1]))
-        # The residual of a Ritz pair, ‖A y − θ y‖ = β |last entry|, bounds its distance to an eigenvalue.
-        errors = length * np.abs(vectors[-1, [0, -1]])
-        error = float(errors.max() / magnitude) if magnitude > 0 else 0.0
-        nothing_left = length <= _EXHAUSTED * max(1.0, magnitude)
-        if nothing_left or done == most or (done > 2 and error <= tolerance):
-            ends = basis[:done].T @ vectors[:, [0, -1]]
-            return Ends(float(values[-1]), float(values[0]), ends[:, 1], ends[:, 0], error, done)
-        basis[done] = along / length
-
-
-def _ritz(diagonal: Vector, beside: Vector) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Eigenvalues in rising order, and eigenvectors as columns, of the tridiagonal matrix."""
-    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
-    return values, vectors
+            along -= basis[: i + 1].T @ (basis[: i + 1] @ along)
+        beside[i] = length = float(np.linalg.norm(along))
+        tridiagonal = np.diag(diagonal[: i + 1]) + np.diag(beside[:i], 1) + np.diag(beside[:i], -1)
+        values, vectors = np.linalg.eigh(tridiagonal)
+        yield _Known(values, vectors, basis[: i + 1], length)
+        if i + 1 == most or length <= _EXHAUSTED * max(1.0, float(np.abs(values).max())):
+            return
+        basis[i + 1] = along / length

@@ -95,9 +95,9 @@ def test_what_no_call_can_get_past_ends_the_run_at_once_with_the_words(loop, cod
 
 @pytest.mark.parametrize("code", ["request_too_large", "result_too_large", "cloud_refused"])
 def test_a_call_that_would_fail_again_in_the_same_way_is_not_tried_again(code):
-    fault = lambda call: (
-        "too large" if call.round_no == 1 and getattr(call.request, "slot", None) == 1 else None
-    )  # noqa: E731
+    def fault(call):
+        return "too large" if call.round_no == 1 and getattr(call.request, "slot", None) == 1 else None
+
     events = events_of(tiny(), InlinePlatform(fault=fault, fault_code=code))
     assert [report.env_steps for report in reports(events)][:2] == [32, 48]
     failed = [event for event in events if event.kind == "call_failed"]

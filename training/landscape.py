@@ -1,0 +1,148 @@
+"""The returns around a policy, along the two directions in which its objective is most curved (Nitro, figures 3 and 8).
+
+`python -m training.landscape CHECKPOINT [--grid N] [--span S] [--episodes N] [--seed N]` prints a JSON object a line:
+first the two eigenvalues, then each point of the grid as it is known. Samples for the curvature are drawn afresh with
+the checkpoint's policy; points are judged by whole deterministic episodes, the same seeds at every point.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from training.batch import Batch
+from training.checkpoints import CheckpointError
+from training.codec import decode
+from training.curvature import standardised
+from training.functions.body import Warmth
+from training.functions.evaluate import evaluate
+from training.functions.rollout import rollout
+from training.functions.update import import_torch
+from training.lanczos import Vector, leading_vectors
+from training.learner import LearnerState
+from training.messages import Call, EvaluateRequest, RolloutRequest
+from training.networks import Parameters
+from training.seeds import derive
+from training.surface import Evidence, policy_part, surface_of
+from training.trained import Trained
+
+GRID_AT_MOST = 41
+_PRODUCTS = 40
+_FRAGMENTS, _STEPS = 8, 256
+_SAMPLES = 1024
+_DEADLINE_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The eigenvalues of the two directions, of the maximised objective, and where the grid's lines lie."""
+
+    eigenvalues: tuple[float, float]
+    offsets: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """The mean return at `row` along the first direction and `column` along the second; offset 0, 0 is the policy."""
+
+    row: int
+    column: int
+    return_mean: float
+
+
+def landscape(
+    trained: Trained, *, grid: int, span: float, episodes: int, seed: int
+) -> Iterator[Directions | Point]:
+    """The directions, then the points from the middle of the grid outwards, so that early ones already show a shape."""
+    import_torch()
+    warmth = Warmth()
+    evidence = standardised(_evidence(trained, warmth, seed))
+    clip = trained.spec.algorithm.surrogate_clip
+    network, state = trained.spec.network, trained.learner
+    surface = surface_of(network, state.spaces, state.parameters, evidence, objective="surrogate", clip=clip)
+    leading = leading_vectors(surface.product, surface.size, 2, seed=seed, products=_PRODUCTS)
+    (first, along), (second, across) = leading
+    offsets = np.linspace(-span, span, grid)
+    yield Directions((first, second), tuple(float(offset) for offset in offsets))
+    middle = (grid - 1) / 2
+    places = [(row, column) for row in range(grid) for column in range(grid)]
+    for row, column in sorted(places, key=lambda at: max(abs(at[0] - middle), abs(at[1] - middle))):
+        moved = _moved(state, offsets[row] * along + offsets[column] * across)
+        yield Point(row, column, _mean_return(trained, moved, episodes, seed, warmth))
+
+
+def _evidence(trained: Trained, warmth: Warmth, seed: int) -> Evidence:
+    """Fresh samples of the policy with the advantages that its own algorithm gives them; nothing is learned."""
+    spec, state = trained.spec, trained.learner
+    weights = state.actor_weights(spec.network)
+    payloads = []
+    for slot in range(_FRAGMENTS):
+        request = RolloutRequest(
+            environment=spec.environment,
+            environments=1,
+            steps=_STEPS,
+            slot=slot,
+            discount=spec.algorithm.discount,
+        )
+        call = _call("rollout", request, derive(seed, "landscape", slot))
+        payloads.append(rollout(call, request, weights, warmth).payload)
+    batch = Batch.of(payloads, range(state.version, state.version + 1), state.spaces)
+    evidence = spec.algorithm.learn(state, batch, spec.network, 0.0, seed).evidence
+    stride = max(1, evidence.size // _SAMPLES)
+    return replace(evidence.some(slice(None, None, stride)), columns=1)
+
+
+def _moved(state: LearnerState, by: Vector) -> LearnerState:
+    """The state with its policy's parameters moved along a vector."""
+    moved: Parameters = dict(state.parameters)
+    begin = 0
+    for name, array in policy_part(state.parameters).items():
+        step = by[begin : begin + array.size].reshape(array.shape)
+        moved[name] = (array + step).astype(array.dtype)
+        begin += array.size
+    return replace(state, parameters=moved)
+
+
+def _mean_return(trained: Trained, state: LearnerState, episodes: int, seed: int, warmth: Warmth) -> float:
+    seeds = tuple(derive(seed, "episode", n) % 2**32 for n in range(episodes))
+    request = EvaluateRequest(environment=trained.spec.environment, episode_seeds=seeds)
+    call = _call("evaluate", request, 0)
+    played = decode(evaluate(call, request, state.actor_weights(trained.spec.network), warmth).payload)
+    return float(np.mean(played["returns"]))
+
+
+def _call(name: str, request: RolloutRequest | EvaluateRequest, seed: int) -> Call:
+    return Call(
+        id=name, request=request, where="actor", round_no=0, seed=seed, deadline_s=_DEADLINE_S, memory_mb=0
+    )
+
+
+def main() -> int:
+    """The last line on an error is {"error": a sentence}."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--grid", type=int, default=15)
+    parser.add_argument("--span", type=float, default=1.0)
+    parser.add_argument("--episodes", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    told = parser.parse_args()
+    if not 3 <= told.grid <= GRID_AT_MOST:
+        parser.error(f"--grid must be between 3 and {GRID_AT_MOST}")
+    try:
+        trained = Trained.read(told.checkpoint)
+        found = landscape(trained, grid=told.grid, span=told.span, episodes=told.episodes, seed=told.seed)
+        for one in found:
+            print(json.dumps(asdict(one)), flush=True)
+    except CheckpointError as error:
+        print(json.dumps({"error": str(error)}))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
