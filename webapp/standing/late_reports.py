@@ -175,10 +175,9 @@ class _Lookup:
         until = max(one.opened_at for one in over) + self._longest
         unnamed = aws_log.unnamed(self._client, self._function, since, until.timestamp())
         if unnamed:
-            self.sentence = (
-                f"{len(unnamed):,} executions in the log do not say what call they were, so {len(over):,}"
-                " calls stay assumed."
-            )
+            said = _counted(len(unnamed), "execution in the log does", "executions in the log do")
+            stay = _counted(len(over), "call stays", "calls stay")
+            self.sentence = f"{said} not say what call it was, so {stay} assumed."
             return []
         return over
 
@@ -211,7 +210,11 @@ def _note(job: Job, reading: Reading, clock: Clock) -> None:
     row.again_at = None if ended and (not reading.left or too_late) else now + pause
     row.save()
     if reading.corrected:
-        calls = "1 call" if reading.corrected == 1 else f"{reading.corrected:,} calls"
-        left = f" {reading.left:,} are assumed still." if reading.left else ""
+        calls = _counted(reading.corrected, "call", "calls")
+        left = f" {_counted(reading.left, 'is', 'are')} assumed still." if reading.left else ""
         sentence = f"AWS's log told what {calls} cost that had been assumed. The bill is corrected.{left}"
         append_events(job.pk, [note(sentence)], clock=clock)
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
