@@ -96,6 +96,46 @@ def make_connection(
     return set_identity(connection=connection, plain=plain, secrets={"secret_access_key": Secret(secret)})
 
 
+def make_alert(project: Any, clock: Any = None, **changes: Any) -> Any:
+    """An alert of the project, raised as whoever finds something does."""
+    from webapp.alerts.services import raise_alert
+    from webapp.clock import SYSTEM_CLOCK
+
+    number = next(_numbers)
+    given = {
+        "kind": "orphan",
+        "subject": f"function:starling-{number}",
+        "sentence": "A function was left over.",
+        "severity": "warning",
+        "dedupe_key": f"orphan:{number}",
+        **changes,
+    }
+    return raise_alert(project_id=project.pk, clock=clock or SYSTEM_CLOCK, **given)
+
+
+def make_webhook(
+    project: Any, url: str = "https://192.0.2.80/hook", clock: Any = None, on: bool = True
+) -> Any:
+    """A webhook channel; whether its address may be reached is for the sending to say."""
+    from webapp.alerts import vault
+    from webapp.alerts.models import Channel
+    from webapp.clock import SYSTEM_CLOCK
+    from webapp.credentials.secret import Secret
+
+    at = (clock or SYSTEM_CLOCK).now()
+    name = f"Hook {next(_numbers)}"
+    channel = Channel.objects.create(project=project, way="webhook", name=name, created_at=at, on=on)
+    vault.put(channel, "url", Secret(url))
+    vault.put(channel, "signing_key", Secret("whsec_of_a_test"))
+    return channel
+
+
+def make_delivery(project: Any) -> tuple[Any, Any]:
+    """A webhook channel, and a delivery of an alert that waits there."""
+    channel = make_webhook(project)
+    return channel, make_alert(project).deliveries.get(channel=channel)
+
+
 def make_ledger(limit_picodollars: int) -> Any:
     """The ledger of a running job with this limit."""
     from webapp.money.ledger import DatabaseLedger

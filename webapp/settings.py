@@ -19,6 +19,11 @@ STARLING_MASTER_KEYS   what stored secrets are sealed with, separated by commas,
 STARLING_AWS_PRINCIPAL     the ARN of the AWS identity this installation has; people's roles are made to trust it
 STARLING_AWS_ENDPOINT, STARLING_AZURE_ENDPOINT   a cloud emulator instead of the cloud: everything is "emulated" then
 STARLING_EMULATOR_CA       the certificate, a file, by which that emulator is known
+STARLING_SMTP_URL  the mail server: smtps://user:password@host (TLS), smtp://… (STARTTLS) or smtp+plain://… (neither;
+                   for a relay on this machine). Without one, no mail leaves: letters are files in STARLING_DATA/mail
+STARLING_MAIL_FROM the sender of mails (default: starling@ the host of STARLING_BASE_URL)
+STARLING_ALERT_HOSTS   hosts of your own network, separated by commas, as host or host:port, that alerts may be sent to
+                   although they are private, by http as well (default: none; public hosts by https only)
 STARLING_HEADLESS  set by `manage.py train`, which serves and stores nothing: the data folder is left alone
 STARLING_FAILPOINTS  for tests only: where a job's process is to die or fail (see webapp/jobs/failpoints.py)
 """
@@ -26,7 +31,7 @@ STARLING_FAILPOINTS  for tests only: where a job's process is to die or fail (se
 import os
 import secrets
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import dj_database_url
 from csp.constants import NONE, SELF
@@ -112,6 +117,9 @@ STARLING_AWS_ENDPOINT = _text("STARLING_AWS_ENDPOINT", "").rstrip("/")
 STARLING_AZURE_ENDPOINT = _text("STARLING_AZURE_ENDPOINT", "").rstrip("/")
 STARLING_EMULATOR_CA = _text("STARLING_EMULATOR_CA", "")
 
+# Where alerts may go
+STARLING_ALERT_HOSTS = [word.lower() for word in _words("STARLING_ALERT_HOSTS")]
+
 FAILPOINTS = _text("STARLING_FAILPOINTS", "")
 
 DEBUG = _flag("DEBUG", False)
@@ -133,11 +141,11 @@ CSRF_TRUSTED_ORIGINS = _words("CSRF_TRUSTED_ORIGINS") or ([STARLING_BASE_URL] if
 INSTALLED_APPS = [
     "webapp",  # for its commands: up, prepare
     "webapp.accounts",
+    "webapp.alerts",
     "webapp.credentials",
     "webapp.gateway",
     "webapp.jobs",
     "webapp.money",
-    "webapp.standing",
     "webapp.profiling",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -247,8 +255,13 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
-    "standing": {"task": "webapp.standing.tasks.look", "schedule": 10.0, "options": {"expires": 10.0}},
     "mailboxes": {"task": "webapp.gateway.tasks.tidy", "schedule": 60.0, "options": {"expires": 60.0}},
+    "alerts": {"task": "webapp.alerts.tasks.tick", "schedule": 2.0, "options": {"expires": 2.0}},
+    "anomalies": {
+        "task": "webapp.alerts.tasks.look_for_anomalies",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
 }
 
 # Reports of exceptions never show what was posted or what a function held, in debugging either.
@@ -283,10 +296,33 @@ ACCOUNT_SESSION_REMEMBER = True
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+
+
+def _smtp(url: str) -> tuple[str, int, str, str, bool, bool]:
+    """A mail server as Django wants it: host, port, user, password, TLS from the start, TLS after greeting."""
+    server = urlsplit(url)
+    ports = {"smtps": 465, "smtp": 587, "smtp+plain": 25}
+    if server.scheme not in ports or not server.hostname:
+        raise ImproperlyConfigured(
+            "STARLING_SMTP_URL is no address of a mail server. Write smtps://user:password@host,"
+            " smtp://user:password@host for STARTTLS, or smtp+plain://host for a relay on this machine."
+        )
+    user, password = unquote(server.username or ""), unquote(server.password or "")
+    port = server.port or ports[server.scheme]
+    return server.hostname, port, user, password, server.scheme == "smtps", server.scheme == "smtp"
+
+
 # Letters are files to read until somebody configures a mail server.
+STARLING_SMTP_URL = _text("STARLING_SMTP_URL", "")
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 EMAIL_FILE_PATH = STARLING_DATA / "mail"
-DEFAULT_FROM_EMAIL = "starling@localhost"
+EMAIL_TIMEOUT = 10.0
+if STARLING_SMTP_URL:
+    EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD, EMAIL_USE_SSL, EMAIL_USE_TLS = _smtp(
+        STARLING_SMTP_URL
+    )
+DEFAULT_FROM_EMAIL = _text("STARLING_MAIL_FROM", f"starling@{_base.hostname or 'localhost'}")
 
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SESSION_SERIALIZER = "django.contrib.sessions.serializers.JSONSerializer"

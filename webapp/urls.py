@@ -8,8 +8,10 @@ urlpatterns = [
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
     path("", include("webapp.accounts.urls")),
+    path("", include("webapp.alerts.urls")),
     path("", include("webapp.credentials.urls")),
     path("", include("webapp.jobs.urls")),
     path("", include("webapp.money.urls")),
+    path("", include("webapp.reports.urls")),
     path("", include("webapp.profiling.urls")),
 ]

@@ -1,10 +1,11 @@
-/** What every page does: menus that close, the choice of theme, messages that go away, dialogs, times that stay true. */
+/** What every page does: menus, the theme, messages that go away, dialogs, times that stay true, a bell that rings. */
 import { startMenus } from "./frame/menus.js";
 import { startThemes } from "./frame/themes.js";
 import { startMessages } from "./frame/messages.js";
 import { startDialogs } from "./frame/dialogs.js";
 import { startClocks } from "./frame/clocks.js";
 import { startForms } from "./frame/forms.js";
+import { startBell } from "./frame/bell.js";
 
 startMenus();
 startThemes();
@@ -12,3 +13,4 @@ startMessages();
 startDialogs();
 startClocks();
 startForms();
+startBell();

@@ -8,9 +8,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from tests.factories import make_connection, make_job, make_project, make_user
+from tests.factories import make_connection, make_delivery, make_job, make_project, make_user
 from webapp.accounts.models import Membership
 from webapp.accounts.services import add_member
+from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
 from webapp.credentials.models import Connection, SealedSecret
 from webapp.jobs.models import Film, Job
 from webapp.jobs.routing import websocket_urlpatterns
@@ -31,6 +32,20 @@ DOORS: dict[str, Door] = {
     "accounts:add_member": Door("owner", "post"),
     "accounts:change_role": Door("owner", "post"),
     "accounts:remove_member": Door("owner", "post"),
+    "alerts:list": Door("viewer"),
+    "alerts:bell": Door("viewer"),
+    "alerts:seen": Door("viewer", "post"),
+    "alerts:acknowledge": Door("editor", "post"),
+    "alerts:snooze": Door("editor", "post"),
+    "alerts:settle": Door("editor", "post"),
+    "alerts:channels": Door("viewer"),
+    "alerts:channel_new": Door("owner"),
+    "alerts:channel": Door("editor"),
+    "alerts:channel_change": Door("owner", "post"),
+    "alerts:channel_test": Door("owner", "post"),
+    "alerts:channel_key": Door("owner", "post"),
+    "alerts:channel_remove": Door("owner", "post"),
+    "alerts:replay": Door("owner", "post"),
     "credentials:list": Door("viewer"),
     "credentials:new": Door("owner"),
     "credentials:detail": Door("editor"),
@@ -107,6 +122,7 @@ class Scene:
             state="ready",
             file="gone.webp",
         )
+        channel, delivery = make_delivery(project)
         guest = make_user()
         add_member(project, guest.email, "viewer")
         return {
@@ -114,6 +130,10 @@ class Scene:
             "job_id": job.pk,
             "film_id": film.pk,
             "kind": "aws_keys",
+            "way": "webhook",
+            "alert_id": delivery.alert_id,
+            "channel_id": channel.pk,
+            "delivery_id": delivery.pk,
             "connection_id": make_connection(project, owner).pk,
             "paper": "policy",
             "part": "film",
@@ -138,7 +158,18 @@ def _parameters(name: str) -> list[str]:
 
 def _rows() -> dict[str, list[Any]]:
     """Everything a request could change."""
-    kinds = (Job, Account, Membership, Film, Connection, SealedSecret)
+    kinds = (
+        Job,
+        Account,
+        Membership,
+        Film,
+        Connection,
+        SealedSecret,
+        Alert,
+        Channel,
+        ChannelSecret,
+        Delivery,
+    )
     return {kind.__name__: list(kind.objects.order_by("pk").values()) for kind in kinds}
 
 
@@ -171,7 +202,15 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
             assert getattr(foreign, method)(address).status_code == 404, (method, role)
 
     # Another project's things, asked for through one's own door.
-    for parameter in ("job_id", "membership_id", "film_id", "connection_id"):
+    for parameter in (
+        "job_id",
+        "membership_id",
+        "film_id",
+        "connection_id",
+        "alert_id",
+        "channel_id",
+        "delivery_id",
+    ):
         if parameter in _parameters(name):
             crossed = scene.address(name, scene.mine, **{parameter: scene.theirs[parameter]})
             owner = _as(scene.mine["people"]["owner"])

@@ -9,8 +9,6 @@ from uuid import UUID
 from django import forms
 from django.core.validators import RegexValidator
 
-from cloud.price_book import PriceBook
-from cloud.provision import regions
 from webapp.credentials.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind
 from webapp.credentials.secret import Secret
 
@@ -39,7 +37,7 @@ class _Uuid(forms.CharField):
         return str(UUID(text))
 
 
-class _SecretField(forms.CharField):
+class SecretField(forms.CharField):
     """A plaintext, taken over as a Secret. The control is always empty, whatever was sent."""
 
     def __init__(self, **options: Any) -> None:
@@ -54,16 +52,16 @@ class _SecretField(forms.CharField):
         return Secret(text)
 
 
-class _WriteOnlyForm(forms.Form):
+class WriteOnlyForm(forms.Form):
     """Forgets what it was sent: secrets always, and what was wrong, which may be a secret in the wrong field."""
 
     def full_clean(self) -> None:
         super().full_clean()
-        if not self.is_bound or not any(isinstance(field, _SecretField) for field in self.fields.values()):
+        if not self.is_bound or not any(isinstance(field, SecretField) for field in self.fields.values()):
             return
         kept = self.data.copy()
         for name, field in self.fields.items():
-            if isinstance(field, _SecretField) or name in self.errors:
+            if isinstance(field, SecretField) or name in self.errors:
                 kept.pop(self.add_prefix(name), None)
         self.data = kept
 
@@ -79,7 +77,7 @@ class NewConnectionForm(forms.Form):
         azure = Kind(kind).cloud == "azure"
         region = self.fields["region"]
         region.validators.append(_AZURE_REGION if azure else _AWS_REGION)
-        region.initial = next(iter(regions.priced("azure" if azure else "aws", PriceBook.load())), "")
+        region.initial = "westeurope" if azure else "eu-central-1"
         if azure:
             self.fields["subscription_id"] = _Uuid(label="Subscription ID", max_length=36)
             self.fields["resource_group"] = forms.CharField(
@@ -102,13 +100,13 @@ class SetUpForm(forms.Form):
     bucket = forms.BooleanField(label="Also a bucket for large networks", required=False)
 
 
-class AwsRoleForm(_WriteOnlyForm):
+class AwsRoleForm(WriteOnlyForm):
     role_arn = forms.CharField(label="Role ARN", max_length=600, validators=[_ROLE])
 
 
-class AwsKeysForm(_WriteOnlyForm):
+class AwsKeysForm(WriteOnlyForm):
     access_key_id = forms.CharField(label="Access key ID", max_length=128, validators=[_KEY_ID])
-    secret_access_key = _SecretField(label="Secret access key", min_length=16)
+    secret_access_key = SecretField(label="Secret access key", min_length=16)
 
     def clean_access_key_id(self) -> str:
         key_id: str = self.cleaned_data["access_key_id"]
@@ -119,10 +117,10 @@ class AwsKeysForm(_WriteOnlyForm):
         return key_id
 
 
-class AzurePrincipalForm(_WriteOnlyForm):
+class AzurePrincipalForm(WriteOnlyForm):
     tenant_id = _Uuid(label="Directory (tenant) ID", max_length=36)
     client_id = _Uuid(label="Application (client) ID", max_length=36)
-    client_secret = _SecretField(label="Client secret", min_length=8)
+    client_secret = SecretField(label="Client secret", min_length=8)
 
     def clean_client_secret(self) -> Secret:
         secret: Secret = self.cleaned_data["client_secret"]
@@ -133,14 +131,14 @@ class AzurePrincipalForm(_WriteOnlyForm):
         return secret
 
 
-_FORMS: dict[str, type[_WriteOnlyForm]] = {
+_FORMS: dict[str, type[WriteOnlyForm]] = {
     Kind.AWS_ROLE: AwsRoleForm,
     Kind.AWS_KEYS: AwsKeysForm,
     Kind.AZURE_PRINCIPAL: AzurePrincipalForm,
 }
 
 
-def identity_form(connection: Connection, data: Any = None) -> _WriteOnlyForm:
+def identity_form(connection: Connection, data: Any = None) -> WriteOnlyForm:
     """The form of the connection's identity; what may be seen of a stored one is filled in."""
     seen = {field: getattr(connection, field) for field in PLAIN_FIELDS[connection.kind]}
     form = _FORMS[connection.kind](data, initial=seen)

@@ -113,10 +113,12 @@ class Connection(models.Model):
         return Place(self.project_id, self.pk, field)
 
 
-class SealedSecret(models.Model):
-    """One secret of one connection, sealed. `hint` holds its last letters, for whoever wants to know it again."""
+class SealedRow(models.Model):
+    """One secret of whatever has secrets, sealed. `hint` holds its last letters, for whoever wants to know it again.
 
-    connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="secrets")
+    Master keys are changed for every table of this kind (see `rotation`).
+    """
+
     field = models.CharField(max_length=40)
     key_id = models.CharField(max_length=16, db_index=True)
     wrapped_key = models.BinaryField()
@@ -125,13 +127,29 @@ class SealedSecret(models.Model):
     set_at = models.DateTimeField()
 
     class Meta:
+        abstract = True
+
+    def sealed(self) -> Sealed:
+        return Sealed(self.key_id, bytes(self.wrapped_key), bytes(self.ciphertext))
+
+    def place(self) -> Place:
+        """Where the secret belongs."""
+        raise NotImplementedError
+
+
+class SealedSecret(SealedRow):
+    """One secret of one connection."""
+
+    connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="secrets")
+
+    class Meta:
         constraints = [models.UniqueConstraint(fields=["connection", "field"], name="secret_once")]
 
     def __str__(self) -> str:
         return f"{self.field} of {self.connection_id}"
 
-    def sealed(self) -> Sealed:
-        return Sealed(self.key_id, bytes(self.wrapped_key), bytes(self.ciphertext))
+    def place(self) -> Place:
+        return self.connection.place(self.field)
 
 
 class Aim(models.TextChoices):

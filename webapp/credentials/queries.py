@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404
 
-from webapp.credentials.models import CheckState, Connection, SealedSecret, SetUp
+from webapp.credentials.models import CheckState, Connection, SealedRow, SealedSecret, SetUp
 from webapp.jobs.models import Job
 from webapp.jobs.states import TERMINAL
 
@@ -47,8 +48,11 @@ def jobs_going_on(connection: Connection) -> QuerySet[Job]:
 
 def secrets_by_key() -> dict[str, int]:
     """How many stored secrets each master key seals."""
-    rows = SealedSecret.objects.values("key_id").annotate(count=Count("pk")).order_by("key_id")
-    return {row["key_id"]: row["count"] for row in rows}
+    counts: Counter[str] = Counter()
+    for table in SealedRow.__subclasses__():
+        for row in table.objects.values("key_id").annotate(count=Count("pk")).order_by("key_id"):
+            counts[row["key_id"]] += row["count"]
+    return dict(sorted(counts.items()))
 
 
 def in_use(connections: list[Connection]) -> dict[str, int]:

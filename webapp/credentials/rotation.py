@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from webapp.credentials import key_ring, queries
-from webapp.credentials.models import SealedSecret
+from webapp.credentials.models import SealedRow
 from webapp.credentials.sealing import CannotUnseal, rewrap
 
 _ROWS_AT_ONCE = 200
@@ -42,19 +42,26 @@ def rotate(*, retire: bool = False) -> Rotation:
 
 
 def _rewrap_all() -> tuple[int, list[str]]:
+    rewrapped, unopened = 0, []
+    for table in SealedRow.__subclasses__():
+        done, left = _rewrap_table(table)
+        rewrapped, unopened = rewrapped + done, unopened + left
+    return rewrapped, unopened
+
+
+def _rewrap_table(table: type[SealedRow]) -> tuple[int, list[str]]:
     ring, rewrapped, unopened, after = key_ring.ring(), 0, [], 0
     while True:
         with transaction.atomic():
             rows = list(
-                SealedSecret.objects.select_for_update(of=("self",))
-                .select_related("connection")
+                table.objects.select_for_update(of=("self",))
                 .filter(pk__gt=after)
                 .exclude(key_id=ring.first.id)
                 .order_by("pk")[:_ROWS_AT_ONCE]
             )
             for row in rows:
                 try:
-                    fresh = rewrap(row.sealed(), row.connection.place(row.field), ring.by_id, ring.first)
+                    fresh = rewrap(row.sealed(), row.place(), ring.by_id, ring.first)
                 except CannotUnseal as error:
                     unopened.append(f"{row}: {error}")
                     continue

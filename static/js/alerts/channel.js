@@ -1,0 +1,23 @@
+/** A channel's page: copies the signing key, and follows a message until it is sent or waits for another attempt. */
+import { startCopying } from "../jobs/copying.js";
+import { setElapsed } from "../frame/clocks.js";
+
+const EVERY_MS = 1000;
+const place = document.querySelector("[data-log-place]");
+
+async function follow() {
+  try {
+    const answer = await fetch(place.dataset.logUrl, { headers: { Accept: "text/html" } });
+    if (answer.ok && !answer.redirected && !place.contains(document.activeElement)) {
+      // Our own server's page, with everything in it escaped there.
+      place.innerHTML = await answer.text();
+      place.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
+    }
+  } catch {
+    // The network is away for a moment.
+  }
+  if (place.querySelector("[data-waiting]")) setTimeout(follow, EVERY_MS);
+}
+
+startCopying();
+if (place.querySelector("[data-waiting]")) setTimeout(follow, EVERY_MS);

@@ -1,0 +1,26 @@
+/** Keeps the list of alerts fresh, unless somebody is about to press something in it. */
+import { setElapsed } from "../frame/clocks.js";
+
+const EVERY_MS = 4000;
+const list = document.querySelector("[data-alerts]");
+const versions = (rows) => [...rows.children].map((row) => `${row.dataset.alert} ${row.dataset.version}`).join(",");
+
+async function refresh() {
+  if (document.hidden || list.contains(document.activeElement) || list.querySelector("details[open]")) return;
+  const address = new URL(location.href);
+  address.searchParams.set("rows", "1");
+  try {
+    const answer = await fetch(address, { headers: { Accept: "text/html" } });
+    if (!answer.ok || answer.redirected) return;
+    const template = document.createElement("template");
+    template.innerHTML = `<ul>${await answer.text()}</ul>`;
+    const fresh = template.content.querySelector("ul");
+    if (versions(fresh) === versions(list)) return;
+    list.replaceChildren(...fresh.children);
+    list.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
+  } catch {
+    // Not reachable just now: the next turn asks again.
+  }
+}
+
+if (list) setInterval(refresh, EVERY_MS);

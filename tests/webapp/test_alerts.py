@@ -1,0 +1,306 @@
+"""Alerts: raised once for each time that something begins, whoever finds it how often; and what people do to them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test import Client
+
+from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, make_user
+from webapp.accounts.services import add_member
+from webapp.alerts import queries, services, sources
+from webapp.alerts.models import Alert, Delivery, Kind, State
+from webapp.jobs.events import transition
+from webapp.jobs.models import Job, Observed
+from webapp.jobs.services import raise_budget
+from webapp.money.crossings import note_crossings
+from webapp.money.models import Crossing
+
+pytestmark = pytest.mark.django_db
+USD = 10**12
+
+
+def _raise(project: Any, clock: FixedClock, **changes: Any) -> Alert:
+    given = {
+        "kind": "orphan",
+        "subject": "function:starling-1",
+        "sentence": "A function was left over.",
+        "severity": "warning",
+        "dedupe_key": "orphan:starling-1",
+        **changes,
+    }
+    return services.raise_alert(project_id=project and project.pk, clock=clock, **given)
+
+
+# Once, and again when it is over
+
+
+def test_what_stands_is_told_once_and_rearmed_when_it_is_over() -> None:
+    project, clock = make_project(), FixedClock()
+    first = _raise(project, clock)
+    clock.forward(60)
+    again = _raise(project, clock, sentence="A function was left over, for a minute.")
+    assert again.pk == first.pk
+    assert (again.times, again.turn) == (2, 1)
+    assert again.sentence == "A function was left over, for a minute."
+    assert again.told_at == first.told_at
+    assert Delivery.objects.count() == 1
+    assert services.resolve_alert(project_id=project.pk, dedupe_key="orphan:starling-1", clock=clock)
+    assert not services.resolve_alert(project_id=project.pk, dedupe_key="orphan:starling-1", clock=clock)
+    anew = _raise(project, clock)
+    assert anew.pk != first.pk
+    assert Delivery.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_twenty_who_find_it_at_once_tell_it_once() -> None:
+    project, clock = make_project(), FixedClock()
+
+    def find(_: int) -> None:
+        try:
+            _raise(project, clock)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(find, range(20)))
+    assert Alert.objects.get().times == 20
+    assert Delivery.objects.count() == 1
+
+
+def test_what_grows_worse_is_told_again_whatever_was_done_about_it() -> None:
+    user = make_user()
+    project, clock = make_project(user), FixedClock()
+    alert = _raise(project, clock)
+    services.snooze(alert=alert, user=user, how_long="change", clock=clock)
+    assert _raise(project, clock).state == State.SNOOZED
+    worse = _raise(project, clock, severity="critical")
+    assert (worse.state, worse.turn) == (State.OPEN, 2)
+    assert Delivery.objects.count() == 2
+    better = _raise(project, clock, severity="info")
+    assert (better.severity, better.turn) == ("info", 2)
+
+
+def test_a_snooze_runs_out_and_the_alert_comes_back() -> None:
+    user = make_user()
+    project, clock = make_project(user), FixedClock()
+    alert = _raise(project, clock)
+    services.snooze(alert=alert, user=user, how_long="hour", clock=clock)
+    assert (alert.state_by, alert.snoozed_until) == (user, clock.now() + timedelta(hours=1))
+    clock.forward(3599)
+    assert services.wake_snoozed(clock=clock) == 0
+    clock.forward(1)
+    assert services.wake_snoozed(clock=clock) == 1
+    assert services.wake_snoozed(clock=clock) == 0
+    alert.refresh_from_db()
+    assert (alert.state, alert.state_by, alert.turn, alert.told_at) == ("open", None, 2, clock.now())
+    assert Delivery.objects.filter(alert=alert).count() == 2
+
+
+def test_who_did_what_and_when_is_kept_and_what_is_over_stays_over() -> None:
+    user = make_user()
+    clock = FixedClock()
+    alert = _raise(make_project(user), clock)
+    clock.forward(30)
+    services.acknowledge(alert=alert, user=user, clock=clock)
+    assert (alert.state, alert.state_by, alert.state_at) == ("acknowledged", user, clock.now())
+    services.settle(alert=alert, user=user, clock=clock)
+    services.acknowledge(alert=alert, user=user, clock=clock)
+    assert alert.state == State.RESOLVED
+
+
+def test_what_was_only_good_to_know_is_put_away_after_a_week() -> None:
+    project, clock = make_project(), FixedClock()
+    good, bad = _raise(project, clock, severity="info"), _raise(project, clock, dedupe_key="other")
+    clock.forward(7 * 86_400)
+    assert services.put_away_old(clock=clock) == 1
+    good.refresh_from_db()
+    bad.refresh_from_db()
+    assert (good.state, bad.state) == ("resolved", "open")
+
+
+def test_a_write_that_is_taken_back_takes_alert_and_delivery_with_it() -> None:
+    project, clock = make_project(), FixedClock()
+    with pytest.raises(RuntimeError), transaction.atomic():
+        _raise(project, clock)
+        raise RuntimeError
+    assert not Alert.objects.exists()
+    assert not Delivery.objects.exists()
+
+
+def test_the_installations_alerts_are_for_its_staff() -> None:
+    staff, owner = make_user(), make_user()
+    staff.is_staff = True
+    staff.save()
+    project, clock = make_project(owner), FixedClock()
+    add_member(project, staff.email, "viewer")
+    _raise(None, clock)
+    _raise(None, clock)
+    assert queries.alerts_for(staff, project).count() == 1
+    assert queries.alerts_for(owner, project).count() == 0
+    assert Delivery.objects.get().channel.project is None
+
+
+# Limits
+
+
+def _spend(job: Job, before: float, after: float, clock: FixedClock) -> None:
+    note_crossings(job.account, round(before * USD), round(after * USD), clock.now())
+
+
+def _job(clock: FixedClock, usd: str = "1.00") -> Job:
+    spec = make_spec().model_copy(update={"budget_usd": Decimal(usd), "name": "Hopper"})
+    job, _ = make_running_job(clock=clock, spec=spec)
+    return job
+
+
+def test_each_share_of_a_limit_is_told_once_and_the_next_takes_its_place() -> None:
+    clock = FixedClock()
+    job = _job(clock)
+    _spend(job, 0.40, 0.55, clock)
+    assert sources.tell_crossings(clock=clock) == 1
+    assert sources.tell_crossings(clock=clock) == 0
+    half = Alert.objects.get()
+    assert (half.kind, half.severity, half.subject) == ("budget", "info", f"job:{job.pk}")
+    assert half.sentence.startswith("Hopper has spent $0.550 of $1.00, 50 % of its limit.")
+    _spend(job, 0.55, 0.83, clock)
+    sources.look(clock=clock)
+    (standing,) = Alert.objects.exclude(state=State.RESOLVED)
+    assert "80 %" in standing.sentence
+    assert Alert.objects.count() == Delivery.objects.count() == 2
+    assert not Crossing.objects.filter(handled_at=None).exists()
+
+
+def test_a_jump_over_several_shares_is_one_alert() -> None:
+    clock = FixedClock()
+    job = _job(clock)
+    _spend(job, 0.0, 1.0, clock)
+    assert Crossing.objects.count() == 4
+    assert sources.tell_crossings(clock=clock) == 1
+    alert = Alert.objects.get()
+    assert (alert.severity, Delivery.objects.count()) == ("critical", 1)
+    assert "all of its $1.00" in alert.sentence
+
+
+def test_a_raised_limit_ends_what_was_told_and_arms_anew() -> None:
+    clock = FixedClock()
+    job = _job(clock)
+    _spend(job, 0.40, 0.55, clock)
+    sources.look(clock=clock)
+    raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1.10"), clock=clock)
+    sources.look(clock=clock)
+    assert not Alert.objects.exclude(state=State.RESOLVED).exists()
+    job.account.refresh_from_db()
+    _spend(job, 0.5, 0.6, clock)
+    sources.look(clock=clock)
+    assert Alert.objects.exclude(state=State.RESOLVED).count() == 1
+
+
+# Jobs
+
+
+def _ended(job: Job, to: Observed, code: str, clock: FixedClock) -> None:
+    Job.objects.filter(pk=job.pk).update(observed=Observed.RUNNING)
+    transition(job.pk, to, reason_code=code, reason="That was it.", clock=clock)
+
+
+@pytest.mark.parametrize(
+    ("to", "code", "kind", "severity"),
+    [
+        (Observed.FAILED, "crashed", Kind.JOB_FAILED, "critical"),
+        (Observed.SUCCEEDED, "steps", Kind.JOB_FINISHED, "info"),
+        (Observed.PAUSED, "budget", Kind.JOB_STOPPED, "warning"),
+    ],
+)
+def test_the_end_of_a_job_is_told_once(to: Observed, code: str, kind: str, severity: str) -> None:
+    clock = FixedClock()
+    job = make_job(clock=clock)
+    _ended(job, to, code, clock)
+    sources.look(clock=clock)
+    sources.look(clock=clock)
+    alert = Alert.objects.get()
+    assert (alert.kind, alert.severity, alert.subject) == (kind, severity, f"job:{job.pk}")
+    assert "That was it." in alert.sentence
+    services.settle(alert=alert, user=job.created_by, clock=clock)
+    assert sources.tell_ends(clock=clock) == 0, "an end that was put away is not news again"
+
+
+def test_a_job_that_goes_on_ends_its_alert_and_its_next_stop_is_news() -> None:
+    clock = FixedClock()
+    job = make_job(clock=clock)
+    for epoch in (1, 2):
+        Job.objects.filter(pk=job.pk).update(lease_epoch=epoch)
+        _ended(job, Observed.PAUSED, "budget", clock)
+        sources.look(clock=clock)
+        assert Alert.objects.count() == epoch
+        Job.objects.filter(pk=job.pk).update(observed=Observed.QUEUED, reason_code="")
+        sources.look(clock=clock)
+        assert not Alert.objects.exclude(state=State.RESOLVED).exists()
+
+
+def test_what_somebody_stopped_and_what_ended_long_ago_is_no_news() -> None:
+    clock = FixedClock()
+    _ended(make_job(clock=clock), Observed.CANCELLED, "cancelled", clock)
+    _ended(make_job(clock=clock), Observed.FAILED, "crashed", clock)
+    clock.forward(86_401)
+    assert sources.tell_ends(clock=clock) == 0
+
+
+def test_a_simulated_jobs_alert_carries_the_word() -> None:
+    clock = FixedClock()
+    job = make_job(clock=clock, spec=make_spec("hopper-simulated"))
+    _ended(job, Observed.FAILED, "crashed", clock)
+    sources.look(clock=clock)
+    assert Alert.objects.get().unreal == "simulated"
+
+
+# Pages
+
+
+def _signed_in(user: Any) -> Client:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def test_the_bell_counts_what_is_new_to_this_person() -> None:
+    ada = make_user()
+    project, clock = make_project(ada), FixedClock()
+    bob = make_user()
+    add_member(project, bob.email, "viewer")
+    _raise(project, clock)
+    for person in (ada, bob):
+        assert queries.bell_of(person, project).count == "1"
+    assert _signed_in(ada).post(f"/p/{project.slug}/alerts/seen/").status_code == 200
+    assert queries.bell_of(ada, project).count == ""
+    assert len(queries.bell_of(ada, project).alerts) == 1
+    assert queries.bell_of(bob, project).count == "1"
+    page = _signed_in(bob).get(f"/p/{project.slug}/alerts/bell").content.decode()
+    assert "Alerts: 1 new" in page
+    assert "No mail server is set: alerts stay here." in page
+
+
+def test_the_list_filters_and_its_buttons_come_back_to_it() -> None:
+    ada = make_user()
+    project, clock = make_project(ada), FixedClock()
+    client, path = _signed_in(ada), f"/p/{project.slug}/alerts/"
+    assert "Nothing has needed you yet" in client.get(path).content.decode()
+    alert = _raise(project, clock)
+    assert "A function was left over." in client.get(path).content.decode()
+    answer = client.post(f"{path}{alert.pk}/acknowledge/", {"back": f"{path}?state=open"})
+    assert answer.headers["Location"] == f"{path}?state=open"
+    assert "A function was left over." not in client.get(f"{path}?state=open").content.decode()
+    page = client.get(f"{path}?state=acknowledged&rows=1").content.decode()
+    assert f"Acknowledged, by {ada.email}" in page
+    answer = client.post(f"{path}{alert.pk}/snooze/", {"for": "day", "back": "https://example.org/"})
+    assert answer.headers["Location"] == path
+    alert.refresh_from_db()
+    assert alert.state == State.SNOOZED
+    client.post(f"{path}{alert.pk}/snooze/", {"for": "ever"})
+    client.post(f"{path}{alert.pk}/settle/")
+    assert "Over, by" in client.get(f"{path}?state=over").content.decode()

@@ -1,0 +1,189 @@
+"""The pages of channels: the list, a new one, and one with its settings and its log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.alerts import channels, queries, services
+from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
+from webapp.alerts.models import Channel, Way
+from webapp.alerts.senders import mail
+from webapp.alerts.wording import DELIVERY_SHOWN, WAY_ICONS, WAYS, standing
+from webapp.credentials.secret import Secret
+
+_LOG_A_PAGE = 25
+
+
+@project_page()
+@require_safe
+def channel_list(request: HttpRequest, project: Project) -> HttpResponse:
+    """All ways out. Those who only look see names and states."""
+    services.built_in_channel(project.pk)
+    cards = [
+        {"channel": one, "standing": standing(one), "icon": WAY_ICONS[Way(one.way)], "to": _readers(one)}
+        for one in queries.channels_of(project)
+    ]
+    return render(request, "alerts/channels.html", {"cards": cards, "ways": WAYS})
+
+
+@sensitive_post_parameters()
+@project_page(needs="owner")
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@sensitive_variables("form", "key")
+def channel_new(request: HttpRequest, project: Project, way: str) -> HttpResponse:
+    """A new channel. A webhook's signing key is in the answer to this, and nowhere after."""
+    if way not in NEW_FORMS:
+        raise Http404("There is no such way out.")
+    form = NEW_FORMS[way](request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made, key = _added(project, way, form.cleaned_data)
+        except channels.ChannelRefused as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            return (
+                _detail(request, made, key=key) if key else redirect("alerts:channel", project.slug, made.pk)
+            )
+    offered = next(one for one in WAYS if one.way == way)
+    context = {"form": form, "way": offered, "no_server": "" if mail.can_send() else mail.NO_SERVER}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "alerts/channel_new.html", context, status=status)
+
+
+@sensitive_variables()
+def _added(project: Project, way: str, given: dict[str, Any]) -> tuple[Channel, Secret | None]:
+    if way == Way.EMAIL:
+        return channels.add_mail(project=project, **given), None
+    if way == Way.CHAT:
+        return channels.add_chat(project=project, **given), None
+    return channels.add_webhook(project=project, **given)
+
+
+@project_page(needs="editor")
+@require_safe
+@never_cache
+def channel_detail(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
+    """One channel. With ?log=1 only its log, for the page that waits for a message."""
+    channel = queries.channel_in(project, channel_id)
+    if request.GET.get("log"):
+        return render(request, "alerts/log.html", _log(request, channel))
+    return _detail(request, channel)
+
+
+@project_page(needs="owner")
+@require_POST
+def channel_change(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
+    channel = queries.channel_in(project, channel_id)
+    form = ChannelForm(request.POST, channel=channel)
+    if form.is_valid():
+        given = form.cleaned_data
+        try:
+            channels.change(
+                channel=channel,
+                name=given.get("name", channel.name),
+                on=given["on"],
+                kinds=given["kinds"],
+                addresses=given.get("addresses"),
+            )
+            messages.success(request, "The channel is changed.")
+            return redirect("alerts:channel", project.slug, channel.pk)
+        except channels.ChannelRefused as refusal:
+            form.add_error("name", str(refusal))
+    return _detail(request, channel, form, status=422)
+
+
+@project_page(needs="owner")
+@require_POST
+def channel_test(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
+    """Sends a test message, and to the log where it shows."""
+    channel = queries.channel_in(project, channel_id)
+    try:
+        channels.send_test(channel=channel, user=request.user)
+    except channels.ChannelRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("alerts:channel", project.slug, channel.pk)
+
+
+@project_page(needs="owner")
+@require_POST
+@never_cache
+def channel_key(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
+    """Another signing key; it is in the answer to this, and nowhere after."""
+    channel = queries.channel_in(project, channel_id)
+    if channel.way != Way.WEBHOOK:
+        raise Http404("This channel signs nothing.")
+    return _detail(request, channel, key=channels.renew_key(channel=channel))
+
+
+@project_page(needs="owner")
+@require_POST
+def channel_remove(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
+    channel = queries.channel_in(project, channel_id)
+    try:
+        channels.remove(channel=channel)
+    except channels.ChannelRefused as refusal:
+        messages.error(request, str(refusal))
+        return redirect("alerts:channel", project.slug, channel.pk)
+    messages.success(request, f"{channel.name} and its log are gone.")
+    return redirect("alerts:channels", project.slug)
+
+
+@project_page(needs="owner")
+@require_POST
+def replay(request: HttpRequest, project: Project, delivery_id: str) -> HttpResponse:
+    delivery = queries.delivery_in(project, delivery_id)
+    channels.replay(delivery=delivery)
+    return redirect("alerts:channel", project.slug, delivery.channel_id)
+
+
+@sensitive_variables("key")
+def _detail(
+    request: HttpRequest,
+    channel: Channel,
+    form: ChannelForm | None = None,
+    key: Secret | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    form = form or ChannelForm(channel=channel)
+    context = {
+        "form": form,
+        "kinds": [(value, label, value in form.chosen()) for value, label in KINDS],
+        "icon": WAY_ICONS[Way(channel.way)],
+        "to": _readers(channel),
+        "key": key.reveal() if key else "",
+        **_log(request, channel),
+    }
+    return render(request, "alerts/channel.html", context, status=status)
+
+
+def _log(request: HttpRequest, channel: Channel) -> dict[str, Any]:
+    page = Paginator(queries.deliveries_of(channel), _LOG_A_PAGE).get_page(request.GET.get("page"))
+    rows = [
+        {"delivery": one, "tone": DELIVERY_SHOWN[one.state][0], "icon": DELIVERY_SHOWN[one.state][1]}
+        for one in page
+    ]
+    return {
+        "channel": channel,
+        "standing": standing(channel),
+        "page": page,
+        "rows": rows,
+        "waiting": any(row["delivery"].state in ("waiting", "sending") for row in rows),
+    }
+
+
+def _readers(channel: Channel) -> str:
+    """Who or what reads what goes out there."""
+    if channel.way == Way.EMAIL:
+        return ", ".join(mail.recipients(channel)) or "nobody"
+    return channel.place

@@ -1,0 +1,116 @@
+"""What a delivery says, in each of the forms that go out: a mail, a line of chat, a document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.urls import reverse
+from pydantic import BaseModel, ConfigDict
+
+from webapp.alerts.models import Alert, Delivery, Kind, Severity
+
+
+class AlertDocument(BaseModel):
+    """The alert as receivers get it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int
+    kind: str
+    severity: str
+    sentence: str
+    subject: str
+    project: str | None
+    unreal: Literal["", "simulated", "emulated"]
+    first_at: datetime
+    told_at: datetime
+    link: str
+
+
+class WebhookDocument(BaseModel):
+    """The body of a webhook. `id` is the delivery's: the same message sent twice has the same one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    version: Literal[1] = 1
+    type: Literal["alert", "test"] = "alert"
+    id: str
+    alert: AlertDocument
+
+
+@dataclass(frozen=True)
+class Message:
+    """A delivery in words. `identity` is the same each time it is tried, and another when somebody replays it."""
+
+    delivery_id: str
+    identity: str
+    title: str
+    sentence: str
+    severity: Severity
+    link: str
+    document: WebhookDocument
+
+    @property
+    def body(self) -> bytes:
+        return self.document.model_dump_json().encode()
+
+    def mail_text(self) -> str:
+        return render_to_string("alerts/mail.txt", {"message": self})
+
+    def mail_html(self) -> str:
+        return render_to_string("alerts/mail.html", {"message": self})
+
+
+def message_of(delivery: Delivery) -> Message:
+    """The message of a delivery whose alert and channel are at hand."""
+    alert = delivery.alert
+    project = alert.project
+    where = f" – {project.name}" if project else ""
+    unreal = f" ({alert.unreal})" if alert.unreal else ""
+    link = link_to(alert)
+    return Message(
+        delivery_id=delivery.pk,
+        identity=delivery.pk if not delivery.replays else f"{delivery.pk}.{delivery.replays}",
+        title=f"{alert.get_kind_display()}{unreal}{where}",
+        sentence=alert.sentence,
+        severity=Severity(alert.severity),
+        link=link,
+        document=WebhookDocument(
+            type="test" if alert.kind == Kind.TEST else "alert",
+            id=delivery.pk,
+            alert=AlertDocument(
+                id=alert.pk,
+                kind=alert.kind,
+                severity=alert.severity,
+                sentence=alert.sentence,
+                subject=alert.subject,
+                project=project.slug if project else None,
+                unreal=alert.unreal,
+                first_at=alert.first_at,
+                told_at=alert.told_at,
+                link=link,
+            ),
+        ),
+    )
+
+
+def path_to(alert: Alert) -> str:
+    """Where the alert leads on the site: to its job, else to the list of alerts; empty for one without a project."""
+    if alert.project is None:
+        return ""
+    scope, _, name = alert.subject.partition(":")
+    slug = alert.project.slug
+    if scope == "job" and name:
+        return reverse("jobs:detail", args=[slug, name])
+    if scope == "channel" and name:
+        return reverse("alerts:channel", args=[slug, name])
+    return f"{reverse('alerts:list', args=[slug])}#alert-{alert.pk}"
+
+
+def link_to(alert: Alert) -> str:
+    """The same from outside."""
+    return settings.STARLING_BASE_URL + (path_to(alert) or "/")

@@ -1,0 +1,259 @@
+"""Tables of alerts. Written only by `services`, `channels` and `outbox`, read by `queries`.
+
+An alert stands for something that is so now: raised once when it begins, however often it is found, and free to be
+raised again once it is over. A delivery is an alert on its way out by one channel; its row is written together with
+the alert, so that no alert is lost, and there is one for each telling, so that none goes out twice.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from webapp.credentials.models import SealedRow
+from webapp.credentials.sealing import Place
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def _new_id(prefix: str, letters: int) -> str:
+    return prefix + "".join(secrets.choice(_LETTERS) for _ in range(letters))
+
+
+def new_channel_id() -> str:
+    """50 random bits, as letters that survive being read aloud."""
+    return _new_id("chn_", 10)
+
+
+def new_delivery_id() -> str:
+    """100 random bits: what receivers know a delivery again by."""
+    return _new_id("dlv_", 20)
+
+
+class Kind(models.TextChoices):
+    """What alerts are about. A new kind is one row here and its icon in `wording`."""
+
+    BUDGET = "budget", "Budget line"
+    FORECAST = "forecast", "Forecast over budget"
+    JOB_STOPPED = "job_stopped", "Stopped by its budget"
+    JOB_FAILED = "job_failed", "Job failed"
+    JOB_FINISHED = "job_finished", "Job finished"
+    BURN = "burn", "Spending too fast"
+    RETRIES = "retries", "Calls keep failing"
+    NO_STEPS = "no_steps", "Spending without steps"
+    ORPHAN = "orphan", "Left over in a cloud"
+    REPORT = "report", "Report"
+    CHANNEL = "channel", "Channel failing"
+    TEST = "test", "Test message"
+
+
+class Severity(models.TextChoices):
+    """How much it matters, least first."""
+
+    INFO = "info", "Good to know"
+    WARNING = "warning", "Look at it"
+    CRITICAL = "critical", "Act now"
+
+    @property
+    def rank(self) -> int:
+        return list(Severity).index(self)
+
+
+class State(models.TextChoices):
+    OPEN = "open", "Open"
+    ACKNOWLEDGED = "acknowledged", "Acknowledged"
+    SNOOZED = "snoozed", "Snoozed"
+    RESOLVED = "resolved", "Over"
+
+
+class Alert(models.Model):
+    """Something people should know. `subject` is what it is about, as in job:job_abc or budget:12.
+
+    Without a project it belongs to the installation and is for its staff. `turn` counts how often it was told: once
+    when it began, and again when it grew worse or a snooze ran out. `unreal` is the word for money that nobody pays.
+    """
+
+    project = models.ForeignKey(
+        "accounts.Project", on_delete=models.CASCADE, related_name="alerts", null=True, blank=True
+    )
+    kind = models.CharField(max_length=16, choices=Kind)
+    subject = models.CharField(max_length=120)
+    sentence = models.TextField()
+    severity = models.CharField(max_length=8, choices=Severity)
+    dedupe_key = models.CharField(max_length=200)
+    unreal = models.CharField(max_length=10, blank=True, default="")
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+    told_at = models.DateTimeField()
+    times = models.IntegerField(default=1)
+    turn = models.IntegerField(default=1)
+
+    state = models.CharField(max_length=12, choices=State, default=State.OPEN)
+    state_at = models.DateTimeField()
+    state_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    snoozed_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["project", "-told_at"], name="alert_of_project"),
+            models.Index(fields=["project", "dedupe_key"], name="alert_by_key"),
+            models.Index(fields=["snoozed_until"], condition=Q(state="snoozed"), name="alert_to_wake"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "dedupe_key"],
+                condition=~Q(state="resolved") & Q(project__isnull=False),
+                name="alert_stands_once",
+            ),
+            models.UniqueConstraint(
+                fields=["dedupe_key"],
+                condition=~Q(state="resolved") & Q(project__isnull=True),
+                name="installation_alert_stands_once",
+            ),
+            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="alert_kind_known"),
+            models.CheckConstraint(condition=Q(severity__in=Severity.values), name="alert_severity_known"),
+            models.CheckConstraint(condition=Q(state__in=State.values), name="alert_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.subject}"
+
+
+class Way(models.TextChoices):
+    EMAIL = "email", "E-mail"
+    CHAT = "chat", "Chat"
+    WEBHOOK = "webhook", "Webhook"
+
+
+SECRET_FIELDS: dict[str, tuple[str, ...]] = {
+    Way.EMAIL: (),
+    Way.CHAT: ("url",),
+    Way.WEBHOOK: ("url", "signing_key"),
+}
+"""What is sealed of a channel, by way."""
+
+
+class Channel(models.Model):
+    """A way out for a project's alerts. The bell is no channel: it shows everything, always.
+
+    `silent_kinds` are those that do not go out here; a kind made later does. The built-in one writes to the project's
+    owners (without a project: to the installation's staff) and needs no set-up. `place` is as much of a secret
+    address as may be seen. `failures` counts attempts that failed since the last that did not.
+    """
+
+    id = models.CharField(primary_key=True, max_length=20, default=new_channel_id, editable=False)
+    project = models.ForeignKey(
+        "accounts.Project", on_delete=models.CASCADE, related_name="channels", null=True, blank=True
+    )
+    way = models.CharField(max_length=8, choices=Way)
+    name = models.CharField(max_length=60)
+    built_in = models.BooleanField(default=False)
+    on = models.BooleanField(default=True)
+    silent_kinds = models.JSONField(default=list, blank=True)
+    addresses = models.JSONField(default=list, blank=True)
+    place = models.CharField(max_length=200, blank=True, default="")
+    created_at = models.DateTimeField()
+    failures = models.IntegerField(default=0)
+    last_error = models.TextField(blank=True, default="")
+    last_sent_at = models.DateTimeField(null=True, blank=True)
+    last_failed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-built_in", "name", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="channel_name_once"),
+            models.UniqueConstraint(
+                fields=["project"], condition=Q(built_in=True, project__isnull=False), name="built_in_once"
+            ),
+            models.UniqueConstraint(
+                fields=["built_in"],
+                condition=Q(built_in=True, project__isnull=True),
+                name="built_in_of_installation_once",
+            ),
+            models.CheckConstraint(condition=Q(way__in=Way.values), name="channel_way_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"
+
+    def sealed_place(self, field: str) -> Place:
+        """Where a secret of this channel belongs."""
+        return Place(self.project_id or 0, self.pk, field)
+
+
+class ChannelSecret(SealedRow):
+    """A secret of a channel, sealed."""
+
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="secrets")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["channel", "field"], name="channel_secret_once")]
+
+    def __str__(self) -> str:
+        return f"{self.field} of {self.channel_id}"
+
+    def place(self) -> Place:
+        return self.channel.sealed_place(self.field)
+
+
+class DeliveryState(models.TextChoices):
+    WAITING = "waiting", "Waiting"
+    SENDING = "sending", "Sending"
+    SENT = "sent", "Sent"
+    FAILED = "failed", "Given up"
+
+
+class Delivery(models.Model):
+    """One telling of an alert by one channel, with what became of it.
+
+    Whoever sends holds the row: `holder` and `held_until` say who and for how long. `replays` counts how often people
+    had it sent again.
+    """
+
+    id = models.CharField(primary_key=True, max_length=30, default=new_delivery_id, editable=False)
+    alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="deliveries")
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="deliveries")
+    turn = models.IntegerField()
+    state = models.CharField(max_length=8, choices=DeliveryState, default=DeliveryState.WAITING)
+    created_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    attempts = models.IntegerField(default=0)
+    replays = models.IntegerField(default=0)
+    holder = models.CharField(max_length=160, blank=True, default="")
+    held_until = models.DateTimeField(null=True, blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    last_error = models.TextField(blank=True, default="")
+    response_status = models.IntegerField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(state="waiting"), name="delivery_due"),
+            models.Index(fields=["held_until"], condition=Q(state="sending"), name="delivery_held"),
+            models.Index(fields=["channel", "-created_at"], name="delivery_log"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["alert", "channel", "turn"], name="delivery_once"),
+            models.CheckConstraint(condition=Q(state__in=DeliveryState.values), name="delivery_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.state})"
+
+
+class Seen(models.Model):
+    """Up to when a person has looked at a project's alerts: what was told later is new to them."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "project"], name="seen_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} of {self.project_id}"

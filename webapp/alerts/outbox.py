@@ -1,0 +1,195 @@
+"""Deliveries on their way: each is held by one sender at a time, tried, and booked.
+
+A sender takes a row for itself before it sends and books what became of it after. One that dies in between leaves a
+held row; it is freed at once when its process is known to be gone, else when its time is up, and is sent again under
+the same delivery id, by which a receiver knows what it had already. In our book every delivery is sent once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import random
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F
+
+from webapp.alerts import services, wording
+from webapp.alerts.message import message_of
+from webapp.alerts.models import Channel, Delivery, DeliveryState, Kind, Severity
+from webapp.alerts.senders import SENDERS
+from webapp.alerts.senders.outcome import Outcome
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs import failpoints
+
+log = logging.getLogger(__name__)
+
+HELD_FOR = timedelta(seconds=60)
+"""Far longer than an attempt may take."""
+ATTEMPTS = 8
+FIRST_PAUSE_S = 5.0
+PAUSE_GROWS = 3.0
+LONGEST_PAUSE_S = 3600.0
+TELL_AFTER_FAILURES = 3
+"""So many attempts of a channel in a row, and people hear of it by the others."""
+_AT_ONCE = 2
+_LOOKED_AT = 20
+
+# A worker's threads are for jobs: receivers that answer slowly must not take them all, nor hold up other channels.
+_places = threading.BoundedSemaphore(_AT_ONCE)
+_busy_lock = threading.Lock()
+_busy: set[str] = set()
+
+
+def send_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """Send everything that is due, channel by channel; how many attempts that were. Returns at once when others do."""
+    attempts = 0
+    if not _places.acquire(blocking=False):
+        return attempts
+    try:
+        while True:
+            with _a_free_channel(clock.now()) as channel_id:
+                if channel_id is None:
+                    return attempts
+                while delivery := take(channel_id, clock=clock):
+                    attempt(delivery, clock=clock)
+                    attempts += 1
+    finally:
+        _places.release()
+
+
+def take(channel_id: str, *, clock: Clock = SYSTEM_CLOCK) -> Delivery | None:
+    """The next due delivery of the channel, held by the caller from now on."""
+    now = clock.now()
+    due = Delivery.objects.filter(channel_id=channel_id, state=DeliveryState.WAITING, due_at__lte=now)
+    for delivery_id in due.order_by("due_at", "created_at", "pk").values_list("pk", flat=True)[:_LOOKED_AT]:
+        holder = f"{_process()} {uuid.uuid4().hex}"
+        taken = Delivery.objects.filter(pk=delivery_id, state=DeliveryState.WAITING, due_at__lte=now).update(
+            state=DeliveryState.SENDING, holder=holder, held_until=now + HELD_FOR, attempts=F("attempts") + 1
+        )
+        if taken:
+            return Delivery.objects.select_related("alert__project", "channel").get(pk=delivery_id)
+    return None
+
+
+def attempt(delivery: Delivery, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Try once what the caller holds, and book what became of it."""
+    channel = delivery.channel
+    if not channel.on:
+        book(delivery, Outcome(False, "The channel is off."), clock=clock)
+        return
+    outcome = SENDERS[channel.way](channel, message_of(delivery))
+    failpoints.reach("after_alert_sent")
+    book(delivery, outcome, clock=clock)
+
+
+@transaction.atomic
+def book(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -> bool:
+    """Write down what became of an attempt; False if somebody else holds the delivery by now."""
+    now = clock.now()
+    changes: dict[str, object] = {
+        "holder": "",
+        "held_until": None,
+        "last_error": outcome.words,
+        "response_status": outcome.status,
+    }
+    if outcome.sent:
+        changes |= {"state": DeliveryState.SENT, "sent_at": now}
+    elif outcome.again and delivery.attempts < ATTEMPTS:
+        changes |= {"state": DeliveryState.WAITING, "due_at": now + _pause(delivery.attempts, outcome)}
+    else:
+        changes |= {"state": DeliveryState.FAILED}
+    held = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.SENDING, holder=delivery.holder)
+    if not held.update(**changes):
+        return False
+    if delivery.channel.on and not wording.is_missing(delivery.channel):
+        _note_on_channel(delivery.channel, outcome, now, clock, changes["state"] == DeliveryState.FAILED)
+    return True
+
+
+def free_lost(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """Make due again what somebody held who died; how many deliveries that were."""
+    now, freed = clock.now(), 0
+    held = Delivery.objects.filter(state=DeliveryState.SENDING)
+    for delivery_id, holder, until in held.values_list("pk", "holder", "held_until"):
+        if (until is not None and until <= now) or _is_gone(holder):
+            lost = Delivery.objects.filter(pk=delivery_id, state=DeliveryState.SENDING, holder=holder)
+            freed += lost.update(state=DeliveryState.WAITING, due_at=now, holder="", held_until=None)
+    return freed
+
+
+def _pause(attempts: int, outcome: Outcome) -> timedelta:
+    """Longer each time, and never the same for all, so that a receiver that comes back is not run over."""
+    pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * PAUSE_GROWS ** (attempts - 1)) * random.uniform(0.8, 1.2)
+    return timedelta(seconds=max(pause_s, min(outcome.retry_after_s or 0.0, LONGEST_PAUSE_S)))
+
+
+def _note_on_channel(channel: Channel, outcome: Outcome, now: datetime, clock: Clock, given_up: bool) -> None:
+    row, key = Channel.objects.filter(pk=channel.pk), f"channel:{channel.pk}"
+    if outcome.sent:
+        row.update(failures=0, last_error="", last_sent_at=now)
+        if channel.failures:
+            services.resolve_alert(project_id=channel.project_id, dedupe_key=key, clock=clock)
+        return
+    row.update(failures=F("failures") + 1, last_error=outcome.words, last_failed_at=now)
+    failures = row.values_list("failures", flat=True).get()
+    if given_up or failures >= TELL_AFTER_FAILURES:
+        services.raise_alert(
+            project_id=channel.project_id,
+            kind=Kind.CHANNEL,
+            subject=key,
+            sentence=f"Alerts do not get out by {channel.name}. {outcome.words}",
+            severity=Severity.WARNING,
+            dedupe_key=key,
+            clock=clock,
+        )
+
+
+@contextmanager
+def _a_free_channel(now: datetime) -> Iterator[str | None]:
+    """A channel with something due that no other thread of this process sends by; None if there is none."""
+    due = Delivery.objects.filter(state=DeliveryState.WAITING, due_at__lte=now).order_by("due_at")
+    waiting = list(dict.fromkeys(due.values_list("channel_id", flat=True)[:500]))
+    with _busy_lock:
+        chosen = next((channel_id for channel_id in waiting if channel_id not in _busy), None)
+        if chosen is not None:
+            _busy.add(chosen)
+    try:
+        yield chosen
+    finally:
+        if chosen is not None:
+            with _busy_lock:
+                _busy.discard(chosen)
+
+
+def _place() -> str:
+    """Where process numbers mean the same as here: this machine, and this container on it."""
+    try:
+        return f"{platform.node()}/{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return ""
+
+
+def _process() -> str:
+    return f"{_place()} {os.getpid()}"
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether the holder was a process of this place that is there no more. Not knowing is no."""
+    place, _, rest = holder.partition(" ")
+    number = rest.partition(" ")[0]
+    if not place or place != _place() or not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

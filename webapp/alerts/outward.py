@@ -1,0 +1,185 @@
+"""Posting to addresses that people gave us, without becoming their way into this network.
+
+A name is looked up once, every address it has is judged, and the connection goes to one of those addresses: a name
+that answers differently a moment later gains nothing. Redirects are not followed, and the whole exchange has a time
+limit. Hosts that the operator named (STARLING_ALERT_HOSTS) are exempt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+WITHIN_S = 10.0
+_NEVER = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "192.0.0.0/24",  # protocol assignments, with the metadata service of one cloud
+        "168.63.129.16/32",  # Azure's host, seen from its machines only; public by its number
+        "::/96",  # IPv4 in an old disguise
+        "2001::/32",  # Teredo and 6to4: IPv4 of somebody's choice inside
+        "2002::/16",
+    )
+)
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class Refused(Exception):
+    """An address that alerts are not sent to; the text says why and what to do."""
+
+
+class Away(Exception):
+    """Nobody could be reached there just now; the text says what happened."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a URL leads: what to say there, and the addresses that were looked up and judged."""
+
+    host: str
+    port: int
+    path: str
+    tls: bool
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    retry_after_s: float | None
+
+
+def is_exempt(host: str, port: int | None = None) -> bool:
+    """Whether the operator named this host of the own network."""
+    named = settings.STARLING_ALERT_HOSTS
+    return host.lower() in named or (port is not None and f"{host.lower()}:{port}" in named)
+
+
+def target_of(url: str) -> Target:
+    """Where the URL leads now. Refused for what is never to be reached, Away when the name cannot be looked up."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise Refused("This is no web address. Copy it again.") from None
+    if not (parts.path + parts.query).isascii():
+        raise Refused("There are letters in it that web addresses do not have. Copy it again.")
+    host = (parts.hostname or "").rstrip(".")
+    if parts.scheme not in ("https", "http") or not host:
+        raise Refused("This is no web address. It begins with https:// and a host name.")
+    if parts.username is not None or parts.password is not None:
+        raise Refused("The address holds a user name or password. Leave them out: messages are signed.")
+    port = port or (443 if parts.scheme == "https" else 80)
+    exempt = is_exempt(host, port)
+    if parts.scheme == "http" and not exempt:
+        raise Refused("Messages go out by https only: on the way, http can be read and changed.")
+    addresses = _looked_up(host, port)
+    if not exempt and not all(is_public(address) for address in addresses):
+        raise Refused(
+            f"{host} is an address of a private network. Alerts go to public hosts only, unless this installation's"
+            " operator names the host in STARLING_ALERT_HOSTS."
+        )
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Target(host, port, path, parts.scheme == "https", addresses)
+
+
+def is_public(address: str) -> bool:
+    """Whether anybody on the internet could be meant: nothing private, local, reserved, shared or wrapped."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return is_public(str(ip.ipv4_mapped))
+        if ip in _NAT64:
+            return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
+    if any(ip in network for network in _NEVER if network.version == ip.version):
+        return False
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], *, within_s: float = WITHIN_S) -> Answer:
+    """Post, to an address judged this moment, and say what was answered. Raises Refused or Away."""
+    ends_s = time.monotonic() + within_s
+    target = target_of(url)
+    failure: Exception | None = None
+    for address in target.addresses:
+        left_s = ends_s - time.monotonic()
+        if left_s <= 0:
+            break
+        try:
+            return _exchange(target, address, body, headers, left_s)
+        except ConnectionRefusedError as error:  # the next address may listen; nothing was sent to this one
+            failure = error
+        except (OSError, http.client.HTTPException) as error:
+            failure = error
+            break
+    raise Away(_why(target, failure, within_s))
+
+
+class _Pinned(http.client.HTTPConnection):
+    """Speaks to one address, whatever the name stands for by now; TLS still wants the name's certificate."""
+
+    def __init__(self, target: Target, address: str, timeout_s: float) -> None:
+        super().__init__(target.host, target.port, timeout=timeout_s)
+        self.default_port = 443 if target.tls else 80
+        self._target, self._address = target, address
+
+    def connect(self) -> None:
+        self.sock = socket.create_connection((self._address, self._target.port), self.timeout)
+        if self._target.tls:
+            context = ssl.create_default_context()
+            self.sock = context.wrap_socket(self.sock, server_hostname=self._target.host)
+
+
+def _exchange(
+    target: Target, address: str, body: bytes, headers: Mapping[str, str], within_s: float
+) -> Answer:
+    connection = _Pinned(target, address, within_s)
+    # The socket's own limit is for each read: whoever answers a letter at a time would hold us for ever.
+    watchdog = threading.Timer(within_s, _cut, [connection])
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        connection.request("POST", target.path, body=body, headers=dict(headers))
+        answer = connection.getresponse()
+        return Answer(answer.status, _seconds(answer.getheader("Retry-After")))
+    finally:
+        watchdog.cancel()
+        connection.close()
+
+
+def _cut(connection: http.client.HTTPConnection) -> None:
+    if connection.sock is not None:
+        with contextlib.suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+def _looked_up(host: str, port: int) -> tuple[str, ...]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise Away(f"The name {host} could not be looked up.") from None
+    return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    return float(retry_after) if retry_after and retry_after.isdecimal() and len(retry_after) < 7 else None
+
+
+def _why(target: Target, failure: Exception | None, within_s: float) -> str:
+    if isinstance(failure, ssl.SSLCertVerificationError):
+        return f"The certificate of {target.host} is not good: {failure.verify_message}."
+    if failure is None or isinstance(failure, TimeoutError):
+        return f"{target.host} did not answer within {within_s:g} s."
+    if isinstance(failure, ConnectionRefusedError):
+        return f"{target.host} takes no connections on port {target.port}."
+    return f"The connection to {target.host} broke off."

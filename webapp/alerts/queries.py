@@ -1,0 +1,102 @@
+"""What pages read of alerts and channels. Nothing here writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet, Subquery
+from django.http import Http404
+
+from webapp.alerts.models import Alert, Channel, Delivery, Kind, Seen, Severity, State
+
+IN_BELL = 6
+MOST_COUNTED = 100
+FILTERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "": ("Standing", (State.OPEN, State.ACKNOWLEDGED, State.SNOOZED)),
+    "open": ("Open", (State.OPEN,)),
+    "acknowledged": ("Acknowledged", (State.ACKNOWLEDGED,)),
+    "snoozed": ("Snoozed", (State.SNOOZED,)),
+    "over": ("Over", (State.RESOLVED,)),
+    "all": ("All", tuple(State.values)),
+}
+"""The list's filters: key in the address, word, states."""
+
+
+@dataclass(frozen=True)
+class Bell:
+    """What the bell shows a person of a project."""
+
+    new: int
+    worst: str
+    alerts: list[Alert]
+
+    @property
+    def count(self) -> str:
+        return "" if not self.new else str(self.new) if self.new < MOST_COUNTED else f"{MOST_COUNTED - 1}+"
+
+
+def alerts_for(user: Any, project: Any) -> QuerySet[Alert]:
+    """The project's alerts, newest first; staff see those of the installation as well."""
+    mine = Q(project=project)
+    if user.is_staff:
+        mine |= Q(project=None)
+    shown = Alert.objects.filter(mine).exclude(kind=Kind.TEST)
+    return shown.select_related("project", "state_by").order_by("-told_at", "-pk")
+
+
+def alert_for(user: Any, project: Any, alert_id: int) -> Alert:
+    """One of them; 404 for any other."""
+    found = alerts_for(user, project).filter(pk=alert_id).first()
+    if found is None:
+        raise Http404("There is no such alert in this project.")
+    return found
+
+
+def bell_of(user: Any, project: Any) -> Bell:
+    """The open alerts, and how many of them were told since the person looked last. One query: it is on every page."""
+    seen = Seen.objects.filter(user=user, project=project).values("at")
+    standing = list(
+        alerts_for(user, project)
+        .select_related(None)
+        .select_related("project")
+        .filter(state=State.OPEN)
+        .annotate(seen_at=Subquery(seen))[:MOST_COUNTED]
+    )
+    new = [alert for alert in standing if alert.seen_at is None or alert.told_at > alert.seen_at]
+    worst = max((Severity(alert.severity) for alert in new), key=lambda severity: severity.rank, default="")
+    return Bell(len(new), worst, standing[:IN_BELL])
+
+
+def last_seen(user: Any, project: Any) -> datetime | None:
+    """Up to when the person has looked at the project's alerts."""
+    return Seen.objects.filter(user=user, project=project).values_list("at", flat=True).first()
+
+
+def channels_of(project: Any) -> QuerySet[Channel]:
+    """The project's channels, the built-in one first."""
+    return Channel.objects.filter(project=project)
+
+
+def channel_in(project: Any, channel_id: str) -> Channel:
+    """The project's channel of that id; 404 for any other."""
+    found = channels_of(project).select_related("project").filter(pk=channel_id).first()
+    if found is None:
+        raise Http404("There is no such channel in this project.")
+    return found
+
+
+def deliveries_of(channel: Channel) -> QuerySet[Delivery]:
+    """What went out there, newest first."""
+    return channel.deliveries.select_related("alert").order_by("-created_at", "-pk")
+
+
+def delivery_in(project: Any, delivery_id: str) -> Delivery:
+    """The project's delivery of that id; 404 for any other."""
+    found = (
+        Delivery.objects.filter(pk=delivery_id, channel__project=project).select_related("channel").first()
+    )
+    if found is None:
+        raise Http404("There is no such delivery in this project.")
+    return found

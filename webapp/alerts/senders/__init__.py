@@ -1,0 +1,19 @@
+"""One way out a file: each takes a message and a channel, tries once, and says what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from webapp.alerts.message import Message
+from webapp.alerts.models import Channel, Way
+from webapp.alerts.senders import chat, mail, webhook
+from webapp.alerts.senders.outcome import Outcome
+
+Sender = Callable[[Channel, Message], Outcome]
+
+SENDERS: dict[str, Sender] = {
+    Way.EMAIL: mail.send,
+    Way.CHAT: chat.send,
+    Way.WEBHOOK: webhook.send,
+}
+"""A new way is a file here, a row here, and a row of `Way`."""

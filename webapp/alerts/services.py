@@ -1,0 +1,185 @@
+"""Raising alerts, and what people do to them. All writes; each in one transaction.
+
+Whoever finds something raises it under a key, as often as it is found: it is told once, until it is over. Deliveries
+are rows of the same transaction; the message that hurries them follows on commit and may be lost.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from webapp.alerts import doorbell
+from webapp.alerts.models import Alert, Channel, Delivery, Kind, Seen, Severity, State, Way
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Job
+
+BUILT_IN_NAME = "E-mail to the owners"
+_INSTALLATION_NAME = "E-mail to this installation's staff"
+GOOD_TO_KNOW_FOR = timedelta(days=7)
+"""After so long nobody needs to put away what was only good to know."""
+SNOOZES: dict[str, timedelta | None] = {"hour": timedelta(hours=1), "day": timedelta(days=1), "change": None}
+"""How long an alert can be put off. None: until it grows worse, or is over and comes back."""
+
+
+@transaction.atomic
+def raise_alert(
+    *,
+    project_id: int | None,
+    kind: str,
+    subject: str,
+    sentence: str,
+    severity: str,
+    dedupe_key: str,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Alert:
+    """Tell people that something is so: at once and once. Raised again while it stands, it is only noted.
+
+    One that grew worse is told again, whatever was done about it. Without a project it is for the installation's staff.
+    """
+    now, severity = clock.now(), Severity(severity).value
+    facts: dict[str, Any] = {"sentence": sentence, "severity": severity, "last_at": now}
+    alert = _standing(project_id, dedupe_key)
+    if alert is None:
+        try:
+            with transaction.atomic():
+                alert = Alert.objects.create(
+                    project_id=project_id,
+                    kind=Kind(kind),
+                    subject=subject,
+                    dedupe_key=dedupe_key,
+                    unreal=_unreal(subject),
+                    first_at=now,
+                    told_at=now,
+                    state_at=now,
+                    **facts,
+                )
+        except IntegrityError:  # somebody raised it just now
+            alert = _standing(project_id, dedupe_key)
+            if alert is None:
+                raise
+        else:
+            _send_out(alert, now)
+            return alert
+    worse = Severity(severity).rank > Severity(alert.severity).rank
+    Alert.objects.filter(pk=alert.pk).update(times=F("times") + 1, **facts)
+    if worse:
+        _tell_again(alert, now)
+    alert.refresh_from_db()
+    return alert
+
+
+@transaction.atomic
+def resolve_alert(*, project_id: int | None, dedupe_key: str, clock: Clock = SYSTEM_CLOCK) -> bool:
+    """It is no longer so; raised under this key again, it is news. False if nothing stood."""
+    alert = _standing(project_id, dedupe_key)
+    if alert is None:
+        return False
+    _set_state(alert, State.RESOLVED, clock.now(), None)
+    return True
+
+
+@transaction.atomic
+def acknowledge(*, alert: Alert, user: Any, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Somebody looks after it. What is over stays as it is."""
+    _set_state(alert, State.ACKNOWLEDGED, clock.now(), user)
+
+
+@transaction.atomic
+def snooze(*, alert: Alert, user: Any, how_long: str, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Put it off for one of SNOOZES; it comes back by itself if it still stands then."""
+    now, span = clock.now(), SNOOZES[how_long]
+    _set_state(alert, State.SNOOZED, now, user, until=None if span is None else now + span)
+
+
+@transaction.atomic
+def settle(*, alert: Alert, user: Any, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Somebody says that it is over. If it is not, it is raised anew."""
+    _set_state(alert, State.RESOLVED, clock.now(), user)
+
+
+def mark_seen(*, user: Any, project: Any, clock: Clock = SYSTEM_CLOCK) -> None:
+    """What was told until now is no longer new to this person."""
+    Seen.objects.update_or_create(user=user, project=project, defaults={"at": clock.now()})
+
+
+@transaction.atomic
+def wake_snoozed(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """Tell again what was put off until now and still stands; how many those were."""
+    now = clock.now()
+    due = Alert.objects.filter(state=State.SNOOZED, snoozed_until__lte=now)
+    woken = list(due.select_for_update().order_by("pk")[:100]) if due.exists() else []
+    for alert in woken:
+        _tell_again(alert, now)
+    return len(woken)
+
+
+def put_away_old(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """End what was only good to know and is a week old; how many those were."""
+    now = clock.now()
+    old = Alert.objects.filter(severity=Severity.INFO, last_at__lte=now - GOOD_TO_KNOW_FOR)
+    return old.exclude(state=State.RESOLVED).update(state=State.RESOLVED, state_at=now, state_by=None)
+
+
+def built_in_channel(project_id: int | None, clock: Clock = SYSTEM_CLOCK) -> Channel:
+    """The channel that a project has without set-up, made now if need be."""
+    made, _ = Channel.objects.get_or_create(
+        project_id=project_id,
+        built_in=True,
+        defaults={
+            "way": Way.EMAIL,
+            "name": BUILT_IN_NAME if project_id else _INSTALLATION_NAME,
+            "created_at": clock.now(),
+        },
+    )
+    return made
+
+
+def _standing(project_id: int | None, dedupe_key: str) -> Alert | None:
+    alerts = Alert.objects.select_for_update(of=("self",)).filter(
+        project_id=project_id, dedupe_key=dedupe_key
+    )
+    return alerts.exclude(state=State.RESOLVED).first()
+
+
+def _set_state(alert: Alert, state: State, now: datetime, user: Any, until: datetime | None = None) -> None:
+    changes = {"state": state, "state_at": now, "state_by": user, "snoozed_until": until}
+    Alert.objects.filter(pk=alert.pk).exclude(state=State.RESOLVED).update(**changes)
+    alert.refresh_from_db()
+
+
+def _tell_again(alert: Alert, now: datetime) -> None:
+    Alert.objects.filter(pk=alert.pk).update(
+        turn=F("turn") + 1, told_at=now, state=State.OPEN, state_at=now, state_by=None, snoozed_until=None
+    )
+    alert.refresh_from_db()
+    _send_out(alert, now)
+
+
+def _send_out(alert: Alert, now: datetime) -> None:
+    """A delivery for each channel that wants it, in the open transaction; a message once that is committed."""
+    built_in_channel(alert.project_id)
+    channels = Channel.objects.filter(project_id=alert.project_id, on=True)
+    wanted = [channel for channel in channels if _wants(channel, alert)]
+    Delivery.objects.bulk_create(
+        Delivery(alert=alert, channel=channel, turn=alert.turn, created_at=now, due_at=now)
+        for channel in wanted
+    )
+    if wanted:
+        doorbell.ring_on_commit()
+
+
+def _wants(channel: Channel, alert: Alert) -> bool:
+    """A channel does not tell of its own failure."""
+    if alert.kind == Kind.CHANNEL and alert.subject == f"channel:{channel.pk}":
+        return False
+    return alert.kind not in channel.silent_kinds
+
+
+def _unreal(subject: str) -> str:
+    scope, _, job_id = subject.partition(":")
+    job = Job.objects.only("simulated", "emulated").filter(pk=job_id).first() if scope == "job" else None
+    return job.unreal if job else ""

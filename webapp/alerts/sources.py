@@ -1,0 +1,158 @@
+"""What the database holds that people should hear of: limits that were reached, jobs that ended.
+
+Each look raises what was not raised yet. Two looks at once do no harm, and one that dies takes back what it wrote.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Cast, Concat
+
+from webapp.alerts import services, wording
+from webapp.alerts.models import Alert, Kind, Severity, State
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Job, Observed
+from webapp.money.models import Account, Budget, Crossing, CrossingKind
+
+_NEWS_FOR = timedelta(days=1)
+"""A job that ended longer ago is history, not news."""
+_AT_ONCE = 200
+_STOPPED_BY_BUDGET = Q(observed=Observed.PAUSED, reason_code="budget")
+_ENDS = {
+    Observed.PAUSED: (Kind.JOB_STOPPED, Severity.WARNING),
+    Observed.FAILED: (Kind.JOB_FAILED, Severity.CRITICAL),
+    Observed.SUCCEEDED: (Kind.JOB_FINISHED, Severity.INFO),
+}
+
+
+def look(*, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Raise what is new and end what has passed."""
+    tell_crossings(clock=clock)
+    tell_ends(clock=clock)
+    end_what_passed(clock=clock)
+
+
+# Limits
+
+
+def tell_crossings(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """An alert for each limit of which a share was newly reached, the largest one where it is several; how many."""
+    new = Crossing.objects.filter(handled_at=None)
+    if not new.exists():
+        return 0
+    with transaction.atomic():
+        rows = list(new.select_for_update(skip_locked=True, of=("self",)).order_by("at", "pk")[:_AT_ONCE])
+        largest: dict[tuple[str, str], Crossing] = {}
+        for row in rows:
+            key = (_limit_key(row), row.kind)
+            if key not in largest or row.threshold > largest[key].threshold:
+                largest[key] = row
+        for row in largest.values():
+            _tell_crossing(row, clock)
+        Crossing.objects.filter(pk__in=[row.pk for row in rows]).update(handled_at=clock.now())
+    return len(largest)
+
+
+def _tell_crossing(row: Crossing, clock: Clock) -> None:
+    """One alert stands for each limit: the news takes the place of what was told of it before."""
+    one = row.account or row.budget
+    assert one is not None
+    project_id = one.job.project_id if isinstance(one, Account) else one.project_id
+    forecast = row.kind == CrossingKind.FORECAST
+    if not forecast:
+        for told in Alert.objects.filter(_about(_limit_key(row)), project_id=project_id).exclude(
+            state=State.RESOLVED
+        ):
+            services.resolve_alert(project_id=project_id, dedupe_key=told.dedupe_key, clock=clock)
+    services.raise_alert(
+        project_id=project_id,
+        kind=Kind.FORECAST if forecast else Kind.BUDGET,
+        subject=f"job:{one.job_id}" if isinstance(one, Account) else f"budget:{one.pk}",
+        sentence=wording.crossing_sentence(row),
+        severity=_severity(row),
+        dedupe_key=f"{_limit_key(row)}{row.kind}:{row.threshold}:{row.arming}",
+        clock=clock,
+    )
+
+
+def _severity(row: Crossing) -> Severity:
+    if row.kind == CrossingKind.FORECAST:
+        return Severity.WARNING
+    if row.threshold >= 100:
+        return Severity.CRITICAL
+    return Severity.WARNING if row.threshold >= 80 else Severity.INFO
+
+
+def _limit_key(row: Crossing) -> str:
+    return f"limit:account:{row.account_id}:" if row.account_id else f"limit:budget:{row.budget_id}:"
+
+
+def _about(limit_key: str) -> Q:
+    return Q(dedupe_key__startswith=limit_key)
+
+
+# Jobs
+
+
+def tell_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """An alert for each job that failed, finished or met its budget and was not told of; how many."""
+    ended = list(_untold(clock.now())[:_AT_ONCE])
+    for job in ended:
+        kind, severity = _ENDS[Observed(job.observed)]
+        services.raise_alert(
+            project_id=job.project_id,
+            kind=kind,
+            subject=f"job:{job.pk}",
+            sentence=wording.end_sentence(job),
+            severity=severity,
+            dedupe_key=job.end_key,
+            clock=clock,
+        )
+    return len(ended)
+
+
+def _untold(now: datetime) -> QuerySet[Job]:
+    """Ends of runs without an alert, whatever became of it. A run is known by the epoch of its lease."""
+    key = Concat(
+        Value("job:"), F("pk"), Value(":"), F("observed"), Value(":"), Cast("lease_epoch", CharField())
+    )
+    news = Job.objects.filter(
+        _STOPPED_BY_BUDGET | Q(observed__in=(Observed.FAILED, Observed.SUCCEEDED)), since__gte=now - _NEWS_FOR
+    )
+    told = Alert.objects.filter(project_id=OuterRef("project_id"), dedupe_key=OuterRef("end_key"))
+    return news.annotate(end_key=key).filter(~Exists(told)).defer("spec").order_by("since")
+
+
+# What is over
+
+
+def end_what_passed(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """End alerts whose limit was raised or begins anew, and those of jobs that go on; how many."""
+    standing = Alert.objects.exclude(state=State.RESOLVED)
+    passed = [
+        *(alert for alert in standing.filter(kind__in=(Kind.BUDGET, Kind.FORECAST)) if _armed_anew(alert)),
+        *standing.filter(kind=Kind.JOB_STOPPED).filter(~Exists(_paused_job())),
+    ]
+    for alert in passed:
+        services.resolve_alert(project_id=alert.project_id, dedupe_key=alert.dedupe_key, clock=clock)
+    return len(passed)
+
+
+def _armed_anew(alert: Alert) -> bool:
+    parts = alert.dedupe_key.split(":")
+    if len(parts) != 6 or parts[0] != "limit":
+        return False
+    table = Account if parts[1] == "account" else Budget
+    arming = table.objects.filter(pk=parts[2]).values_list("arming", flat=True).first()
+    return arming is None or arming != int(parts[5])
+
+
+def _paused_job() -> QuerySet[Job]:
+    return (
+        Job.objects.filter(_STOPPED_BY_BUDGET)
+        .annotate(subject=Concat(Value("job:"), F("pk")))
+        .filter(subject=OuterRef("subject"))
+    )

@@ -1,0 +1,27 @@
+"""What the worker does about alerts. Messages say nothing: what is to be done stands in the database."""
+
+from celery import shared_task
+
+from webapp.alerts import outbox, services, sources, watching
+
+
+@shared_task(name="webapp.alerts.tasks.tick")
+def tick() -> None:
+    """Every two seconds: tell what is new, free what dead senders held, and send what is due."""
+    sources.look()
+    services.wake_snoozed()
+    outbox.free_lost()
+    outbox.send_due()
+
+
+@shared_task(name="webapp.alerts.tasks.send_due")
+def send_due() -> None:
+    """Send what is due now: somebody has just raised an alert."""
+    outbox.send_due()
+
+
+@shared_task(name="webapp.alerts.tasks.look_for_anomalies")
+def look_for_anomalies() -> None:
+    """Every half minute: look at how running jobs spend."""
+    watching.look_at_jobs()
+    services.put_away_old()

@@ -1,0 +1,21 @@
+"""The bell in the top bar of every page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+
+from webapp.accounts.templatetags.frame import current_membership
+from webapp.alerts.views import bell_context
+
+register = template.Library()
+
+
+@register.inclusion_tag("alerts/bell.html", takes_context=True)
+def bell(context: dict[str, Any]) -> dict[str, Any]:
+    """What is new in the project that the page belongs to; nothing for a person without one."""
+    membership = current_membership(context)
+    if membership is None:
+        return {}
+    return bell_context(context["request"].user, membership.project)

@@ -1,0 +1,55 @@
+"""The secrets of channels: sealed when they are set, opened for the moment of sending."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.db import transaction
+from django.views.decorators.debug import sensitive_variables
+
+from webapp.alerts.models import SECRET_FIELDS, Channel, ChannelSecret
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.credentials import key_ring
+from webapp.credentials.key_ring import KeysUnusable
+from webapp.credentials.sealing import CannotUnseal, seal, unseal
+from webapp.credentials.secret import Secret
+
+
+class CannotOpen(Exception):
+    """A secret that is not there or cannot be opened; the text says why and what to do."""
+
+
+def new_signing_key() -> Secret:
+    """What a webhook's messages are signed with: 256 random bits."""
+    return Secret(f"whsec_{secrets.token_urlsafe(32)}")
+
+
+@sensitive_variables("secret")
+def put(channel: Channel, field: str, secret: Secret, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Seal the channel's secret, in place of an older one. Raises KeysUnusable."""
+    if field not in SECRET_FIELDS[channel.way]:
+        raise ValueError(f"a channel by {channel.way} has no secret named {field}")
+    with key_ring.held(), transaction.atomic():
+        sealed = seal(secret, channel.sealed_place(field), key_ring.ring().first)
+        ChannelSecret.objects.update_or_create(
+            channel=channel,
+            field=field,
+            defaults={
+                "key_id": sealed.key_id,
+                "wrapped_key": sealed.wrapped_key,
+                "ciphertext": sealed.ciphertext,
+                "set_at": clock.now(),
+            },
+        )
+
+
+@sensitive_variables()
+def opened(channel: Channel, field: str) -> Secret:
+    """The channel's secret. Raises CannotOpen."""
+    row = ChannelSecret.objects.select_related("channel").filter(channel=channel, field=field).first()
+    if row is None:
+        raise CannotOpen("The channel is not set up to its end. Remove it and add it again.")
+    try:
+        return unseal(row.sealed(), row.place(), key_ring.ring().by_id)
+    except (CannotUnseal, KeysUnusable) as error:
+        raise CannotOpen(str(error)) from None

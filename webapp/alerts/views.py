@@ -1,0 +1,120 @@
+"""The pages of alerts: the list, the bell that stands on every page, and what people do to an alert."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.alerts import queries, services
+from webapp.alerts.message import path_to
+from webapp.alerts.models import Alert, State
+from webapp.alerts.senders import mail
+from webapp.alerts.wording import ICONS, SNOOZE_WORDS, TONES
+
+ALERTS_A_PAGE = 50
+
+
+@project_page()
+@require_safe
+@never_cache
+def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
+    """All alerts, by state. With ?rows=1 only the rows, for the page that keeps itself fresh."""
+    chosen = request.GET.get("state", "")
+    chosen = chosen if chosen in queries.FILTERS else ""
+    everything = queries.alerts_for(request.user, project)
+    alerts = everything.filter(state__in=queries.FILTERS[chosen][1])
+    page = Paginator(alerts, ALERTS_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "rows": [shown(alert) for alert in page],
+        "state": chosen,
+        "filters": [(key, word) for key, (word, _) in queries.FILTERS.items()],
+        "snoozes": SNOOZE_WORDS,
+        "back": request.path + (f"?state={chosen}" if chosen else ""),
+    }
+    if request.GET.get("rows"):
+        return render(request, "alerts/rows.html", context)
+    context["nothing_yet"] = not page.paginator.count and not everything.exists()
+    context["seen_at"] = queries.last_seen(request.user, project)
+    services.mark_seen(user=request.user, project=project)
+    return render(request, "alerts/list.html", context)
+
+
+@project_page()
+@require_safe
+@never_cache
+def bell(request: HttpRequest, project: Project) -> HttpResponse:
+    """The bell as it would be drawn now, for pages that stay open."""
+    return render(request, "alerts/bell.html", bell_context(request.user, project))
+
+
+@project_page()
+@require_POST
+def seen(request: HttpRequest, project: Project) -> HttpResponse:
+    """The bell was opened: what it shows is no longer new to this person."""
+    services.mark_seen(user=request.user, project=project)
+    return HttpResponse()
+
+
+@project_page(needs="editor")
+@require_POST
+def acknowledge(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
+    services.acknowledge(alert=queries.alert_for(request.user, project, alert_id), user=request.user)
+    return _back(request, project)
+
+
+@project_page(needs="editor")
+@require_POST
+def snooze(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
+    """Puts it off for as long as the pressed button says."""
+    alert, how_long = queries.alert_for(request.user, project, alert_id), request.POST.get("for", "")
+    if how_long in services.SNOOZES:
+        services.snooze(alert=alert, user=request.user, how_long=how_long)
+    return _back(request, project)
+
+
+@project_page(needs="editor")
+@require_POST
+def settle(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
+    services.settle(alert=queries.alert_for(request.user, project, alert_id), user=request.user)
+    return _back(request, project)
+
+
+def bell_context(user: Any, project: Project) -> dict[str, Any]:
+    """What the bell's template wants."""
+    found = queries.bell_of(user, project)
+    return {
+        "bell": found,
+        "tone": TONES.get(found.worst, ""),
+        "rows": [shown(alert) for alert in found.alerts],
+        "bell_slug": project.slug,
+        "mail_missing": not mail.can_send(),
+    }
+
+
+def shown(alert: Alert) -> dict[str, Any]:
+    """An alert with what a page draws it from."""
+    return {
+        "alert": alert,
+        "icon": ICONS[alert.kind],
+        "tone": "ok" if alert.kind == "job_finished" else TONES[alert.severity],
+        "path": path_to(alert),
+        "standing": alert.state != State.RESOLVED,
+    }
+
+
+def _back(request: HttpRequest, project: Project) -> HttpResponse:
+    """To the page the button was on."""
+    back = request.POST.get("back", "")
+    if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
+        back = reverse("alerts:list", args=[project.slug])
+    return HttpResponseRedirect(back)

@@ -1,0 +1,129 @@
+"""The regular look at running jobs: gathers the facts of each, asks the rules, and raises or ends what they say."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet, Sum
+
+from cloud.forecast import NoForecast
+from webapp.alerts import anomalies, services
+from webapp.alerts.anomalies import Facts
+from webapp.alerts.models import Alert, State
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs import forecasting
+from webapp.jobs.models import Event, EventKind, Job, Observed, Round
+from webapp.money.amounts import PICODOLLARS_PER_USD
+from webapp.money.models import Charge, ChargeKind, ChargeState
+
+log = logging.getLogger(__name__)
+
+_CALLS_WINDOW = timedelta(minutes=5)
+_STEPS_WINDOW = timedelta(minutes=10)
+_EVENTS_LOOKED_AT = 5_000
+_ROUNDS_LOOKED_AT = 500
+_ROUNDS_OF_CALLS = 50
+_LEAST_ROUNDS = 3
+
+
+def look_at_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """Raise what is wrong with running jobs and end what is right again or over; how many alerts stand."""
+    standing: dict[str, set[str]] = {}
+    for subject, kind in _watched().values_list("subject", "kind"):
+        standing.setdefault(subject, set()).add(kind)
+    found = 0
+    for job in Job.objects.filter(observed=Observed.RUNNING).select_related("account"):
+        facts = facts_of(job, clock.now(), frozenset(standing.get(f"job:{job.pk}", ())))
+        for finding in anomalies.findings(facts):
+            found += 1
+            standing.get(f"job:{job.pk}", set()).discard(finding.kind)
+            services.raise_alert(
+                project_id=job.project_id,
+                kind=finding.kind,
+                subject=f"job:{job.pk}",
+                sentence=finding.sentence,
+                severity=finding.severity,
+                dedupe_key=f"job:{job.pk}:{finding.kind}",
+                clock=clock,
+            )
+    passed = {f"{subject}:{kind}" for subject, kinds in standing.items() for kind in kinds}
+    for alert in _watched().filter(dedupe_key__in=passed):
+        services.resolve_alert(project_id=alert.project_id, dedupe_key=alert.dedupe_key, clock=clock)
+    return found
+
+
+def facts_of(job: Job, now: datetime, standing: frozenset[str] = frozenset()) -> Facts:
+    """What the rules want to know of a job."""
+    recent = Event.objects.filter(
+        job=job,
+        kind=EventKind.CALL_FAILED,
+        seq__gt=job.last_seq - _EVENTS_LOOKED_AT,
+        at__gte=now - _CALLS_WINDOW,
+    )
+    settled = Charge.objects.filter(
+        account=job.account,
+        kind=ChargeKind.ROLLOUT,
+        state=ChargeState.SETTLED,
+        round_no__gte=job.round_no - _ROUNDS_OF_CALLS,
+        resolved_at__gte=now - _CALLS_WINDOW,
+    )
+    return Facts(
+        name=job.name,
+        limit_picodollars=job.account.limit_picodollars,
+        unreal=bool(job.unreal),
+        expected_picodollars_per_s=expected_rate(job),
+        burn_picodollars_per_s=burn_rate(job),
+        failed_calls=recent.count(),
+        settled_calls=settled.count(),
+        spent_since_steps_picodollars=_spent_without_steps(job, now),
+        standing=standing,
+    )
+
+
+def expected_rate(job: Job) -> float | None:
+    """Picodollars a second as the forecast of its spec has it; None where there is none."""
+    try:
+        forecast = forecasting.forecast_of(job.parsed_spec())
+    except (NoForecast, ValueError) as error:
+        log.debug("no forecast to compare %s with: %s", job.pk, error)
+        return None
+    if forecast.minutes.p50 <= 0:
+        return None
+    return forecast.dollars.p50 * PICODOLLARS_PER_USD / (60 * forecast.minutes.p50)
+
+
+def burn_rate(job: Job) -> float | None:
+    """Picodollars a second over the last rounds that make up five minutes of the platform's time."""
+    rows = Round.objects.filter(job=job).order_by("-round_no")[:_ROUNDS_LOOKED_AT]
+    last: tuple[float, int] | None = None
+    for number, (started_s, total_s, spent) in enumerate(
+        rows.values_list("report__started_s", "report__total_s", "report__spend__spent_picodollars")
+    ):
+        if spent is None:
+            return None
+        if last is None:
+            last = (started_s + total_s, spent)
+        span_s = last[0] - (started_s + total_s)
+        if number >= _LEAST_ROUNDS and span_s >= anomalies.BURN_WINDOW_S:
+            return (last[1] - spent) / span_s
+    return None
+
+
+def _spent_without_steps(job: Job, now: datetime) -> int:
+    """What was settled in ten minutes in which no round ended and no call brought a step; 0 if one did."""
+    begins = now - _STEPS_WINDOW
+    if job.started_at is None or job.started_at > begins:
+        return 0
+    if Round.objects.filter(job=job, round_no=job.round_no, at__gte=begins).exists():
+        return 0
+    settled = Charge.objects.filter(
+        account=job.account, state=ChargeState.SETTLED, round_no__gte=job.round_no, resolved_at__gte=begins
+    )
+    if settled.filter(usage__env_steps__gt=0).exists():
+        return 0
+    return settled.aggregate(total=Sum("settled_picodollars", default=0))["total"]
+
+
+def _watched() -> QuerySet[Alert]:
+    return Alert.objects.filter(kind__in=anomalies.WATCHED).exclude(state=State.RESOLVED)

@@ -1,0 +1,141 @@
+"""How alerts and channels are told: sentences, and the tone and icon of each kind and state."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from webapp.alerts.models import Channel, DeliveryState, Kind, Severity, Way
+from webapp.alerts.senders import mail
+from webapp.jobs.models import Job, Observed
+from webapp.money.amounts import display_usd
+from webapp.money.models import Account, AtLine, Budget, Crossing, CrossingKind
+
+ICONS: dict[str, str] = {
+    Kind.BUDGET: "piggy-bank-fill",
+    Kind.FORECAST: "graph-up-arrow",
+    Kind.JOB_STOPPED: "sign-stop-fill",
+    Kind.JOB_FAILED: "x-octagon-fill",
+    Kind.JOB_FINISHED: "check-circle-fill",
+    Kind.BURN: "fire",
+    Kind.RETRIES: "arrow-repeat",
+    Kind.NO_STEPS: "hourglass-split",
+    Kind.ORPHAN: "cloud-slash-fill",
+    Kind.REPORT: "file-earmark-text-fill",
+    Kind.CHANNEL: "send-slash-fill",
+    Kind.TEST: "send",
+}
+TONES: dict[str, str] = {
+    Severity.INFO: "running",
+    Severity.WARNING: "warning",
+    Severity.CRITICAL: "failed",
+}
+SNOOZE_WORDS = (("hour", "For an hour"), ("day", "For a day"), ("change", "Until it gets worse"))
+
+
+class WayOffered(NamedTuple):
+    """One of the ways to add a channel, as the page offers it."""
+
+    way: Way
+    title: str
+    words: str
+    icon: str
+
+
+WAYS = (
+    WayOffered(Way.EMAIL, "E-mail", "To addresses of your choice, beside the owners.", "envelope"),
+    WayOffered(
+        Way.CHAT,
+        "Chat",
+        "Slack, Teams, Discord, Telegram and others: paste the address that the service gives you for a channel.",
+        "chat-left-text",
+    ),
+    WayOffered(
+        Way.WEBHOOK,
+        "Webhook",
+        "A signed JSON message to a program of yours, tried again until it gets through.",
+        "braces",
+    ),
+)
+WAY_ICONS = {offered.way: offered.icon for offered in WAYS}
+
+
+class Standing(NamedTuple):
+    """Where a channel stands, in one pill and one sentence."""
+
+    tone: str
+    icon: str
+    word: str
+    sentence: str
+
+
+def is_missing(channel: Channel) -> bool:
+    """Whether nothing can go out there before the operator does something. Said on pages, not by an alert."""
+    return channel.way == Way.EMAIL and not mail.can_send()
+
+
+def standing(channel: Channel) -> Standing:
+    if not channel.on:
+        return Standing("waiting", "pause-fill", "Off", "Nothing goes out here until an owner turns it on.")
+    if is_missing(channel):
+        return Standing("warning", "exclamation-triangle-fill", "Missing", mail.NO_SERVER)
+    if channel.failures:
+        return Standing("failed", "x-octagon-fill", "Failing", channel.last_error)
+    if channel.last_sent_at is not None:
+        return Standing("ok", "check-circle-fill", "Working", "The last message got through.")
+    return Standing("waiting", "circle", "Not used yet", "Send a test message to see it work.")
+
+
+DELIVERY_SHOWN: dict[str, tuple[str, str]] = {
+    DeliveryState.WAITING: ("waiting", "hourglass"),
+    DeliveryState.SENDING: ("running", "arrow-repeat"),
+    DeliveryState.SENT: ("ok", "check-lg"),
+    DeliveryState.FAILED: ("failed", "x-lg"),
+}
+
+
+def crossing_sentence(row: Crossing) -> str:
+    """What a limit came to, what happens at it, and what to do."""
+    one = row.account or row.budget
+    assert one is not None
+    name = one.job.name if isinstance(one, Account) else f"The budget {one.name}"
+    spent, limit = display_usd(row.spent_picodollars), display_usd(row.limit_picodollars)
+    if row.kind == CrossingKind.FORECAST:
+        when = f" at about {_moment(row.expected_at)}" if row.expected_at else ""
+        return f"{name} is going to meet its limit of {limit}{when}; {spent} is spent. {_what_then(one)}"
+    if row.threshold >= 100:
+        return f"{name} has spent all of its {limit}. {_what_then(one)}"
+    return f"{name} has spent {spent} of {limit}, {row.threshold} % of its limit. {_what_then(one)}"
+
+
+def _what_then(one: Account | Budget) -> str:
+    """What happens at the line, and what people can do about it."""
+    if isinstance(one, Account):
+        return "At the limit it saves a checkpoint and pauses. Raise its budget if it should go on, or stop it now."
+    line = {
+        AtLine.FEWER: "From 80 % on its jobs get fewer actors; at the limit they save a checkpoint and pause.",
+        AtLine.DRAIN: "At the limit its jobs end their round, save a checkpoint and pause.",
+        AtLine.STOP: "At the limit its jobs pause; the last round may be cut off.",
+    }
+    return f"{line[AtLine(one.at_line)]} Raise the budget if they should go on."
+
+
+def end_sentence(job: Job) -> str:
+    """How a job ended, and what to do next."""
+    reason = job.reason or ""
+    match job.observed:
+        case Observed.FAILED:
+            return f"{job.name} failed. {reason} Its page tells what led to it; a clone starts from the same settings."
+        case Observed.PAUSED:
+            then = "Raise the budget and it goes on from there."
+            return f"{job.name} stopped at its budget with a checkpoint. {reason} {then}"
+    steps = f"{job.env_steps:,} steps" if job.env_steps else "no steps"
+    reached = (
+        job.evaluation_return_mean if job.evaluation_return_mean is not None else job.episode_return_mean
+    )
+    score = f" and a return of {reached:,.0f}" if reached is not None else ""
+    return f"{job.name} finished after {steps}{score}. {reason}".strip()
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%H:%M} UTC on {moment.day} {moment:%B}"
