@@ -93,7 +93,8 @@ class Puller:
         return DONE, "its time is over and was not renewed"
 
     def _asked(self) -> talk.Lease:
-        wait_s = max(0.0, min(talk.LONGEST_WAIT_S, self._pulse.seconds_left() - 1.0))
+        wait_s = min(talk.LONGEST_WAIT_S, self._idle_s or talk.LONGEST_WAIT_S)
+        wait_s = max(0.0, min(wait_s, self._pulse.seconds_left() - 1.0))
         ask = talk.Ask(puller=self._name, unit=self._unit, wait_s=wait_s)
         data = self._line.ask(
             "POST",

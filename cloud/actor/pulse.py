@@ -57,7 +57,9 @@ class Pulse:
         self._over.set()
 
     def live(self, seconds: float) -> None:
-        self._ends_s = time.monotonic() + seconds
+        """What the gateway says is left; a time that is over stays over."""
+        now_s = time.monotonic()
+        self._ends_s = now_s + seconds if seconds > 0 else min(self._ends_s, now_s)
 
     def seconds_left(self) -> float:
         return max(0.0, self._ends_s - time.monotonic())

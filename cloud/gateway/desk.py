@@ -92,12 +92,12 @@ class _Counter:
     def _tell(self, waiter: _Waiter, found: HandOut) -> None:
         given = found.work.get(waiter.caller.name)
         leaves = not found.open or waiter.caller.name in found.leave
-        if given is None and not leaves and time.monotonic() < waiter.until_s:
+        live_s = max(0.0, found.stay_until_unix_s - found.now_unix_s)
+        if given is None and not leaves and live_s and time.monotonic() < waiter.until_s:
             return
         self._forget(waiter)
         if waiter.answer.done():
             return
-        live_s = max(0.0, found.stay_until_unix_s - found.now_unix_s)
         lease = Lease(word="wait" if not leaves else "leave", live_s=live_s, now_unix_s=found.now_unix_s)
         if given is not None:
             lease = Lease(word="work", live_s=live_s, now_unix_s=found.now_unix_s, **vars(given))

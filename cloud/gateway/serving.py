@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -57,11 +58,10 @@ def served(
     mailbox: MemoryMailbox,
     *,
     port: int = 0,
-    certificate: str | None = None,
-    key: str | None = None,
+    tls: ssl.SSLContext | None = None,
     around: Callable[[Application], Application] = lambda door: door,
 ) -> Iterator[str]:
-    """The gateway's address on this machine while the block runs; https with a certificate and its key (files).
+    """The gateway's address on this machine while the block runs; https with a context for that.
 
     `around` may put something between pullers and the door.
     """
@@ -72,16 +72,18 @@ def served(
         lifespan="off",
         log_level="warning",
         access_log=False,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
         timeout_graceful_shutdown=1,
     )
+    config.load()
+    config.ssl = tls
     server = _Server(config)
     listening = config.bind_socket()
+    # Who comes before the server does waits in the queue instead of being refused.
+    listening.listen()
     thread = threading.Thread(target=server.run, args=([listening],), name="gateway", daemon=True)
     thread.start()
     try:
-        scheme = "https" if certificate else "http"
+        scheme = "https" if tls else "http"
         yield f"{scheme}://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -62,11 +63,11 @@ def opened(
     patience: Patience = QUICK,
     *,
     around: Callable[[Application], Application] = lambda door: door,
-    **tls: str,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[tuple[PulledCalls, Machines]]:
     """A platform, and so many pullers that fetch its calls over HTTP. `around` may come between them and the door."""
     mailbox = MemoryMailbox()
-    with served(mailbox, around=around, **tls) as address:
+    with served(mailbox, around=around, tls=tls) as address:
         platform = PulledCalls(mailbox, patience)
         machines = Machines(mailbox, address)
         try:

@@ -1,0 +1,208 @@
+"""A puller's process: how it is told to work, and each way in which it ends."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cloud.actor.line import Line, Refused, Unreachable
+from cloud.emulator.azure import certificates
+from cloud.gateway.door import Receive, Scope, Send
+from cloud.gateway.serving import Application, served
+from cloud.mailbox import MemoryMailbox
+from cloud.pulled import Patience, PulledCalls
+from tests.cloud import calls, pullers
+from tests.servers import ROOT, wait_until
+
+TOKEN = "x" * 43
+
+
+def _ended(process: subprocess.Popen[bytes], within_s: float = 15.0) -> int:
+    return process.wait(timeout=within_s)
+
+
+def _until_called(platform: PulledCalls, count: int = 1) -> None:
+    wait_until(lambda: len(platform.pullers()) >= count, within_s=20.0, what="the puller calls")
+
+
+def test_it_ends_when_it_is_dismissed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with pullers.opened(0) as (platform, machines):
+        process = machines.join(log=log)
+        _until_called(platform)
+        platform.dismiss([platform.pullers()[0].name])
+        assert _ended(process, 5.0) == 0
+    assert log.read_text() == "starling puller: the gateway needs no more work done here; goodbye\n"
+
+
+def test_it_ends_when_its_time_is_not_renewed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with pullers.opened(0, Patience(stay_s=3.0)) as (platform, machines):
+        process = machines.join(log=log)
+        _until_called(platform)
+        # Nobody calls `next` any more, as if the coordinator had died.
+        assert _ended(process) == 0
+    assert "its time is over and was not renewed" in log.read_text()
+
+
+def test_it_ends_in_the_middle_of_a_call_when_its_time_is_over() -> None:
+    with pullers.opened(0, Patience(lease_s=2.0, stay_s=6.0)) as (platform, machines):
+        process = machines.join()
+        platform.submit(calls.rollout("c", platform.publish(0, calls.weights()), steps=10_000_000))
+        end_s = time.monotonic() + 20.0
+        while not any(one.call_id for one in platform.pullers()):
+            platform.next(0.05)
+            assert time.monotonic() < end_s
+        assert _ended(process, 20.0) == 0
+
+
+def test_it_ends_when_it_has_nothing_to_do_for_long() -> None:
+    with pullers.opened(0, Patience(stay_s=8.0)) as (platform, machines):
+        process = machines.join("--idle", "1")
+        end_s = time.monotonic() + 20.0
+        while process.poll() is None and time.monotonic() < end_s:
+            platform.submit(calls.rollout("c", None))
+            platform.cancel("c")
+            platform.next(0.1)
+        assert process.poll() == 0
+
+
+def test_it_ends_when_the_gateway_is_gone(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    mailbox = MemoryMailbox()
+    mailbox.stay(60.0)
+    with served(mailbox) as address:
+        process = pullers.start(address, mailbox.new_token(), "--unreachable", "2", log=log)
+        wait_until(lambda: mailbox.pullers(), within_s=20.0, what="the puller calls")
+    try:
+        assert _ended(process) == 3
+    finally:
+        pullers.stop([process])
+    assert "nothing heard of the gateway for 2 s" in log.read_text()
+
+
+def test_sigterm_ends_it_and_gives_its_call_to_another_at_once() -> None:
+    with pullers.opened(0, Patience(begin_s=60.0, lease_s=60.0)) as (platform, machines):
+        first = machines.join()
+        platform.submit(calls.rollout("c", platform.publish(0, calls.weights()), steps=20_000))
+        end_s = time.monotonic() + 20.0
+        while not any(one.call_id for one in platform.pullers()):
+            platform.next(0.05)
+            assert time.monotonic() < end_s
+        first.send_signal(signal.SIGTERM)
+        assert _ended(first, 5.0) == 0
+        assert [one.leaving for one in platform.pullers()] == [True]
+        machines.join()
+        # Long before its lease of a minute is over.
+        outcome = platform.next(20.0)
+        assert outcome is not None
+        assert outcome.status == "done"
+        assert platform.starts == 2
+
+
+def test_a_wrong_token_is_said_and_opens_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with pullers.opened(0) as (platform, machines):
+        process = pullers.start(machines.address, TOKEN, log=log)
+        assert _ended(process) == 2
+        assert platform.pullers() == []
+    assert "refuses this token" in log.read_text()
+    assert TOKEN not in log.read_text()
+
+
+def test_a_token_may_lie_in_a_file_and_one_command_starts_several(tmp_path: Path) -> None:
+    with pullers.opened(0) as (platform, machines):
+        token = tmp_path / "token"
+        token.write_text(machines.token + "\n")
+        command = [sys.executable, "-m", "cloud.actor.puller", "--gateway", machines.address]
+        command += ["--token-file", str(token), "--processes", "2", "--unit", "my machine"]
+        parent = subprocess.Popen(command, cwd=ROOT, env={"PATH": "/usr/bin"}, stderr=subprocess.DEVNULL)
+        try:
+            _until_called(platform, 2)
+            assert {one.unit for one in platform.pullers()} == {"my-machine"}
+            parent.send_signal(signal.SIGTERM)
+            assert _ended(parent) == 0
+            assert all(one.leaving for one in platform.pullers())
+        finally:
+            pullers.stop([parent])
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://starling.example.org", "ftp://127.0.0.1", "127.0.0.1:8000", "https://me:secret@example.org"],
+)
+def test_only_https_leaves_this_machine(address: str) -> None:
+    with pytest.raises(ValueError):
+        Line(address, TOKEN)
+
+
+def test_a_redirect_is_not_followed() -> None:
+    seen: list[str] = []
+
+    def elsewhere(door: Application) -> Application:
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            seen.append(scope["path"])
+            headers = [(b"location", b"/elsewhere"), (b"content-length", b"0")]
+            await send({"type": "http.response.start", "status": 307, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+
+        return application
+
+    with served(MemoryMailbox(), around=elsewhere) as address, pytest.raises(Refused, match="307"):
+        Line(address, TOKEN).ask("POST", "/actor/v1/lease", b"{}", timeout_s=5.0)
+    assert seen == ["/actor/v1/lease"]
+
+
+def test_an_answer_larger_than_expected_is_not_read() -> None:
+    mailbox = MemoryMailbox()
+    token = mailbox.new_token()
+    mailbox.publish("ab" * 32, bytes(100_000))
+    with served(mailbox) as address:
+        line = Line(address, token)
+        path = f"/actor/v1/weights/{'ab' * 32}"
+        assert line.ask("GET", path, timeout_s=5.0, most_bytes=100_000) == bytes(100_000)
+        with pytest.raises(Unreachable, match="too large"):
+            line.ask("GET", path, timeout_s=5.0, most_bytes=99_999)
+
+
+def test_over_tls_only_the_authority_it_was_given_is_trusted(tmp_path: Path) -> None:
+    made = certificates.made_in(tmp_path / "tls")
+    mailbox = MemoryMailbox()
+    token = mailbox.new_token()
+    mailbox.publish("ab" * 32, b"numbers")
+    path = f"/actor/v1/weights/{'ab' * 32}"
+    with served(mailbox, tls=made.server) as address:
+        trusting = Line(address, token, str(made.ca))
+        assert trusting.ask("GET", path, timeout_s=5.0) == b"numbers"
+        with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
+            Line(address, token).ask("GET", path, timeout_s=5.0)
+
+
+def test_it_loads_numpy_and_nothing_of_the_window_or_the_learner() -> None:
+    program = (
+        "import sys, cloud.actor.puller;"
+        "heavy = {'torch', 'django', 'boto3', 'azure', 'redis', 'uvicorn', 'webapp'} & set(sys.modules);"
+        "print(sorted(heavy), 'numpy' in sys.modules)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert answer.stdout == "[] True\n", answer.stderr
+
+
+def test_what_it_starts_does_not_get_the_token() -> None:
+    program = (
+        "import os, cloud.actor.puller as puller;"
+        "options = puller._options(['--gateway', 'https://example.org']);"
+        "print(puller._token(options), os.environ.get('STARLING_RUN_TOKEN'))"
+    )
+    environment = {"STARLING_RUN_TOKEN": TOKEN}
+    answer = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert answer.stdout == f"{TOKEN} None\n"
