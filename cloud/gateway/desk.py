@@ -122,6 +122,7 @@ class Desk:
         self.run = run
         self._counters: dict[str, _Counter] = {}
         self._known: dict[bytes, tuple[str, float]] = {}
+        self._asked: dict[bytes, asyncio.Future[str | None]] = {}
         self._unknown = _UNKNOWN_A_SECOND
         self._counted_s = time.monotonic()
 
@@ -140,7 +141,13 @@ class Desk:
         # One that was good before is worth a question in any case.
         if not box and self._unknown < 1.0:
             raise TooManyUnknown
-        found = await self.run(self.store.admitted, token)
+        # Those who show the same token at the same moment are one question.
+        if key not in self._asked:
+            self._asked[key] = asyncio.ensure_future(self.run(self.store.admitted, token))
+        try:
+            found = await asyncio.shield(self._asked[key])
+        finally:
+            self._asked.pop(key, None)
         if found is None:
             self._known.pop(key, None)
             self._unknown -= 1.0

@@ -1,0 +1,215 @@
+"""The gateway's door and desk: who is let in, what is read, and what hundreds of waiting pullers cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import pytest
+
+from cloud.actor import talk
+from cloud.gateway.desk import Desk
+from cloud.gateway.door import Door
+from cloud.gateway.store import Caller, HandOut
+from cloud.mailbox import MemoryMailbox
+from training.ports import Offer
+
+pytestmark = pytest.mark.asyncio
+
+Result = TypeVar("Result")
+_BODY_LIMIT = 1000
+
+
+class Site:
+    """A door called without a server between, which counts what it asks of the store."""
+
+    def __init__(self) -> None:
+        self.mailbox = MemoryMailbox()
+        self.mailbox.stay(1000.0)
+        self.token = self.mailbox.new_token()
+        self.asked: list[str] = []
+        self.door = Door(lambda: self.desk)
+        self.desk = Desk(self.mailbox, self._run)
+        loop = asyncio.get_running_loop()
+        self.mailbox.on_offer(lambda: loop.call_soon_threadsafe(self.desk.ring, "memory"))
+
+    async def _run(self, work: Callable[..., Result], *arguments: object) -> Result:
+        self.asked.append(work.__name__)
+        await asyncio.sleep(0)
+        return work(*arguments)
+
+    def offer(self, *names: str) -> None:
+        self.mailbox.offer([Offer(name, b"do it", 2e9, 10.0, 10.0, _BODY_LIMIT) for name in names])
+
+    async def ask(
+        self,
+        path: str,
+        pieces: Sequence[bytes] = (b"",),
+        *,
+        method: str = "POST",
+        token: str | None = None,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+        query: bytes = b"",
+        leaves_after_s: float | None = None,
+    ) -> Answer:
+        """`headers` come with the token's; a caller who `leaves_after_s` hangs up then."""
+        shown = f"Bearer {self.token if token is None else token}".encode()
+        answer, left = Answer(), list(pieces)
+
+        async def receive() -> dict[str, Any]:
+            if left:
+                answer.read += 1
+                piece = left.pop(0)
+                return {"type": "http.request", "body": piece, "more_body": bool(left)}
+            await asyncio.sleep(3600 if leaves_after_s is None else leaves_after_s)
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            answer.status = message.get("status", answer.status)
+            answer.body += message.get("body", b"")
+
+        scope = {
+            "path": path,
+            "method": method,
+            "headers": [(b"authorization", shown), *headers],
+            "query_string": query,
+        }
+        await self.door(scope, receive, send)
+        return answer
+
+    async def lease(self, puller: str, wait_s: float = 0.0, **options: Any) -> Answer:
+        words = talk.Ask(puller=puller, unit="u", wait_s=wait_s).model_dump_json().encode()
+        return await self.ask(talk.LEASE, [words], **options)
+
+
+class Answer:
+    def __init__(self) -> None:
+        self.status = 0
+        self.body = b""
+        self.read = 0
+
+    @property
+    def lease(self) -> talk.Lease:
+        assert self.status == 200
+        return talk.read_lease(self.body)
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status"),
+    [
+        ("/actor/v1/lease", "GET", 405),
+        ("/actor/v1/weights/" + "ab" * 32, "POST", 405),
+        ("/actor/v1/", "POST", 404),
+        ("/actor/v1/lease/", "POST", 404),
+        ("/actor/v1/weights/../../secret", "GET", 404),
+        ("/actor/v1/weights/" + "ab" * 32, "GET", 404),
+        ("/actor/v1/result", "POST", 400),
+        ("/actor/v1/lease", "POST", 400),
+    ],
+)
+async def test_what_is_not_said_is_not_understood(path: str, method: str, status: int) -> None:
+    assert (await Site().ask(path, [b"{}"], method=method)).status == status
+
+
+async def test_nothing_is_read_of_somebody_without_a_token() -> None:
+    site = Site()
+    for token in ("", "short", "x" * 43, "ü" * 30, site.token + "x"):
+        answer = await site.ask(talk.RESULT, [b"x" * 100], token=token, query=b"puller=p&call=c")
+        assert (answer.status, answer.read) == (401, 0)
+    answer = await site.ask(talk.LEASE, [b"{}"], headers=[(b"authorization", b"Bearer " + b"y" * 43)])
+    assert (answer.status, answer.read) == (401, 0), "two tokens are none"
+
+
+async def test_guessing_soon_costs_no_questions_and_those_who_are_known_are_served() -> None:
+    site = Site()
+    assert (await site.lease("p1")).status == 200
+    statuses = [(await site.ask(talk.LEAVE, [b"{}"], token=f"{n:043}")).status for n in range(100)]
+    assert statuses[0] == 401
+    assert statuses[-1] == 429
+    assert site.asked.count("admitted") < 20
+    assert (await site.lease("p1")).status == 200
+
+
+async def test_a_body_has_its_size_before_it_is_read() -> None:
+    site = Site()
+    site.offer("c")
+    assert (await site.lease("p")).lease.call_id == "c"
+    query = b"puller=p&call=c"
+    told = await site.ask(
+        talk.RESULT, [b"x"], query=query, headers=[(b"content-length", str(_BODY_LIMIT + 1).encode())]
+    )
+    assert (told.status, told.read) == (413, 0)
+    untold = await site.ask(talk.RESULT, [b"x" * 600] * 100, query=query)
+    assert (untold.status, untold.read) == (413, 2)
+    assert site.mailbox.take(0.0) == []
+    words = await site.ask(talk.LEASE, [b" " * 5000])
+    assert words.status == 413
+
+
+async def test_an_answer_passes_through_unread() -> None:
+    site = Site()
+    site.offer("c")
+    await site.lease("p")
+    answer = await site.ask(talk.RESULT, [b"not ", b"a document"], query=b"puller=p&call=c")
+    assert answer.body == b'{"word":"taken"}'
+    assert [one.answer for one in site.mailbox.take(0.0)] == [b"not a document"]
+
+
+async def test_who_waits_gets_a_call_as_soon_as_there_is_one() -> None:
+    site = Site()
+    waiting = [asyncio.create_task(site.lease(f"p{n}", 20.0)) for n in range(3)]
+    await asyncio.sleep(0.05)
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    site.offer("c1", "c2")
+    done, still = await asyncio.wait(waiting, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
+    while len(done) < 2:
+        more, still = await asyncio.wait(still, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
+        done |= more
+    assert loop.time() - began_s < 0.5
+    assert {task.result().lease.call_id for task in done} == {"c1", "c2"}
+    site.mailbox.close()
+    (last,) = still
+    assert (await last).lease.word == "leave"
+
+
+async def test_who_waits_in_vain_is_told_so_in_time() -> None:
+    site = Site()
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    lease = (await site.lease("p", 0.2)).lease
+    assert (lease.word, lease.call_id) == ("wait", "")
+    assert 0.2 <= loop.time() - began_s < 0.7
+    assert 990 < lease.live_s <= 1000
+
+
+async def test_who_hangs_up_gets_nothing() -> None:
+    site = Site()
+    assert (await site.lease("p1", 20.0, leaves_after_s=0.1)).status == 0
+    site.offer("c")
+    await asyncio.sleep(0.05)
+    assert (await site.lease("p2")).lease.call_id == "c"
+
+
+async def test_what_cannot_be_looked_up_is_to_be_asked_again() -> None:
+    site = Site()
+
+    def broken(box: str, callers: Sequence[Caller]) -> HandOut:
+        raise OSError("the password is swordfish")
+
+    site.mailbox.hand_out = broken  # type: ignore[method-assign]
+    answer = await site.lease("p", 5.0)
+    assert (answer.status, answer.body) == (503, b"try again")
+
+
+async def test_two_hundred_who_wait_are_one_look_a_second() -> None:
+    site = Site()
+    waiting = [asyncio.create_task(site.lease(f"p{n}", 20.0)) for n in range(200)]
+    await asyncio.sleep(2.5)
+    assert site.asked.count("hand_out") <= 5
+    assert site.asked.count("admitted") == 1
+    site.offer(*(f"c{n}" for n in range(200)))
+    answers = await asyncio.gather(*waiting)
+    assert len({one.lease.call_id for one in answers}) == 200
+    assert site.asked.count("hand_out") <= 8
