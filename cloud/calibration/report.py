@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pydantic import BaseModel
+
 from cloud.calibration.measuring import Calibration
 from cloud.calibration.part import BUSY_LIMIT
 from cloud.quantity import quantities
@@ -12,12 +14,17 @@ from cloud.quantity import quantities
 def table(found: Calibration) -> Iterator[str]:
     """A line for each number: where it stands, its value and its range."""
     for title, model in (("stack", found.stack), ("profile", found.profile)):
-        yield f"{title:<58} {'value':>10} {'low':>10} {'high':>10}"
-        for place, one in quantities(model).items():
-            kept = "" if one.kind == "measured" else f"  {one.kind}"
-            yield f"  {'.'.join(place):<56} {one.value:>10.4g} {one.low:>10.4g} {one.high:>10.4g}{kept}"
+        yield from numbers(title, model)
     busy = f"{found.busy:.1%} of the cores (at most {BUSY_LIMIT:.0%})"
     yield f"others busy {busy}, at lowest priority {found.background:.1%}"
+
+
+def numbers(title: str, model: BaseModel) -> Iterator[str]:
+    """A heading, then a line for each number of one model; what was not measured says what it is."""
+    yield f"{title:<58} {'value':>10} {'low':>10} {'high':>10}"
+    for place, one in quantities(model).items():
+        kept = "" if one.kind == "measured" else f"  {one.kind}"
+        yield f"  {'.'.join(place):<56} {one.value:>10.4g} {one.low:>10.4g} {one.high:>10.4g}{kept}"
 
 
 def heading(found: Calibration, *, quick: bool) -> str:

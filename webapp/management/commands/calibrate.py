@@ -1,4 +1,4 @@
-"""`manage.py calibrate`: measure this machine, and write a stack and a profile of it."""
+"""`manage.py calibrate`: measure this machine, or an account of a cloud, and write what was found."""
 
 from argparse import ArgumentParser
 from datetime import UTC, datetime
@@ -14,7 +14,8 @@ _BASE = "starling-stack"
 class Command(BaseCommand):
     help = (
         "Measures how fast Starling's software is on this machine and writes a stack and a profile for the simulated"
-        " cloud. Exit 1 when others kept the machine busy: such figures are no good."
+        " cloud. Exit 1 when others kept the machine busy: such figures are no good. With --account it measures an"
+        " account of yours instead and writes a profile of that; this costs money, and is asked about first."
     )
     requires_system_checks: list[str] = []
 
@@ -30,8 +31,23 @@ class Command(BaseCommand):
         parser.add_argument(
             "--anyway", action="store_true", help="write also what was measured beside others' load"
         )
+        account = parser.add_argument_group("an account instead of this machine")
+        account.add_argument("--account", choices=("aws",), help="which cloud it is of")
+        account.add_argument("--connection", metavar="ID", help="the connection that reaches it: con_…")
+        account.add_argument(
+            "--memory", nargs="+", type=int, metavar="MB", help="sizes to measure (1024 1769 3008)"
+        )
+        account.add_argument("--yes", action="store_true", help="do not ask before money is spent")
 
     def handle(self, **options: Any) -> None:
+        if options["account"]:
+            self._account(options)
+        elif options["connection"]:
+            raise CommandError("--connection goes with --account aws.", returncode=2)
+        else:
+            self._machine(options)
+
+    def _machine(self, options: dict[str, Any]) -> None:
         from cloud import stack as stacks
         from cloud.calibration import measuring, report
         from cloud.calibration.part import BUSY_LIMIT
@@ -55,7 +71,7 @@ class Command(BaseCommand):
                 " are no good and were not written. Try again when it is quiet, or write them with --anyway.",
                 returncode=1,
             )
-        folder: Path = options["out"] or settings.STARLING_DATA / "profiles"
+        folder = self._folder(options)
         heading = report.heading(found, quick=options["quick"])
         for name, model in (
             (options["name"] or f"this-machine-stack-{today}", found.stack),
@@ -64,6 +80,63 @@ class Command(BaseCommand):
             write_toml(folder / f"{name}.toml", model, heading)
             self._tell(str(folder / f"{name}.toml"))
 
+    def _account(self, options: dict[str, Any]) -> None:
+        from pydantic import ValidationError
+
+        from cloud.calibration.account import QUICK, SIZES, Effort, NotMeasured
+        from cloud.calibration.report import numbers
+        from cloud.price_book import UnknownSku
+        from cloud.profiling_runs import NoWeights
+        from webapp.credentials.borrowing import NotBorrowed
+        from webapp.money.amounts import display_usd
+        from webapp.profiling import calibrating
+
+        connection = _connection(options["connection"])
+        effort = QUICK if options["quick"] else Effort()
+        sizes = tuple(options["memory"] or SIZES)
+        try:
+            likely = calibrating.likely_cost(connection, effort, sizes)
+            self._agree(connection, display_usd(likely), display_usd(calibrating.LIMIT_PICODOLLARS), options)
+            found = calibrating.calibrate_account(connection, effort, sizes, tell=self._tell)
+        except ValidationError as error:
+            raise CommandError(f"--memory: {error.errors()[0]['msg']}.", returncode=2) from None
+        except (NotBorrowed, NotMeasured, NoWeights, UnknownSku) as error:
+            raise CommandError(f"Nothing was written. {error}", returncode=1) from None
+        for line in numbers("profile", found.profile):
+            self._tell(line)
+        self._tell(f"It cost {display_usd(found.spent_picodollars)}.")
+        self._tell(str(calibrating.write(found, connection, self._folder(options), datetime.now(UTC))))
+
+    def _agree(self, connection: Any, likely: str, most: str, options: dict[str, Any]) -> None:
+        """Ask before anything is spent; no answer is a no."""
+        where = f"{connection.name} ({connection.region}{', emulated' if connection.emulated else ''})"
+        self._tell(f"This runs functions in {where}. About {likely}, and never more than {most}.")
+        if options["yes"]:
+            return
+        try:
+            answer = input("Go on? [y/N] ")
+        except EOFError:
+            answer = ""
+        if answer.strip().lower() not in ("y", "yes"):
+            raise CommandError("Nothing was run, and nothing spent.", returncode=1)
+
+    def _folder(self, options: dict[str, Any]) -> Path:
+        folder: Path = options["out"] or settings.STARLING_DATA / "profiles"
+        return folder
+
     def _tell(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
+
+
+def _connection(connection_id: str | None) -> Any:
+    from webapp.credentials.models import Connection
+
+    found = Connection.objects.select_related("project").filter(pk=connection_id or "").first()
+    if found is None or found.cloud != "aws":
+        there = ", ".join(f"{one.pk} ({one.name})" for one in Connection.objects.all() if one.cloud == "aws")
+        raise CommandError(
+            f"Name the account with --connection ID. There are: {there or 'none yet; connect one under Clouds'}.",
+            returncode=2,
+        )
+    return found

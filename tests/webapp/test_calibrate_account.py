@@ -1,0 +1,130 @@
+"""`manage.py calibrate --account aws`: asked about first, within its limit, and a profile that jobs may then name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from cloud import profile as profiles
+from cloud.connections import AwsKeys
+from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.server import AwsEmulator
+from cloud.number_files import NumberFiles
+from cloud.price_book import PriceBook
+from cloud.profile import Functions
+from cloud.simulated_options import SimulatedOptions
+from tests.factories import make_connection, make_project
+from webapp.credentials import services
+from webapp.credentials.models import CheckState, Connection, SetUp
+from webapp.credentials.secret import Secret
+from webapp.jobs.forms import job_form
+from webapp.money.amounts import display_usd
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
+    with AwsEmulator() as aws:
+        yield aws, furnish(aws)
+
+
+@pytest.fixture
+def connection(account: tuple[AwsEmulator, DemoAccount], settings: Any, tmp_path: Path) -> Connection:
+    settings.STARLING_DATA = tmp_path
+    settings.STARLING_MASTER_KEYS = []
+    settings.STARLING_AWS_ENDPOINT = account[0].endpoint
+    keys = account[1].by_keys.access
+    assert isinstance(keys, AwsKeys)
+    made = make_connection(make_project(), name="Lab", secret="", region="us-east-1")
+    made = services.set_identity(
+        connection=made,
+        plain={"access_key_id": keys.access_key_id},
+        secrets={"secret_access_key": Secret(keys.secret_access_key)},
+    )
+    Connection.objects.filter(pk=made.pk).update(test_state=CheckState.DONE, test_report={"ok": True})
+    made.refresh_from_db()
+    return made
+
+
+@pytest.fixture
+def own_profiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> NumberFiles[Any]:
+    monkeypatch.setattr(profiles.FILES, "_others", [tmp_path / "profiles"])
+    return profiles.FILES
+
+
+def _calibrate(connection: Connection, *more: str) -> str:
+    out = StringIO()
+    call_command("calibrate", "--account", "aws", "--connection", connection.pk, "--quick", *more, stdout=out)
+    return out.getvalue()
+
+
+def test_it_measures_within_its_limit_and_writes_a_profile_that_the_form_offers(
+    connection: Connection,
+    account: tuple[AwsEmulator, DemoAccount],
+    own_profiles: NumberFiles[Any],
+    tmp_path: Path,
+) -> None:
+    aws = account[0]
+    told = _calibrate(connection, "--yes", "--memory", "1769", "3008")
+    assert "never more than $1.00" in told
+    spent = aws.meter.picodollars(PriceBook.load(), "us-east-1")
+    assert 0 < spent < 10**12
+    assert f"It cost {display_usd(spent)}." in told
+    (file,) = (tmp_path / "profiles").glob("lambda-us-east-1-con-*.toml")
+    found = profiles.load(file.stem)
+    assert "emulated, measured on 20" in found.title
+    assert isinstance(found.actors, Functions)
+    assert found.actors.cold_s.kind == found.network.round_trip_s.kind == found.core_ratio.kind == "measured"
+    assert found.actors.concurrent.value == 1000
+    assert "A warm call is billed" in file.read_text()
+    # Nothing is left in the account, and the form, the forecast and jobs take the name.
+    assert aws.functions.alive() == []
+    assert SetUp.objects.get().asked_mb == []
+    assert file.stem in [one.value for one in job_form().fields["platform.simulated.profile"].named]
+    assert SimulatedOptions(profile=file.stem).profile == file.stem
+
+
+@pytest.mark.parametrize("answer", ["", "n", "never"])
+def test_without_a_yes_nothing_is_run(
+    connection: Connection,
+    account: tuple[AwsEmulator, DemoAccount],
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+) -> None:
+    before = len(account[0].meter.invocations)
+    monkeypatch.setattr("builtins.input", lambda question: answer)
+    with pytest.raises(CommandError, match="Nothing was run, and nothing spent"):
+        _calibrate(connection)
+    assert len(account[0].meter.invocations) == before
+    assert not SetUp.objects.exists()
+
+
+def test_a_connection_that_was_not_tested_is_not_measured(connection: Connection) -> None:
+    Connection.objects.filter(pk=connection.pk).update(test_report=None)
+    with pytest.raises(CommandError, match="has not been tested well yet"):
+        _calibrate(connection, "--yes")
+
+
+def test_a_call_that_fails_ends_it_and_everything_goes(
+    connection: Connection, account: tuple[AwsEmulator, DemoAccount], tmp_path: Path
+) -> None:
+    account[0].faults.order("crash", 1)
+    with pytest.raises(CommandError, match=r"Nothing was written\. 1,769 MB: the function was killed"):
+        _calibrate(connection, "--yes", "--memory", "1769")
+    assert account[0].functions.alive() == []
+    assert not list(tmp_path.glob("profiles/*"))
+
+
+def test_what_is_named_wrongly_is_told(connection: Connection) -> None:
+    with pytest.raises(CommandError, match=f"There are: {connection.pk}"):
+        call_command("calibrate", "--account", "aws", "--connection", "con_nobody")
+    with pytest.raises(CommandError, match="goes with --account"):
+        call_command("calibrate", "--connection", connection.pk)
+    with pytest.raises(CommandError, match=r"--memory: .*a function has from 128"):
+        _calibrate(connection, "--yes", "--memory", "64")

@@ -1,0 +1,106 @@
+"""An account measured from the command line, within a ledger, and what was found written as a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cloud import profile as profiles
+from cloud import stack as stacks
+from cloud.aws_lambda import LambdaOptions, LambdaPlatform
+from cloud.calibration.account import ENVIRONMENT, Effort, Sample, measure
+from cloud.calibration.account_profile import Account, account_profile, billed_beside_s
+from cloud.calibration.writing import write_toml
+from cloud.learner_thread import NoLearner
+from cloud.ledger import MemoryLedger
+from cloud.metering import MeteredPlatform
+from cloud.price_book import PriceBook
+from cloud.profile import Profile
+from cloud.profiling_runs import first_weights, likely_picodollars
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.credentials.borrowing import Borrowed, NotBorrowed, ask, borrowed
+from webapp.credentials.models import Connection
+
+LIMIT_PICODOLLARS = 10**12
+_BASE, _STACK = "lambda", "starling-stack"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was found, and what finding it cost."""
+
+    profile: Profile
+    samples: list[Sample]
+    spent_picodollars: int
+
+    @property
+    def heading(self) -> str:
+        """The first lines of the file."""
+        beside_ms = 1000 * billed_beside_s(self.samples)
+        return "\n".join(
+            (
+                "Measured by `manage.py calibrate --account aws`.",
+                f"A warm call is billed {beside_ms:.1f} ms beyond its body's own time (the middle one).",
+                "What this does not name as measured is as in the profile `lambda`.",
+            )
+        )
+
+
+def likely_cost(connection: Connection, effort: Effort, sizes: tuple[int, ...]) -> int:
+    """About what it will cost; UnknownSku where the region has no prices."""
+    tariff = LambdaOptions(region=connection.region).tariff(PriceBook.load(), sizes[0])
+    return likely_picodollars(effort.plan(sizes), tariff, stacks.load(_STACK))
+
+
+def calibrate_account(
+    connection: Connection,
+    effort: Effort,
+    sizes: Sequence[int],
+    *,
+    tell: Callable[[str], None],
+    clock: Clock = SYSTEM_CLOCK,
+) -> Measured:
+    """Measure it. NotBorrowed where the account cannot be had, NotMeasured where a call fails.
+
+    Functions that are missing are made for it and taken away; no more than the limit is spent, whatever happens.
+    """
+    loan = ask(connection, sizes, clock=clock)
+    told = lambda step: tell(f"{step['name']}: {step['words']}")  # noqa: E731 - one line of a listing
+    with borrowed(loan, told=told, clock=clock) as account:
+        weights = first_weights(ENVIRONMENT)
+        options = LambdaOptions(region=connection.region)
+        ledger = MemoryLedger(LIMIT_PICODOLLARS)
+        inner = LambdaPlatform(options, account.clients, learner=NoLearner)
+        platform = MeteredPlatform(inner, ledger, options.tariff(PriceBook.load(), sizes[0]))
+        name = f"calibrate-{connection.pk}-{clock.now():%H%M%S}"
+        try:
+            samples = measure(
+                platform, weights, effort, tuple(sizes), name=name, tell=_and_look(account, tell)
+            )
+        finally:
+            platform.close()
+        about = Account(connection.region, inner.limits.concurrent, connection.emulated)
+    found = account_profile(
+        samples, about, profiles.load(_BASE), stacks.load(_STACK), clock.now().astimezone(UTC).date()
+    )
+    return Measured(found, samples, ledger.spend().spent_picodollars)
+
+
+def _and_look(account: Borrowed, tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Tell a line, and end where somebody else has the account by now."""
+
+    def told(line: str) -> None:
+        tell(line)
+        if not account.still_ours():
+            raise NotBorrowed("Somebody else set the account up meanwhile, and it ended there.")
+
+    return told
+
+
+def write(found: Measured, connection: Connection, folder: Path, today: datetime) -> Path:
+    """As a dated file that forms and commands then offer."""
+    path = folder / f"{_BASE}-{connection.region}-{connection.pk.replace('_', '-')}-{today:%Y-%m-%d}.toml"
+    write_toml(path, found.profile, found.heading)
+    return path
