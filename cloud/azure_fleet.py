@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from cloud.azure_groups import Seen
@@ -20,7 +21,7 @@ from training.ports import Puller
 
 log = logging.getLogger(__name__)
 
-_SILENT_S = 90.0
+_SILENT_S = 60.0
 _SHOWS_WITHIN_S = 120.0
 _BACKOFF_S = (5.0, 10.0, 20.0, 40.0, 60.0)
 _FAILED_STARTS = 3
@@ -40,15 +41,15 @@ class FleetPlan:
 
 @dataclass
 class _Held:
-    """One group that may stand. `came`: an actor of it was heard of."""
+    """One group that may stand. `came_s`: when an actor of it was first heard of. `asked_why`: how it ended."""
 
     number: int
     name: str
     actors: int
     ordered_s: float
     state: Literal["asked", "made", "ending"] = "asked"
-    came: bool = False
-    heard_s: float = 0.0
+    came_s: float | None = None
+    asked_why: bool = False
 
 
 @dataclass
@@ -58,7 +59,8 @@ class _Trouble:
     failed: int = 0
     words: str = ""
     lasting: bool = False
-    not_before_s: float = field(default=float("-inf"))
+    not_before_s: float = float("-inf")
+    told: bool = False
 
 
 class Fleet:
@@ -104,12 +106,13 @@ class Fleet:
         self._hear()
         self._look_at(pullers)
         wanted = self._wanted(waiting)
-        self.poor = ""
+        self.poor, self.failing = "", self._why_none(waiting)
+        if self.failing:
+            return
         if wanted > self.actors:
             self._grow(wanted)
         elif wanted < self.actors:
             self._shrink(wanted, pullers)
-        self.failing = self._why_none(waiting)
         self._renew()
 
     def close(self, patience_s: float) -> bool:
@@ -141,6 +144,7 @@ class Fleet:
                 case FoundOut(name, words):
                     self._failed(words, lasting=False)
                     if (held := self._held.get(name)) is not None:
+                        held.asked_why = False
                         self._end(held)
                 case Gone(name):
                     self._forget(name)
@@ -163,20 +167,22 @@ class Fleet:
                 self._end(held, find_out=True)
 
     def _look_at(self, pullers: Sequence[Puller]) -> None:
-        """Groups of which nobody comes for work, or nobody any more."""
-        now_s, now_unix_s = self._now_s(), self._now_unix_s()
-        for puller in pullers:
-            held = self._held.get(puller.unit)
-            if held is not None and not puller.leaving:
-                if not held.came:
-                    held.came = True
-                    self._trouble = _Trouble()
-                age_s = max(0.0, now_unix_s - puller.last_seen_unix_s)
-                held.heard_s = max(held.heard_s, now_s - age_s)
+        """Groups of which nobody comes for work, or not all that should."""
+        now_s = self._now_s()
+        heard_after_unix_s = self._now_unix_s() - _SILENT_S
+        alive = Counter(
+            one.unit for one in pullers if not one.leaving and one.last_seen_unix_s > heard_after_unix_s
+        )
+        busy = _busy(pullers)
         for held in [one for one in self._held.values() if one.state == "made"]:
-            late = not held.came and now_s - held.ordered_s > self._plan.start_cap_s
-            silent = held.came and now_s - held.heard_s > _SILENT_S
-            if late or silent:
+            if alive[held.name] and held.came_s is None:
+                held.came_s = now_s
+                self._trouble = _Trouble()
+            if held.came_s is None:
+                fit = now_s - held.ordered_s <= self._plan.start_cap_s
+            else:
+                fit = now_s - held.came_s <= _SILENT_S or alive[held.name] >= held.actors
+            if not fit and held.name not in busy:
                 self._end(held, find_out=True)
 
     def _failed(self, words: str, *, lasting: bool) -> None:
@@ -186,13 +192,15 @@ class Fleet:
         self._say(f"a container group did not start: {words}")
 
     def _why_none(self, waiting: int) -> str:
-        """Why there is no actor and none to come, if so."""
+        """Why there is no actor and none to come, if so: told once at least, and until it is tried again."""
         trouble = self._trouble
-        if not waiting or self.actors or not trouble.failed:
+        enough = trouble.failed and (trouble.lasting or trouble.failed >= _FAILED_STARTS)
+        if not waiting or self.actors or not enough:
             return ""
-        if trouble.lasting or trouble.failed >= _FAILED_STARTS:
-            return f"no container group could be started: {trouble.words}"
-        return ""
+        if trouble.told and self._now_s() >= trouble.not_before_s:
+            return ""
+        trouble.told = True
+        return f"no container group could be started: {trouble.words}"
 
     # Orders
 
@@ -206,7 +214,8 @@ class Fleet:
         return len(self._needed_s)
 
     def _grow(self, wanted: int) -> None:
-        if self._now_s() < self._trouble.not_before_s:
+        # As long as it is being found out why one failed, no other is asked for: it would fail likewise.
+        if self._now_s() < self._trouble.not_before_s or any(one.asked_why for one in self._held.values()):
             return
         if held_back := self._lives.held_back():
             self._say(held_back)
@@ -224,7 +233,7 @@ class Fleet:
 
     def _shrink(self, wanted: int, pullers: Sequence[Puller]) -> None:
         """Give up whole groups that are not needed, the youngest first, and none with work in hand."""
-        busy = {one.unit for one in pullers if one.call_id is not None}
+        busy = _busy(pullers)
         for held in sorted(self._held.values(), key=lambda one: -one.number):
             if held.state != "ending" and held.name not in busy and self.actors - held.actors >= wanted:
                 self._end(held)
@@ -232,7 +241,7 @@ class Fleet:
     def _end(self, held: _Held, *, find_out: bool = False) -> None:
         if held.state == "ending":
             return
-        held.state = "ending"
+        held.state, held.asked_why = "ending", find_out
         self._register.ending(held.name)
         self._lives.end(held.name, find_out=find_out)
 
@@ -253,3 +262,8 @@ class Fleet:
         if words != self._said:
             self._said = words
             log.warning("%s", words)
+
+
+def _busy(pullers: Sequence[Puller]) -> set[str]:
+    """Groups with work in hand. What a dead actor had goes to somebody else, and then is not in its hand any more."""
+    return {one.unit for one in pullers if one.call_id is not None}

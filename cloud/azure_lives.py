@@ -21,14 +21,19 @@ _DENIED_AGAIN_S = 30.0
 
 @dataclass(frozen=True)
 class Pace:
-    """How often Azure is asked. An emulated one may be asked more often."""
+    """How often Azure is asked. An emulated one may be asked more often.
+
+    A group that no list ever showed may be one that does not show yet: `shows_within_s` after its request its absence
+    means something.
+    """
 
     poll_s: float = 3.0
     delete_again_s: float = 15.0
     wear_s: float = 600.0
+    shows_within_s: float = 30.0
 
 
-EMULATED_PACE = Pace(poll_s=0.1, delete_again_s=0.5)
+EMULATED_PACE = Pace(poll_s=0.1, delete_again_s=0.5, shows_within_s=2.5)
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,8 @@ class _Life:
     order: Order
     unwanted: threading.Event
     find_out: bool = False
+    seen: bool = False
+    asked_s: float = 0.0
 
 
 class Lives:
@@ -171,6 +178,7 @@ class Lives:
             if wait_s:
                 life.unwanted.wait(min(wait_s, 1.0))
                 continue
+            life.asked_s = time.monotonic()
             try:
                 made = self._groups.create(order.name, order.containers, order.tags(), spot=order.spot)
             except NotNow as later:
@@ -235,7 +243,8 @@ class Lives:
                 shown = self._fresh()
                 if shown is None:
                     return
-                if name not in shown:
+                certain = life.seen or time.monotonic() - life.asked_s > self._pace.shows_within_s
+                if name not in shown and certain:
                     self._tell(Gone(name))
                     return
 
@@ -258,5 +267,8 @@ class Lives:
                 continue
             with self._looked:
                 self._shown, self._finished = shown, number
+                for name in shown:
+                    if (life := self._lives.get(name)) is not None:
+                        life.seen = True
                 self._looked.notify_all()
             self._tell(Surveyed(shown, began_s))

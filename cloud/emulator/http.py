@@ -85,8 +85,8 @@ class HttpServer:
         except (Hangup, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass
         except asyncio.CancelledError:
-            # The server closes; a connection has no more to say.
-            pass
+            # The server closes; a connection has no more to say, not even a TLS farewell.
+            writer.transport.abort()
         finally:
             self._connections.discard(task)
             with contextlib.suppress(Exception):

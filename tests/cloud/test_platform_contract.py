@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 import pytest
 
+from cloud import ray_driver
 from cloud.executor import LocalExecutor
 from cloud.local import LocalOptions, LocalPlatform
+from cloud.ray_cluster import RayOptions
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
-from tests.cloud import calls, pullers
+from tests.cloud import calls, processes, pullers
 from tests.cloud.aws import lambdas
+from tests.cloud.azure import containers
 from training.codec import decode
 from training.messages import Outcome
 from training.ports import Platform
@@ -49,9 +52,21 @@ def _aws_lambda() -> Iterator[Opened]:
 
 
 @contextmanager
+def _azure_container() -> Iterator[Opened]:
+    with containers.opened() as (platform, azure):
+        yield Opened(platform, azure.groups.pids)
+
+
+@contextmanager
 def _pulled() -> Iterator[Opened]:
     with pullers.opened(2) as (platform, machines):
         yield Opened(platform, machines.pids, end_within_s=15.0)
+
+
+@contextmanager
+def _ray() -> Iterator[Opened]:
+    platform = RayOptions(actors=2).open()
+    yield Opened(platform, lambda: processes.below(os.getpid()))
 
 
 PLATFORMS: dict[str, Callable[[], AbstractContextManager[Opened]]] = {
@@ -59,10 +74,20 @@ PLATFORMS: dict[str, Callable[[], AbstractContextManager[Opened]]] = {
     "simulated": _simulated,
     "aws_lambda": _aws_lambda,
     "pulled": _pulled,
+    "azure_container": _azure_container,
+    "ray": _ray,
 }
 
 
-@pytest.fixture(params=sorted(PLATFORMS))
+# Each starts a cluster, which takes ten seconds, and needs an extra (`make ray-setup`).
+_RAY = (
+    pytest.mark.slow,
+    pytest.mark.skipif(not ray_driver.installed(), reason="Ray is not installed: make ray-setup"),
+)
+_ROWS = [pytest.param(name, marks=_RAY if name == "ray" else ()) for name in sorted(PLATFORMS)]
+
+
+@pytest.fixture(params=_ROWS)
 def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
     with PLATFORMS[request.param]() as one:
         yield one

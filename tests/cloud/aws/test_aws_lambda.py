@@ -6,7 +6,6 @@ import base64
 import os
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,15 +16,11 @@ from cloud.aws_gate import AccountLimits, Gate
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
 from cloud.connections import AwsConnection
 from cloud.emulator.aws.faults import FaultKind
-from cloud.local import LocalOptions
 from cloud.price_book import PriceBook
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.aws.code import zipped
 from tests.cloud.test_platform_contract import gather
-from tests.training.runs import final_learner
-from tests.training.specs import tiny
-from training.codec import decode
 from training.messages import Outcome
 
 NAME = function_name("starling", lambdas.MEMORY_MB)
@@ -291,34 +286,3 @@ def test_setting_up_twice_changes_nothing_and_removing_takes_all_away() -> None:
             remove(clients.client("lambda"), NAME, clients.client("logs"))
         assert aws.functions.alive() == []
         assert aws.logs.groups == {}
-
-
-_ROLLOUT = {"attempts": 5, "memory_mb": lambdas.MEMORY_MB}
-
-
-def _learner(platform: Any, folder: Path, environment: str) -> bytes:
-    spec = tiny(
-        environment,
-        scaling={"actors": 3},
-        stop={"rounds": 10},
-        checkpoints={"every_rounds": 10},
-        rollout=_ROLLOUT,
-    )
-    try:
-        return final_learner(spec, platform, folder)
-    finally:
-        platform.close()
-
-
-@pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
-def test_the_same_job_learns_the_same_here_and_there(tmp_path: Path, environment: str) -> None:
-    """Ten synchronous rounds, bit for bit; on Lambda with throttling, lost replies and a crash on top."""
-    here = _learner(LocalOptions(workers=2).open(), tmp_path / "here", environment)
-    with lambdas.opened() as (platform, aws):
-        for kind in ("throttle", "lost_reply", "error_after", "crash"):
-            aws.faults.order(kind)
-        there = _learner(platform, tmp_path / "there", environment)
-        assert aws.faults.struck.total() >= 4
-        assert set(aws.meter.executions().values()) == {1}
-    assert here == there
-    assert decode(here)

@@ -14,7 +14,7 @@ from cloud.emulator.azure.server import AzureEmulator
 from cloud.emulator.azure.subscription import Subscription
 from cloud.gateway.serving import served
 from cloud.mailbox import MemoryMailbox
-from cloud.pulled import Reached
+from cloud.pulled import Patience, Reached
 from cloud.register import MemoryRegister
 
 
@@ -41,7 +41,10 @@ def on(
     with served(mailbox) as address:
         reached = Reached(mailbox, address, mailbox.new_token)
         holder = Holder(reached, register or MemoryRegister(), "here", job, 1, "lab")
-        platform = options(**changes).open(demo.connection, holder)
+        chosen = options(**changes)
+        # A lost actor is noticed soon: nobody here is far away.
+        patience = Patience(begin_s=chosen.start_cap_s, lease_s=3.0)
+        platform = AzureContainerPlatform(chosen, demo.connection, holder, patience=patience)
         try:
             yield platform
         finally:

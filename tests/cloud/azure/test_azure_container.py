@@ -1,0 +1,246 @@
+"""Container groups' own ways: lost replies, quotas, bad images, zombies, what comes late, crashes, going away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from cloud.azure_container import AzureContainerOptions
+from cloud.azure_limit import CreateLimit
+from cloud.azure_platform import AzureContainerPlatform
+from cloud.emulator.azure.faults import FaultKind
+from cloud.emulator.azure.server import AzureEmulator
+from cloud.price_book import PriceBook, UnknownPrice, UnknownSku
+from cloud.register import MemoryRegister
+from tests.cloud import calls
+from tests.cloud.azure import containers
+from tests.cloud.test_platform_contract import gather
+from training.messages import Outcome
+
+
+def _one(platform: AzureContainerPlatform, name: str = "c", **changes: Any) -> Outcome:
+    platform.submit(calls.rollout(name, platform.publish(0, calls.weights()), **changes))
+    return gather(platform, 1)[name]
+
+
+def _submit(platform: Any, count: int, **changes: Any) -> None:
+    ref = platform.publish(0, calls.weights())
+    for number in range(count):
+        platform.submit(calls.rollout(f"c{number}", ref, slot=number, **changes))
+
+
+def _until(true: Callable[[], bool], platform: Any = None, within_s: float = 15.0) -> None:
+    end_s = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < end_s
+        if platform is not None:
+            platform.next(0.05)
+        else:
+            time.sleep(0.02)
+
+
+def _parked(azure: AzureEmulator) -> None:
+    azure.groups.parked = "*"
+
+
+def test_a_group_is_written_down_before_it_is_asked_for() -> None:
+    class Watchful(MemoryRegister):
+        """Says what the account held at each moment."""
+
+        def intend(self, *arguments: Any) -> None:
+            seen.append(("intend", len(azure.groups.all())))
+            super().intend(*arguments)
+
+        def gone(self, name: str) -> None:
+            seen.append(("gone", len(azure.groups.all())))
+            super().gone(name)
+
+    seen: list[tuple[str, int]] = []
+    register = Watchful()
+    with containers.subscription() as (azure, demo), containers.on(demo, register=register) as platform:
+        assert _one(platform).status == "done"
+        (entry,) = register.entries.values()
+        assert (entry.state, entry.facts) == ("standing", {"actors": 1})
+        (group,) = azure.groups.all()
+        assert group.path == entry.provider_id
+        assert group.restart_policy == "Never"
+        assert group.tags["starling:run"] == "job-1/e1"
+        platform.close()
+        assert seen == [("intend", 0), ("gone", 0)]
+        assert register.alive() == []
+
+
+def test_a_container_gets_its_token_and_nothing_of_ours() -> None:
+    with containers.opened() as (platform, azure):
+        assert _one(platform).status == "done"
+        (group,) = azure.groups.all()
+        (asked,) = group.asked
+        assert set(asked.variables) == {"STARLING_RUN_TOKEN"}
+        token = asked.variables["STARLING_RUN_TOKEN"]
+        assert token not in str(group.document(whole=True))
+        assert token not in " ".join(asked.command)
+
+
+@pytest.mark.parametrize("kind", ["lost_reply", "error_after", "lost_request", "service_error", "throttle"])
+def test_a_create_whose_answer_is_lost_makes_one_group(kind: FaultKind) -> None:
+    """Sign-in comes first, so that the fault strikes the create."""
+    with containers.opened() as (platform, azure):
+        _parked(azure)
+        _submit(platform, 2)
+        azure.faults.order(kind)
+        _until(lambda: bool(azure.groups.all()), platform)
+        _until(lambda: _states(platform) == ["standing"], platform)
+        assert len(azure.meter.spans) == 1
+        platform.close()
+        assert azure.groups.all() == []
+        assert azure.faults.struck[kind] == 1
+
+
+def _states(platform: AzureContainerPlatform) -> list[str]:
+    register = platform._holder.register
+    assert isinstance(register, MemoryRegister)
+    return [entry.state for entry in register.entries.values()]
+
+
+def test_what_shows_late_is_not_made_twice_and_is_taken_away() -> None:
+    with containers.opened() as (platform, azure):
+        _parked(azure)
+        azure.faults.visibility_delay_s = 2.0
+        azure.faults.order("lost_reply")
+        _submit(platform, 2)
+        _until(lambda: bool(azure.groups.all()), platform)
+        platform.close()
+        assert len(azure.meter.spans) == 1
+        assert azure.groups.all() == []
+        assert _states(platform) == ["gone"]
+
+
+def test_a_zombie_is_paid_and_known_until_it_is_gone() -> None:
+    with containers.opened() as (platform, azure):
+        azure.faults.zombie_s = 1.0
+        assert _one(platform).status == "done"
+        azure.faults.order("zombie_delete")
+        before_s = time.monotonic()
+        platform.close()
+        assert time.monotonic() - before_s >= 1.0
+        assert azure.groups.all() == []
+        assert _states(platform) == ["gone"]
+
+
+def test_a_quota_that_is_used_up_leaves_the_job_with_what_it_has() -> None:
+    with containers.opened(cores=1, containers_a_group=1) as (platform, azure):
+        _submit(platform, 3)
+        assert {one.status for one in gather(platform, 3).values()} == {"done"}
+        assert len(azure.meter.spans) == 1
+
+
+def test_an_image_that_cannot_be_fetched_fails_the_calls_with_that_reason() -> None:
+    with containers.opened(image="registry.example/nobody:1") as (platform, azure):
+        _submit(platform, 2)
+        outcomes = gather(platform, 2)
+        assert {(one.status, one.reason_code) for one in outcomes.values()} == {("failed", "no_actors")}
+        assert "Azure cannot fetch the image" in outcomes["c0"].reason
+        assert azure.meter.spans == []
+        assert _states(platform) == ["gone"]
+
+
+def test_groups_that_fail_to_start_are_taken_away_and_others_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloud.azure_fleet._BACKOFF_S", (0.1,))
+    with containers.opened() as (platform, azure):
+        azure.faults.order("failed_start", 2)
+        assert _one(platform).status == "done"
+        assert _states(platform) == ["gone", "gone", "standing"]
+
+
+def test_a_group_that_never_comes_to_work_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloud.azure_fleet._BACKOFF_S", (0.1,))
+    with containers.opened() as (platform, azure):
+        platform.fleet._plan = replace(platform.fleet._plan, start_cap_s=1.0)
+        _parked(azure)
+        _submit(platform, 1)
+        outcome = gather(platform, 1)["c0"]
+        assert (outcome.status, outcome.reason_code) == ("failed", "no_actors")
+        platform.close()
+        assert _states(platform) == ["gone"] * 3
+        assert azure.groups.all() == []
+
+
+def test_a_container_that_is_killed_costs_a_start_and_no_result() -> None:
+    with containers.opened(containers_a_group=1) as (platform, azure):
+        azure.faults.crash_after_s = 0.5
+        azure.faults.order("crash")
+        _submit(platform, 2, steps=30_000)
+        assert {one.status for one in gather(platform, 2).values()} == {"done"}
+        assert azure.faults.struck["crash"] == 1
+
+
+def test_actors_without_work_are_given_up_after_a_while() -> None:
+    with containers.opened(containers_a_group=1) as (platform, azure):
+        _submit(platform, 2)
+        gather(platform, 2)
+        platform.fleet._plan = replace(platform.fleet._plan, idle_s=0.2)
+        _submit(platform, 1, steps=400_000, deadline_s=50.0)
+        _until(lambda: sorted(_states(platform)) == ["gone", "standing"], platform)
+        assert len(azure.groups.all()) == 1
+        platform.cancel("c0")
+        assert gather(platform, 1)["c0"].status == "cancelled"
+
+
+def test_a_token_that_ran_out_is_renewed() -> None:
+    with containers.opened() as (platform, azure):
+        assert _one(platform).status == "done"
+        azure.subscription.expire_tokens()
+        platform.close()
+        assert azure.groups.all() == []
+
+
+def test_a_secret_that_ran_out_says_so() -> None:
+    with containers.subscription() as (azure, demo):
+        (app,) = azure.subscription.apps.values()
+        app.secret_expired = True
+        with containers.on(demo) as platform:
+            outcome = _one(platform)
+            assert outcome.reason_code == "no_actors"
+            assert "The client secret has expired" in outcome.reason
+            assert app.secret not in outcome.reason
+
+
+def test_the_limit_on_creates_is_kept_and_told() -> None:
+    limit = CreateLimit(((2, 10.0), (3, 3600.0)))
+    assert [limit.take(at) for at in (0.0, 1.0)] == [0.0, 0.0]
+    assert limit.take(2.0) == 8.0
+    assert "2 creates of container groups in 10 s; the next one is asked for in 8 s" in limit.words(2.0)
+    assert limit.take(10.0) == 0.0
+    assert limit.take(50.0) == 3550.0
+    assert "in an hour" in limit.words(50.0)
+    assert limit.words(3700.0) == ""
+
+
+def test_a_hundred_actors_are_twenty_five_groups() -> None:
+    with containers.opened(containers_a_group=4, most_actors=100) as (platform, azure):
+        _parked(azure)
+        _submit(platform, 120)
+        _until(lambda: len(azure.groups.all()) == 25, platform)
+        assert sum(len(one.asked) for one in azure.groups.all()) == 100
+        platform.close()
+        assert azure.groups.all() == []
+
+
+def test_without_a_price_there_is_no_tariff() -> None:
+    book = PriceBook.load()
+    with pytest.raises(UnknownPrice, match="spot"):
+        AzureContainerOptions(spot=True).tariff(book)
+    with pytest.raises(UnknownSku):
+        AzureContainerOptions(region="brazilsouth").tariff(book)
+
+
+def test_what_does_not_fit_into_a_group_is_refused_in_words() -> None:
+    with pytest.raises(ValidationError, match="4 cores at most"):
+        AzureContainerOptions(vcpu=2, containers_a_group=4)
+    with pytest.raises(ValidationError, match="16 GB at most"):
+        AzureContainerOptions(memory_gb=8, containers_a_group=4)
