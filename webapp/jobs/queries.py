@@ -10,10 +10,13 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 from django.http import Http404
 
+from training.environments import catalogue
 from webapp.charts import all_series
 from webapp.charts.rows import EvaluationRow, RoundRow
+from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Event, EventKind, Job, Round
-from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd
+from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd, exact_usd
+from webapp.money.burning import burn_sentence
 from webapp.money.models import Account, ChargeKind, ChargeState
 
 EVENTS_IN_SNAPSHOT = 50
@@ -23,12 +26,20 @@ FURTHEST_BEHIND = 2_000
 POINTS_IN_CHART = 2_000
 
 
-def job_list(project: Any) -> QuerySet[Job]:
-    """The project's jobs, newest first, with their accounts."""
+SORTS = {
+    "started": F("created_at").desc(),
+    "spent": (F("account__spent_picodollars") + F("account__overrun_picodollars")).desc(),
+    "return": F("episode_return_mean").desc(nulls_last=True),
+}
+"""What the list may be sorted by, each with the most first."""
+
+
+def job_list(project: Any, sort: str = "started") -> QuerySet[Job]:
+    """The project's jobs, newest first if nothing else is asked for, with their accounts."""
     return (
         Job.objects.filter(project=project)
         .select_related("account", "created_by")
-        .order_by("-created_at", "pk")
+        .order_by(SORTS.get(sort, SORTS["started"]), "-created_at", "pk")
     )
 
 
@@ -65,7 +76,30 @@ def header(job: Job) -> dict[str, Any]:
         "finished_at": _iso(job.finished_at),
         "platform_s": job.platform_s,
         "calls_in_flight": _calls_in_flight(job.account),
+        "burn": burn_sentence(job, SYSTEM_CLOCK.now()),
+        "reached": reached_sentence(job),
     }
+
+
+def reached_sentence(job: Job) -> str:
+    """What it had cost when an evaluation first reached the environment's reference; empty if none has."""
+    if job.evaluation_return_mean is None:
+        return ""
+    entry = catalogue.ENTRIES.get(job.spec["training"]["environment"]["id"])
+    if entry is None or entry.reference_return is None:
+        return ""
+    reached = Event.objects.filter(
+        job=job, kind=EventKind.EVALUATION, payload__return_mean__gte=entry.reference_return
+    ).order_by("seq")
+    round_no = reached.values_list("payload__round_no", flat=True).first()
+    spent = (
+        Round.objects.filter(job=job, round_no=round_no)
+        .values_list("report__spend__spent_picodollars", flat=True)
+        .first()
+    )
+    if spent is None:
+        return ""
+    return f"Reached {entry.reference_return:,.0f} in round {round_no:,} for {display_usd(spent)}."
 
 
 def _money(account: Account) -> dict[str, str]:

@@ -7,6 +7,7 @@ from webapp.jobs.films import look_after_films, make_film
 from webapp.jobs.launcher import launch_and_watch, watched
 from webapp.jobs.look_after import look_after_jobs
 from webapp.money.bills import look_after_bills
+from webapp.money.look_ahead import look_ahead
 
 
 @shared_task(name="webapp.jobs.tasks.launch_job", acks_late=False, max_retries=0)
@@ -21,6 +22,7 @@ def tick() -> None:
     look_after_jobs()
     look_after_films()
     look_after_bills()
+    look_ahead()
 
 
 @shared_task(name="webapp.jobs.tasks.film")

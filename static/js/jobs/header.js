@@ -20,6 +20,8 @@ export function showHeader(job) {
   write("limit", money(job.limit_usd));
   write("time", job.platform_s ? duration(job.platform_s) : UNKNOWN);
   write("reason", reasonInWords(job));
+  write("burn", job.burn);
+  write("reached", job.reached);
   showBar(Number(job.spent_usd), Number(job.reserved_usd), Number(job.limit_usd));
   showSentences(job);
   showState(job);

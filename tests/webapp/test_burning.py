@@ -1,0 +1,145 @@
+"""What a running job is heading for: its rate, when it meets its limit or is done, and who is told of it once."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.factories import FixedClock, evaluated, make_job, make_running_job, make_spec, round_finished
+from tests.ledger_contract import reservation, settlement
+from webapp.jobs.models import Job
+from webapp.jobs.queries import header, job_list
+from webapp.jobs.recorder import Recorder
+from webapp.money.budgets import change_budget, create_budget
+from webapp.money.burning import Burn, burn_of, burn_sentence
+from webapp.money.ledger import DatabaseLedger
+from webapp.money.look_ahead import look_ahead, meets_at
+from webapp.money.models import Budget, Crossing
+from webapp.money.services import raise_limit
+
+USD = 10**12
+NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+def _running(
+    rounds: int, each: int, *, clock: Any = None, spec: Any = None, project: Any = None, uneven: int = 0
+) -> Any:
+    """A job whose rounds took a second and cost `each`, five by five `uneven` more or less."""
+    job, epoch = make_running_job(clock=clock or FixedClock(), spec=spec or make_spec(), project=project)
+    ledger = DatabaseLedger(job.account.pk, epoch, clock=clock or FixedClock())
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3, clock=clock or FixedClock())
+    spent = 0
+    for round_no in range(1, rounds + 1):
+        amount = each + (uneven if round_no % 10 < 5 else -uneven)
+        ledger.reserve([reservation(f"r{round_no}", amount)])
+        ledger.settle([settlement(f"r{round_no}", amount)])
+        spent += amount
+        recorder.record(round_finished(round_no, spent=spent))
+    return Job.objects.select_related("account").get(pk=job.pk)
+
+
+def _endless(**changes: Any) -> Any:
+    return make_spec(training__stop={"env_steps": None, "rounds": 10**6}, **changes)
+
+
+@pytest.mark.django_db
+def test_the_limit_is_met_at_the_rate_of_the_last_rounds() -> None:
+    job = _running(10, USD // 1000, spec=_endless())
+    burn = burn_of(job)
+    assert burn is not None
+    assert burn.hourly == 36 * USD // 10
+    assert burn.limit_in_s == pytest.approx(990)
+    assert not burn.ends_first
+    assert burn_sentence(job, NOON) == "At $3.60 an hour it meets its limit at 12:16 UTC (± 20 s)."
+
+
+@pytest.mark.django_db
+def test_a_job_that_is_done_before_says_so() -> None:
+    job = _running(10, USD // 1000, spec=make_spec(training__stop={"env_steps": 256 * 110, "rounds": None}))
+    assert (
+        burn_sentence(job, NOON)
+        == "At $3.60 an hour it is done at 12:01 UTC, for $0.110 (± $0.00200) in all."
+    )
+
+
+@pytest.mark.django_db
+def test_simulated_time_is_not_the_time_of_day() -> None:
+    stop = {"env_steps": None, "rounds": 10**6}
+    job = _running(10, USD // 1000, spec=make_spec("hopper-simulated", training__stop=stop))
+    assert burn_sentence(job, NOON) == (
+        "At $3.60 an hour of simulated time it meets its limit after 16 min more of it (± 20 s)."
+    )
+
+
+@pytest.mark.django_db
+def test_the_band_is_as_wide_as_the_rate_is_uneven() -> None:
+    even, uneven = (
+        burn_of(_running(40, USD // 1000, spec=_endless(), uneven=part)) for part in (0, USD // 2000)
+    )
+    assert even is not None
+    assert uneven is not None
+    assert even.doubt == 0.02 < uneven.doubt < 0.5
+
+
+@pytest.mark.django_db
+def test_nothing_is_said_of_too_few_rounds_or_of_what_costs_nothing() -> None:
+    for rounds, each in ((3, 10), (10, 0)):
+        job = _running(rounds, each)
+        assert burn_of(job) is None
+        assert header(job)["burn"] == ""
+
+
+@pytest.mark.django_db
+def test_who_is_expected_to_meet_a_limit_is_told_once_and_again_after_it_was_raised() -> None:
+    clock = FixedClock()
+    job = _running(10, USD // 1000, spec=_endless(), clock=clock)
+    budget = create_budget(project=job.project, name="b", limit_picodollars=USD // 10, clock=clock)
+    quiet = _running(10, USD // 1000, spec=make_spec(training__stop={"env_steps": 3000, "rounds": None}))
+    for _ in range(2):
+        look_ahead(clock=clock)
+    rows = Crossing.objects.filter(kind="forecast")
+    assert rows.filter(account=job.account).count() == 1
+    assert not rows.filter(account=quiet.account).exists()
+    (told,) = rows.filter(budget=budget)
+    assert told.threshold == 100
+    assert told.expected_at == clock.now() + timedelta(seconds=90)
+    change_budget(budget=budget, limit_picodollars=USD // 5, clock=clock)
+    raise_limit(job_id=job.pk, limit_usd=Decimal(2), clock=clock)
+    look_ahead(clock=clock)
+    assert rows.filter(budget=budget).count() == 2
+    assert rows.filter(account=job.account).count() == 2
+
+
+def test_a_budget_is_met_by_jobs_one_after_the_other_ends() -> None:
+    def job(rate: int, done_in_s: float | None) -> Burn:
+        return Burn(rate * 3600, 0.02, 10**6, done_in_s, 0)
+
+    total = Budget(limit_picodollars=1000, period="total")
+    assert meets_at([job(10, 50), job(5, None)], 100, total, NOON) == NOON + timedelta(seconds=80)
+    assert meets_at([job(10, 50)], 100, total, NOON) is None
+    assert meets_at([], 100, total, NOON) is None
+    monthly = Budget(limit_picodollars=10**9, period="monthly")
+    assert meets_at([job(10, None)], 0, monthly, NOON) is None
+
+
+@pytest.mark.django_db
+def test_what_the_reference_return_had_cost() -> None:
+    job = _running(4, USD // 1000)
+    epoch = job.lease_epoch
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+    recorder.record(evaluated(2, 100.0))
+    recorder.record(evaluated(3, 480.0))
+    recorder.record(evaluated(4, 490.0))
+    job.refresh_from_db()
+    assert header(job)["reached"] == "Reached 475 in round 3 for $0.00300."
+
+
+@pytest.mark.django_db
+def test_the_list_can_be_sorted_by_cost_and_by_return() -> None:
+    cheap = _running(2, 10)
+    dear = _running(2, 1000, project=cheap.project)
+    never = make_job(cheap.project)
+    assert [job.pk for job in job_list(cheap.project, "spent")] == [dear.pk, cheap.pk, never.pk]
+    assert job_list(cheap.project, "return").last() == never
+    assert job_list(cheap.project, "nonsense").first() == job_list(cheap.project).first()

@@ -1,0 +1,147 @@
+"""How fast a running job spends, when it meets its limit at that rate, and whether it is done before.
+
+Time is the platform's, which on a simulated cloud is virtual: a rate by this machine's clock would say nothing there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from statistics import fmean, pstdev
+from typing import Any
+
+from webapp.jobs.models import Job, Observed, Round
+from webapp.money.amounts import display_usd
+from webapp.money.models import Account
+
+ROUNDS_LOOKED_AT = 40
+ROUNDS_AT_LEAST = 4
+_PIECES = 8
+_TENTH = 1.2816
+"""So many standard deviations from the mean lies a tenth of a normal distribution."""
+_LEAST_DOUBT = 0.02
+_FIGURES = (
+    "report__started_s",
+    "report__total_s",
+    "report__spend__spent_picodollars",
+    "report__total_env_steps",
+)
+
+
+@dataclass(frozen=True)
+class Burn:
+    """Picodollars an hour of the platform's time, known to within `doubt` (a share) in four of five cases.
+
+    Times count from the last round. `done_in_s`: until the job's own end, None where nothing but money ends it.
+    """
+
+    hourly: int
+    doubt: float
+    limit_in_s: float | None
+    done_in_s: float | None
+    spent: int
+
+    @property
+    def ends_first(self) -> bool:
+        """Whether the job is done before it meets its limit."""
+        return self.done_in_s is not None and (self.limit_in_s is None or self.done_in_s <= self.limit_in_s)
+
+    def costs_in_all(self) -> int:
+        """What it will have cost at its own end."""
+        return self.spent + round(self.hourly * (self.done_in_s or 0.0) / 3600)
+
+
+def burn_of(job: Job) -> Burn | None:
+    """None while too little is known, and for a job that does not run or costs nothing."""
+    if job.observed != Observed.RUNNING:
+        return None
+    rows = Round.objects.filter(job=job, report__spend__isnull=False).order_by("-round_no")
+    points = [
+        (started + total, spent, steps)
+        for started, total, spent, steps in rows.values_list(*_FIGURES)[:ROUNDS_LOOKED_AT]
+        if spent is not None
+    ][::-1]
+    if len(points) < ROUNDS_AT_LEAST:
+        return None
+    return _burn(points, job.account, job.spec["training"]["stop"], job.round_no)
+
+
+def _burn(
+    points: Sequence[tuple[float, int, int]], account: Account, stop: dict[str, Any], round_no: int
+) -> Burn | None:
+    """From (seconds, spent, steps) after each of some rounds."""
+    (first_s, first_spent, first_steps), (last_s, _, last_steps) = points[0], points[-1]
+    spent = account.spent_picodollars + account.overrun_picodollars
+    passed_s = last_s - first_s
+    if passed_s <= 0 or points[-1][1] <= first_spent:
+        return None
+    rate = (points[-1][1] - first_spent) / passed_s
+    ends = [
+        (stop["env_steps"] - last_steps) / (last_steps - first_steps) * passed_s
+        if stop.get("env_steps") and last_steps > first_steps
+        else None,
+        (stop["rounds"] - round_no) * passed_s / (len(points) - 1) if stop.get("rounds") else None,
+        stop["minutes"] * 60 - last_s if stop.get("minutes") else None,
+    ]
+    left = account.limit_picodollars - spent
+    return Burn(
+        hourly=round(rate * 3600),
+        doubt=_doubt(points, rate),
+        limit_in_s=max(0.0, left / rate),
+        done_in_s=min((max(0.0, end) for end in ends if end is not None), default=None),
+        spent=spent,
+    )
+
+
+def _doubt(points: Sequence[tuple[float, int, int]], rate: float) -> float:
+    """How far off the rate may be: from how much it differs between pieces of what was looked at."""
+    size = max(1, (len(points) - 1) // _PIECES)
+    marks = points[::size]
+    rates = [
+        (spent - before) / (now_s - then_s)
+        for (then_s, before, _), (now_s, spent, _) in pairwise(marks)
+        if now_s > then_s
+    ]
+    if len(rates) < 2:
+        return _LEAST_DOUBT
+    return max(_LEAST_DOUBT, _TENTH * pstdev(rates, fmean(rates)) / rate / len(rates) ** 0.5)
+
+
+def meets_limit_at(burn: Burn, now: datetime) -> datetime | None:
+    return None if burn.limit_in_s is None else now + timedelta(seconds=burn.limit_in_s)
+
+
+def burn_sentence(job: Job, now: datetime) -> str:
+    """ "At $2.40 an hour it meets its limit at 14:20 UTC (± 6 min)." Empty while nothing can be said."""
+    burn = burn_of(job)
+    if burn is None:
+        return ""
+    hour = "an hour of simulated time" if job.simulated else "an hour"
+    rate = f"At {display_usd(burn.hourly)} {hour}"
+    if burn.ends_first:
+        assert burn.done_in_s is not None
+        margin = display_usd(round(burn.doubt * (burn.costs_in_all() - burn.spent)))
+        when = _when(job, burn.done_in_s, burn.doubt, now, with_band=False)
+        return f"{rate} it is done {when}, for {display_usd(burn.costs_in_all())} (± {margin}) in all."
+    if burn.limit_in_s is None:
+        return f"{rate}."
+    return f"{rate} it meets its limit {_when(job, burn.limit_in_s, burn.doubt, now)}."
+
+
+def _when(job: Job, in_s: float, doubt: float, now: datetime, *, with_band: bool = True) -> str:
+    band = f" (± {_about(in_s * doubt)})" if with_band else ""
+    if job.simulated:
+        return f"after {_about(in_s)} more of it{band}"
+    then = now + timedelta(seconds=in_s)
+    day = "" if then.date() == now.date() else f" on {then.day} {then:%B}"
+    return f"at {then:%H:%M} UTC{day}{band}"
+
+
+def _about(seconds: float) -> str:
+    if seconds < 99.5:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 99.5 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:,.1f} h"

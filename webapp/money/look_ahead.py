@@ -1,0 +1,66 @@
+"""The regular look ahead: which running jobs and budgets are expected to meet their limits, told once each."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Job, Observed
+from webapp.money.burning import Burn, burn_of
+from webapp.money.chain import locked, turned_over
+from webapp.money.crossings import FORECAST_THRESHOLD, note_expected
+from webapp.money.models import Account, Budget, Crossing, CrossingKind
+from webapp.money.periods import period_end
+
+
+def look_ahead(*, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Write a forecast's crossing for each job and budget that is expected to meet its limit, and turn periods over."""
+    now = clock.now()
+    running = Job.objects.filter(observed=Observed.RUNNING).select_related("account")
+    burns = {job.account.pk: burn for job in running if (burn := burn_of(job)) is not None}
+    for account in Account.objects.filter(pk__in=burns):
+        burn = burns[account.pk]
+        if not burn.ends_first and burn.limit_in_s is not None and not _told(account):
+            note_expected(account, burn.spent, now, now + timedelta(seconds=burn.limit_in_s))
+    for budget_id in Budget.objects.filter(closed_at=None).values_list("pk", flat=True):
+        _look_at(budget_id, burns, now)
+
+
+def _told(one: Account | Budget) -> bool:
+    """Whether it was for this arming: the unique row says it in the end, this saves the writing."""
+    field = "account" if isinstance(one, Account) else "budget"
+    rows = Crossing.objects.filter(**{field: one}, kind=CrossingKind.FORECAST, threshold=FORECAST_THRESHOLD)
+    return rows.filter(arming=one.arming).exists()
+
+
+@transaction.atomic
+def _look_at(budget_id: int, burns: dict[int, Burn], now: datetime) -> None:
+    budget = turned_over(locked(Budget.objects.filter(pk=budget_id))[0], now)
+    below = set(budget.accounts.filter(pk__in=burns).values_list("pk", flat=True))
+    spent = budget.spent_picodollars + budget.overrun_picodollars
+    expected_at = meets_at([burns[pk] for pk in below], spent, budget, now)
+    if expected_at is not None and not _told(budget):
+        note_expected(budget, spent, now, expected_at)
+
+
+def meets_at(burns: list[Burn], spent: int, budget: Budget, now: datetime) -> datetime | None:
+    """When jobs that spend so meet a budget's limit in this period; None if they end, or it does, before."""
+    left, at_s = float(budget.limit_picodollars - spent), 0.0
+    end = period_end(budget.period, now)
+    # From one job's end to the next: in between, they spend evenly.
+    open_ends = [(min(_ends_in_s(one), 10**9), one.hourly / 3600) for one in burns]
+    for until_s, _ in sorted(open_ends):
+        rate = sum(each for ends_s, each in open_ends if ends_s > at_s)
+        if rate * (until_s - at_s) >= left:
+            meets = now + timedelta(seconds=at_s + left / rate)
+            return meets if end is None or meets < end else None
+        left -= rate * (until_s - at_s)
+        at_s = until_s
+    return None
+
+
+def _ends_in_s(burn: Burn) -> float:
+    """Until it is done, or stopped at its own limit."""
+    return min(one for one in (burn.done_in_s, burn.limit_in_s, float(10**9)) if one is not None)
