@@ -38,8 +38,8 @@ JOBS_A_PAGE = 50
 @require_safe
 def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     """The project's jobs. With ?rows=1 only the table's rows, for the page that keeps itself fresh."""
-    state = request.GET.get("state", "")
-    jobs = queries.job_list(project).defer("spec", "summary")
+    state, sort = request.GET.get("state", ""), request.GET.get("sort", "")
+    jobs = queries.job_list(project, sort).defer("spec", "summary")
     if state in FILTERS:
         jobs = jobs.filter(observed__in=FILTERS[state][1])
     page = Paginator(jobs, JOBS_A_PAGE).get_page(request.GET.get("page"))
@@ -51,6 +51,7 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
             for job in page
         ],
         "state": state if state in FILTERS else "",
+        "sort": sort if sort in queries.SORTS else "started",
         "filters": [(key, word) for key, (word, _) in FILTERS.items()],
     }
     if request.GET.get("rows"):
