@@ -88,6 +88,15 @@ def thin() -> Bundle:
     return _zipped(_sources(), f"{sys.version_info.major}.{sys.version_info.minor}")
 
 
+def portable() -> Bundle:
+    """Our sources and the list of what they need, for machines that have a Python and can fetch packages."""
+    with tempfile.TemporaryDirectory(prefix="starling-bundle-") as folder:
+        needs = Path(folder) / "requirements.txt"
+        needs.write_text("\n".join([*pinned(), ""]))
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return _zipped([*_sources(), ("requirements.txt", needs)], version)
+
+
 def light(python: str = LAMBDA_PYTHON) -> Bundle:
     """Everything that rollouts and evaluations need, without torch. Asks the package registry for wheels."""
     with tempfile.TemporaryDirectory(prefix="starling-bundle-") as folder:

@@ -57,6 +57,9 @@ DOORS: dict[str, Door] = {
     "credentials:steps": Door("editor"),
     "credentials:paper": Door("editor"),
     "credentials:remove": Door("owner", "post"),
+    "gateway:machines": Door("viewer"),
+    "gateway:join": Door("editor", "post"),
+    "gateway:package": Door("editor"),
     "jobs:list": Door("viewer"),
     "jobs:new": Door("editor"),
     "jobs:forecast": Door("editor", "post"),
@@ -76,8 +79,11 @@ SIGNED_IN = {"accounts:home", "accounts:account"}
 """For whoever is signed in, about nobody else."""
 OPEN = {"accounts:one_time_sign_in", "livez", "readyz"}
 """For everybody. The addresses of the accounts package are open as well: they are how one gets in."""
-ALSO_ABSENT = {"jobs:policy_zip", "jobs:film_ask", "jobs:film"}
-"""These have nothing to show for a job that never ran: 404 for those who may."""
+ALSO_ABSENT = {
+    *("jobs:policy_zip", "jobs:film_ask", "jobs:film"),
+    *("gateway:machines", "gateway:join", "gateway:package"),
+}
+"""These have nothing to show for a job that never ran here: 404 for those who may."""
 ROLES = ("viewer", "editor", "owner")
 
 

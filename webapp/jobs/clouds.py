@@ -10,9 +10,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from cloud.aws_lambda import LambdaOptions
+from cloud.hosts import HostsOptions
 from cloud.price_book import PriceBook, PriceError, UnknownSku
 from webapp.credentials import opening, queries
 from webapp.credentials.models import Connection, SetUp
+from webapp.gateway import machines
 from webapp.jobs.problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.spec_fields import Named
@@ -65,6 +67,8 @@ def placed(project: Any, spec: JobSpec) -> JobSpec:
 
 def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     """Why this job cannot be launched on its cloud, if so; nothing for one that needs no cloud."""
+    if isinstance(spec.platform, HostsOptions):
+        return machines.obstacles()
     if not isinstance(spec.platform, LambdaOptions):
         return []
     connection = connection_of(project, spec)

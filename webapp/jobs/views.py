@@ -18,6 +18,7 @@ from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.credentials.services import emulated
+from webapp.gateway import machines
 from webapp.jobs import clouds, detail, forecasting, queries, services
 from webapp.jobs.filled_in import begun_with
 from webapp.jobs.forms import SpecForm, job_form, sections
@@ -139,6 +140,7 @@ def job_detail(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
         "stopped_by_budget": job.observed == Observed.PAUSED and job.reason_code == "budget",
         "suggested_limit": f"{suggested_limit(job):f}",
         **panel(job),
+        **machines.panel(job),
         **bill_panel.panel(job),
     }
     return render(request, "jobs/detail.html", context)
