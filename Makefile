@@ -69,9 +69,17 @@ bench: setup-test ## Measure the figures Starling promises
 bench-setup: .venv-bench/peers.done ## Install what `manage.py bench engine` compares with, into .venv-bench
 	@:
 
+.PHONY: focus-setup
+focus-setup: .venv-focus/focus.done ## Install the FOCUS validator that one slow test asks, into .venv-focus
+	@:
+
+.PHONY: ray-setup
+ray-setup: .venv/ray.done ## Install what jobs on a Ray cluster need (about 80 MB); its tests run from then on
+	@:
+
 .PHONY: clean
 clean: ## Remove what was installed and built; your data in var/ stays
-	rm -rf .venv .venv-bench node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results
+	rm -rf .venv .venv-bench .venv-focus node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two test processes on a machine with two cores or more. Each has its own database and Valkey.
@@ -102,6 +110,18 @@ PYTEST_PARALLEL ?= -n 2 --dist loadfile
 	@echo "Installing the peers"
 	@$(AS_PIP_IS_TOLD); $(BIN)/uv pip install --quiet --python .venv-bench/bin/python \
 		--override <(grep '^gymnasium' requirements-bench.txt) -r requirements-bench.txt
+	@touch $@
+
+# It needs an older numpy than ours.
+.venv-focus/focus.done: .venv/test.done requirements-focus.txt
+	@test -x .venv-focus/bin/pip || { echo "Making .venv-focus"; $(PYTHON) -m venv .venv-focus; }
+	@echo "Installing the FOCUS validator"
+	@$(AS_PIP_IS_TOLD); $(BIN)/uv pip install --quiet --python .venv-focus/bin/python -r requirements-focus.txt
+	@touch $@
+
+.venv/ray.done: .venv/python.done requirements-ray.txt
+	@echo "Installing Ray"
+	@$(UV_INSTALL) -r requirements-ray.txt
 	@touch $@
 
 # npm from PATH, else the Node that comes as a Python package.

@@ -9,9 +9,11 @@ from cloud import profile as profiles
 from cloud import stack as stacks
 from cloud.aws_lambda import LambdaOptions
 from cloud.full_bill import Grounds
+from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.platforms import PlatformOptions
 from cloud.profile import Pool, Profile
+from cloud.ray_cluster import RayOptions
 from cloud.simulation.speed import Speeds
 from cloud.stack import Stack
 from cloud.work import Work
@@ -25,6 +27,10 @@ def grounds_of(options: PlatformOptions) -> Grounds:
         return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.worker_count)
     if isinstance(options, LambdaOptions):
         return grounds(profiles.load(_LAMBDA_PROFILE), stacks.load(_PLAIN_STACK), 1)
+    if isinstance(options, HostsOptions):
+        return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.actors)
+    if isinstance(options, RayOptions):
+        return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.most_actors)
     profile = profiles.load(options.profile)
     gpu = machines.machine(options.machine).gpus > 0
     slots = 1

@@ -23,7 +23,7 @@ from cloud.forecasting.plan import Plan, Unforeseeable, plan_of, possible
 from cloud.forecasting.result import Band, Forecast, Matter, NoForecast
 from cloud.forecasting.rounds import Failing
 from cloud.forecasting.scene import Name, Scale, Scene
-from cloud.forecasting.this_machine import other_machines, this_machine
+from cloud.forecasting.this_machine import cluster, other_machines, this_machine
 from cloud.forecasting.trial import Effort, Trial, tried
 from cloud.forecasting.words import Told, relevant, sentences, title_of
 from cloud.forecasting.works import spaces_of
@@ -34,6 +34,7 @@ from cloud.price_book import PICODOLLARS_PER_USD, PriceBook
 from cloud.profile import Pool
 from cloud.profile import load as load_profile
 from cloud.quantity import Quantity
+from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from training.environments.expectations import expectation_of
 from training.environments.spaces import Spaces
@@ -77,6 +78,8 @@ def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
         return this_machine(training, options, stacks.load("starling-stack"), book)
     if isinstance(options, HostsOptions):
         return other_machines(training, options, stacks.load("starling-stack"), book)
+    if isinstance(options, RayOptions):
+        return cluster(training, options, stacks.load("starling-stack"), book)
     tariff = options.tariff(book, training.rollout.memory_mb)
     if isinstance(options, LambdaOptions):
         # The learner is here, and what it takes to start is small beside what functions take.

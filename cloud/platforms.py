@@ -5,6 +5,7 @@ from __future__ import annotations
 from cloud.aws_lambda import LambdaOptions
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
+from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 
-PlatformOptions = LocalOptions | SimulatedOptions | LambdaOptions | HostsOptions
+PlatformOptions = LocalOptions | SimulatedOptions | LambdaOptions | HostsOptions | RayOptions

@@ -23,7 +23,7 @@ STARTS_TRIED = 3
 
 _READ_BYTES = 1 << 18
 _TAIL_BYTES = 2000
-_SOURCE_ROOT = Path(cloud.__file__).resolve().parent.parent
+SOURCE_ROOT = Path(cloud.__file__).resolve().parent.parent
 
 # Nothing is inherited: a worker sees the same on every machine. One thread each, as the workers are the parallelism.
 _ENVIRONMENT = {
@@ -35,9 +35,9 @@ _ENVIRONMENT = {
 }
 
 
-def _environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """A worker imports from where this process does: environments of packages that were put on its path included."""
-    places = [str(_SOURCE_ROOT), *(place for place in sys.path if place)]
+    places = [str(SOURCE_ROOT), *(place for place in sys.path if place)]
     return {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
 
 
@@ -68,7 +68,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
-                env=_environment(),
+                env=clean_environment(),
                 start_new_session=True,
             )
         self.state = "starting"

@@ -13,6 +13,7 @@ from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.price_book import PriceBook
 from cloud.profile import Profile
+from cloud.ray_cluster import RayOptions
 from cloud.simulation.core import Setting
 from cloud.stack import Stack
 from training.spec import TrainingSpec
@@ -36,6 +37,18 @@ def other_machines(training: TrainingSpec, options: HostsOptions, stack: Stack, 
         "coordinator_mbit_per_s": _number(500.0, 50.0, 8000.0, "the line of the machine that learns"),
     }
     profile = _profile(_workers(options.actors, 1.0), network)
+    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb))
+
+
+def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: PriceBook) -> Scene:
+    """Machines like this one beside each other, as far as it is known before the cluster is asked."""
+    network = {
+        "round_trip_s": _number(0.003, 0.001, 0.01, "a call of a Ray actor"),
+        "actor_mbit_per_s": _number(1000.0, 100.0, 10_000.0, "the network of a computing centre"),
+        "coordinator_mbit_per_s": _number(1000.0, 100.0, 10_000.0, "the network of a computing centre"),
+    }
+    share = min(1.0, options.cpus_per_actor)
+    profile = _profile(_workers(options.most_actors, share), network)
     return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb))
 
 

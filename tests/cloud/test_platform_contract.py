@@ -66,7 +66,9 @@ def _pulled() -> Iterator[Opened]:
 @contextmanager
 def _ray() -> Iterator[Opened]:
     platform = RayOptions(actors=2).open()
-    yield Opened(platform, lambda: processes.below(os.getpid()))
+    head = platform.head
+    assert head is not None
+    yield Opened(platform, lambda: [head.pid, *processes.below(head.pid)])
 
 
 PLATFORMS: dict[str, Callable[[], AbstractContextManager[Opened]]] = {

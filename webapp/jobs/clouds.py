@@ -15,6 +15,7 @@ from cloud.price_book import PriceBook, PriceError, UnknownSku
 from webapp.credentials import opening, queries
 from webapp.credentials.models import Connection, SetUp
 from webapp.gateway import machines
+from webapp.jobs.preflight import cluster_obstacle
 from webapp.jobs.problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.spec_fields import Named
@@ -67,6 +68,8 @@ def placed(project: Any, spec: JobSpec) -> JobSpec:
 
 def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     """Why this job cannot be launched on its cloud, if so; nothing for one that needs no cloud."""
+    if found := cluster_obstacle(spec.platform):
+        return [found]
     if isinstance(spec.platform, HostsOptions):
         return machines.obstacles()
     if not isinstance(spec.platform, LambdaOptions):
@@ -76,8 +79,8 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
         return [_at_connection("choose one of this project's connections to AWS, under Clouds.")]
     if connection.cloud != "aws":
         return [_at_connection(f"{connection.name} is not a connection to AWS.")]
-    found = list(_not_ready(connection, spec))
-    return found or list(_too_much(connection, spec, spec.platform))
+    missing = list(_not_ready(connection, spec))
+    return missing or list(_too_much(connection, spec, spec.platform))
 
 
 def _at_connection(words: str) -> Problem:

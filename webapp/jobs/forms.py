@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from cloud import profile as profiles
+from cloud import ray_driver
 from cloud import stack as stacks
 from webapp.jobs.problems import Problem, problems
 from webapp.jobs.spec import JobSpec
@@ -245,6 +246,8 @@ def job_form(
     form.fields["training.environment.id"].widget.attrs["list"] = "suggested-environments"
     if not connections:
         form["platform.aws_lambda.connection"].help_text = without_connections
+    if not ray_driver.installed():
+        form["platform.ray.address"].help_text = "Ray is not installed here. It is an extra: make ray-setup."
     return form
 
 

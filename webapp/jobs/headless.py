@@ -17,7 +17,7 @@ from training.messages import CheckpointSaved, Event, Stopped
 from training.ports import CheckpointRef, CheckpointStore, Control
 from webapp.jobs.checkpoint_files import CheckpointFiles
 from webapp.jobs.documents import SpecError
-from webapp.jobs.preflight import obstacle
+from webapp.jobs.preflight import cluster_obstacle, obstacle
 from webapp.jobs.problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
@@ -79,7 +79,7 @@ class Headless:
         self._spec = spec
         if spec.needs_connection:
             raise SpecError([_NEEDS_A_PROJECT])
-        if found := obstacle(spec.training):
+        if found := cluster_obstacle(spec.platform) or obstacle(spec.training):
             raise SpecError([found])
         self._resume = read_checkpoint(resume) if resume is not None else None
         if self._resume is not None:

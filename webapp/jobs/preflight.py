@@ -5,6 +5,11 @@ For processes that train: environments that are not in the catalogue run code of
 
 from __future__ import annotations
 
+from cloud import ray_driver
+from cloud.platforms import PlatformOptions
+from cloud.price_book import PriceBook, PriceError, UnknownSku
+from cloud.ray_cluster import RayOptions
+from cloud.ray_head import NoRay
 from training.spec import TrainingSpec
 from webapp.jobs.problems import Problem
 
@@ -26,6 +31,22 @@ def obstacle(training: TrainingSpec) -> Problem | None:
     except ValueError as error:
         path = "training.network"
         return Problem(path, f"Network ({path}): {_words(error)}")
+    return None
+
+
+def cluster_obstacle(options: PlatformOptions) -> Problem | None:
+    """Why no job can go to this Ray cluster, as far as it is known here; None for any other platform."""
+    if not isinstance(options, RayOptions):
+        return None
+    try:
+        ray_driver.require()
+    except NoRay as error:
+        return Problem("platform.kind", f"Platform (platform.kind): {error}")
+    try:
+        options.tariff(PriceBook.load(), 0)
+    except (UnknownSku, PriceError) as error:
+        path = "platform.machine"
+        return Problem(path, f"Kind of machine ({path}): without a price no budget can be kept, and {error}.")
     return None
 
 

@@ -16,6 +16,7 @@ from django.conf import settings
 from cloud.connections import AwsConnection
 from cloud.metering import MeteredPlatform
 from cloud.pulled import Reached
+from cloud.ray_head import NoRay
 from cloud.register import Holder, RegisterClosed
 from training.checkpoints import CheckpointError
 from training.messages import Event, RoundFinished, Stopped
@@ -138,7 +139,11 @@ class _Run:
         """Record all events but the last."""
         from webapp.jobs.assembly import assemble  # only a run needs it
 
-        self._platform = platform = assemble(self._spec, self._ledger, self._connect, self._reach, self._hold)
+        try:
+            platform = assemble(self._spec, self._ledger, self._connect, self._reach, self._hold)
+        except NoRay as error:
+            raise CannotRun(str(error)) from None
+        self._platform = platform
         stopped = None
         try:
             for event in self._events(platform):

@@ -17,6 +17,7 @@ from cloud.paper_formulas import FORMULAS
 from cloud.platforms import PlatformOptions
 from cloud.profile import Functions
 from cloud.quantity import ProfileError, quantities
+from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from webapp.money.amounts import display_usd
 from webapp.money.models import BillSheet
@@ -167,6 +168,8 @@ def subject(options: PlatformOptions) -> str:
         return "functions"
     if isinstance(options, HostsOptions):
         return "your machines"
+    if isinstance(options, RayOptions):
+        return "the Ray cluster"
     actors = profiles.load(options.profile).actors
     if isinstance(actors, Functions):
         return "functions"

@@ -56,6 +56,7 @@ CLOUDS = {
     "simulated": "the simulated cloud",
     "aws_lambda": "AWS Lambda",
     "hosts": "machines of yours",
+    "ray": "a Ray cluster",
 }
 
 

@@ -1,0 +1,350 @@
+"""Ray as a platform, for those who outgrow one machine: an actor of the cluster takes a call at a time.
+
+Requests and answers are our own bytes, weights are put into the cluster once a version and passed by reference, and
+whoever is ready first is taken first. A Ray cluster runs whatever its drivers send it and the other way round, so it
+has to be as trusted as this machine; answers are checked all the same, as a node may be wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import secrets
+import threading
+import time
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+from pydantic import Field
+
+from cloud import answers, blobs, failures, ray_driver, wire
+from cloud.actor.watchdog import GRACE_S
+from cloud.execution import Execution
+from cloud.executor import cores
+from cloud.failures import Failure
+from cloud.learner_thread import LearnerThread
+from cloud.outcomes import done_or_ended, learner_outcome
+from cloud.price_book import PriceBook
+from cloud.price_parts import machine_parts, own_price
+from cloud.pricing import Part, Standing, Tariff
+from cloud.ray_head import NoRay, RayHead
+from training.environments import packages
+from training.frozen import Frozen
+from training.functions.body import Result
+from training.messages import BlobRef, Call, Outcome
+from training.reports import Usage
+
+_VERSIONS_KEPT = 8
+_SENDING_S = 20.0
+
+__all__ = ["NoRay", "RayOptions", "RayPlatform"]
+
+
+class RayOptions(Frozen):
+    """A Ray cluster: its actors sample, the learner runs here. Without an address, a cluster of this machine's own."""
+
+    kind: Literal["ray"] = "ray"
+    address: str = Field(
+        "",
+        pattern=r"^$|^[A-Za-z0-9][A-Za-z0-9.-]*:\d{1,5}$",
+        max_length=260,
+        title="Address",
+        description="That of the cluster's head, as 10.0.0.5:6379. Empty: a cluster is started here.",
+    )
+    actors: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        title="Actors at once",
+        description="Empty: as many as the cluster has cores for. A cluster that grows needs a number.",
+    )
+    cpus_per_actor: float = Field(
+        1.0, gt=0.0, le=64.0, title="Cores of an actor", json_schema_extra={"advanced": True}
+    )
+    start_cap_s: float = Field(
+        120.0,
+        ge=5.0,
+        le=900.0,
+        title="Longest start",
+        description="A call that no actor has begun by then fails.",
+        json_schema_extra={"advanced": True, "unit": "s"},
+    )
+    nodes: int = Field(
+        1, ge=1, le=1000, title="Machines", description="So many of them are paid while the job is attached."
+    )
+    machine: str = Field(
+        "",
+        max_length=100,
+        title="Kind of machine",
+        description="By its name in the price book, as c5.4xlarge. Empty: the price below.",
+        json_schema_extra={"advanced": True},
+    )
+    region: str = Field("us-east-1", max_length=40, title="Region", json_schema_extra={"advanced": True})
+    node_usd_per_hour: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=10_000,
+        title="Price of a machine",
+        description="Where no kind is named. Your own cost nothing unless you say so.",
+        json_schema_extra={"unit": "USD/h", "advanced": True},
+    )
+    learner_usd_per_hour: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=10_000,
+        title="Price of the learner",
+        description="Rent from the job's start to its end for the machine that learns.",
+        json_schema_extra={"unit": "USD/h", "advanced": True},
+    )
+
+    @property
+    def most_actors(self) -> int:
+        """As far as it is known before the cluster is asked."""
+        return self.actors or max(1, int(cores() * self.nodes / self.cpus_per_actor))
+
+    def open(self) -> RayPlatform:
+        """NoRay with what to do where that cannot be."""
+        return RayPlatform(self)
+
+    def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
+        """Rent from the job's start to its end; UnknownSku where the book does not know the machine there."""
+        standing = []
+        if self.learner_usd_per_hour:
+            standing.append(Standing("learner", (Part(own_price("learner", self.learner_usd_per_hour)),)))
+        if self.machine:
+            parts = machine_parts(book, self.machine, self.region, count=self.nodes, ip_and_disk=False)
+            standing.append(Standing("nodes", parts))
+        elif self.node_usd_per_hour:
+            price = own_price("nodes", self.node_usd_per_hour)
+            standing.append(Standing("nodes", (Part(price, self.nodes),)))
+        return Tariff(standing=tuple(standing))
+
+
+@dataclass
+class _Flight:
+    call: Call
+    submitted_s: float
+    weights: Any = None
+    actor: Any = None
+    sent_s: float | None = None
+    give_up_s: float = float("inf")
+
+
+class RayPlatform:
+    """Implements `training.ports.Platform`. The learner's calls run in a thread here.
+
+    An actor whose call is cancelled, takes too long or breaks is ended; another is started when there is work for it.
+    """
+
+    def __init__(self, options: RayOptions) -> None:
+        ray_driver.require()
+        self._options = options
+        self._run = secrets.token_hex(16)
+        self.head = None if options.address else RayHead(options.actors or cores())
+        address = options.address if self.head is None else self.head.address
+        try:
+            self._ray = ray_driver.attached(address, f"starling-{self._run}")
+        except NoRay:
+            self._end_head()
+            raise
+        self._actor_class = self._ray.remote(
+            num_cpus=options.cpus_per_actor, max_restarts=0, max_task_retries=0
+        )(ray_driver.RayActor)
+        self._most = options.actors or self._room()
+        self._refs: OrderedDict[str, Any] = OrderedDict()
+        self._actors: list[Any] = []
+        self._idle: list[Any] = []
+        self._queue: deque[_Flight] = deque()
+        self._flights: dict[str, _Flight] = {}
+        self._finished: queue.SimpleQueue[Execution | tuple[str, Any]] = queue.SimpleQueue()
+        self._learner = LearnerThread(self._finished.put)
+        self._closed = False
+
+    @property
+    def at_once(self) -> int:
+        return self._most
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        ref = BlobRef(version=version, sha256=hashlib.sha256(blob).hexdigest(), byte_count=len(blob))
+        if not self._closed:
+            # A call in flight holds what it was given; what nobody holds is freed by Ray.
+            self._refs[ref.sha256] = self._refs.pop(ref.sha256, None) or self._ray.put(blob)
+            while len(self._refs) > _VERSIONS_KEPT:
+                self._refs.popitem(last=False)
+        return ref
+
+    def submit(self, call: Call) -> None:
+        flight = self._flights[call.id] = _Flight(call, self.now_s())
+        if self._closed:
+            self._fail(call.id, Failure("closed", "the platform is closed"))
+        elif call.where == "learner":
+            self._learner.submit(call, None, call.deadline_s)
+        else:
+            self._take_on(flight)
+
+    def _take_on(self, flight: _Flight) -> None:
+        weights = flight.call.weights
+        if weights is not None:
+            if weights.sha256 not in self._refs:
+                words = f"the weights of version {weights.version} are not published here"
+                self._fail(flight.call.id, Failure("weights", words))
+                return
+            flight.weights = self._refs[weights.sha256]
+        self._queue.append(flight)
+        self._send_waiting()
+
+    def next(self, timeout_s: float) -> Outcome | None:
+        end_s = self.now_s() + timeout_s
+        while self._flights:
+            self._learner.enforce_limit()
+            self._give_up()
+            wait_s = min(end_s - self.now_s(), self._learner.seconds_to_limit(), self._seconds_to_give_up())
+            try:
+                finished = self._finished.get(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX))
+            except queue.Empty:
+                if self.now_s() >= end_s:
+                    return None
+                continue
+            call_id = finished.call_id if isinstance(finished, Execution) else finished[0]
+            flight = self._flights.pop(call_id, None)
+            # Whoever was cancelled or given up may still come back; his outcome has been told.
+            if flight is None:
+                continue
+            if isinstance(finished, Execution):
+                return learner_outcome(flight.call, flight.submitted_s, finished)
+            return self._landed(flight, finished[1])
+        return None
+
+    def cancel(self, call_id: str) -> None:
+        flight = self._flights.get(call_id)
+        if flight is None or self._closed:
+            return
+        if flight.call.where == "learner":
+            self._learner.cancel(call_id)
+            return
+        if flight in self._queue:
+            self._queue.remove(flight)
+        flight.give_up_s = float("inf")
+        self._fail(call_id, failures.CANCELLED)
+
+    def now_s(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        """End the actors and leave the cluster; one of our own ends with all that it started."""
+        if self._closed:
+            return
+        self._closed = True
+        self._learner.close()
+        self._flights.clear()
+        self._queue.clear()
+        for actor in self._actors:
+            self._ray.kill(actor)
+        self._actors.clear()
+        self._idle.clear()
+        self._refs.clear()
+        self._ray.shutdown()
+        self._end_head()
+
+    def _end_head(self) -> None:
+        if self.head is not None:
+            self.head.close()
+
+    def _room(self) -> int:
+        return max(1, int(self._ray.cluster_resources().get("CPU", 0.0) / self._options.cpus_per_actor))
+
+    def _send_waiting(self) -> None:
+        while self._queue and (self._idle or len(self._actors) < self._most):
+            flight = self._queue.popleft()
+            if not self._idle:
+                self._actors.append(actor := self._actor_class.remote())
+                self._idle.append(actor)
+            self._send(flight, self._idle.pop())
+
+    def _send(self, flight: _Flight, actor: Any) -> None:
+        call = flight.call
+        flight.actor, flight.sent_s = actor, self.now_s()
+        start_cap_s = self._options.start_cap_s
+        flight.give_up_s = flight.sent_s + start_cap_s + call.deadline_s + GRACE_S + _SENDING_S
+        request = wire.Request(
+            run=self._run, call=call, not_after_unix_s=time.time() + start_cap_s, packages=packages.enabled()
+        )
+        answered = actor.answer.remote(wire.pack_request(request), flight.weights).future()
+        answered.add_done_callback(lambda future: self._finished.put((call.id, future)))
+
+    def _fail(self, call_id: str, why: Failure) -> None:
+        self._finished.put((call_id, why))
+
+    def _give_up(self) -> None:
+        for flight in [one for one in self._flights.values() if one.give_up_s <= self.now_s()]:
+            flight.give_up_s = float("inf")
+            words = (
+                f"nothing was heard of it within its deadline of {flight.call.deadline_s:g} s and its start"
+            )
+            self._fail(flight.call.id, Failure("lost", words))
+
+    def _seconds_to_give_up(self) -> float:
+        first_s = min((one.give_up_s for one in self._flights.values()), default=float("inf"))
+        return max(0.0, first_s - self.now_s())
+
+    def _landed(self, flight: _Flight, came: Any) -> Outcome:
+        """`came` is a finished future, or why there is none."""
+        landed_s = self.now_s()
+        answer, result = (None, came) if isinstance(came, Failure) else self._read(flight, came)
+        if flight.actor is not None:
+            if answer is not None:
+                self._idle.append(flight.actor)
+            else:
+                self._actors.remove(flight.actor)
+                self._ray.kill(flight.actor)
+            self._send_waiting()
+        total_s = landed_s - flight.submitted_s
+        waited_s = total_s if flight.sent_s is None else flight.sent_s - flight.submitted_s
+        # What an answer does not tell of an actor that was ended is its whole time out there.
+        told_s = total_s if answer is None else answer.run_s
+        run_s = min(told_s, total_s - waited_s)
+        way_s = total_s - waited_s - run_s
+        cold = answer is not None and answer.calls_before == 0
+        usage = (result.usage if isinstance(result, Result) else Usage()).model_copy(
+            update={
+                "bytes_in": blobs.bytes_in(flight.call),
+                "bytes_out": blobs.bytes_out(result.payload, result.env_state)
+                if isinstance(result, Result)
+                else 0,
+                "cold_start": cold,
+                # The first call of an actor waits for its process.
+                "startup_s": waited_s + (way_s if cold else 0.0),
+                "run_s": run_s,
+                "transfer_s": 0.0 if cold else way_s,
+                "billed_s": run_s,
+                "memory_mb": flight.call.memory_mb,
+            }
+        )
+        return done_or_ended(flight.call.id, flight.submitted_s, result, usage, landed_s)
+
+    def _read(self, flight: _Flight, future: Any) -> tuple[wire.Answer | None, Result | Failure]:
+        error = future.exception()
+        if error is not None:
+            return None, self._why_not(flight, error)
+        try:
+            answer, result = answers.answer_to(flight.call, self._run, future.result())
+        except wire.Refusal as refusal:
+            return None, Failure(f"refused_{refusal.code}", f"the answer is not to be used: {refusal.reason}")
+        if result is None:
+            return answer, Failure(answer.reason_code or "error", answer.reason)
+        return answer, result
+
+    def _why_not(self, flight: _Flight, error: BaseException) -> Failure:
+        assert flight.sent_s is not None
+        said = str(error)
+        if "ModuleNotFoundError" in said or "ImportError" in said:
+            words = (
+                "the cluster's machines cannot import Starling; put this version of it on their PYTHONPATH"
+            )
+            return Failure("bundle", f"{words}: {said.strip().splitlines()[-1][:300]}")
+        if self.now_s() - flight.sent_s >= flight.call.deadline_s:
+            return Failure("deadline", f"took longer than its deadline of {flight.call.deadline_s:g} s")
+        first = said.strip().splitlines()[0][:300] if said.strip() else type(error).__name__
+        return Failure("function_failed", f"the actor's process ended before it answered: {first}")
