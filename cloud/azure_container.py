@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -14,7 +15,9 @@ from cloud.pricing import Part, PoolPrice, Standing, Tariff
 from training.frozen import Frozen
 
 if TYPE_CHECKING:
-    from cloud.azure_platform import AzureContainerPlatform, Holder
+    from cloud.azure_platform import AzureContainerPlatform
+    from cloud.pulled import Reached
+    from cloud.register import Holder
 
 GROUP_VCPU = 4
 GROUP_MEMORY_GB = 16
@@ -113,10 +116,10 @@ class AzureContainerOptions(Frozen):
             )
         return self
 
-    def open(self, connection: AzureConnection, holder: Holder) -> AzureContainerPlatform:
+    def open(self, connection: AzureConnection, reached: Reached, holder: Holder) -> AzureContainerPlatform:
         from cloud.azure_platform import AzureContainerPlatform
 
-        return AzureContainerPlatform(self, connection, holder)
+        return AzureContainerPlatform(self, replace(connection, region=self.region), reached, holder)
 
     def tariff(self, book: PriceBook, memory_mb: int = 0) -> Tariff:
         """UnknownSku or UnknownPrice where the book has none for the region, as for spot anywhere."""

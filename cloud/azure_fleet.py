@@ -16,6 +16,7 @@ from typing import Literal
 from cloud.azure_groups import Seen
 from cloud.azure_lives import FoundOut, Gone, Lives, Made, NotMade, Order, Surveyed
 from cloud.landlord import Landlord
+from cloud.pricing import group_resource
 from cloud.register import Register
 from training.ports import Puller
 
@@ -227,7 +228,8 @@ class Fleet:
                 self.poor = "" if self.actors else self.poor
                 return
             order = self._plan.order(self._ordered, actors)
-            self._register.intend(order.name, "container_group", self._expires(), {"actors": actors})
+            facts = {"actors": actors, "resource": group_resource(self._ordered)}
+            self._register.intend(order.name, "container_group", self._expires(), facts)
             self._held[order.name] = _Held(self._ordered, order.name, actors, self._now_s())
             self._lives.begin(order)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cloud.actor.puller import TOKEN_VARIABLE
@@ -20,7 +19,7 @@ from cloud.landlord import Landlord, NoRent
 from cloud.learner_thread import LearnerThread
 from cloud.outcomes import Learner
 from cloud.pulled import Patience, PulledCalls, Reached
-from cloud.register import Register, group_name, run_tag, tags
+from cloud.register import Holder, group_name
 from training.messages import BlobRef, Call, Outcome
 
 if TYPE_CHECKING:
@@ -29,18 +28,6 @@ if TYPE_CHECKING:
 _ATTEND_S = 0.5
 _CLOSE_PATIENCE_S = 180.0
 _TAGS_LAST_S = 1800.0
-
-
-@dataclass(frozen=True)
-class Holder:
-    """Where actors find work, where it is written down what stands, and for whom: installation, job, project."""
-
-    reached: Reached
-    register: Register
-    deployment: str
-    job: str
-    epoch: int
-    owner: str
 
 
 class AzureContainerPlatform:
@@ -54,6 +41,7 @@ class AzureContainerPlatform:
         self,
         options: AzureContainerOptions,
         connection: AzureConnection,
+        reached: Reached,
         holder: Holder,
         *,
         pace: Pace | None = None,
@@ -62,13 +50,14 @@ class AzureContainerPlatform:
     ) -> None:
         self._options = options
         self._connection = connection
+        self._reached = reached
         self._holder = holder
         self._patience = patience or Patience(begin_s=options.start_cap_s + 300.0)
-        self._calls = PulledCalls(holder.reached.mailbox, self._patience, learner=learner)
+        self._calls = PulledCalls(reached.mailbox, self._patience, learner=learner)
         # One try: the SDK's own retries would hide whether a create came through.
         self._clients = AzureClients(connection, tries=1)
         pace = pace or (EMULATED_PACE if connection.emulated else Pace())
-        lives = Lives(AzureGroups(self._clients), CreateLimit(), holder.reached.mailbox.wake, pace)
+        lives = Lives(AzureGroups(self._clients), CreateLimit(), reached.mailbox.wake, pace)
         plan = FleetPlan(
             most=options.most_actors,
             a_group=options.containers_a_group,
@@ -151,7 +140,7 @@ class AzureContainerPlatform:
         options, holder = self._options, self._holder
         name = group_name(self._connection.prefix, holder.job, holder.epoch, number)
         command = (
-            *("python", "-m", "cloud.actor.puller", "--gateway", holder.reached.address),
+            *("python", "-m", "cloud.actor.puller", "--gateway", self._reached.address),
             *("--unit", name, "--live", f"{self._patience.stay_s:g}"),
             *("--unreachable", f"{self._patience.stay_s:g}"),
         )
@@ -163,7 +152,7 @@ class AzureContainerPlatform:
                 vcpu=options.vcpu,
                 memory_gb=options.memory_gb,
                 variables={},
-                secrets={TOKEN_VARIABLE: holder.reached.new_token()},
+                secrets={TOKEN_VARIABLE: self._reached.new_token()},
             )
             for at in range(actors)
         )
@@ -171,10 +160,4 @@ class AzureContainerPlatform:
 
     def _tags(self) -> Mapping[str, str]:
         """Until when it may stand, unless these are renewed: they are, as long as somebody wants it."""
-        holder = self._holder
-        return tags(
-            deployment=holder.deployment,
-            run=run_tag(holder.job, holder.epoch),
-            owner=holder.owner,
-            expires_unix_s=time.time() + _TAGS_LAST_S,
-        )
+        return self._holder.tags(time.time() + _TAGS_LAST_S)

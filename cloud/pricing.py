@@ -172,6 +172,11 @@ class Standing:
         return lines_of(self.parts, self.billed_ns(duration_ns))
 
 
+def group_resource(number: int) -> str:
+    """What the n-th group of a run is called on its bill."""
+    return f"actor_group-{number}"
+
+
 @dataclass(frozen=True)
 class PoolPrice:
     """Actors of a pool that grows with the calls in flight: each is paid from its order until it is given up.
@@ -193,7 +198,7 @@ class PoolPrice:
     def group(self, number: int, actors: int) -> Standing:
         """So many actors that come and go together."""
         parts = tuple(replace(part, count=part.count * actors) for part in self.parts)
-        return Standing(f"actor_group-{number}", parts, round_up_s=1)
+        return Standing(group_resource(number), parts, round_up_s=1)
 
 
 @dataclass(frozen=True)

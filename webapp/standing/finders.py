@@ -5,9 +5,13 @@ from __future__ import annotations
 from django.views.decorators.debug import sensitive_variables
 
 from cloud.aws_standing import AwsFinder
+from cloud.azure_clients import AzureClients
+from cloud.azure_standing import AzureFinder
 from cloud.register import Finder
 from webapp.credentials import opening, queries
 from webapp.credentials.models import Connection
+
+_READ_TIMEOUT_S = 8.0
 
 
 @sensitive_variables()
@@ -16,4 +20,4 @@ def finder_of(connection: Connection) -> Finder:
     if connection.cloud == "aws":
         made = queries.set_up_of(connection)
         return AwsFinder(opening.aws_connection(connection).open(), made.asked_mb if made else ())
-    raise opening.CannotOpen(f"Nobody looks after {connection.get_kind_display()} yet.")
+    return AzureFinder(AzureClients(opening.azure_connection(connection), read_timeout_s=_READ_TIMEOUT_S))

@@ -65,8 +65,7 @@ def rent_of(holding: Holding) -> Standing | None:
         return None
     resource, actors = holding.facts.get("resource"), holding.facts.get("actors")
     if tariff.pool is not None and isinstance(actors, int):
-        parts = tuple(replace(part, count=part.count * actors) for part in tariff.pool.parts)
-        return Standing(f"actors of {holding.name}", parts)
+        return replace(tariff.pool.group(0, actors), resource=str(resource))
     return next((one for one in tariff.standing if one.resource == resource), None)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from cloud.azure_container import AzureContainerOptions
-from cloud.azure_platform import AzureContainerPlatform, Holder
+from cloud.azure_platform import AzureContainerPlatform
 from cloud.emulator.azure.demo import IMAGE, DemoSubscription, furnish
 from cloud.emulator.azure.faults import Faults
 from cloud.emulator.azure.server import AzureEmulator
@@ -15,7 +15,7 @@ from cloud.emulator.azure.subscription import Subscription
 from cloud.gateway.serving import served
 from cloud.mailbox import MemoryMailbox
 from cloud.pulled import Patience, Reached
-from cloud.register import MemoryRegister
+from cloud.register import Holder, MemoryRegister
 
 
 @contextmanager
@@ -40,11 +40,11 @@ def on(
     mailbox = MemoryMailbox()
     with served(mailbox) as address:
         reached = Reached(mailbox, address, mailbox.new_token)
-        holder = Holder(reached, register or MemoryRegister(), "here", job, 1, "lab")
+        holder = Holder(register or MemoryRegister(), "here", job, 1, "lab")
         chosen = options(**changes)
         # A lost actor is noticed soon: nobody here is far away.
         patience = Patience(begin_s=chosen.start_cap_s, lease_s=3.0)
-        platform = AzureContainerPlatform(chosen, demo.connection, holder, patience=patience)
+        platform = AzureContainerPlatform(chosen, demo.connection, reached, holder, patience=patience)
         try:
             yield platform
         finally:

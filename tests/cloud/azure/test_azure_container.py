@@ -65,7 +65,7 @@ def test_a_group_is_written_down_before_it_is_asked_for() -> None:
     with containers.subscription() as (azure, demo), containers.on(demo, register=register) as platform:
         assert _one(platform).status == "done"
         (entry,) = register.entries.values()
-        assert (entry.state, entry.facts) == ("standing", {"actors": 1})
+        assert (entry.state, entry.facts) == ("standing", {"actors": 1, "resource": "actor_group-1"})
         (group,) = azure.groups.all()
         assert group.path == entry.provider_id
         assert group.restart_policy == "Never"
