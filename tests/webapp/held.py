@@ -14,12 +14,15 @@ from cloud.emulator.aws.server import AwsEmulator
 from cloud.register import Found, Holder
 from tests.cloud.aws.code import create
 from tests.factories import make_connection, make_job, make_project, make_spec, make_user
+from training.messages import Started
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials import services
 from webapp.credentials.models import Aim, Connection, SetUp
 from webapp.credentials.secret import Secret
 from webapp.jobs.leases import take_lease
-from webapp.jobs.models import Job, Observed
+from webapp.jobs.models import Job
+from webapp.jobs.recorder import Recorder
+from webapp.jobs.recovery import begin_run
 from webapp.standing.register import DatabaseRegister
 
 MB = 1024
@@ -66,7 +69,8 @@ def run_of(job: Job, clock: Any = SYSTEM_CLOCK) -> int:
     """Its next run begins; the epoch."""
     epoch = take_lease(job_id=job.pk, owner="test", clock=clock)
     assert epoch is not None
-    Job.objects.filter(pk=job.pk).update(observed=Observed.RUNNING)
+    begin_run(job_id=job.pk, epoch=epoch, clock=clock)
+    Recorder(job.pk, epoch, keep_checkpoints=3, clock=clock).record(Started())
     job.refresh_from_db()
     return epoch
 

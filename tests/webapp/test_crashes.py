@@ -1,0 +1,260 @@
+"""Processes that are killed at every named point: nothing they held outlives its expiry by a minute, and all is paid.
+
+Real processes, killed with SIGKILL; the real SDK against the emulated cloud, which knows what lives; the reconciler on
+a clock that is moved on ten seconds with each look.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud.emulator.aws.demo import DemoAccount
+from cloud.emulator.aws.parked import Parked
+from cloud.emulator.aws.server import AwsEmulator
+from cloud.price_book import PriceBook
+from cloud.price_parts import provisioned_capacity
+from cloud.pricing import total
+from cloud.processes import bound_to_this_process
+from tests.cloud import calls
+from tests.factories import FixedClock
+from tests.servers import ROOT, wait_until
+from tests.webapp import held
+from tests.webapp.held import FUNCTION, MB
+from training.functions.body import Result, Warmth
+from training.functions.run import execute
+from webapp.clock import SYSTEM_CLOCK
+from webapp.credentials.models import Connection
+from webapp.jobs.models import Job
+from webapp.jobs.recovery import run_ended
+from webapp.money.models import Charge, ChargeKind
+from webapp.standing import late_reports
+from webapp.standing.finders import finder_of
+from webapp.standing.looking import EVERY, look_at
+from webapp.standing.models import LIVE, Holding
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+BOOK = PriceBook.load()
+REGION = "us-east-1"
+UNIT = total(provisioned_capacity(BOOK, REGION, MB, 1).lines(300 * 10**9))
+POINTS = (
+    "after_intent",
+    "before_made",
+    "after_made",
+    "after_ending",
+    "before_gone",
+    "after_gone",
+    "after_reserve",
+    "after_reserve@2",
+    "before_settle",
+    "after_settle",
+)
+AFTER_EXPIRY = timedelta(seconds=60)
+_LOOKS = 40
+_A_LOOK_S = 0.02
+
+
+class Victims:
+    """The process that forks them."""
+
+    def __init__(self, environment: dict[str, str], log: Path) -> None:
+        with open(log, "wb") as errors:
+            self._process = subprocess.Popen(
+                bound_to_this_process([sys.executable, "-m", "tests.webapp.victim"]),
+                cwd=ROOT,
+                env={**os.environ, **environment},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        assert self._line() == "ready"
+
+    def run(self, job: Job, *, point: str = "", killed_after_s: float | None = None) -> int:
+        """How a run of the job ended that is killed there."""
+        name, _, at = point.partition("@")
+        told = {
+            "job": job.pk,
+            "calls": 3,
+            "failpoints": f"{name}:kill@{at or 1}" if name and "settle" not in name else "",
+            "killed_at": name if "settle" in name else "",
+            "killed_after_s": killed_after_s,
+        }
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(told) + "\n")
+        self._process.stdin.flush()
+        return int(self._line())
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=20)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+@dataclass
+class Lambda:
+    """The emulated AWS with functions kept ready: what the trial needs to know of a cloud."""
+
+    aws: AwsEmulator
+    demo: DemoAccount
+
+    def connect(self, project: Any = None) -> Connection:
+        return held.connect(self.demo, project)
+
+    def job_on(self, connection: Connection) -> Job:
+        return held.make_lambda_job(connection, provisioned=1)
+
+    def alive(self) -> list[str]:
+        return held.stand(self.aws)
+
+    def begin(self, luck: random.Random) -> None:
+        """A day of its own: nothing on the meter yet, and a cloud in some mood."""
+        self.aws.meter.invocations.clear()
+        self.aws.meter.provisioned.clear()
+        self.aws.logs.groups.clear()
+        faults = self.aws.faults
+        # A look is ten seconds on the reconciler's clock, so this is half a minute there.
+        faults.visibility_delay_s = luck.choice([0.0, 0.0, 0.03, 3 * _A_LOOK_S])
+        faults.order("zombie_delete", luck.choice([0, 0, 1, 2]))
+        faults.order("lost_reply", luck.choice([0, 0, 1]))
+
+    def at_rest(self) -> None:
+        self.aws.faults.end()
+        wait_until(lambda: self.aws.invoking.in_flight == 0, within_s=5, what="all functions have ended")
+
+    def rent_owed(self) -> int:
+        """Started units of five minutes; nothing here stands for longer than one."""
+        assert all(span.to_s is not None for span in self.aws.meter.provisioned)
+        return len(self.aws.meter.provisioned) * UNIT
+
+    def calls_owed(self) -> int:
+        return self.aws.meter.picodollars(BOOK, REGION)
+
+
+@pytest.fixture(scope="module")
+def cloud() -> Iterator[Lambda]:
+    with held.account() as (aws, demo):
+        result = execute(calls.rollout("any", None), calls.weights(), Warmth())
+        assert isinstance(result, Result)
+        aws.invoking.parked[FUNCTION] = Parked(0.01, result)
+        yield Lambda(aws, demo)
+
+
+@pytest.fixture
+def victims(
+    service_environment: dict[str, str], cloud: Lambda, settings: Any, tmp_path: Path
+) -> Iterator[Victims]:
+    settings.STARLING_AWS_ENDPOINT = cloud.aws.endpoint
+    log = tmp_path / "victims.log"
+    made = Victims({**service_environment, "STARLING_AWS_ENDPOINT": cloud.aws.endpoint}, log)
+    yield made
+    made.close()
+    assert "Traceback" not in log.read_text()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one crash came to. `ended_s`: how long after the death of the process the last thing lived."""
+
+    died: bool
+    stood: bool
+    ended_s: float
+
+
+def crash(cloud: Lambda, victims: Victims, connection: Connection, seed: int, point: str) -> Trial:
+    """One life: a run that is killed, perhaps another one after it, and looks until nothing is believed to stand."""
+    luck = random.Random(seed)
+    cloud.begin(luck)
+    finder = finder_of(connection)
+    job = cloud.job_on(connection)
+    at_random = luck.uniform(0.01, 0.4) if point == "at random" else None
+    code = victims.run(job, point="" if point == "at random" else point, killed_after_s=at_random)
+    assert code in (0, -signal.SIGKILL), code
+    clock = FixedClock(SYSTEM_CLOCK.now())
+    stood = bool(cloud.alive())
+    expiries = list(Holding.objects.filter(state__in=LIVE).values_list("expires_at", flat=True))
+    limit = max(expiries, default=clock.now()) + AFTER_EXPIRY
+    died_at, ended_s = clock.now(), -1.0
+    _mourn(job)
+    for number in range(_LOOKS):
+        if number == 1 and luck.random() < 0.3:
+            victims.run(job)  # the next run comes while its predecessor's things are being ended
+            _mourn(job)
+        if ended_s < 0 and not cloud.alive():
+            ended_s = (clock.now() - died_at).total_seconds()
+        if ended_s < 0:
+            assert clock.now() <= limit, f"seed {seed}: {cloud.alive()} live a minute after their expiry"
+        if number > 2 and not cloud.alive() and not Holding.objects.filter(state__in=LIVE).exists():
+            break
+        clock.forward(EVERY.total_seconds())
+        time.sleep(_A_LOOK_S)
+        look_at(connection, clock=clock, find=lambda there: finder)
+    assert cloud.alive() == []
+    assert not Holding.objects.filter(state__in=LIVE).exists()
+    _assert_paid(cloud, job)
+    return Trial(code != 0, stood, ended_s)
+
+
+def _mourn(job: Job) -> None:
+    """What whoever watches the process does when it has died; nothing if it ended well."""
+    job.refresh_from_db()
+    if job.lease_owner:
+        assert run_ended(job_id=job.pk, epoch=job.lease_epoch, reason="It was killed.")
+        Job.objects.filter(pk=job.pk).update(crashes=0)
+
+
+def _assert_paid(cloud: Lambda, job: Job) -> None:
+    cloud.at_rest()
+    job.account.refresh_from_db()
+    assert job.account.reserved_picodollars == 0
+    charges = Charge.objects.filter(account=job.account)
+    rent = sum(charges.filter(kind=ChargeKind.RENT).values_list("settled_picodollars", flat=True))
+    assert rent >= cloud.rent_owed()
+    for_calls = charges.filter(kind=ChargeKind.ROLLOUT).exclude(settled_picodollars=None)
+    assert sum(for_calls.values_list("settled_picodollars", flat=True)) >= cloud.calls_owed()
+    at_last = FixedClock(SYSTEM_CLOCK.now() + timedelta(minutes=25))
+    if cloud.aws.logs.groups:
+        assert late_reports.read(job.pk, clock=at_last).left == 0
+        assert sum(for_calls.values_list("settled_picodollars", flat=True)) == cloud.calls_owed()
+
+
+def test_a_crash_at_every_named_point_leaves_nothing(cloud: Lambda, victims: Victims) -> None:
+    connection = cloud.connect()
+    for seed, point in enumerate((*POINTS, "at random")):
+        trial = crash(cloud, victims, connection, seed, point)
+        # A delete that was not done is not said to be gone, so that these two are not always reached.
+        assert trial.died or point in ("at random", "before_gone", "after_gone"), point
+
+
+@pytest.mark.slow
+def test_two_hundred_crashes_leave_nothing(cloud: Lambda, victims: Victims) -> None:
+    """Its figures are printed: how many stood when their process died, and how long the last of them lived on."""
+    connection = cloud.connect()
+    places = [*POINTS, "at random", "at random"]
+    trials = [crash(cloud, victims, connection, 1000 + n, places[n % len(places)]) for n in range(200)]
+    lives = sorted(trial.ended_s for trial in trials if trial.stood)
+    print(
+        f"{sum(trial.died for trial in trials)} of {len(trials)} died at their point; {len(lives)} left something"
+        f" standing, ended after a median of {lives[len(lives) // 2]:.0f} s and {lives[-1]:.0f} s at most"
+    )
+    assert sum(trial.died for trial in trials) > 150
+    assert len(lives) > 40
