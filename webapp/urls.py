@@ -15,4 +15,5 @@ urlpatterns = [
     path("", include("webapp.money.urls")),
     path("", include("webapp.reports.urls")),
     path("", include("webapp.profiling.urls")),
+    path("", include("webapp.standing.urls")),
 ]

@@ -74,6 +74,8 @@ DOORS: dict[str, Door] = {
     "money:cost_csv": Door("viewer"),
     "money:bill": Door("viewer"),
     "money:numbers": Door("viewer"),
+    "standing:project": Door("viewer"),
+    "standing:job": Door("viewer"),
 }
 SIGNED_IN = {"accounts:home", "accounts:account"}
 """For whoever is signed in, about nobody else."""

@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
 from cloud.left_alone import LeftAlone
 from cloud.price_book import PriceBook
 from cloud.register import Found
 from tests.cloud import calls
-from tests.factories import FixedClock, make_connection, make_job, make_project
+from tests.factories import FixedClock, make_connection, make_job, make_project, make_user
 from tests.webapp import held
 from tests.webapp.held import MB, PaperCloud
-from training.ports import Reservation
+from training.ports import Reservation, Settlement
+from webapp.accounts.services import add_member
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials.models import Aim, Connection, SetUp
 from webapp.jobs.models import Observed
@@ -181,3 +183,44 @@ def test_what_was_left_over_is_ended_before_the_workers_start(
     paper.fails = TimeoutError("late")
     call_command("prepare", stdout=out)
     assert "Not every account could be looked at; the next look follows in seconds." in out.getvalue()
+
+
+def _page(user: Any, address: str) -> str:
+    client = Client()
+    client.force_login(user)
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_the_lines_on_the_pages(connection: Connection) -> None:
+    project, owner = connection.project, connection.created_by
+    clouds = f"/p/{project.slug}/clouds/"
+    assert "What stands in the clouds" not in _page(owner, f"/p/{make_project(owner).slug}/clouds/")
+    assert "stands in the clouds, not checked yet." in _page(owner, clouds)
+    look_at(connection, find=lambda there: PaperCloud())
+    assert "All clear: nothing of ours stands in the clouds, checked <time" in _page(
+        owner, f"{clouds}standing"
+    )
+    job = _hold(connection)
+    ledger = DatabaseLedger(job.account.pk, 1)
+    ledger.reserve([Reservation("a", "rollout", 1, 10**9)])
+    ledger.settle([Settlement("a", 10**9, "assumed", (), {})])
+    for address in (f"/p/{project.slug}/jobs/{job.pk}/", f"/p/{project.slug}/jobs/{job.pk}/standing"):
+        page = _page(owner, address)
+        assert "2 functions kept ready stand in the clouds, checked <time" in page
+        assert "2 functions kept ready stand on, at $0.0300 an hour, until it is back." in page
+        assert "1 call is booked at the most it can have cost, $0.00100, until the provider" in page
+    assert f"2 functions kept ready for {job.name}" in _page(owner, clouds)
+    assert "data-standing" not in _page(owner, f"/p/{project.slug}/jobs/{make_job(project, owner).pk}/")
+
+
+def test_who_only_looks_is_not_told_why_an_account_lets_nobody_in(connection: Connection) -> None:
+    viewer = make_user()
+    add_member(connection.project, viewer.email, "viewer")
+    look_at(connection, find=lambda there: PaperCloud(fails=TimeoutError("late")))
+    address = f"/p/{connection.project.slug}/clouds/standing"
+    assert "AWS answered with TimeoutError." in _page(connection.created_by, address)
+    shown = _page(viewer, address)
+    assert "What stands in the clouds is not known" in shown
+    assert "TimeoutError" not in shown

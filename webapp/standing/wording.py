@@ -73,3 +73,12 @@ def _verb(rows: Sequence[Holding]) -> str:
 def _number(row: Holding) -> int:
     instances = row.facts.get("instances", 1)
     return int(instances) if row.kind == HoldingKind.PROVISIONED else 1
+
+
+def assumed(calls: int, picodollars: int) -> str:
+    """Of calls whose cost nobody has told yet."""
+    one = calls == 1
+    return (
+        f"{calls:,} {'call is' if one else 'calls are'} booked at the most {'it' if one else 'they'} can have cost,"
+        f" {display_usd(picodollars)}, until the provider's log tells what {'it' if one else 'they'} did."
+    )

@@ -1,0 +1,22 @@
+/** The lines about what stands in the clouds: fetched again while somebody looks. */
+const EVERY_MS = 5000;
+
+for (const place of document.querySelectorAll("[data-standing]")) keepFresh(place);
+
+function keepFresh(place) {
+  setTimeout(async () => keepFresh(document.hidden ? place : await again(place)), EVERY_MS);
+}
+
+async function again(place) {
+  try {
+    const answer = await fetch(place.dataset.standing, { headers: { Accept: "text/html" } });
+    if (!answer.ok || answer.redirected) return place;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-standing]");
+    // A reader who is at a link keeps it.
+    if (!fresh || place.contains(document.activeElement)) return place;
+    place.replaceWith(fresh);
+    return fresh;
+  } catch {
+    return place; // no network: the next look tries again
+  }
+}

@@ -1,0 +1,47 @@
+"""The lines about what stands, for pages that hold them and for fetching them again."""
+
+from typing import Any
+
+from django import template
+
+from webapp.accounts.models import Role
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.models import Job
+from webapp.standing import queries, wording
+
+register = template.Library()
+
+
+@register.inclusion_tag("standing/project.html", takes_context=True)
+def standing_of_project(context: Any) -> dict[str, Any]:
+    """What stands in the project's accounts. Whoever only looks is told no reason why it is not known."""
+    membership = context["request"].membership
+    standing = queries.in_project(membership.project)
+    return {"slug": membership.project.slug, **_line(standing, membership.role)}
+
+
+@register.inclusion_tag("standing/job.html", takes_context=True)
+def standing_of_job(context: Any, job: Job) -> dict[str, Any]:
+    """What stands for the job, and what becomes of it if this server dies now. Empty for one that needs no account."""
+    membership = context["request"].membership
+    standing = queries.of_job(job)
+    if standing is None:
+        return {}
+    will = queries.if_left_alone(job, SYSTEM_CLOCK.now())
+    assumed, amount = queries.assumed_in(job)
+    return {
+        "slug": membership.project.slug,
+        "job": job,
+        "will": wording.last_will(will) if will is not None else "",
+        "assumed": wording.assumed(assumed, amount) if assumed else "",
+        **_line(standing, membership.role),
+    }
+
+
+def _line(standing: queries.Standing, role: str) -> dict[str, Any]:
+    return {
+        "standing": standing,
+        "headline": wording.headline(standing),
+        "things": [{"words": wording.thing(one), "job": one.job} for one in standing.things],
+        "problems": standing.problems if Role(role).allows("editor") else (),
+    }
