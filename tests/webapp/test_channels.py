@@ -1,0 +1,409 @@
+"""Channels: mails and webhooks that really arrive, tried again and booked once; secrets that never come out."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core import serializers
+from django.test import Client
+
+from tests.factories import FixedClock, make_alert, make_project, make_user, make_webhook
+from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
+from webapp.accounts.services import add_member
+from webapp.alerts import channels, outbox, outward, services, vault, wording
+from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery, DeliveryState, Kind, State
+from webapp.alerts.senders import chat, mail
+from webapp.credentials import key_ring, rotation
+from webapp.credentials.secret import Secret
+from webapp.embedded_valkey import free_port
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> Any:
+    return make_user("ada@example.org")
+
+
+@pytest.fixture
+def project(owner: Any) -> Any:
+    return make_project(owner, "Walking")
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[WebReceiver]:
+    with web_receiver() as one:
+        settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{one.port}"]
+        yield one
+
+
+@pytest.fixture
+def catcher(settings: Any) -> Iterator[MailCatcher]:
+    port = free_port()
+    settings.STARLING_SMTP_URL = f"smtp+plain://127.0.0.1:{port}"
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
+    with mail_catcher(port) as one:
+        yield one
+
+
+def _client(user: Any) -> Client:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+# Mail
+
+
+def test_a_mail_reaches_the_owners_without_any_set_up(project: Any, catcher: MailCatcher) -> None:
+    add_member(project, make_user("bob@example.org").email, "editor")
+    make_alert(project, sentence="Hopper has spent <half> & more.")
+    assert outbox.send_due() == 1
+    (got,) = catcher.mails
+    delivery = Delivery.objects.get()
+    assert got.to == ["ada@example.org"]
+    assert got.message["Subject"] == "Starling: Left over in a cloud – Walking"
+    assert got.message["Message-ID"] == f"<{delivery.pk}@127.0.0.1>"
+    text, page = (got.message.get_body((kind,)) for kind in ("plain", "html"))
+    assert text is not None
+    assert page is not None
+    assert "Hopper has spent <half> & more." in text.get_content()
+    assert "Hopper has spent &lt;half&gt; &amp; more." in page.get_content()
+    assert (delivery.state, delivery.attempts, delivery.last_error) == ("sent", 1, "")
+    assert outbox.send_due() == 0
+    assert wording.standing(delivery.channel).word == "Working"
+
+
+def test_without_a_mail_server_the_channel_is_missing_and_says_so(owner: Any, project: Any) -> None:
+    make_alert(project)
+    outbox.send_due()
+    delivery = Delivery.objects.get()
+    assert (delivery.state, delivery.last_error) == ("failed", mail.NO_SERVER)
+    assert wording.standing(delivery.channel).word == "Missing"
+    assert not Alert.objects.filter(kind=Kind.CHANNEL).exists(), "the page says it; an alert would be noise"
+    page = _client(owner).get(f"/p/{project.slug}/alerts/channels/").content.decode()
+    assert mail.NO_SERVER in page
+
+
+def test_a_mail_server_that_says_no_for_now_is_asked_again(project: Any, catcher: MailCatcher) -> None:
+    clock = FixedClock()
+    catcher.refuse_with = "451 try later"
+    make_alert(project, clock)
+    outbox.send_due(clock=clock)
+    delivery = Delivery.objects.get()
+    assert (delivery.state, delivery.last_error) == ("waiting", "The mail server answered 451.")
+    catcher.refuse_with = ""
+    clock.forward(10)
+    outbox.send_due(clock=clock)
+    assert len(catcher.mails) == 1
+
+
+# Webhook
+
+
+def test_a_webhook_is_signed_so_that_its_receiver_can_check_it(project: Any, receiver: WebReceiver) -> None:
+    made, key = channels.add_webhook(project=project, name="Ops", url=Secret(receiver.url))
+    alert = make_alert(project, sentence="Grüße & <b>")
+    outbox.send_due()
+    (post,) = receiver.posts
+    delivery = Delivery.objects.get(channel=made)
+    # As docs/alerts.md has it for receivers.
+    found = re.fullmatch(r"t=(\d+),v1=([0-9a-f]{64})", post.headers["Starling-Signature"])
+    assert found is not None
+    signed = found[1].encode() + b"." + post.body
+    wanted = hmac.new(key.reveal().encode(), signed, hashlib.sha256).hexdigest()
+    assert hmac.compare_digest(wanted, found[2])
+    assert abs(int(found[1]) - post.at) < 5
+    assert post.headers["Starling-Delivery"] == delivery.pk
+    document = json.loads(post.body)
+    assert (document["version"], document["type"], document["id"]) == (1, "alert", delivery.pk)
+    told = document["alert"]
+    assert (told["id"], told["sentence"], told["project"]) == (alert.pk, "Grüße & <b>", project.slug)
+    assert (delivery.state, delivery.response_status) == ("sent", 204)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_may_get_better_is_tried_again_ever_more_slowly(
+    project: Any, receiver: WebReceiver, status: int
+) -> None:
+    clock, channel = FixedClock(), make_webhook(project, receiver.url)
+    make_alert(project, clock)
+    receiver.status = status
+    pauses = []
+    for _ in range(outbox.ATTEMPTS - 1):
+        outbox.send_due(clock=clock)
+        delivery = Delivery.objects.get(channel=channel)
+        assert (delivery.state, delivery.response_status) == ("waiting", status)
+        pauses.append((delivery.due_at - clock.now()).total_seconds())
+        assert outbox.send_due(clock=clock) == 0, "not before its time"
+        clock.forward(pauses[-1])
+    outbox.send_due(clock=clock)
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts, len(receiver.posts)) == ("failed", 8, 8)
+    assert len({post.body for post in receiver.posts}) == 1
+    for at, pause in enumerate(pauses):
+        usual = min(outbox.LONGEST_PAUSE_S, 5 * 3**at)
+        assert 0.8 * usual <= pause <= 1.2 * usual
+
+
+def test_a_receiver_that_says_when_is_heeded(project: Any, receiver: WebReceiver) -> None:
+    clock, channel = FixedClock(), make_webhook(project, receiver.url)
+    receiver.status, receiver.headers = 429, {"Retry-After": "120"}
+    make_alert(project, clock)
+    outbox.send_due(clock=clock)
+    due = Delivery.objects.get(channel=channel).due_at
+    assert (due - clock.now()).total_seconds() == 120
+
+
+@pytest.mark.parametrize("status", [302, 400, 404, 410])
+def test_what_would_meet_the_same_again_is_given_up_at_once(
+    project: Any, receiver: WebReceiver, status: int
+) -> None:
+    channel = make_webhook(project, receiver.url)
+    receiver.status = status
+    make_alert(project)
+    outbox.send_due()
+    delivery = Delivery.objects.get(channel=channel, alert__kind=Kind.ORPHAN)
+    assert (delivery.state, delivery.response_status) == ("failed", status)
+
+
+def test_a_failing_channel_is_told_by_the_others_once_and_over_when_it_works(
+    project: Any, receiver: WebReceiver
+) -> None:
+    clock = FixedClock()
+    bad, good = make_webhook(project, receiver.url), make_webhook(project, receiver.url + "/good")
+    receiver.status = 500
+    make_alert(project, clock)
+    Channel.objects.filter(pk=good.pk).update(silent_kinds=["orphan"])
+    for _ in range(4):
+        outbox.send_due(clock=clock)
+        clock.forward(400)
+    alert = Alert.objects.get(kind=Kind.CHANNEL, subject=f"channel:{bad.pk}")
+    assert f"Alerts do not get out by {bad.name}. It answered 500." in alert.sentence
+    assert not alert.deliveries.filter(channel=bad).exists()
+    assert alert.deliveries.filter(channel=good).count() == 1
+    receiver.status = 200
+    clock.forward(4000)
+    outbox.send_due(clock=clock)
+    alert.refresh_from_db()
+    assert alert.state == State.RESOLVED
+    bad.refresh_from_db()
+    assert (bad.failures, wording.standing(bad).word) == (0, "Working")
+
+
+def test_a_channel_takes_what_it_was_told_to_and_nothing_while_off(
+    project: Any, receiver: WebReceiver
+) -> None:
+    off, quiet = make_webhook(project, receiver.url, on=False), make_webhook(project, receiver.url)
+    channels.change(channel=quiet, name="Quiet", on=True, kinds=["budget"])
+    make_alert(project)
+    assert not Delivery.objects.filter(channel__in=[off, quiet]).exists()
+    make_alert(project, kind="budget", dedupe_key="b")
+    assert Delivery.objects.get(channel=quiet).alert.kind == "budget"
+
+
+# Held by one at a time
+
+
+def test_what_one_holds_nobody_else_takes(project: Any) -> None:
+    clock, channel = FixedClock(), make_webhook(project)
+    make_alert(project, clock)
+    held = outbox.take(channel.pk, clock=clock)
+    assert held is not None
+    assert outbox.take(channel.pk, clock=clock) is None
+    assert outbox.free_lost(clock=clock) == 0, "its holder, this process, lives"
+    clock.forward(61)
+    assert outbox.free_lost(clock=clock) == 1
+    second = outbox.take(channel.pk, clock=clock)
+    assert second is not None
+    assert (second.pk, second.attempts) == (held.pk, 2)
+    sent = outbox.Outcome(True)
+    assert not outbox.book(held, sent, clock=clock), "the first came back too late"
+    assert outbox.book(second, sent, clock=clock)
+
+
+def test_what_a_dead_process_held_is_free_at_once(project: Any) -> None:
+    channel = make_webhook(project)
+    make_alert(project)
+    held = outbox.take(channel.pk)
+    assert held is not None
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    place = held.holder.partition(" ")[0]
+    for holder, freed in ((f"elsewhere/1 {gone.pid} x", 0), (f"{place} {gone.pid} x", 1)):
+        Delivery.objects.filter(pk=held.pk).update(holder=holder)
+        assert outbox.free_lost() == freed
+
+
+def test_a_replay_goes_out_again_under_the_same_id(
+    project: Any, receiver: WebReceiver, catcher: MailCatcher
+) -> None:
+    make_webhook(project, receiver.url)
+    make_alert(project)
+    outbox.send_due()
+    for delivery in Delivery.objects.all():
+        assert channels.replay(delivery=delivery)
+        assert not channels.replay(delivery=delivery), "it is on its way already"
+    outbox.send_due()
+    assert len({post.headers["Starling-Delivery"] for post in receiver.posts}) == 1
+    assert len(receiver.posts) == 2
+    # A mailbox would drop a second mail of the same id; somebody asked for this one.
+    assert len({got.message["Message-ID"] for got in catcher.mails}) == 2
+    assert set(Delivery.objects.values_list("state", "replays")) == {("sent", 1)}
+
+
+def test_a_test_message_goes_the_usual_way_and_stands_in_no_list(
+    owner: Any, project: Any, receiver: WebReceiver
+) -> None:
+    channel, client = make_webhook(project, receiver.url), _client(owner)
+    path = f"/p/{project.slug}/alerts/channels/{channel.pk}/"
+    client.post(f"{path}test/")
+    client.post(f"{path}test/")  # one at a time
+    assert "data-waiting" in client.get(f"{path}?log=1").content.decode()
+    outbox.send_due()
+    assert [json.loads(post.body)["type"] for post in receiver.posts] == ["test"]
+    log = client.get(f"{path}?log=1").content.decode()
+    assert "HTTP 204" in log
+    assert "data-waiting" not in log
+    assert "Test message" not in client.get(f"/p/{project.slug}/alerts/?state=all").content.decode()
+
+
+# Secrets
+
+
+def test_a_signing_key_is_shown_once_and_an_address_never(
+    owner: Any, project: Any, receiver: WebReceiver
+) -> None:
+    client = _client(owner)
+    secret_path = f"{receiver.url}/t0p-s3cret-token"
+    page = client.post(f"/p/{project.slug}/alerts/channels/new/webhook/", {"name": "Ops", "url": secret_path})
+    channel = Channel.objects.get(way="webhook")
+    key = vault.opened(channel, "signing_key").reveal()
+    assert page.status_code == 200
+    assert key in page.content.decode()
+    assert "no-store" in page.headers["Cache-Control"]
+    stored = serializers.serialize("json", [*Channel.objects.all(), *ChannelSecret.objects.all()])
+    shown = "".join(
+        client.get(f"/p/{project.slug}/alerts/channels/{path}").content.decode()
+        for path in ("", f"{channel.pk}/")
+    )
+    for place in (stored, shown):
+        assert key not in place
+        assert "t0p-s3cret-token" not in place
+    assert "127.0.0.1" in shown
+    renewed = client.post(f"/p/{project.slug}/alerts/channels/{channel.pk}/key/").content.decode()
+    assert key not in renewed
+    assert vault.opened(channel, "signing_key").reveal() in renewed
+
+
+def test_secrets_of_channels_get_other_master_keys_and_a_moved_one_does_not_open(project: Any) -> None:
+    first, second = (
+        make_webhook(project, "https://one.example.org/"),
+        make_webhook(project, "https://two.example.org/"),
+    )
+    before = key_ring.ring().first.id
+    done = rotation.rotate(retire=True)
+    assert (done.rewrapped, done.retired) == (4, (before,))
+    assert vault.opened(first, "url").reveal() == "https://one.example.org/"
+    row, other = (ChannelSecret.objects.get(channel=one, field="url") for one in (first, second))
+    row.wrapped_key, row.ciphertext = other.wrapped_key, other.ciphertext
+    row.save()
+    with pytest.raises(vault.CannotOpen):
+        vault.opened(first, "url")
+
+
+def test_a_form_says_what_is_wrong_and_stores_nothing(owner: Any, project: Any) -> None:
+    client, path = _client(owner), f"/p/{project.slug}/alerts/channels/new/"
+    for way, given, words in (
+        ("webhook", {"name": "x", "url": "https://127.0.0.1/"}, "private network"),
+        ("webhook", {"name": "x", "url": "http://example.org/"}, "by https only"),
+        ("email", {"name": "x", "addresses": "ada@example.org, nobody"}, "nobody is no e-mail address"),
+        ("chat", {"name": "x", "url": "https://example.org/hook"}, "no address of Slack"),
+        ("chat", {"name": "x", "url": "json://127.0.0.1:99/"}, "a host of somebody"),
+    ):
+        answer = client.post(f"{path}{way}/", given)
+        assert answer.status_code == 422
+        assert words in answer.content.decode(), way
+    assert not Channel.objects.filter(built_in=False).exists()
+
+
+def test_the_built_in_channel_can_be_turned_off_and_not_taken_away(owner: Any, project: Any) -> None:
+    channel = services.built_in_channel(project.pk)
+    client, path = _client(owner), f"/p/{project.slug}/alerts/channels/{channel.pk}/"
+    client.post(f"{path}remove/")
+    client.post(f"{path}change/", {"kinds": ["budget"], "name": "Mine"})
+    channel.refresh_from_db()
+    assert (channel.on, channel.name) == (False, services.BUILT_IN_NAME)
+    make_alert(project)
+    assert not Delivery.objects.exists()
+
+
+# Chat
+
+
+@pytest.mark.parametrize(
+    ("url", "service"),
+    [
+        ("https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX", "Slack"),
+        ("https://discord.com/api/webhooks/123456789/abcDEFghi", "Discord"),
+        (
+            "https://prod-15.uksouth.logic.azure.com:443/workflows/3XXX5/triggers/manual/paths/invoke"
+            "?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=iXXXU",
+            "Power Automate",
+        ),
+        ("tgram://123456789:abcdefghijklmnopqrstuvwxyzABCDEFGHI/12315544/", "Telegram"),
+    ],
+)
+def test_services_with_hosts_of_their_own_are_taken(url: str, service: str) -> None:
+    made = chat.notifier(url + ("&verify=no&redirect=yes" if "?" in url else "?verify=no&redirect=yes"))
+    assert service in chat.service_of(made)
+    assert made.verify_certificate
+    assert not made.redirects
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.example.org/workflows/3XXX5/triggers/manual/paths/invoke?api-version=1&sp=x&sv=1.0&sig=iXXXU",
+        "workflows://evil.example.org/WORKFLOW/SIGNATURE",
+        "workflows://logic.azure.com.evil.example.org/WORKFLOW/SIGNATURE",
+        *("json://127.0.0.1/", "jsons://example.org", "xml://example.org", "mailto://me:you@example.org"),
+        *(
+            "syslog://",
+            "dbus://",
+            "mqtt://localhost/topic",
+            "matrix://example.org/#room",
+            "gotifys://h.example.org/t0ken",
+        ),
+        *("ntfy://127.0.0.1/topic", "apprise://localhost/token", "sms://x", "windows://", "nonsense", ""),
+    ],
+)
+def test_whatever_could_lead_elsewhere_is_not(url: str) -> None:
+    with pytest.raises(outward.Refused):
+        chat.notifier(url)
+
+
+def test_chat_reaches_a_host_that_the_operator_named(project: Any, receiver: WebReceiver) -> None:
+    made = channels.add_chat(
+        project=project, name="Team", url=Secret(f"json://127.0.0.1:{receiver.port}/team")
+    )
+    make_alert(project, sentence="Hopper is done.")
+    outbox.send_due()
+    (post,) = receiver.posts
+    told = json.loads(post.body)
+    assert told["title"] == "Left over in a cloud – Walking"
+    assert told["message"].startswith("Hopper is done.\n")
+    receiver.status = 500
+    make_alert(project)
+    outbox.send_due()
+    delivery = Delivery.objects.filter(channel=made).latest("created_at")
+    assert delivery.state == DeliveryState.WAITING
+    assert delivery.last_error.startswith("JSON did not take the message.")
