@@ -7,6 +7,7 @@ machine's own configuration, and an endpoint other than the vendor's is used onl
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from cloud.provision.permissions import DEFAULT_PREFIX
@@ -133,6 +134,7 @@ def _session(connection: AwsConnection) -> Any:
     import botocore.session
 
     inner = botocore.session.Session(session_vars=_NOT_FROM_HERE)
+    inner.register_component("data_loader", _descriptions())
     inner.set_config_variable("ignore_configured_endpoint_urls", True)
     access = connection.access
     if isinstance(access, AwsKeys):
@@ -140,6 +142,14 @@ def _session(connection: AwsConnection) -> Any:
     else:
         inner._credentials = _assumed(inner, access, connection)
     return boto3.Session(botocore_session=inner, region_name=connection.region)
+
+
+@cache
+def _descriptions() -> Any:
+    """What the SDK knows of each service: megabytes of files, which every session would read anew."""
+    from botocore.loaders import create_loader
+
+    return create_loader()
 
 
 def _assumed(inner: Any, role: AwsRole, connection: AwsConnection) -> Any:
