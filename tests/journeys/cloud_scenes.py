@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
 from cloud.checks import Check, Quota, Report
+from cloud.profiling import Run
+from cloud.profiling_runs import Plan
 from cloud.provision.permissions import AWS
 from cloud.provision.policies import AwsScope
+from cloud.provision.steps import Step
+from training.environments.model import EnvironmentSpec
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials import services
 from webapp.credentials.models import CheckState, Connection
 from webapp.credentials.secret import Secret
+from webapp.profiling.models import MemoryProfile, State
 
 ACCOUNT = "111122223333"
 LOW = Quota(
@@ -59,6 +66,59 @@ def connections_in_every_state(project: Project, user: User) -> dict[str, Connec
         "fresh": fresh,
         "azure": Connection.objects.get(kind="azure_principal"),
     }
+
+
+def profiles_in_every_state(project: Project, user: User, connected: dict[str, Connection]) -> None:
+    """Of the tested account one that ended and one before it; of the simulated cloud one that is going on."""
+    hopper = Plan(environment=EnvironmentSpec(id="Hopper-v5"), memory_mb=(256, 512, 1024, 1769, 3008))
+    seconds = {512: 1130.0, 1024: 562.0, 1769: 331.0, 3008: 325.0}
+    ended = [
+        Run(256, failure="the function was killed, mostly for lack of memory; it used up to 256 of 256 MB")
+    ]
+    for size, million_s in seconds.items():
+        each_s = million_s * hopper.steps / 1e6
+        cost = round(each_s * size / 1024 * 0.0000166667e12) + 200_000
+        ended.append(Run(size, hopper.steps, each_s + 2, 2.1 * max(1, 1769 / size), True, cost * 6))
+        ended += [Run(size, hopper.steps, each_s, 0.0, False, cost)] * 3
+    steps = [
+        Step("Package", "done", "The actor's code for python3.11, 38.2 MiB packed."),
+        Step("Function starling-actor-3008mb", "made", "Made, with 3,008 MB, at most 15 minutes a call."),
+        Step("Function starling-actor-3008mb", "gone", "Deleted, with its log."),
+    ]
+    for minutes, environment in ((90, "CartPole-v1"), (4, "Hopper-v5")):
+        plan = hopper.model_copy(update={"environment": EnvironmentSpec(id=environment)})
+        _profile(project, user, connected["ready"], plan, ended, minutes, steps=steps, made_mb=[256, 3008])
+    _profile(project, user, None, hopper, ended[1:8], 0, state=State.RUNNING)
+    _profile(project, user, connected["missing"], hopper, ended[:1], 3)
+
+
+def _profile(
+    project: Project,
+    user: User,
+    connection: Connection | None,
+    plan: Plan,
+    runs: list[Run],
+    minutes: int,
+    *,
+    state: str = State.DONE,
+    steps: Sequence[Step] = (),
+    made_mb: Sequence[int] = (),
+) -> None:
+    then = SYSTEM_CLOCK.now() - timedelta(minutes=minutes)
+    MemoryProfile.objects.create(
+        project=project,
+        connection=connection,
+        asked_by=user,
+        asked_at=then,
+        since=then,
+        plan=plan.model_dump(mode="json"),
+        state=state,
+        runs=[asdict(one) for one in runs],
+        steps=[one.as_dict() for one in steps],
+        made_mb=list(made_mb),
+        limit_picodollars=37 * 10**9,
+        spent_picodollars=sum(one.picodollars for one in runs),
+    )
 
 
 def _made(project: Project, user: User, name: str, **fields: str) -> Connection:

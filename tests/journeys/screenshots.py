@@ -25,7 +25,7 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.chromium import QUIET, chromium_path
-from tests.journeys import bill_scenes, cloud_scenes, scenes
+from tests.journeys import alert_scenes, bill_scenes, cloud_scenes, scenes
 from tests.servers import answers, server_process, wait_until
 from webapp.accounts import services as accounts
 from webapp.embedded_valkey import free_port
@@ -48,6 +48,9 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     jobs = f"/p/{project.slug}/jobs/"
     clouds = f"/p/{project.slug}/clouds/"
     connected = cloud_scenes.connections_in_every_state(project, ada)
+    cloud_scenes.profiles_in_every_state(project, ada, connected)
+    told = alert_scenes.alerts_in_every_state(project, ada, by_name)
+    alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     return {
         "list": (jobs, None),
@@ -73,6 +76,19 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "clouds-azure": (f"{clouds}{connected['azure'].pk}/", None),
         "clouds-ready": (f"{clouds}{connected['ready'].pk}/", None),
         "clouds-missing": (f"{clouds}{connected['missing'].pk}/", _open_credentials),
+        "clouds-profile": (f"{clouds}{connected['ready'].pk}/profile/", None),
+        "clouds-profile-none": (f"{clouds}{connected['fresh'].pk}/profile/", None),
+        "clouds-profile-failed": (f"{clouds}{connected['missing'].pk}/profile/", None),
+        "clouds-profile-simulated": (f"{clouds}simulated/profile/", None),
+        "alerts": (alerts, None),
+        "alerts-bell": (jobs, _open_bell),
+        "alerts-bell-empty": (f"/p/{empty.slug}/jobs/", _open_bell),
+        "alerts-menu": (alerts, _open_alert_menu),
+        "alerts-empty": (f"/p/{empty.slug}/alerts/", None),
+        "alerts-channels": (f"{alerts}channels/", None),
+        "alerts-channel": (f"{alerts}channels/{told['failing'].pk}/", None),
+        "alerts-channel-new": (f"{alerts}channels/new/webhook/", None),
+        "alerts-channel-key": (f"{alerts}channels/{told['failing'].pk}/", _renew_key),
         "members": (f"/p/{project.slug}/members/", None),
         "account": ("/account/", None),
         "missing": ("/nowhere/", None),
@@ -112,6 +128,19 @@ def _submit_nonsense(page: Page) -> None:
 
 def _open_credentials(page: Page) -> None:
     page.click("summary:has-text('Hand over the credentials')")
+
+
+def _open_bell(page: Page) -> None:
+    page.click("[data-bell] summary")
+
+
+def _open_alert_menu(page: Page) -> None:
+    page.click(".alert-more summary >> nth=0")
+
+
+def _renew_key(page: Page) -> None:
+    page.click("[data-dialog=renew]")
+    page.click("#renew .btn-primary")
 
 
 def _submit_nothing(page: Page) -> None:
