@@ -147,6 +147,8 @@ INSTALLED_APPS = [
     "webapp.jobs",
     "webapp.money",
     "webapp.profiling",
+    "webapp.standing",
+    "webapp.reports",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -255,7 +257,9 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "reports": {"task": "webapp.reports.tasks.tick", "schedule": 10.0, "options": {"expires": 10.0}},
     "mailboxes": {"task": "webapp.gateway.tasks.tidy", "schedule": 60.0, "options": {"expires": 60.0}},
+    "standing": {"task": "webapp.standing.tasks.look", "schedule": 10.0, "options": {"expires": 10.0}},
     "alerts": {"task": "webapp.alerts.tasks.tick", "schedule": 2.0, "options": {"expires": 2.0}},
     "anomalies": {
         "task": "webapp.alerts.tasks.look_for_anomalies",
@@ -390,5 +394,8 @@ LOGGING = {
         "botocore": {"level": "INFO"},
         "azure": {"level": "WARNING"},
         "msal": {"level": "WARNING"},
+        # A line for each table of each font.
+        "fontTools": {"level": "WARNING"},
+        "fpdf": {"level": "WARNING"},
     },
 }

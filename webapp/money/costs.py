@@ -58,10 +58,11 @@ _writer = csv.writer(_Line())
 
 def csv_line(cells: Iterable[Any]) -> str:
     """One line; a text that a spreadsheet would take for a formula is marked as text."""
-    return str(_writer.writerow([_guarded(cell) for cell in cells]))
+    return str(_writer.writerow([harmless(cell) for cell in cells]))
 
 
-def _guarded(cell: Any) -> str:
+def harmless(cell: Any) -> str:
+    """The cell's text; one that a spreadsheet would take for a formula is marked as text."""
     text = "" if cell is None else str(cell)
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 

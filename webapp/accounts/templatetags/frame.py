@@ -28,6 +28,7 @@ class Place(NamedTuple):
 # A new page of the rail is one row here.
 PLACES = (
     Place("jobs", "Jobs", "play-btn", "jobs:list"),
+    Place("reports", "Reports", "bar-chart", "reports:page"),
     Place("clouds", "Clouds", "cloud", "credentials:list"),
     Place("members", "Members", "people", "accounts:members"),
     Place("account", "Account", "gear", "accounts:account", of_project=False, at_foot=True),

@@ -1,0 +1,1 @@
+"""Reports of cost: one query layer, five kinds of file, schedules, and clouds' own bills beside ours."""

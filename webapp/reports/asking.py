@@ -1,0 +1,87 @@
+"""From a page's address to a question, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, get_args
+from urllib.parse import urlencode
+
+from webapp.accounts.models import Project
+from webapp.reports.cells import charge_count, prices_there_are
+from webapp.reports.formats import FORMATS
+from webapp.reports.period import PRESETS, NoPeriod, Period, preset
+from webapp.reports.question import By, Prices, Question
+
+_FILTERS = ("job", "user", "cloud", "service", "tag")
+_MADE_AT_ONCE = 20_000
+"""A report that reads more charges than this is built by the worker."""
+_FOLDED_BY_DATABASE = 10
+"""Sums are made by the database, so many times faster than charges are read one by one."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an address asks for. `range_name` is empty for days of one's own; `problem` says what was not understood."""
+
+    question: Question
+    range_name: str
+    problem: str = ""
+
+    @property
+    def query(self) -> str:
+        """The same as the end of an address, with its days, so that it stays what it is."""
+        question = self.question
+        told = {
+            "from": question.first_day,
+            "to": question.last_day,
+            "by": question.by,
+            "prices": question.prices,
+        }
+        return urlencode({**told, **question.filters})
+
+
+def asked(query: Mapping[str, Any], project: Project | None, today: date) -> Asked:
+    """What is wrong in an address is said, and the rest of it holds."""
+    range_name, period, problem = _period(query, today)
+    project_id = project.pk if project else None
+    by = query.get("by", "")
+    prices = query.get("prices", "")
+    known = get_args(Prices)
+    if prices not in known:
+        prices = next(iter(prices_there_are(project_id, period)), "actual")
+    filters = {name: str(query.get(name, ""))[:100] for name in _FILTERS}
+    question = Question(
+        project=project_id,
+        first_day=period.first_day,
+        last_day=period.last_day,
+        by=by if by in get_args(By) else "day",
+        prices=prices,
+        **{**filters, "job": filters["job"][:20]},
+    )
+    return Asked(question, range_name, problem)
+
+
+def _period(query: Mapping[str, Any], today: date) -> tuple[str, Period, str]:
+    name = query.get("range", "")
+    if name in PRESETS:
+        return name, preset(name, today), ""
+    texts = query.get("from", ""), query.get("to", "")
+    if not any(texts):
+        return "this-month", preset("this-month", today), ""
+    try:
+        first, last = (date.fromisoformat(text) for text in texts)
+        return "", Period(first, last), ""
+    except ValueError as error:
+        words = str(error) if isinstance(error, NoPeriod) else "Days are written like 2026-01-31."
+        return "this-month", preset("this-month", today), f"{words} This month is shown instead."
+
+
+def too_large(question: Question, format_key: str, charges: int | None = None) -> bool:
+    """Whether such a file is left to the worker. What streams as it is made never is, in CSV."""
+    if format_key == "csv" or format_key not in FORMATS:
+        return False
+    count = charge_count(question) if charges is None else charges
+    one_by_one = format_key == "focus" or (question.by == "call" and format_key != "pdf")
+    return (count if one_by_one else count // _FOLDED_BY_DATABASE) > _MADE_AT_ONCE

@@ -1,0 +1,255 @@
+"""Clouds' bills as CSV, read line by line. Which column says what is data (bill_layouts.toml)."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from functools import cache
+from pathlib import Path
+
+from pydantic import Field
+
+from training.frozen import Frozen
+from webapp.money.amounts import PICODOLLARS_PER_USD
+from webapp.reports.sold_services import AWS, MICROSOFT
+
+MOST_ROWS = 5_000_000
+MOST_LETTERS = 4_000_000_000
+"""After unpacking: a small file may be made to unpack without end."""
+_LONGEST_CELL = 131_072
+_LAYOUTS = Path(__file__).with_name("bill_layouts.toml")
+_DATES = ("%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y")
+_AZURE_SERVICES = ("Azure Container Instances", "Azure Virtual Machines")
+
+
+class BillRefused(ValueError):
+    """This file cannot be read; the text says where, why and what to do."""
+
+
+class Layout(Frozen):
+    """One way of writing a bill; the words are explained in the file."""
+
+    key: str
+    title: str
+    known_by: tuple[str, ...]
+    provider: str = ""
+    line_id: tuple[str, ...]
+    start: tuple[str, ...]
+    cost: tuple[str, ...]
+    currency: tuple[str, ...]
+    service: tuple[str, ...]
+    what: tuple[str, ...]
+    resource: tuple[str, ...]
+    kind: tuple[str, ...]
+    kinds: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    tag_columns: str = ""
+
+
+class _Layouts(Frozen):
+    layout: tuple[Layout, ...] = Field(min_length=1)
+    services: dict[str, str]
+
+
+@dataclass(frozen=True)
+class BillLine:
+    """One charge of a cloud. `service` is our name for it, empty for services that we do not use."""
+
+    key: str
+    day: date
+    provider: str
+    service: str
+    told_service: str
+    what: str
+    resource: str
+    tags: Mapping[str, str]
+    picodollars: int
+
+
+@cache
+def _known() -> _Layouts:
+    return _Layouts.model_validate(tomllib.loads(_LAYOUTS.read_text(encoding="utf-8")))
+
+
+@cache
+def _services() -> dict[str, str]:
+    return {told.lower(): ours for told, ours in _known().services.items()}
+
+
+def layouts() -> tuple[Layout, ...]:
+    return _known().layout
+
+
+@contextmanager
+def open_bill(path: Path) -> Iterator[Iterator[str]]:
+    """The file's lines, unpacked if it is packed."""
+    with ExitStack() as stack:
+        raw = stack.enter_context(path.open("rb"))
+        packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        unpacked = stack.enter_context(gzip.open(raw, "rb")) if packed else raw
+        text = stack.enter_context(io.TextIOWrapper(unpacked, encoding="utf-8-sig", newline=""))
+        yield _no_more_than(MOST_LETTERS, text)
+
+
+def _no_more_than(most: int, text: Iterable[str]) -> Iterator[str]:
+    left = most
+    for line in text:
+        left -= len(line)
+        if left < 0:
+            raise BillRefused(f"The file has more than {most:,} letters unpacked. Export it by month.")
+        yield line
+
+
+def read_lines(text: Iterable[str]) -> tuple[Layout, Iterator[BillLine | None]]:
+    """The layout, and each line; None for one that is no usage. Raises BillRefused, also while lines are read."""
+    csv.field_size_limit(_LONGEST_CELL)
+    reader = csv.reader(text)
+    try:
+        header = next(reader, [])
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise BillRefused(
+            f"This is no CSV file ({error}). Export the bill as CSV, packed by gzip or not."
+        ) from None
+    places = {name.strip().lower(): at for at, name in enumerate(header)}
+    for layout in layouts():
+        if all(name.lower() in places for name in layout.known_by):
+            return layout, _lines(reader, layout, places)
+    known = ", ".join(layout.title for layout in layouts())
+    raise BillRefused(f"Its columns are those of no bill known here. Known are: {known}.")
+
+
+def _lines(
+    reader: Iterator[list[str]], layout: Layout, places: Mapping[str, int]
+) -> Iterator[BillLine | None]:
+    seen: Counter[str] = Counter()
+    read = _Reading(layout, places)
+    number = 1
+    while True:
+        number += 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except (csv.Error, UnicodeDecodeError, EOFError, OSError) as error:
+            raise BillRefused(f"Line {number} cannot be read ({error}).") from None
+        if number > MOST_ROWS:
+            raise BillRefused(f"The file has more than {MOST_ROWS:,} lines. Export it by month.")
+        if row:
+            yield read.line(row, number, seen)
+
+
+class _Reading:
+    """One layout on the columns of one file."""
+
+    def __init__(self, layout: Layout, places: Mapping[str, int]) -> None:
+        self.layout = layout
+        self._ids = [places[name.lower()] for name in layout.line_id if name.lower() in places]
+        self._tag_columns = {
+            _tag_name(name[len(layout.tag_columns) :]): at
+            for name, at in places.items()
+            if layout.tag_columns and name.startswith(layout.tag_columns.lower())
+        }
+        fields = ("start", "cost", "currency", "service", "what", "resource", "kind", "tags")
+        self._at = {name: self._place(name, places) for name in fields}
+        self._in_usd = places.get("costinusd") == self._at["cost"]
+        self._provider = places.get("providername")
+
+    def _place(self, field: str, places: Mapping[str, int]) -> int | None:
+        candidates = getattr(self.layout, field)
+        return next((places[name.lower()] for name in candidates if name.lower() in places), None)
+
+    def line(self, row: list[str], number: int, seen: Counter[str]) -> BillLine | None:
+        def cell(field: str) -> str:
+            at = self._at[field]
+            return row[at].strip() if at is not None and at < len(row) else ""
+
+        if cell("kind") and cell("kind") not in self.layout.kinds:
+            return None
+        currency = "USD" if self._in_usd else cell("currency") or "USD"
+        if currency != "USD":
+            raise BillRefused(
+                f"Line {number} is in {currency}. Prices here are in US dollars; export the bill in USD."
+            )
+        told = cell("service")
+        service = _services().get(told.lower(), "")
+        return BillLine(
+            key=self._key(row, seen),
+            day=_day(cell("start"), number),
+            provider=self._whose(row, service),
+            service=service,
+            told_service=told[:100],
+            what=cell("what")[:200],
+            resource=cell("resource")[:500],
+            tags=self._tags(row, cell("tags")),
+            picodollars=_picodollars(cell("cost"), number),
+        )
+
+    def _whose(self, row: list[str], service: str) -> str:
+        if self.layout.provider:
+            return self.layout.provider
+        told = row[self._provider] if self._provider is not None and self._provider < len(row) else ""
+        azure = service in _AZURE_SERVICES or told.lower().startswith(("microsoft", "azure"))
+        return (
+            MICROSOFT
+            if azure
+            else AWS
+            if not told or told.lower().startswith(("aws", "amazon"))
+            else told[:30]
+        )
+
+    def _key(self, row: list[str], seen: Counter[str]) -> str:
+        """The line's own name; without one, what it says without its cost, and the how-manyth of its kind it is."""
+        parts = [row[at] for at in self._ids if at < len(row)]
+        if not any(parts):
+            cost_at = self._at["cost"]
+            said = "\x1f".join(text for at, text in enumerate(row) if at != cost_at)
+            seen[said] += 1
+            parts = [said, str(seen[said])]
+        return hashlib.sha256("\x1f".join([self.layout.key, *parts]).encode()).hexdigest()
+
+    def _tags(self, row: list[str], document: str) -> dict[str, str]:
+        found = {name: row[at] for name, at in self._tag_columns.items() if at < len(row) and row[at]}
+        if document:
+            # Azure leaves the braces away.
+            text = document if document.startswith("{") else f"{{{document}}}"
+            try:
+                told = json.loads(text)
+            except ValueError:
+                return found
+            found |= {_tag_name(str(name)): str(value) for name, value in told.items()}
+        return found
+
+
+def _tag_name(told: str) -> str:
+    """AWS writes our `starling:run` as user:starling:run, user_starling_run or starling_run, by the kind of export."""
+    name = told.strip().lower().removeprefix("user:").removeprefix("user_")
+    return name.replace("starling_", "starling:", 1) if name.startswith("starling_") else name
+
+
+def _day(text: str, number: int) -> date:
+    """The UTC day."""
+    head = text[:10]
+    for pattern in _DATES:
+        try:
+            return datetime.strptime(head, pattern).replace(tzinfo=UTC).date()
+        except ValueError:
+            continue
+    raise BillRefused(f"Line {number} has the date {text!r}, which is none.")
+
+
+def _picodollars(text: str, number: int) -> int:
+    try:
+        amount = Decimal(text or "0") * PICODOLLARS_PER_USD
+        return int(amount.to_integral_value(ROUND_HALF_UP))
+    except (InvalidOperation, ValueError):
+        raise BillRefused(f"Line {number} costs {text!r}, which is no number.") from None

@@ -1,0 +1,147 @@
+"""The one question that reports put to the database: settled money by time, job, basis and, if wanted, SKU.
+
+Everything else is folded from these cells, in whole picodollars, so that all views of a period have the same total.
+A charge belongs to the moment at which it was settled.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from django.db import connection
+from django.db.models import CharField, Count, F, Func, Q, QuerySet, Sum
+
+from webapp.money.models import Charge, ChargeKind, ChargeState
+from webapp.reports.period import Period
+from webapp.reports.question import Prices, Question
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Some money. `sku` is None where lines were not looked at, and empty for what no line explains."""
+
+    day: date
+    job_id: str
+    basis: str
+    sku: str | None
+    picodollars: int
+    calls: int
+
+
+class UtcDay(Func):
+    """The UTC day of a moment as the text 2026-01-31, made by the database itself."""
+
+    output_field = CharField()
+    # Moments are stored in SQLite as text in UTC; Django's own truncation would call back for every row.
+    on_sqlite = "substr(%(expressions)s, 1, 10)"
+    on_postgresql = "to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
+
+    def as_sqlite(self, compiler: Any, db: Any, **extra: Any) -> Any:
+        return self.as_sql(compiler, db, template=self.on_sqlite, **extra)
+
+    def as_postgresql(self, compiler: Any, db: Any, **extra: Any) -> Any:
+        return self.as_sql(compiler, db, template=self.on_postgresql, **extra)
+
+
+class UtcHour(UtcDay):
+    """The UTC hour as 2026-01-31T23."""
+
+    on_sqlite = "replace(substr(%(expressions)s, 1, 13), ' ', 'T')"
+    on_postgresql = """to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24')"""
+
+
+class UtcSecond(UtcDay):
+    """The moment to the second as 2026-01-31T23:59:59Z."""
+
+    on_sqlite = "replace(substr(%(expressions)s, 1, 19), ' ', 'T') || 'Z'"
+    on_postgresql = """to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"""
+
+
+def settled(question: Question) -> QuerySet[Charge]:
+    """All charges that a question is about, filters on facts of jobs apart."""
+    period = question.period
+    charges = Charge.objects.filter(
+        state=ChargeState.SETTLED, resolved_at__gte=period.start, resolved_at__lt=period.end
+    ).filter(of_prices(question.prices, "account__job__"))
+    if question.project is not None:
+        charges = charges.filter(account__job__project_id=question.project)
+    return charges.filter(account__job_id=question.job) if question.job else charges
+
+
+def of_prices(prices: Prices, before: str = "") -> Q:
+    """Jobs whose money is of that kind."""
+    unreal = {f"{before}simulated": prices == "simulated", f"{before}emulated": prices == "emulated"}
+    return Q(**unreal)
+
+
+def cells(question: Question, *, by_sku: bool) -> list[Cell]:
+    """The question's money by day, job and basis; with `by_sku` also by what was bought."""
+    whole = list(_by_charge(question))
+    return list(_by_line(question, whole)) if by_sku else whole
+
+
+def _by_charge(question: Question) -> Iterator[Cell]:
+    rows = (
+        settled(question)
+        .annotate(day=UtcDay("resolved_at"))
+        .values_list("day", "account__job_id", "basis")
+        .annotate(amount=Sum("settled_picodollars"), calls=Count("pk", filter=~Q(kind=ChargeKind.RENT)))
+        .order_by("day", "account__job_id", "basis")
+    )
+    for day, job_id, basis, amount, calls in rows:
+        yield Cell(date.fromisoformat(day), job_id, basis, None, int(amount), calls)
+
+
+_LINES = {
+    "sqlite": (
+        "SELECT c.day, c.owner, c.basis, json_extract(l.value, '$.sku'),"
+        " SUM(json_extract(l.value, '$.picodollars')) FROM ({inner}) c, json_each(c.lines) l"
+        " GROUP BY 1, 2, 3, 4"
+    ),
+    "postgresql": (
+        "SELECT c.day, c.owner, c.basis, l ->> 'sku', SUM((l ->> 'picodollars')::bigint)"
+        " FROM ({inner}) c CROSS JOIN LATERAL jsonb_array_elements(c.lines) l GROUP BY 1, 2, 3, 4"
+    ),
+}
+"""How each database takes the lines of a charge apart; Django has no expression for it."""
+
+
+def _by_line(question: Question, whole: list[Cell]) -> Iterator[Cell]:
+    """Each cell by SKU. What its lines do not explain is a cell of its own, so nothing is lost."""
+    charges = settled(question).annotate(day=UtcDay("resolved_at"), owner=F("account__job_id"))
+    inner, parameters = charges.values("day", "owner", "basis", "lines").query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(_LINES[connection.vendor].format(inner=inner), parameters)
+        found = cursor.fetchall()
+    parts: dict[tuple[date, str, str], dict[str, int]] = defaultdict(dict)
+    for day, job_id, basis, sku, amount in found:
+        parts[date.fromisoformat(day), job_id, basis][sku] = int(amount)
+    for cell in whole:
+        bought = parts[cell.day, cell.job_id, cell.basis]
+        for sku in sorted(bought):
+            yield Cell(cell.day, cell.job_id, cell.basis, sku, bought[sku], 0)
+        rest = cell.picodollars - sum(bought.values())
+        if rest or not bought:
+            yield Cell(cell.day, cell.job_id, cell.basis, "", rest, 0)
+
+
+def prices_there_are(project_id: int | None, period: Period) -> list[Prices]:
+    """The kinds of money that something was settled in, real money first."""
+    kinds: tuple[Prices, ...] = ("actual", "simulated", "emulated")
+    found = []
+    for prices in kinds:
+        question = Question(
+            project=project_id, first_day=period.first_day, last_day=period.last_day, prices=prices
+        )
+        if settled(question).filter(settled_picodollars__gt=0).exists():
+            found.append(prices)
+    return found
+
+
+def charge_count(question: Question) -> int:
+    """How many single charges there are, for deciding what can be made at once."""
+    return settled(question).count()

@@ -1,0 +1,71 @@
+"""A report as CSV, made while it is sent: exact dollars, and no cell that a spreadsheet takes for a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from webapp.money.amounts import exact_usd
+from webapp.money.costs import harmless
+from webapp.reports.calls import SettledCall, calls
+from webapp.reports.columns import CALL_COLUMNS, COST_OF_CALL, Column, call_cells, table_cells, table_columns
+from webapp.reports.table import Costs
+
+LINES_AT_ONCE = 1000
+Tell = Callable[[int], None]
+
+
+def pieces(costs: Costs, tell: Tell = lambda rows: None) -> Iterator[str]:
+    """The file in pieces of text. `tell` hears how many rows are done."""
+    yield from _calls(costs, tell) if costs.question.by == "call" else _table(costs)
+
+
+def text_of(rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as lines of CSV."""
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
+def _table(costs: Costs) -> Iterator[str]:
+    table = costs.table()
+    columns = table_columns(table)
+    yield text_of([[column.name for column in columns]])
+    rows = (_shown(columns, table_cells(table, row, costs.question)) for row in (*table.rows, table.total))
+    yield text_of(rows)
+
+
+def _shown(columns: Sequence[Column], cells: Sequence[Any]) -> list[Any]:
+    return [
+        ("" if cell is None else exact_usd(cell)) if column.kind == "money" else harmless(cell)
+        for column, cell in zip(columns, cells, strict=True)
+    ]
+
+
+def _calls(costs: Costs, tell: Tell) -> Iterator[str]:
+    yield text_of([[column.name for column in CALL_COLUMNS]])
+    found = calls(costs)
+    total = done = 0
+    texts: dict[str, tuple[str, ...]] = {}
+    while batch := list(islice(found, LINES_AT_ONCE)):
+        total += sum(call.picodollars for call in batch)
+        done += len(batch)
+        yield text_of(_line(call, texts) for call in batch)
+        tell(done)
+    blanks = [""] * (COST_OF_CALL - 1)
+    yield text_of([["total", *blanks, exact_usd(total), "", costs.question.prices]])
+
+
+def _line(call: SettledCall, texts: dict[str, tuple[str, ...]]) -> tuple[Any, ...]:
+    """What a job's lines have in common is looked at once for each job."""
+    known = texts.get(call.facts.id)
+    if known is None:
+        common = call_cells(call)
+        known = texts[call.facts.id] = tuple(map(harmless, (*common[1:8], common[-1])))
+    return (
+        *(call.at, *known[:-1], call.round_no, call.epoch, harmless(call.name), call.kind),
+        *(exact_usd(call.picodollars), call.basis, known[-1]),
+    )

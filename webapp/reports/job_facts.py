@@ -1,0 +1,107 @@
+"""What a report says of a job beside its cost, read from the job's row as it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from cloud import profile as profiles
+from cloud.quantity import ProfileError
+from webapp.jobs.models import Job
+from webapp.reports.question import Question
+from webapp.reports.sold_services import AWS, LOCAL, MICROSOFT
+
+_AT_ONCE = 500
+_CLOUDS = {"local": ("This machine", LOCAL, ""), "aws_lambda": ("AWS", AWS, "us-east-1")}
+_AZURE_REGIONS = ("eastus", "westus", "swedencentral", "westeurope", "northeurope")
+
+
+@dataclass(frozen=True)
+class JobFacts:
+    """A job as its lines in reports name it. `provider` is who bills for what it runs on."""
+
+    id: str
+    name: str
+    project_id: int
+    project: str
+    user: str
+    cloud: str
+    provider: str
+    region: str
+    connection: str
+    algorithm: str
+    environment: str
+    env_steps: int
+    actors: int
+    mean_return: float | None
+    prices: str
+    tags: tuple[str, ...]
+    groups: tuple[str, ...]
+
+    def passes(self, question: Question) -> bool:
+        """Whether the question's filters on jobs let it through."""
+        return (
+            question.job in ("", self.id)
+            and question.user in ("", self.user)
+            and question.cloud in ("", self.cloud)
+            and (not question.tag or question.tag in self.tags)
+        )
+
+
+def facts_of(job_ids: Iterable[str]) -> dict[str, JobFacts]:
+    """Each job's facts by its id."""
+    wanted = sorted(set(job_ids))
+    found: dict[str, JobFacts] = {}
+    for begin in range(0, len(wanted), _AT_ONCE):
+        jobs = Job.objects.filter(pk__in=wanted[begin : begin + _AT_ONCE])
+        for job in jobs.select_related("project", "created_by").prefetch_related("tags", "groups"):
+            found[job.pk] = _facts(job)
+    return found
+
+
+def _facts(job: Job) -> JobFacts:
+    # The stored document, not the validated one: a report also tells of jobs that an older version made.
+    platform: Mapping[str, Any] = job.spec.get("platform") or {}
+    training: Mapping[str, Any] = job.spec.get("training") or {}
+    cloud, provider, home = _cloud(platform)
+    mean = job.evaluation_return_mean
+    return JobFacts(
+        id=job.pk,
+        name=job.name,
+        project_id=job.project_id,
+        project=job.project.name,
+        user=job.created_by.email,
+        cloud=cloud,
+        provider=provider,
+        region=str(platform.get("region") or home),
+        connection=str(platform.get("connection") or ""),
+        algorithm=str((training.get("algorithm") or {}).get("kind") or training.get("kind") or ""),
+        environment=str((training.get("environment") or {}).get("id") or ""),
+        env_steps=job.env_steps,
+        actors=job.actors,
+        mean_return=job.episode_return_mean if mean is None else mean,
+        prices=job.unreal or "actual",
+        tags=tuple(tag.name for tag in job.tags.all()),
+        groups=tuple(sorted(group.name for group in job.groups.all())),
+    )
+
+
+def _cloud(platform: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The cloud's name, who bills for it, and its region where the job names none."""
+    kind = str(platform.get("kind") or "local")
+    if kind == "simulated":
+        return _simulated(str(platform.get("profile") or "lambda"))
+    if kind in _CLOUDS:
+        return _CLOUDS[kind]
+    return ("Azure", MICROSOFT, "") if kind.startswith("azure") else ("Own machines", LOCAL, "")
+
+
+@cache
+def _simulated(profile: str) -> tuple[str, str, str]:
+    try:
+        known = profiles.load(profile)
+    except ProfileError:
+        return profile, AWS, ""
+    return known.title, MICROSOFT if known.region in _AZURE_REGIONS else AWS, known.region

@@ -1,0 +1,140 @@
+"""Tables of reports: files that were asked for, schedules and what they sent, and lines of clouds' own bills."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+
+class FileState(models.TextChoices):
+    QUEUED = "queued", "Waiting"
+    BUILDING = "building", "Building"
+    READY = "ready", "Ready"
+    FAILED = "failed", "Failed"
+
+
+class ReportFile(models.Model):
+    """A report too large to make while somebody waits. `question` is a `Question` as JSON."""
+
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, null=True, related_name="+")
+    question = models.JSONField()
+    format = models.CharField(max_length=10)
+    state = models.CharField(max_length=10, choices=FileState, default=FileState.QUEUED)
+    reason = models.TextField(blank=True, default="")
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    asked_at = models.DateTimeField()
+    since = models.DateTimeField()
+    rows_done = models.BigIntegerField(default=0)
+    rows_of = models.BigIntegerField(default=0)
+    file = models.CharField(max_length=200, blank=True, default="")
+    byte_count = models.BigIntegerField(default=0)
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "since"], name="report_file_to_look_after")]
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=FileState.values), name="report_file_state_known")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.format} report {self.pk}"
+
+
+class Every(models.TextChoices):
+    WEEK = "week", "Every week"
+    MONTH = "month", "Every month"
+
+
+class Schedule(models.Model):
+    """A report of each whole week or month, sent to members of the project."""
+
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
+    every = models.CharField(max_length=10, choices=Every)
+    by = models.CharField(max_length=10)
+    prices = models.CharField(max_length=10, default="actual")
+    formats = models.JSONField()
+    recipients = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="+")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.get_every_display()} by {self.by}"
+
+
+class SendingState(models.TextChoices):
+    SENDING = "sending", "Sending"
+    WAITING = "waiting", "Trying again"
+    SENT = "sent", "Sent"
+    FAILED = "failed", "Not sent"
+
+
+class Sending(models.Model):
+    """One period of a schedule: at most one row, so that a letter goes out once."""
+
+    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="sendings")
+    first_day = models.DateField()
+    last_day = models.DateField()
+    state = models.CharField(max_length=10, choices=SendingState, default=SendingState.SENDING)
+    reason = models.TextField(blank=True, default="")
+    attempts = models.IntegerField(default=1)
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["schedule", "first_day"], name="sending_once_a_period")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first_day} to {self.last_day}: {self.state}"
+
+
+class CloudBill(models.Model):
+    """A file in which a cloud says what it charges, read in once."""
+
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
+    sha256 = models.CharField(max_length=64)
+    name = models.CharField(max_length=200)
+    layout = models.CharField(max_length=30)
+    state = models.CharField(max_length=10, choices=FileState, default=FileState.QUEUED)
+    reason = models.TextField(blank=True, default="")
+    row_count = models.BigIntegerField(default=0)
+    kept_count = models.BigIntegerField(default=0)
+    imported_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "sha256"], name="cloud_bill_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MatchedBy(models.TextChoices):
+    TAG = "tag", "Its tag names the job"
+    OURS = "ours", "Its tag or name says that it is Starling's"
+    DAY = "day", "Only that day's service"
+    NOTHING = "nothing", "Nothing of ours that day"
+
+
+class BilledLine(models.Model):
+    """A line of a cloud's bill. A later file that has the same line (`key`) replaces it."""
+
+    bill = models.ForeignKey(CloudBill, on_delete=models.CASCADE, related_name="lines")
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=64)
+    day = models.DateField()
+    provider = models.CharField(max_length=30)
+    service = models.CharField(max_length=100)
+    what = models.CharField(max_length=200, blank=True, default="")
+    resource = models.CharField(max_length=500, blank=True, default="")
+    job = models.ForeignKey("jobs.Job", on_delete=models.SET_NULL, null=True, related_name="+")
+    matched_by = models.CharField(max_length=10, choices=MatchedBy)
+    picodollars = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["project", "day"], name="billed_line_of_day")]
+        constraints = [models.UniqueConstraint(fields=["project", "key"], name="billed_line_once")]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.service} {self.what}"

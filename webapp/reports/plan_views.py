@@ -1,0 +1,35 @@
+"""Reports that come by themselves: set up and stopped by the project's editors."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.reports import queries, schedules
+from webapp.reports.access import address
+from webapp.reports.forms import ScheduleForm
+
+
+@project_page(needs="editor")
+@require_POST
+def schedule(request: HttpRequest, project: Project) -> HttpResponse:
+    form = ScheduleForm(request.POST, project=project, user=request.user)
+    if form.is_valid():
+        schedules.add_schedule(project=project, user=request.user, **form.cleaned_data)
+        messages.success(request, "The report will come by itself, after each whole week or month (UTC).")
+    else:
+        problems = "; ".join(f"{form[name].label}: {' '.join(found)}" for name, found in form.errors.items())
+        messages.error(request, f"Nothing was set up. {problems}")
+    return redirect(f"{address('page', project)}#schedules")
+
+
+@project_page(needs="editor")
+@require_POST
+def unschedule(request: HttpRequest, project: Project, schedule_id: int) -> HttpResponse:
+    queries.schedule_in(project, schedule_id).delete()
+    messages.success(request, "That report does not come any more.")
+    return redirect(f"{address('page', project)}#schedules")

@@ -1,0 +1,73 @@
+"""What pages read of reports that were asked for, schedules and bills. Nothing here writes."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+
+from webapp.accounts.models import Project
+from webapp.reports.formats import FORMATS
+from webapp.reports.models import CloudBill, FileState, ReportFile, Schedule
+from webapp.reports.question import BY, Question
+from webapp.reports.schedules import next_day
+
+_FILES_SHOWN = 20
+_SENDINGS_SHOWN = 3
+
+
+def files_of(project: Project | None) -> list[dict[str, Any]]:
+    """Reports that were asked for, newest first, as their list shows them."""
+    found = ReportFile.objects.filter(project=project).select_related("asked_by").order_by("-asked_at", "-pk")
+    return [_file(one) for one in found[:_FILES_SHOWN]]
+
+
+def _file(one: ReportFile) -> dict[str, Any]:
+    question = Question.model_validate(one.question)
+    return {
+        "file": one,
+        "format": FORMATS[one.format],
+        "question": question,
+        "by": BY[question.by].lower(),
+        "done_percent": f"{min(100, 100 * one.rows_done // one.rows_of) if one.rows_of else 0}%",
+    }
+
+
+def unfinished(files: list[dict[str, Any]]) -> bool:
+    return any(one["file"].state in (FileState.QUEUED, FileState.BUILDING) for one in files)
+
+
+def file_in(project: Project | None, file_id: int) -> ReportFile:
+    """A finished report of the project; 404 for any other."""
+    found = ReportFile.objects.filter(project=project, pk=file_id, state=FileState.READY).first()
+    if found is None:
+        raise Http404("There is no such report in this project, or it has expired.")
+    return found
+
+
+def schedules_of(project: Project, today: date) -> list[dict[str, Any]]:
+    found = Schedule.objects.filter(project=project).prefetch_related("recipients").order_by("pk")
+    return [
+        {
+            "schedule": one,
+            "by": BY[one.by].lower(),
+            "formats": ", ".join(FORMATS[key].word for key in one.formats),
+            "to": ", ".join(sorted(person.email for person in one.recipients.all())),
+            "next": next_day(one, today),
+            "sendings": list(one.sendings.order_by("-first_day")[:_SENDINGS_SHOWN]),
+        }
+        for one in found
+    ]
+
+
+def schedule_in(project: Project, schedule_id: int) -> Schedule:
+    found = Schedule.objects.filter(project=project, pk=schedule_id).first()
+    if found is None:
+        raise Http404("There is no such schedule in this project.")
+    return found
+
+
+def bills_of(project: Project) -> QuerySet[CloudBill]:
+    return CloudBill.objects.filter(project=project).select_related("imported_by").order_by("-since", "-pk")

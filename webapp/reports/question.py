@@ -1,0 +1,64 @@
+"""What a report is asked for. It is stored with files and schedules, so it is checked wherever it comes in."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from training.frozen import Frozen
+from webapp.reports.period import Period
+
+By = Literal["day", "month", "job", "project", "user", "cloud", "service", "tag", "call"]
+Prices = Literal["actual", "simulated", "emulated"]
+
+BY: dict[By, str] = {
+    "day": "Day",
+    "month": "Month",
+    "job": "Job",
+    "project": "Project",
+    "user": "User",
+    "cloud": "Cloud",
+    "service": "Service",
+    "tag": "Tag",
+    "call": "Call",
+}
+PRICES: dict[Prices, str] = {
+    "actual": "Money that is paid",
+    "simulated": "Simulated money, which nobody pays",
+    "emulated": "Emulated money, which nobody pays",
+}
+
+
+class Question(Frozen):
+    """Which costs, and by what. Money that is paid and money that is not are never in one report.
+
+    `project` None: the whole installation. An empty filter lets everything through.
+    """
+
+    project: int | None = None
+    first_day: date
+    last_day: date
+    by: By = "day"
+    prices: Prices = "actual"
+    job: str = Field("", max_length=20)
+    user: str = Field("", max_length=254)
+    cloud: str = Field("", max_length=100)
+    service: str = Field("", max_length=100)
+    tag: str = Field("", max_length=100)
+
+    @model_validator(mode="after")
+    def spans_time(self) -> Question:
+        _ = self.period
+        return self
+
+    @property
+    def period(self) -> Period:
+        return Period(self.first_day, self.last_day)
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """Those that are set, by name."""
+        named = {name: getattr(self, name) for name in ("job", "user", "cloud", "service", "tag")}
+        return {name: value for name, value in named.items() if value}

@@ -1,0 +1,212 @@
+"""Reports that come by themselves: one letter for each whole week or month, sent once.
+
+The row of a period is made before its letter is sent, so nobody gets it twice. What the mail server refused for now is
+tried again; where the worker died while it was sending, nobody can tell whether the letter left, and the page says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import smtplib
+import tempfile
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db import IntegrityError, transaction
+from django.urls import reverse
+
+from webapp.accounts.models import Project, User
+from webapp.alerts.models import Kind, Severity
+from webapp.alerts.senders.mail import NO_SERVER
+from webapp.alerts.services import raise_alert
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.money.amounts import display_usd
+from webapp.reports.building import whose_words
+from webapp.reports.columns import money_words
+from webapp.reports.formats import FORMATS, make
+from webapp.reports.models import Every, Schedule, Sending, SendingState
+from webapp.reports.period import Period, month_before, week_before
+from webapp.reports.question import Question
+from webapp.reports.table import Costs
+
+log = logging.getLogger(__name__)
+
+NOBODY = "Nobody of those it went to is a member of this project any more. Set it up again."
+UNSURE = (
+    "The worker stopped while it was sending. It may have arrived or not; download the report on this page."
+)
+TRY_AGAIN_AFTER = timedelta(minutes=10)
+MOST_ATTEMPTS = 6
+_SENDING_FOR = timedelta(minutes=15)
+_LARGEST_LETTER_BYTES = 8_000_000
+
+
+@transaction.atomic
+def add_schedule(
+    *,
+    project: Project,
+    user: Any,
+    every: str,
+    by: str,
+    prices: str,
+    formats: Sequence[str],
+    recipients: Sequence[User],
+    clock: Clock = SYSTEM_CLOCK,
+) -> Schedule:
+    """From the next whole period on. Recipients are members of the project."""
+    made = Schedule.objects.create(
+        project=project,
+        every=Every(every),
+        by=by,
+        prices=prices,
+        formats=list(formats),
+        created_by=user,
+        created_at=clock.now(),
+    )
+    made.recipients.set(recipients)
+    return made
+
+
+def period_before(schedule: Schedule, today: date) -> Period:
+    """The last whole period of the schedule's kind."""
+    return week_before(today) if schedule.every == Every.WEEK else month_before(today)
+
+
+def next_day(schedule: Schedule, today: date) -> date:
+    """When the next letter is due."""
+    if schedule.every == Every.WEEK:
+        return today + timedelta(days=7 - today.weekday())
+    return (today.replace(day=1) + timedelta(days=32)).replace(day=1)
+
+
+def send_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """Send what is due; how many letters that were."""
+    now = clock.now()
+    unsure = Sending.objects.filter(state=SendingState.SENDING, since__lt=now - _SENDING_FOR)
+    unsure.update(state=SendingState.FAILED, reason=UNSURE, since=now)
+    sent = 0
+    for schedule in Schedule.objects.select_related("project").order_by("pk"):
+        period = period_before(schedule, now.date())
+        # The period in which it was set up counts: its end is after that.
+        if period.end > schedule.created_at and (sending := _claim(schedule, period, now)):
+            sent += _send(schedule, sending, period, clock)
+    return sent
+
+
+def _claim(schedule: Schedule, period: Period, now: datetime) -> Sending | None:
+    """This period's row for whoever gets it first, or again once it may be tried again."""
+    known = Sending.objects.filter(schedule=schedule, first_day=period.first_day).first()
+    if known is None:
+        try:
+            with transaction.atomic():
+                return Sending.objects.create(
+                    schedule=schedule, first_day=period.first_day, last_day=period.last_day, since=now
+                )
+        except IntegrityError:
+            return None
+    waiting = Sending.objects.filter(
+        pk=known.pk, state=SendingState.WAITING, attempts=known.attempts, since__lte=now - TRY_AGAIN_AFTER
+    )
+    if not waiting.update(state=SendingState.SENDING, attempts=known.attempts + 1, since=now):
+        return None
+    known.refresh_from_db()
+    return known
+
+
+def _send(schedule: Schedule, sending: Sending, period: Period, clock: Clock) -> bool:
+    state, reason = SendingState.SENT, ""
+    try:
+        _post(schedule, period, clock)
+    except _Refused as error:
+        state, reason = SendingState.FAILED, str(error)
+    except (OSError, smtplib.SMTPException) as error:
+        last = sending.attempts >= MOST_ATTEMPTS
+        state = SendingState.FAILED if last else SendingState.WAITING
+        reason = f"The mail server did not take it: {type(error).__name__}."
+        reason += " It was tried for an hour." if last else " It is tried again in ten minutes."
+    except Exception as error:
+        log.exception("scheduled report %s", schedule.pk)
+        state, reason = SendingState.FAILED, f"It could not be made ({type(error).__name__})."
+    Sending.objects.filter(pk=sending.pk).update(state=state, reason=reason, since=clock.now())
+    if state == SendingState.FAILED:
+        _tell(schedule, period, reason, clock)
+    return state == SendingState.SENT
+
+
+class _Refused(Exception):
+    """It makes no sense to try again; the text says why."""
+
+
+def _post(schedule: Schedule, period: Period, clock: Clock) -> None:
+    people = schedule.recipients.filter(is_active=True, memberships__project=schedule.project)
+    to = sorted(set(people.values_list("email", flat=True)))
+    if not to:
+        raise _Refused(NOBODY)
+    if not can_send():
+        raise _Refused(NO_SERVER)
+    project = schedule.project
+    question = Question(
+        project=project.pk,
+        first_day=period.first_day,
+        last_day=period.last_day,
+        by=schedule.by,  # type: ignore[arg-type]
+        prices=schedule.prices,  # type: ignore[arg-type]
+    )
+    total = Costs(question).total
+    letter = EmailMessage(
+        subject=f"Starling: {' '.join(project.name.split())} cost {display_usd(total)}, {period}",
+        body=_body(schedule, question, total),
+        to=to,
+        headers={"Auto-Submitted": "auto-generated"},
+    )
+    _attach(letter, schedule, question, clock)
+    letter.send()
+
+
+def can_send() -> bool:
+    """Whether mails leave this installation, or go where a test reads them."""
+    return settings.EMAIL_BACKEND != "django.core.mail.backends.filebased.EmailBackend"
+
+
+def _body(schedule: Schedule, question: Question, total: int) -> str:
+    project = schedule.project
+    address = reverse("reports:page", args=[project.slug])
+    there = f"?from={question.first_day}&to={question.last_day}&by={question.by}&prices={question.prices}"
+    return (
+        f"{project.name} cost {display_usd(total)} from {question.first_day} to {question.last_day} (UTC).\n"
+        f"{money_words(question)}.\n\n"
+        f"The whole report: {settings.STARLING_BASE_URL}{address}{there}\n\n"
+        f"You get this {schedule.get_every_display().lower()}. Editors of the project can stop it on that page.\n"
+    )
+
+
+def _attach(letter: EmailMessage, schedule: Schedule, question: Question, clock: Clock) -> None:
+    """The files, as long as a mail server is likely to take them."""
+    size = 0
+    with tempfile.TemporaryDirectory(prefix="starling-report-") as place:
+        for key in schedule.formats:
+            chosen = FORMATS[key]
+            path = Path(place) / f"report{chosen.suffix}"
+            make(question, key, path, whose=whose_words(schedule.project), made_at=clock.now())
+            size += path.stat().st_size
+            if size > _LARGEST_LETTER_BYTES:
+                letter.body += f"\nThe {chosen.word} file is too large for a letter. The page has it.\n"
+                continue
+            name = chosen.name_of_file(question, schedule.project.slug)
+            letter.attach(name, path.read_bytes(), chosen.content_type.partition(";")[0])
+
+
+def _tell(schedule: Schedule, period: Period, reason: str, clock: Clock) -> None:
+    raise_alert(
+        project_id=schedule.project_id,
+        kind=Kind.REPORT,
+        subject=f"Report of {period}",
+        sentence=f"The report of {period} was not sent. {reason}",
+        severity=Severity.WARNING,
+        dedupe_key=f"schedule-{schedule.pk}-{period.first_day}",
+        clock=clock,
+    )

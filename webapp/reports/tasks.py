@@ -1,0 +1,27 @@
+"""What the worker does about reports. Messages carry ids only; each may come twice, late, or never."""
+
+from celery import shared_task
+
+from webapp.reports.bill_reading import look_after_bills, read_bill
+from webapp.reports.building import build, look_after_files
+from webapp.reports.schedules import send_due
+
+
+@shared_task(name="webapp.reports.tasks.tick")
+def tick() -> None:
+    """Now and then: what lost messages and dead workers left behind, and letters that are due."""
+    look_after_files()
+    look_after_bills()
+    send_due()
+
+
+@shared_task(name="webapp.reports.tasks.build_report")
+def build_report(file_id: int) -> None:
+    """Build a report that somebody asked for."""
+    build(file_id)
+
+
+@shared_task(name="webapp.reports.tasks.read_cloud_bill")
+def read_cloud_bill(bill_id: int) -> None:
+    """Read a cloud's bill that somebody handed over."""
+    read_bill(bill_id)

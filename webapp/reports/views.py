@@ -1,0 +1,170 @@
+"""Pages of reports, and files to take away. What takes long is made while it is sent, or by the worker."""
+
+from __future__ import annotations
+
+import mimetypes
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.contrib import messages
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.http import content_disposition_header
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.clock import SYSTEM_CLOCK
+from webapp.reports import queries, shown
+from webapp.reports.access import address, staff_page
+from webapp.reports.asking import Asked, asked, too_large
+from webapp.reports.building import TooMany, ask_for_file, folder, whose_words
+from webapp.reports.cells import charge_count
+from webapp.reports.formats import FORMATS, Format, make
+from webapp.reports.forms import ScheduleForm
+from webapp.reports.period import PRESETS
+from webapp.reports.question import BY, PRICES, Question
+from webapp.reports.schedules import NO_SERVER, can_send
+from webapp.reports.table import Costs, choices
+
+
+def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
+    today = SYSTEM_CLOCK.now().date()
+    wanted = asked(request.GET, project, today)
+    costs = Costs(wanted.question)
+    table = costs.table()
+    charges = charge_count(wanted.question)
+    files = queries.files_of(project)
+    context: dict[str, Any] = {
+        "section": "reports",
+        "project": project,
+        "asked": wanted,
+        "question": wanted.question,
+        "table": table,
+        "rows": shown.rows(table),
+        "total": shown.total(table),
+        "left_out": shown.left_out(table),
+        "chart": shown.chart(costs),
+        "known": shown.known_words(costs),
+        "ranges": PRESETS,
+        "groups": {key: word for key, word in BY.items() if key != "project" or project is None},
+        "prices": PRICES,
+        "filters": _filters(costs, wanted),
+        "formats": [(one, too_large(wanted.question, one.key, charges)) for one in FORMATS.values()],
+        "charges": charges,
+        "urls": _urls(project),
+        "files": files,
+        "unfinished": queries.unfinished(files),
+    }
+    if project is not None:
+        context["schedules"] = queries.schedules_of(project, today)
+        context["schedule_form"] = ScheduleForm(None, project=project, user=request.user)
+        context["mail_problem"] = "" if can_send() else NO_SERVER
+    return render(request, "reports/page.html", context)
+
+
+def _urls(project: Project | None) -> dict[str, str]:
+    return {name: address(name, project) for name in ("page", "file", "build", "files")}
+
+
+def _filters(costs: Costs, wanted: Asked) -> list[dict[str, Any]]:
+    """Selects with what there is in the time asked about; one that is set is offered in any case."""
+    found = []
+    for name, offered in choices(costs.facts.values()).items():
+        chosen = getattr(wanted.question, name)
+        if chosen and chosen not in {value for value, _ in offered}:
+            offered = [(chosen, chosen), *offered]
+        if len(offered) > 1 or chosen:
+            found.append({"name": name, "word": BY[name], "chosen": chosen, "offered": offered})  # type: ignore[index]
+    return found
+
+
+def _file(request: HttpRequest, project: Project | None) -> HttpResponseBase:
+    chosen = FORMATS.get(request.GET.get("format", ""))
+    if chosen is None:
+        raise Http404("There is no such kind of file.")
+    wanted = asked(request.GET, project, SYSTEM_CLOCK.now().date())
+    if too_large(wanted.question, chosen.key):
+        messages.info(
+            request, f"This {chosen.word} file takes a while. Press Build: it is made in the background."
+        )
+        return redirect(f"{address('page', project)}?{wanted.query}")
+    if chosen.pieces is not None:
+        costs = Costs(wanted.question)
+        answer: HttpResponseBase = StreamingHttpResponse(_sent(chosen.pieces(costs, lambda rows: None)))
+    else:
+        answer = _whole(wanted, chosen, project)
+    return _as_file(answer, chosen, chosen.name_of_file(wanted.question, _slug(project)))
+
+
+def _whole(wanted: Asked, chosen: Format, project: Project | None) -> HttpResponse:
+    with tempfile.TemporaryDirectory(prefix="starling-report-") as place:
+        path = Path(place) / f"report{chosen.suffix}"
+        whose = whose_words(project)
+        make(wanted.question, chosen.key, path, whose=whose, made_at=SYSTEM_CLOCK.now())
+        return HttpResponse(path.read_bytes())
+
+
+async def _sent(pieces: Iterator[str]) -> AsyncIterator[bytes]:
+    """Each piece is made in the thread of the request's database connection, and sent before the next one is made."""
+    following = sync_to_async(lambda: next(pieces, None))
+    while (piece := await following()) is not None:
+        yield piece.encode()
+
+
+def _as_file(answer: HttpResponseBase, chosen: Format, name: str) -> HttpResponseBase:
+    answer["Content-Type"] = chosen.content_type or mimetypes.guess_type(name)[0]
+    answer["Content-Disposition"] = content_disposition_header(True, name)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def _slug(project: Project | None) -> str:
+    return project.slug if project else "installation"
+
+
+def _build(request: HttpRequest, project: Project | None) -> HttpResponse:
+    """Have the worker make it; the list says how far it is."""
+    posted: QueryDict = request.POST
+    wanted = asked(posted, project, SYSTEM_CLOCK.now().date())
+    try:
+        if posted.get("format") in FORMATS:
+            ask_for_file(question=wanted.question, format_key=posted["format"], user=request.user)
+    except TooMany as problem:
+        messages.error(request, str(problem))
+    return redirect(f"{address('page', project)}?{wanted.query}#files")
+
+
+def _files(request: HttpRequest, project: Project | None) -> HttpResponse:
+    """The list by itself, for the page that keeps it fresh."""
+    files = queries.files_of(project)
+    context = {"files": files, "unfinished": queries.unfinished(files), "project": project}
+    return render(request, "reports/files.html", context)
+
+
+def _built(request: HttpRequest, project: Project | None, file_id: int) -> HttpResponseBase:
+    report = queries.file_in(project, file_id)
+    try:
+        file = (folder() / report.file).open("rb")
+    except OSError:
+        raise Http404("The report's file is gone. Build it again.") from None
+    chosen = FORMATS[report.format]
+    name = chosen.name_of_file(Question.model_validate(report.question), _slug(project))
+    return _as_file(FileResponse(file), chosen, name)
+
+
+page = project_page()(require_safe(never_cache(_page)))
+file = project_page()(require_safe(_file))
+build = project_page()(require_POST(_build))
+files = project_page()(require_safe(never_cache(_files)))
+built = project_page()(require_safe(_built))
+installation_page = staff_page(require_safe(never_cache(_page)))
+installation_file = staff_page(require_safe(_file))
+installation_build = staff_page(require_POST(_build))
+installation_files = staff_page(require_safe(never_cache(_files)))
+installation_built = staff_page(require_safe(_built))
