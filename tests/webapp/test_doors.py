@@ -16,6 +16,7 @@ from webapp.credentials.models import Connection, SealedSecret
 from webapp.jobs.models import Film, Job
 from webapp.jobs.routing import websocket_urlpatterns
 from webapp.money.models import Account
+from webapp.reports.models import CloudBill, ReportFile, Schedule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,6 +75,15 @@ DOORS: dict[str, Door] = {
     "money:cost_csv": Door("viewer"),
     "money:bill": Door("viewer"),
     "money:numbers": Door("viewer"),
+    "reports:page": Door("viewer"),
+    "reports:file": Door("viewer"),
+    "reports:files": Door("viewer"),
+    "reports:build": Door("viewer", "post"),
+    "reports:built": Door("viewer"),
+    "reports:schedule": Door("editor", "post"),
+    "reports:unschedule": Door("editor", "post"),
+    "reports:bills": Door("viewer"),
+    "reports:hand_over_bill": Door("owner", "post"),
     "standing:project": Door("viewer"),
     "standing:job": Door("viewer"),
 }
@@ -81,7 +91,10 @@ SIGNED_IN = {"accounts:home", "accounts:account"}
 """For whoever is signed in, about nobody else."""
 OPEN = {"accounts:one_time_sign_in", "livez", "readyz"}
 """For everybody. The addresses of the accounts package are open as well: they are how one gets in."""
+STAFF = {f"reports:installation_{name}" for name in ("page", "file", "files", "build", "built")}
+"""For this installation's staff; nobody else learns that they are there (see test_reports.py)."""
 ALSO_ABSENT = {
+    *("reports:file", "reports:built"),
     *("jobs:policy_zip", "jobs:film_ask", "jobs:film"),
     *("gateway:machines", "gateway:join", "gateway:package"),
 }
@@ -103,7 +116,7 @@ def _names(patterns: Any, namespace: str = "") -> list[str]:
 def test_every_address_has_an_expectation() -> None:
     names = _names(get_resolver().url_patterns)
     assert len(names) == len(set(names)), "two addresses share a name"
-    assert set(names) == set(DOORS) | SIGNED_IN | OPEN
+    assert set(names) == set(DOORS) | SIGNED_IN | STAFF | OPEN
 
 
 class Scene:
@@ -131,6 +144,14 @@ class Scene:
             file="gone.webp",
         )
         channel, delivery = make_delivery(project)
+        now = timezone.now()
+        asked = {"asked_by": owner, "asked_at": now, "since": now}
+        report = ReportFile.objects.create(
+            project=project, question={}, format="json", state="ready", file="gone.json", **asked
+        )
+        schedule = Schedule.objects.create(
+            project=project, every="week", by="day", formats=["csv"], created_by=owner, created_at=now
+        )
         guest = make_user()
         add_member(project, guest.email, "viewer")
         return {
@@ -145,6 +166,8 @@ class Scene:
             "connection_id": make_connection(project, owner).pk,
             "paper": "policy",
             "part": "film",
+            "file_id": report.pk,
+            "schedule_id": schedule.pk,
             "profile": "lambda",
             "stack": "starling-stack",
             "membership_id": project.memberships.get(user=guest).pk,
@@ -215,6 +238,8 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
         "membership_id",
         "film_id",
         "connection_id",
+        "file_id",
+        "schedule_id",
         "alert_id",
         "channel_id",
         "delivery_id",
