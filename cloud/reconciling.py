@@ -135,6 +135,8 @@ def _unseen(belief: Believed, now_unix_s: float, patience: Patience) -> tuple[De
         case "standing":
             if not absent:
                 return "wait", f"It has not been seen for {missing_s:.0f} s; listings lag behind."
+            if not belief.held:
+                return "gone", "It ended by itself, as its run did."
             return "lost", f"It should be there and has not been seen for {missing_s:.0f} s."
         case "ending":
             if not absent:

@@ -80,6 +80,7 @@ def test_what_is_believed_and_found(changes: dict[str, Any], deed: str, words: s
         ({"state": "intended", "missing_since_unix_s": NOW - 90}, "wait", "It does not show; the process"),
         ({}, "wait", "It has not been seen for 0 s; listings lag behind."),
         ({"missing_since_unix_s": NOW - 14}, "wait", "It has not been seen for 14 s"),
+        ({"missing_since_unix_s": NOW - 15, "held": False}, "gone", "It ended by itself, as its run did."),
         ({"missing_since_unix_s": NOW - 15}, "lost", "It should be there and has not been seen for 15 s."),
         (
             {"missing_since_unix_s": NOW - 90, "intended_unix_s": NOW - 40},

@@ -258,3 +258,37 @@ def test_two_hundred_crashes_leave_nothing(cloud: Lambda, victims: Victims) -> N
     )
     assert sum(trial.died for trial in trials) > 150
     assert len(lives) > 40
+
+
+def test_a_jobs_own_process_registers_what_it_keeps_ready(
+    cloud: Lambda, service_environment: dict[str, str], settings: Any
+) -> None:
+    """The whole of `run-job`, killed when AWS has said yes and nobody has written that down."""
+    cloud.begin(random.Random(0))
+    cloud.aws.faults.end()
+    settings.STARLING_AWS_ENDPOINT = cloud.aws.endpoint
+    connection = cloud.connect()
+    job = cloud.job_on(connection)
+    environment = {
+        **service_environment,
+        "STARLING_AWS_ENDPOINT": cloud.aws.endpoint,
+        "STARLING_FAILPOINTS": "before_made:kill",
+    }
+    killed = subprocess.run(
+        [sys.executable, "manage.py", "run-job", job.pk, "--owner", "doomed"],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        timeout=90,
+        capture_output=True,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    assert cloud.alive() == [f"{FUNCTION}:1"]
+    row = Holding.objects.get()
+    assert (row.state, row.job, row.epoch) == ("intended", job, 1)
+    assert row.facts == {"resource": "provisioned", "instances": 1}
+    (found,) = finder_of(connection).found()
+    assert (found.deployment, found.run) == (connection.pk, f"{job.pk}/e1")
+    _mourn(job)
+    look_at(connection)
+    assert cloud.alive() == []
+    cloud.at_rest()

@@ -23,6 +23,7 @@ from tests.webapp import held
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.held import FUNCTION, MB, PaperCloud
 from training.ports import Reservation
+from webapp.alerts.models import Alert
 from webapp.credentials.models import Connection
 from webapp.jobs.leases import LEASE_TTL, renew_lease
 from webapp.jobs.models import Job
@@ -93,7 +94,12 @@ def test_a_killed_run_leaves_nothing_behind(
     assert held.stand(aws) == []
     row = Holding.objects.get()
     assert (row.state, row.reason) == (State.ENDING, "The process that wanted it is gone.")
-    assert "was left over: the process that wanted it is gone." in job.events.last().payload["text"]
+    sentence = job.events.last().payload["text"]
+    assert sentence == (
+        f"Left over in the cloud: functions kept ready ({NAME}). The process that wanted it is gone. It is taken away."
+    )
+    alert = Alert.objects.get()
+    assert (alert.kind, alert.subject, alert.sentence) == ("orphan", f"job:{job.pk}", sentence)
     look_at(connection)
     assert Look.objects.get(connection=connection).sentence == ""
 
@@ -114,6 +120,7 @@ def test_an_orphan_is_billed_to_its_job_for_all_the_time_it_stood(connection: Co
         _look(connection, clock, paper)
     row = Holding.objects.get()
     assert row.state == State.GONE
+    assert Alert.objects.get().state == "resolved"
     # 1,010 s stood in all are four started units of five minutes; the first was paid.
     late = Charge.objects.get(name__contains="late")
     assert (late.settled_picodollars, late.basis, late.epoch) == (3 * UNIT, "metered", 1)
@@ -186,7 +193,7 @@ def test_nothing_is_forgotten_for_one_look_that_does_not_show_it(connection: Con
             assert Holding.objects.get().missing_since is None
     row = Holding.objects.get()
     assert row.state == State.LOST
-    assert "is not there any more, and nobody here ended it." in job.events.last().payload["text"]
+    assert "No longer in the cloud: functions kept ready" in job.events.last().payload["text"]
 
 
 def test_a_delete_that_was_not_done_is_asked_for_again(connection: Connection) -> None:
@@ -295,6 +302,9 @@ def test_an_account_that_lets_nobody_in_is_said_and_asked_less_often(
     assert due == [True, False, True, False, False, False, True] + [False] * 5
     look = Look.objects.get(connection=connection)
     assert (look.at, look.failures) == (None, 3)
+    assert Alert.objects.get().sentence.startswith(
+        f"Something of ours stands in {connection.name} and cannot"
+    )
     assert "secret text" not in look.sentence
     assert look.sentence.endswith(".")
     assert Look.objects.get(connection=other).failures == 0
@@ -366,3 +376,21 @@ def test_patience_may_be_less_where_a_cloud_shows_at_once(connection: Connection
     for _ in range(2):
         _look(connection, clock, paper, patience=quick)
     assert Holding.objects.get().state == State.GONE
+
+
+def test_a_group_that_ended_by_itself_is_settled_and_cleared_away(connection: Connection) -> None:
+    clock = FixedClock()
+    job = held.make_lambda_job(connection, clock)
+    register = held.holder(connection, job, held.run_of(job, clock), clock).register
+    name = "starling-job-a-e1-1"
+    register.intend(name, "container_group", clock.now().timestamp() + 60, {"resource": "actor_group-1"})
+    register.made(name, "path")
+    paper = PaperCloud()
+    clock.forward(100)
+    for _ in range(3):
+        _look(connection, clock, paper)
+        clock.forward(10)
+    row = Holding.objects.get()
+    assert (row.state, row.reason) == (State.GONE, "It ended by itself, as its run did.")
+    assert paper.ended == [name]
+    assert not Alert.objects.exists()

@@ -10,10 +10,9 @@ from cloud.reconciling import Believed, Decision
 from cloud.register import Finder, Found, run_of
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials.models import Connection
-from webapp.jobs.events import append_events, note
 from webapp.jobs.models import Job
-from webapp.standing import late_rent
-from webapp.standing.models import LIVE, OVER, Holding, HoldingKind, State
+from webapp.standing import late_rent, telling
+from webapp.standing.models import OVER, Holding, HoldingKind, State
 from webapp.standing.register import held
 
 
@@ -28,6 +27,9 @@ def carry_out(
             _stands(row, decision, clock)
         case "gone" | "lost":
             _is_over(row, decision, clock)
+            if decision.deed == "gone" and row is not None and row.kind == HoldingKind.CONTAINER_GROUP:
+                # One that ended by itself costs nothing, and counts for the account's limits until it is deleted.
+                finder.end(Found(row.name, "container_group", row.provider_id, there.pk))
         case "end":
             assert decision.found is not None
             if _is_to_end(row, decision, there, clock):
@@ -82,10 +84,17 @@ def _is_over(row: Holding | None, decision: Decision, clock: Clock) -> None:
     locked.reason, locked.since, locked.ended_at = decision.reason, now, now
     locked.save()
     late = 0 if never_came else late_rent.book(locked, locked.missing_since or now, clock=clock)
+    telling.is_over(locked, clock)
     if decision.deed == "lost":
-        _tell(locked, f"{_called(locked)} is not there any more, and nobody here ended it.", clock)
+        telling.on_job(
+            locked, f"No longer in the cloud: {telling.called(locked)}. Nobody here ended it.", clock
+        )
     elif late:
-        _tell(locked, f"{_called(locked)} has ended. What it cost after its run is on the bill.", clock)
+        telling.on_job(
+            locked,
+            f"Ended in the cloud: {telling.called(locked)}. What it cost after its run is on the bill.",
+            clock,
+        )
 
 
 @transaction.atomic
@@ -94,7 +103,7 @@ def _is_to_end(row: Holding | None, decision: Decision, there: Connection, clock
     now = clock.now()
     if row is None:
         assert decision.found is not None
-        _stray(decision.found, decision.reason, there, now)
+        telling.left_over(_stray(decision.found, decision.reason, there, now), decision.reason, clock)
         return True
     locked = _locked(row)
     if locked is None or locked.state != row.state or _is_wanted(locked, now):
@@ -106,7 +115,7 @@ def _is_to_end(row: Holding | None, decision: Decision, there: Connection, clock
         locked.provider_id = decision.found.provider_id
     locked.save()
     if orphan:
-        _tell(locked, f"{_called(locked)} was left over: {_lower(decision.reason)} It is taken away.", clock)
+        telling.left_over(locked, decision.reason, clock)
     return True
 
 
@@ -118,12 +127,12 @@ def _is_wanted(row: Holding, now: datetime) -> bool:
     )
 
 
-def _stray(found: Found, reason: str, there: Connection, now: datetime) -> None:
+def _stray(found: Found, reason: str, there: Connection, now: datetime) -> Holding:
     """A row for what no row knew, under the run that its tags name, if that is one of this project's."""
     run = run_of(found.run)
     job = Job.objects.filter(pk=run[0], project_id=there.project_id).first() if run else None
     created = datetime.fromtimestamp(found.created_unix_s, UTC) if found.created_unix_s else now
-    Holding.objects.create(
+    return Holding.objects.create(
         connection=there,
         job=job,
         epoch=run[1] if run and job else 0,
@@ -140,25 +149,7 @@ def _stray(found: Found, reason: str, there: Connection, now: datetime) -> None:
 
 
 def _locked(row: Holding) -> Holding | None:
-    rows = Holding.objects.filter(pk=row.pk).select_related("job")
+    rows = Holding.objects.filter(pk=row.pk).select_related("job", "connection")
     if connection.features.has_select_for_update:
         rows = rows.select_for_update(of=("self",))
     return rows.first()
-
-
-def _called(row: Holding) -> str:
-    return f"{HoldingKind(row.kind).label} ({row.name})"
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
-
-
-def _tell(row: Holding, sentence: str, clock: Clock) -> None:
-    if row.job_id is not None:
-        append_events(row.job_id, [note(sentence)], clock=clock)
-
-
-def live_in(there: Connection) -> list[Holding]:
-    """What is believed to stand there now."""
-    return list(Holding.objects.filter(connection=there, state__in=LIVE).order_by("pk"))

@@ -23,6 +23,7 @@ from webapp.credentials.key_ring import KeysUnusable
 from webapp.credentials.models import CheckState, Connection
 from webapp.credentials.opening import CannotOpen
 from webapp.credentials.sealing import CannotUnseal
+from webapp.standing import telling
 from webapp.standing.deeds import believed, carry_out
 from webapp.standing.finders import finder_of
 from webapp.standing.models import LIVE, OVER, Holding, Look
@@ -91,7 +92,7 @@ def look_at(
         log.warning("%s could not be looked at: %s", there.pk, type(error).__name__)
         sight = Sight(there, sentence=_in_words(there, error))
     if not dry_run:
-        _note(there, sight, clock.now())
+        _note(there, sight, clock)
     return sight
 
 
@@ -143,7 +144,8 @@ def _claimed(there: Connection, now: datetime) -> bool:
     return bool(rows.update(claimed_until=now + _CLAIMED_FOR, tried_at=now))
 
 
-def _note(there: Connection, sight: Sight, now: datetime) -> None:
+def _note(there: Connection, sight: Sight, clock: Clock) -> None:
+    now = clock.now()
     row = Look.objects.get(connection=there)
     row.claimed_until = None
     row.sentence = sight.sentence[:_SENTENCE_LETTERS]
@@ -152,3 +154,4 @@ def _note(there: Connection, sight: Sight, now: datetime) -> None:
         row.at = now
         row.others = [one.name for one in sight.decisions if one.deed == "leave" and one.believed is None]
     row.save()
+    telling.account_seen(there, row.failures, row.sentence, clock)
