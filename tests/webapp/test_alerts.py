@@ -282,7 +282,7 @@ def test_the_bell_counts_what_is_new_to_this_person() -> None:
     assert queries.bell_of(bob, project).count == "1"
     page = _signed_in(bob).get(f"/p/{project.slug}/alerts/bell").content.decode()
     assert "Alerts: 1 new" in page
-    assert "No mail server is set: alerts stay here." in page
+    assert "No mail server is set: no alert is mailed." in page
 
 
 def test_the_list_filters_and_its_buttons_come_back_to_it() -> None:

@@ -1,0 +1,151 @@
+"""Made-up alerts and channels for looking at pages: in every state that one can be in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from webapp.accounts.models import Project, User
+from webapp.alerts import channels, services, vault
+from webapp.alerts.models import Alert, Channel, Delivery, DeliveryState, Seen, Way
+from webapp.clock import SYSTEM_CLOCK
+from webapp.credentials.secret import Secret
+
+_ROWS: tuple[tuple[str, str, str, str, float], ...] = (
+    (
+        "job_finished",
+        "info",
+        "",
+        "Cart pole, first try finished after 61,440 steps and a return of 493. Reached 475 three times.",
+        4000,
+    ),
+    ("channel", "warning", "channel", "Alerts do not get out by Ops webhook. It answered 503.", 190),
+    (
+        "orphan",
+        "critical",
+        "function:starling-3f2a",
+        "A function that no job needs stands in Lab account since 14 minutes and would cost $0.31 a day."
+        " It is being removed; see Clouds if it stays.",
+        42,
+    ),
+    (
+        "job_failed",
+        "critical",
+        "",
+        "Hopper, local, seed 3 failed. The update ran out of memory. Its page tells what led to it; a clone starts"
+        " from the same settings.",
+        25,
+    ),
+    (
+        "burn",
+        "warning",
+        "",
+        "Hopper, wide spends $4.12 an hour, 3.4 times what was forecast ($1.21). Look at its actors and failed calls,"
+        " or stop it; it cannot spend more than $0.250 in all.",
+        12,
+    ),
+    (
+        "budget",
+        "warning",
+        "budget:1",
+        "The budget March has spent $41.20 of $50.00, 80 % of its limit. At the limit its jobs end their round, save"
+        " a checkpoint and pause. Raise the budget if they should go on.",
+        3,
+    ),
+    (
+        "forecast",
+        "warning",
+        "budget:1",
+        "The budget March is going to meet its limit of $50.00 at about 14:20 UTC on 28 March; $41.20 is spent."
+        " Raise the budget if its jobs should go on.",
+        0.4,
+    ),
+)
+
+
+def alerts_in_every_state(project: Project, user: User, names: dict[str, Any]) -> dict[str, Channel]:
+    """A project that has been told things for a while, and its channels by what they show."""
+    made = _channels(project)
+    told: dict[str, Alert] = {}
+    subjects = {
+        "job_finished": "Cart pole, first try",
+        "job_failed": "Hopper, local, seed 3",
+        "burn": "Hopper, wide",
+    }
+    for kind, severity, subject, sentence, minutes in _ROWS:
+        if kind in subjects:
+            subject = f"job:{names[subjects[kind]].pk}"
+        elif subject == "channel":
+            subject = f"channel:{made['failing'].pk}"
+        told[kind] = services.raise_alert(
+            project_id=project.pk,
+            kind=kind,
+            subject=subject,
+            sentence=sentence,
+            severity=severity,
+            dedupe_key=f"scene:{kind}",
+        )
+        moment = SYSTEM_CLOCK.now() - timedelta(minutes=minutes)
+        Alert.objects.filter(pk=told[kind].pk).update(
+            told_at=moment, first_at=moment, last_at=moment, state_at=moment
+        )
+    services.acknowledge(alert=told["job_failed"], user=user)
+    services.snooze(alert=told["channel"], user=user, how_long="day")
+    services.mark_seen(user=user, project=project)
+    old = SYSTEM_CLOCK.now() - timedelta(minutes=15)
+    Seen.objects.filter(user=user, project=project).update(at=old)
+    _log(made["working"])
+    _log(made["failing"])
+    return made
+
+
+def _channels(project: Project) -> dict[str, Channel]:
+    now = SYSTEM_CLOCK.now()
+    working = _made(project, Way.CHAT, "Lab channel", "Slack", {"url": "slack://made/up/one"})
+    failing = _made(
+        project,
+        Way.WEBHOOK,
+        "Ops webhook",
+        "hooks.lab.example.org",
+        {"url": "https://hooks.lab.example.org/x", "signing_key": "whsec_x"},
+    )
+    Channel.objects.filter(pk=working.pk).update(last_sent_at=now - timedelta(minutes=3))
+    Channel.objects.filter(pk=failing.pk).update(
+        failures=4, last_error="It answered 503.", last_failed_at=now
+    )
+    channels.add_mail(
+        project=project, name="On call", addresses=["night@lab.example.org", "day@lab.example.org"]
+    )
+    return {"working": working, "failing": failing}
+
+
+def _made(project: Project, way: Way, name: str, place: str, secrets: dict[str, str]) -> Channel:
+    channel = Channel.objects.create(
+        project=project, way=way, name=name, place=place, created_at=SYSTEM_CLOCK.now()
+    )
+    for field, value in secrets.items():
+        vault.put(channel, field, Secret(value))
+    return channel
+
+
+def _log(channel: Channel) -> None:
+    """Some that got through, one that was given up, one that waits."""
+    now, failing = SYSTEM_CLOCK.now(), bool(Channel.objects.get(pk=channel.pk).failures)
+    status = 204 if channel.way == Way.WEBHOOK else None
+    for number, delivery in enumerate(Delivery.objects.filter(channel=channel).order_by("-alert__told_at")):
+        at = now - timedelta(minutes=4 * number + 1)
+        given: dict[str, Any] = {
+            "state": DeliveryState.SENT,
+            "sent_at": at,
+            "response_status": status,
+            "attempts": 1,
+        }
+        if failing and number < 2:
+            given = {
+                "state": DeliveryState.WAITING if number == 0 else DeliveryState.FAILED,
+                "attempts": 3 if number == 0 else 8,
+                "last_error": "It answered 503.",
+                "response_status": 503,
+                "due_at": now + timedelta(seconds=40),
+            }
+        Delivery.objects.filter(pk=delivery.pk).update(created_at=at, **given)
