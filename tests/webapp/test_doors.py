@@ -16,7 +16,7 @@ from webapp.credentials.models import Connection, SealedSecret
 from webapp.jobs.models import Film, Job
 from webapp.jobs.routing import websocket_urlpatterns
 from webapp.money.models import Account
-from webapp.reports.models import CloudBill, ReportFile, Schedule
+from webapp.reports.models import ReportFile, Schedule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -145,9 +145,10 @@ class Scene:
         )
         channel, delivery = make_delivery(project)
         now = timezone.now()
+        days = {"first_day": "2026-11-01", "last_day": "2026-11-30"}
         asked = {"asked_by": owner, "asked_at": now, "since": now}
         report = ReportFile.objects.create(
-            project=project, question={}, format="json", state="ready", file="gone.json", **asked
+            project=project, question=days, format="json", state="ready", file="gone.json", **asked
         )
         schedule = Schedule.objects.create(
             project=project, every="week", by="day", formats=["csv"], created_by=owner, created_at=now

@@ -164,4 +164,9 @@ def test_editors_set_it_up_for_members_only(scene: Scene, client: Any) -> None:
     made = Schedule.objects.latest("pk")
     assert (made.every, made.by, list(made.recipients.all())) == ("month", "service", [scene.member])
     client.post(reverse("reports:unschedule", args=[scene.project.slug, made.pk]))
-    assert not Schedule.objects.filter(pk=made.pk).exists()
+    made.refresh_from_db()
+    assert made.stopped_at is not None
+    Schedule.objects.exclude(pk=made.pk).delete()
+    scene.clock.forward(timedelta(days=40).total_seconds())
+    assert scene.send() == 0
+    assert mail.outbox == []

@@ -47,7 +47,7 @@ class Every(models.TextChoices):
 
 
 class Schedule(models.Model):
-    """A report of each whole week or month, sent to members of the project."""
+    """A report of each whole week or month, sent to members of the project until somebody stops it."""
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
     every = models.CharField(max_length=10, choices=Every)
@@ -57,6 +57,7 @@ class Schedule(models.Model):
     recipients = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="+")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
+    stopped_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"{self.get_every_display()} by {self.by}"

@@ -30,6 +30,6 @@ def schedule(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="editor")
 @require_POST
 def unschedule(request: HttpRequest, project: Project, schedule_id: int) -> HttpResponse:
-    queries.schedule_in(project, schedule_id).delete()
+    schedules.stop_schedule(queries.schedule_in(project, schedule_id))
     messages.success(request, "That report does not come any more.")
     return redirect(f"{address('page', project)}#schedules")

@@ -48,7 +48,7 @@ def file_in(project: Project | None, file_id: int) -> ReportFile:
 
 
 def schedules_of(project: Project, today: date) -> list[dict[str, Any]]:
-    found = Schedule.objects.filter(project=project).prefetch_related("recipients").order_by("pk")
+    found = Schedule.objects.filter(project=project, stopped_at=None).prefetch_related("recipients")
     return [
         {
             "schedule": one,
@@ -58,7 +58,7 @@ def schedules_of(project: Project, today: date) -> list[dict[str, Any]]:
             "next": next_day(one, today),
             "sendings": list(one.sendings.order_by("-first_day")[:_SENDINGS_SHOWN]),
         }
-        for one in found
+        for one in found.order_by("pk")
     ]
 
 

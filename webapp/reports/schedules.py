@@ -71,6 +71,11 @@ def add_schedule(
     return made
 
 
+def stop_schedule(schedule: Schedule, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Nothing is sent any more. What was sent stays on record; stopping it twice changes nothing."""
+    Schedule.objects.filter(pk=schedule.pk, stopped_at=None).update(stopped_at=clock.now())
+
+
 def period_before(schedule: Schedule, today: date) -> Period:
     """The last whole period of the schedule's kind."""
     return week_before(today) if schedule.every == Every.WEEK else month_before(today)
@@ -89,7 +94,7 @@ def send_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
     unsure = Sending.objects.filter(state=SendingState.SENDING, since__lt=now - _SENDING_FOR)
     unsure.update(state=SendingState.FAILED, reason=UNSURE, since=now)
     sent = 0
-    for schedule in Schedule.objects.select_related("project").order_by("pk"):
+    for schedule in Schedule.objects.filter(stopped_at=None).select_related("project").order_by("pk"):
         period = period_before(schedule, now.date())
         # The period in which it was set up counts: its end is after that.
         if period.end > schedule.created_at and (sending := _claim(schedule, period, now)):
