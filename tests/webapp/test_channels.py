@@ -243,6 +243,18 @@ def test_what_a_dead_process_held_is_free_at_once(project: Any) -> None:
         assert outbox.free_lost() == freed
 
 
+def test_a_message_that_cannot_be_made_holds_up_nobody(project: Any, receiver: WebReceiver) -> None:
+    channel = make_webhook(project, receiver.url)
+    bad, good = make_alert(project), make_alert(project, sentence="This one is well.")
+    Alert.objects.filter(pk=bad.pk).update(unreal="nonsense")
+    outbox.send_due()
+    states = dict(Delivery.objects.filter(channel=channel).values_list("alert_id", "state"))
+    assert states == {bad.pk: "waiting", good.pk: "sent"}
+    assert bad.deliveries.get(channel=channel).last_error.startswith(
+        "The message could not be sent: ValidationError"
+    )
+
+
 def test_a_replay_goes_out_again_under_the_same_id(
     project: Any, receiver: WebReceiver, catcher: MailCatcher
 ) -> None:

@@ -29,6 +29,7 @@ def _manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
         ("STARLING_MAX_LOCAL_ACTORS", "0", "it must be a whole number, 1 or more"),
         ("STARLING_SIGNUP", "perhaps", "it must be open or closed"),
         ("DEBUG", "maybe", "it must be true or false"),
+        ("STARLING_SMTP_URL", "mail.example.org", "no address of a mail server"),
         ("STARLING_DATA", "/dev/null/here", "nothing can be written there"),
         ("STARLING_DATA", "/proc/here", "nothing can be written there"),
     ],
@@ -39,6 +40,20 @@ def test_a_wrong_setting_is_one_sentence(variable: str, value: str, sentence: st
     assert answer.stderr.startswith(f"{variable} is ")
     assert sentence in answer.stderr
     assert answer.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "means"),
+    [
+        ("smtps://me:p%40ss@mail.example.org", ("mail.example.org", 465, "me", "p@ss", True, False)),
+        ("smtp://me:pass@mail.example.org", ("mail.example.org", 587, "me", "pass", False, True)),
+        ("smtp+plain://127.0.0.1:2525", ("127.0.0.1", 2525, "", "", False, False)),
+    ],
+)
+def test_a_mail_server_is_one_address(url: str, means: tuple[object, ...]) -> None:
+    from webapp.settings import _smtp
+
+    assert _smtp(url) == means
 
 
 def test_training_headless_leaves_the_data_folder_alone(tmp_path: Path) -> None:

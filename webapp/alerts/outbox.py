@@ -24,7 +24,7 @@ from webapp.alerts import services, wording
 from webapp.alerts.message import message_of
 from webapp.alerts.models import Channel, Delivery, DeliveryState, Kind, Severity
 from webapp.alerts.senders import SENDERS
-from webapp.alerts.senders.outcome import Outcome
+from webapp.alerts.senders.outcome import Outcome, later
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import failpoints
 
@@ -84,7 +84,13 @@ def attempt(delivery: Delivery, *, clock: Clock = SYSTEM_CLOCK) -> None:
     if not channel.on:
         book(delivery, Outcome(False, "The channel is off."), clock=clock)
         return
-    outcome = SENDERS[channel.way](channel, message_of(delivery))
+    try:
+        outcome = SENDERS[channel.way](channel, message_of(delivery))
+    except Exception as error:  # a message that cannot be made or sent must not hold up those behind it
+        log.exception("delivery %s could not be tried", delivery.pk)
+        outcome = later(
+            f"The message could not be sent: {type(error).__name__}. The log of the worker tells more."
+        )
     failpoints.reach("after_alert_sent")
     book(delivery, outcome, clock=clock)
 

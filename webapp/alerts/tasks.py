@@ -1,17 +1,30 @@
 """What the worker does about alerts. Messages say nothing: what is to be done stands in the database."""
 
+import logging
+
 from celery import shared_task
 
 from webapp.alerts import outbox, services, sources, watching
+
+log = logging.getLogger(__name__)
+_TURN = (
+    sources.tell_crossings,
+    sources.tell_ends,
+    sources.end_what_passed,
+    services.wake_snoozed,
+    outbox.free_lost,
+    outbox.send_due,
+)
 
 
 @shared_task(name="webapp.alerts.tasks.tick")
 def tick() -> None:
     """Every two seconds: tell what is new, free what dead senders held, and send what is due."""
-    sources.look()
-    services.wake_snoozed()
-    outbox.free_lost()
-    outbox.send_due()
+    for part in _TURN:
+        try:
+            part()
+        except Exception:  # one source that fails must not keep what others found from going out
+            log.exception("alerts: %s failed and is tried again at the next turn", part.__name__)
 
 
 @shared_task(name="webapp.alerts.tasks.send_due")
