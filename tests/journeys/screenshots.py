@@ -25,7 +25,7 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.chromium import QUIET, chromium_path
-from tests.journeys import alert_scenes, bill_scenes, cloud_scenes, scenes
+from tests.journeys import alert_scenes, bill_scenes, cloud_scenes, report_scenes, scenes
 from tests.servers import answers, server_process, wait_until
 from webapp.accounts import services as accounts
 from webapp.embedded_valkey import free_port
@@ -44,6 +44,13 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     scenes.jobs_in_every_state(project, ada)
     by_name = {job.name: job for job in project.jobs.all()}
     scenes.policies_with_films(by_name["Hopper, simulated cloud"])
+    report_scenes.month_of_costs(
+        project,
+        ada,
+        by_name["Hopper, wide"],
+        by_name["Hopper, simulated cloud"],
+        by_name["Cart pole, first try"],
+    )
     bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"])
     jobs = f"/p/{project.slug}/jobs/"
     clouds = f"/p/{project.slug}/clouds/"
@@ -52,6 +59,7 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     told = alert_scenes.alerts_in_every_state(project, ada, by_name)
     alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
+    on_lambda = standing_scenes.functions_kept_ready(connected["ready"])
     return {
         "list": (jobs, None),
         "list-empty": (f"/p/{empty.slug}/jobs/", None),
@@ -67,6 +75,7 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "job-spec": (f"{live}#spec", None),
         "job-policy": (f"{live}#policy", None),
         "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", _until_drawn),
+        "job-standing": (f"{jobs}{on_lambda.pk}/", None),
         "job-queued": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/", None),
         "clouds": (clouds, None),
         "clouds-empty": (f"/p/{empty.slug}/clouds/", None),
@@ -89,6 +98,10 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "alerts-channel": (f"{alerts}channels/{told['failing'].pk}/", None),
         "alerts-channel-new": (f"{alerts}channels/new/webhook/", None),
         "alerts-channel-key": (f"{alerts}channels/{told['failing'].pk}/", _renew_key),
+        "reports": (f"/p/{project.slug}/reports/?range=last-30-days&prices=actual", None),
+        "reports-job": (f"/p/{project.slug}/reports/?range=last-30-days&prices=simulated&by=job", None),
+        "reports-empty": (f"/p/{empty.slug}/reports/", None),
+        "reports-bills": (f"/p/{project.slug}/reports/bills/?range=last-30-days", None),
         "members": (f"/p/{project.slug}/members/", None),
         "account": ("/account/", None),
         "missing": ("/nowhere/", None),
