@@ -1,0 +1,132 @@
+"""Costs of a month, files on their way, schedules and a cloud's bill, for looking at the pages of reports."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from typing import Any
+
+from cloud.price_book import PriceBook
+from cloud.pricing import price_line
+from webapp.accounts.models import Project, User
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.models import Job, Tag
+from webapp.money.models import Charge, ChargeState
+from webapp.reports import schedules
+from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy, ReportFile, Sending
+
+_DAYS = 24
+_SERVICE = "AWS Lambda"
+
+
+def month_of_costs(project: Project, user: User, *jobs: Job) -> None:
+    """Charges of the last weeks: the simulated jobs as they are, the first one as if it had run on Lambda for real."""
+    real, *others = jobs
+    spec = {**real.spec, "platform": {"kind": "aws_lambda", "connection": "", "region": "us-east-1"}}
+    Job.objects.filter(pk=real.pk).update(spec=spec, simulated=False)
+    for name in ("paper", "baseline"):
+        tag, _ = Tag.objects.get_or_create(project=project, name=name)
+        real.tags.add(tag)
+    charges = [charge for job in (real, *others) for charge in _charges(job)]
+    Charge.objects.bulk_create(charges)
+    _files(project, user)
+    _plans(project, user)
+    _bill(project, user, [charge for charge in charges if charge.account_id == real.account.pk])
+
+
+def _charges(job: Job) -> list[Charge]:
+    book, noise = PriceBook.load(), random.Random(job.name)
+    duration, fee, host = book.row("lambda.duration.x86"), book.row("lambda.request"), book.row("c5.4xlarge")
+    made = []
+    for number in range(_DAYS * 12):
+        at = SYSTEM_CLOCK.now() - timedelta(days=_DAYS - number / 12)
+        if noise.random() < 0.25:
+            continue
+        lines = (price_line(duration, noise.randrange(10**6, 9 * 10**6), 1000), price_line(fee, 40))
+        lines = (price_line(host, noise.randrange(200, 900), 36_000),) if number % 9 == 0 else lines
+        amount = sum(line.picodollars for line in lines)
+        unmetered = number % 40 == 1
+        made.append(
+            Charge(
+                account=job.account,
+                epoch=90,
+                name=f"report-{number}",
+                round_no=number,
+                kind="rollout",
+                state=ChargeState.SETTLED,
+                basis="assumed" if unmetered else "metered",
+                reserved_picodollars=amount,
+                settled_picodollars=amount,
+                lines=[] if unmetered else [vars(line) for line in lines],
+                opened_at=at,
+                resolved_at=at,
+            )
+        )
+    return made
+
+
+def _files(project: Project, user: User) -> None:
+    now = SYSTEM_CLOCK.now()
+    question: dict[str, Any] = {"project": project.pk, "by": "call", "prices": "actual"}
+    question |= {"first_day": str((now - timedelta(days=30)).date()), "last_day": str(now.date())}
+    shared = {"project": project, "question": question, "asked_by": user, "since": now}
+    rows = (
+        {
+            "format": "xlsx",
+            "state": FileState.READY,
+            "byte_count": 6_560_673,
+            "rows_of": 100_000,
+            "file": "1.xlsx",
+        },
+        {"format": "focus", "state": FileState.BUILDING, "rows_done": 60_000, "rows_of": 100_000},
+        {"format": "json", "state": FileState.QUEUED, "rows_of": 100_000},
+    )
+    for number, row in enumerate(rows):
+        asked_at = now - timedelta(minutes=30 // (number + 1))
+        ReportFile.objects.create(**shared, **row, asked_at=asked_at, expires_at=now + timedelta(days=7))
+
+
+def _plans(project: Project, user: User) -> None:
+    made = schedules.add_schedule(
+        project=project,
+        user=user,
+        every="week",
+        by="job",
+        prices="actual",
+        formats=["pdf", "csv"],
+        recipients=[user],
+    )
+    now = SYSTEM_CLOCK.now()
+    week = schedules.period_before(made, now.date())
+    Sending.objects.create(
+        schedule=made, first_day=week.first_day, last_day=week.last_day, state="sent", since=now
+    )
+
+
+def _bill(project: Project, user: User, charges: list[Charge]) -> None:
+    """A bill of all but the last two days, one percent higher than what was metered."""
+    now = SYSTEM_CLOCK.now()
+    bill = CloudBill.objects.create(
+        project=project,
+        sha256="0" * 64,
+        name="november-cur.csv.gz",
+        layout="aws-cur",
+        state=FileState.READY,
+        row_count=4_812,
+        kept_count=1_204,
+        imported_by=user,
+        since=now,
+    )
+    for number, charge in enumerate(charges):
+        if charge.resolved_at is None or charge.resolved_at > now - timedelta(days=2):
+            continue
+        BilledLine.objects.create(
+            bill=bill,
+            project=project,
+            key=str(number),
+            day=charge.resolved_at.date(),
+            provider="AWS",
+            service=_SERVICE,
+            matched_by=MatchedBy.NOTHING if number % 60 == 7 else MatchedBy.OURS,
+            picodollars=int((charge.settled_picodollars or 0) * 1.01),
+        )
