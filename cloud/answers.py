@@ -53,6 +53,11 @@ def answer_to(call: Call, run: str, data: bytes) -> tuple[Answer, Result | None]
         raise Refusal("call", f"the answer is to another call, {answer.call_id[:80]!r}")
     if answer.status != "done":
         return answer, None
+    return answer, result_of(call, answer)
+
+
+def result_of(call: Call, answer: Answer) -> Result:
+    """What a done call gave, if it is what `call` asks for."""
     version = call.weights.version if call.weights is not None else None
     if answer.version != version:
         raise Refusal("version", f"sampled with version {answer.version}; version {version} was sent")
@@ -61,7 +66,7 @@ def answer_to(call: Call, run: str, data: bytes) -> tuple[Answer, Result | None]
         _check_trajectory(answer, request, version or 0)
     elif isinstance(request, EvaluateRequest):
         _check_evaluation(answer, request)
-    return answer, Result(answer.payload, answer.env_state, answer.work.usage())
+    return Result(answer.payload, answer.env_state, answer.work.usage())
 
 
 def limit_bytes(call: Call) -> int:

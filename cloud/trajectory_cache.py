@@ -1,0 +1,193 @@
+"""Trajectories that were sampled and paid for are kept for a while, so that a run that begins again need not pay twice.
+
+Nitro keeps its trajectories in Redis between actors and learner. Here they come back in the answer, and the learner
+needs no cache to get at them. What a cache is good for here is the end of a process: a run goes on from its last
+checkpoint, repeats the rounds since then, and asks for the very same fragments again: the same policy, slot, seed and
+state. Those are answered from the cache at once and for nothing. It holds our codec's bytes and is only ever a cache:
+emptied or gone, the run is slower and not otherwise. Off unless the installation says how large it may be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict, deque
+from typing import Any, Protocol
+
+from cloud import answers, blobs
+from cloud.wire import Answer, Refusal, Work, pack_answer, read_answer
+from training.messages import BlobRef, Call, Outcome, RolloutRequest
+from training.ports import Platform
+
+_PREFIX = "starling:trajectory"
+HELD_S = 6 * 3600
+
+
+class Store(Protocol):
+    """The part of a Redis client that is used."""
+
+    def get(self, name: str) -> Any: ...
+
+    def set(self, name: str, value: bytes, *, ex: int) -> Any: ...
+
+    def delete(self, *names: str) -> Any: ...
+
+    def scan_iter(self, match: str) -> Any: ...
+
+    def strlen(self, name: str) -> Any: ...
+
+
+class TrajectoryCache:
+    """One job's trajectories, at most `most_bytes` of them, the oldest go first. Errors of the store are misses."""
+
+    def __init__(self, store: Store, job: str, most_bytes: int, *, held_s: int = HELD_S) -> None:
+        self._store = store
+        self._job = job
+        self._most_bytes = most_bytes
+        self._held_s = held_s
+        self._sizes: OrderedDict[str, int] | None = None
+        self._bytes = 0
+        self.hits = self.misses = self.errors = 0
+
+    def find(self, call: Call) -> Answer | None:
+        """A done answer to a call that asks for the same, whatever its id."""
+        try:
+            data = self._store.get(self._name(call))
+            if data is not None:
+                answer = read_answer(bytes(data), limit_bytes=answers.limit_bytes(call))
+                answers.result_of(call, answer)
+                self.hits += 1
+                return answer
+        except Refusal:
+            self.errors += 1
+        except Exception:
+            # Whatever the client raises: who cannot be asked does not know it.
+            self.errors += 1
+        self.misses += 1
+        return None
+
+    def keep(self, call: Call, outcome: Outcome) -> None:
+        assert call.weights is not None
+        answer = Answer(
+            run=self._job,
+            call_id=call.id,
+            status="done",
+            version=call.weights.version,
+            payload=outcome.payload,
+            env_state=outcome.env_state,
+            work=Work.of(outcome.usage),
+        )
+        try:
+            self._put(self._name(call), pack_answer(answer))
+        except Exception:
+            self.errors += 1
+
+    def _put(self, name: str, data: bytes) -> None:
+        if len(data) > self._most_bytes:
+            return
+        sizes = self._known()
+        self._bytes += len(data) - sizes.pop(name, 0)
+        sizes[name] = len(data)
+        old = []
+        while self._bytes > self._most_bytes:
+            oldest, size = sizes.popitem(last=False)
+            self._bytes -= size
+            old.append(oldest)
+        if old:
+            self._store.delete(*old)
+        self._store.set(name, data, ex=self._held_s)
+
+    def _known(self) -> OrderedDict[str, int]:
+        """What is there, from an earlier process of this job too."""
+        if self._sizes is None:
+            names = [_text(name) for name in self._store.scan_iter(match=f"{_PREFIX}:{self._job}:*")]
+            self._sizes = OrderedDict((name, int(self._store.strlen(name))) for name in sorted(names))
+            self._bytes = sum(self._sizes.values())
+        return self._sizes
+
+    def _name(self, call: Call) -> str:
+        assert call.weights is not None
+        asked = "\n".join(
+            [
+                call.weights.sha256,
+                call.request.model_dump_json(),
+                str(call.seed),
+                hashlib.sha256(call.env_state or b"").hexdigest(),
+            ]
+        )
+        digest = hashlib.sha256(asked.encode()).hexdigest()
+        return f"{_PREFIX}:{self._job}:{call.weights.version:012}:{digest}"
+
+
+class Remembering:
+    """A platform whose rollouts are kept in a cache, and are answered from it where it knows them.
+
+    Everything that is not about calls is the platform's own.
+    """
+
+    def __init__(self, platform: Platform, cache: TrajectoryCache) -> None:
+        self._platform = platform
+        self._cache = cache
+        self._asked: dict[str, Call] = {}
+        self._ready: deque[Outcome] = deque()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._platform, name)
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        return self._platform.publish(version, blob)
+
+    def submit(self, call: Call) -> None:
+        if not isinstance(call.request, RolloutRequest) or call.weights is None:
+            self._platform.submit(call)
+            return
+        known = self._cache.find(call)
+        if known is None:
+            self._asked[call.id] = call
+            self._platform.submit(call)
+        else:
+            self._ready.append(_outcome(call, known, self.now_s()))
+
+    def next(self, timeout_s: float) -> Outcome | None:
+        if self._ready:
+            return self._ready.popleft()
+        outcome = self._platform.next(timeout_s)
+        if outcome is not None:
+            call = self._asked.pop(outcome.call_id, None)
+            if call is not None and outcome.status == "done":
+                self._cache.keep(call, outcome)
+        return outcome
+
+    def cancel(self, call_id: str) -> None:
+        self._platform.cancel(call_id)
+
+    def now_s(self) -> float:
+        return self._platform.now_s()
+
+    def close(self) -> None:
+        self._ready.clear()
+        self._asked.clear()
+        self._platform.close()
+
+
+def _outcome(call: Call, answer: Answer, now_s: float) -> Outcome:
+    """It took no time and costs nothing: it was paid when it was sampled."""
+    usage = answer.work.usage().model_copy(
+        update={
+            "bytes_out": blobs.bytes_out(answer.payload, answer.env_state),
+            "billed_s": 0.0,
+            "memory_mb": call.memory_mb,
+        }
+    )
+    return Outcome(
+        call_id=call.id,
+        status="done",
+        started_s=now_s,
+        finished_s=now_s,
+        usage=usage,
+        payload=answer.payload,
+        env_state=answer.env_state,
+    )
+
+
+def _text(name: Any) -> str:
+    return name.decode() if isinstance(name, bytes) else str(name)
