@@ -27,10 +27,13 @@ class InFlight:
 
 @dataclass(frozen=True)
 class Stands:
-    """Things in an account. `ends_unix_s`: they end by themselves then; None: never, and so much an hour they cost."""
+    """Things in an account. They end by themselves at `ends_unix_s`, None: never.
+
+    `picodollars`: what they cost until then beyond what is reserved; of those that never end, what they cost an hour.
+    """
 
     ends_unix_s: float | None
-    picodollars_per_hour: int = 0
+    picodollars: int = 0
     count: int = 1
 
 
@@ -50,16 +53,17 @@ class LeftAlone:
 def left_alone(
     now_unix_s: float, calls: Iterable[InFlight], rent_picodollars: int, things: Iterable[Stands]
 ) -> LeftAlone:
-    """`rent_picodollars`: reserved for slices that have begun: what standing things may cost until they end."""
+    """`rent_picodollars`: what is reserved for slices of rent; they are booked in full."""
     calls, things = list(calls), list(things)
     ends = [one.last_opened_unix_s + one.longest_s for one in calls]
     ends += [one.ends_unix_s for one in things if one.ends_unix_s is not None]
+    late = sum(one.picodollars for one in things if one.ends_unix_s is not None)
     endless = [one for one in things if one.ends_unix_s is None]
     return LeftAlone(
         within_s=max([0.0, *(end - now_unix_s for end in ends)]),
-        picodollars=rent_picodollars + sum(one.count * one.picodollars_each for one in calls),
+        picodollars=rent_picodollars + late + sum(one.count * one.picodollars_each for one in calls),
         endless=sum(one.count for one in endless),
-        endless_per_hour=sum(one.picodollars_per_hour for one in endless),
+        endless_per_hour=sum(one.picodollars for one in endless),
     )
 
 

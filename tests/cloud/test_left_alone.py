@@ -24,8 +24,8 @@ def test_calls_end_at_their_deadlines() -> None:
 
 def test_container_groups_end_at_their_dead_man_times_and_what_is_kept_ready_does_not() -> None:
     flying = [InFlight(1, NOW - 5, 15.0, 100)]
-    things = [Stands(NOW + 55.0), Stands(NOW + 20.0), Stands(None, 600, 2), Stands(None, 300)]
-    assert left_alone(NOW, flying, 50, things) == LeftAlone(55.0, 150, 3, 900)
+    things = [Stands(NOW + 55.0, 9), Stands(NOW + 20.0, 4), Stands(None, 600, 2), Stands(None, 300)]
+    assert left_alone(NOW, flying, 50, things) == LeftAlone(55.0, 100 + 50 + 9 + 4, 3, 900)
 
 
 def test_what_should_have_ended_already_ends_at_once() -> None:

@@ -25,7 +25,7 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.chromium import QUIET, chromium_path
-from tests.journeys import alert_scenes, bill_scenes, cloud_scenes, report_scenes, scenes
+from tests.journeys import alert_scenes, bill_scenes, cloud_scenes, report_scenes, scenes, standing_scenes
 from tests.servers import answers, server_process, wait_until
 from webapp.accounts import services as accounts
 from webapp.embedded_valkey import free_port

@@ -13,6 +13,8 @@ from django.test import Client
 
 from cloud.left_alone import LeftAlone
 from cloud.price_book import PriceBook
+from cloud.price_parts import container_parts
+from cloud.pricing import lines_of, total
 from cloud.register import Found
 from tests.cloud import calls
 from tests.factories import FixedClock, make_connection, make_job, make_project, make_user
@@ -22,7 +24,7 @@ from training.ports import Reservation, Settlement
 from webapp.accounts.services import add_member
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials.models import Aim, Connection, SetUp
-from webapp.jobs.models import Observed
+from webapp.jobs.models import Job, Observed
 from webapp.money.ledger import DatabaseLedger
 from webapp.standing import looking, queries, wording
 from webapp.standing.looking import look_at
@@ -224,3 +226,27 @@ def test_who_only_looks_is_not_told_why_an_account_lets_nobody_in(connection: Co
     shown = _page(viewer, address)
     assert "What stands in the clouds is not known" in shown
     assert "TimeoutError" not in shown
+
+
+def test_a_container_group_ends_at_its_dead_man_time_and_is_paid_until_then(connection: Connection) -> None:
+    """One actor of 1 core and 2 GB, asked for 30 s ago, paid for 60 s, and told to live 120 s without us."""
+    clock = FixedClock()
+    job = held.make_lambda_job(connection, clock)
+    platform = {"kind": "azure_container", "connection": connection.pk, "region": "eastus", "image": "i"}
+    Job.objects.filter(pk=job.pk).update(spec={**job.spec, "platform": platform})
+    job.refresh_from_db()
+    register = held.holder(connection, job, held.run_of(job, clock), clock).register
+    facts = {"actors": 1, "resource": "actor_group-1"}
+    register.intend("g", "container_group", clock.now().timestamp() + 150, facts)
+    ledger = DatabaseLedger(job.account.pk, 1, clock=clock)
+    ledger.reserve([Reservation("rent-actor_group-1-1", "rent", 1, _for_an_actor(60))])
+    clock.forward(30)
+    will = queries.if_left_alone(job, clock.now())
+    assert will is not None
+    assert (will.within_s, will.endless) == (120.0, 0)
+    # 150 s in all from the order on: the minute that is reserved, and 90 s that nobody has paid.
+    assert will.picodollars == _for_an_actor(60) + _for_an_actor(90)
+
+
+def _for_an_actor(seconds: int) -> int:
+    return total(lines_of(container_parts(PriceBook.load(), "eastus", 1, 2048), seconds * 10**9))

@@ -19,14 +19,11 @@ def book(holding: Holding, until: datetime, *, clock: Clock = SYSTEM_CLOCK) -> i
 
     Its time counts from the intent: no provider counts from earlier.
     """
-    standing = rent_of(holding)
-    if standing is None or holding.job is None:
+    standing, missing_ns = owed(holding, until)
+    if standing is None or holding.job is None or not missing_ns:
         return 0
     stood_ns = _ns(until - holding.intended_at)
-    missing_ns = unpaid_ns(standing, stood_ns, _paid(holding, standing))
-    lines = standing.lines(missing_ns) if missing_ns > 0 else ()
-    if not total(lines):
-        return 0
+    lines = standing.lines(missing_ns)
     usage = {
         "resource": standing.resource,
         "from_s": (stood_ns - missing_ns) / NS,
@@ -42,6 +39,14 @@ def book(holding: Holding, until: datetime, *, clock: Clock = SYSTEM_CLOCK) -> i
         clock=clock,
     )
     return total(lines) if booked else 0
+
+
+def owed(holding: Holding, until: datetime) -> tuple[Standing | None, int]:
+    """The nanoseconds of its time up to `until` that nobody has paid, and what such time costs."""
+    standing = rent_of(holding)
+    if standing is None:
+        return None, 0
+    return standing, unpaid_ns(standing, _ns(until - holding.intended_at), _paid(holding, standing))
 
 
 def unpaid_ns(standing: Standing, stood_ns: int, paid: int) -> int:

@@ -118,9 +118,10 @@ def _in_flight(job: Job) -> list[InFlight]:
 
 
 def _stands(thing: Holding) -> Stands:
+    rent, unpaid_ns = late_rent.owed(thing, thing.expires_at)
     if thing.kind == HoldingKind.CONTAINER_GROUP:
-        return Stands(thing.expires_at.timestamp())
-    rent = late_rent.rent_of(thing)
+        until_then = total(rent.lines(unpaid_ns)) if rent is not None else 0
+        return Stands(thing.expires_at.timestamp(), until_then)
     instances = int(thing.facts.get("instances", 1))
     return Stands(None, total(rent.lines(_HOUR_NS)) if rent is not None else 0, instances)
 
