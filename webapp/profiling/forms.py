@@ -22,7 +22,7 @@ class ProfileForm(forms.Form):
     environment = forms.CharField(label="Environment", max_length=100, initial="Hopper-v5")
     memory_mb = forms.CharField(label="Sizes of memory", max_length=100, initial=SIZES)
     steps = forms.IntegerField(label="Steps of a call", initial=1024, min_value=64, max_value=16_384)
-    keep = forms.BooleanField(label="Keep the functions that are made for it", required=False)
+    keep = forms.BooleanField(label="Keep new functions", required=False)
 
     def __init__(self, *args: Any, in_account: bool, **options: Any) -> None:
         super().__init__(*args, **options)
