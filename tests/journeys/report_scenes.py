@@ -27,14 +27,14 @@ def month_of_costs(project: Project, user: User, *jobs: Job) -> None:
     for name in ("paper", "baseline"):
         tag, _ = Tag.objects.get_or_create(project=project, name=name)
         real.tags.add(tag)
-    charges = [charge for job in (real, *others) for charge in _charges(job)]
+    charges = [charge for job in (real, *others) for charge in _charges(job, job is not real)]
     Charge.objects.bulk_create(charges)
     _files(project, user)
     _plans(project, user)
     _bill(project, user, [charge for charge in charges if charge.account_id == real.account.pk])
 
 
-def _charges(job: Job) -> list[Charge]:
+def _charges(job: Job, rented: bool) -> list[Charge]:
     book, noise = PriceBook.load(), random.Random(job.name)
     duration, fee, host = book.row("lambda.duration.x86"), book.row("lambda.request"), book.row("c5.4xlarge")
     made = []
@@ -43,7 +43,9 @@ def _charges(job: Job) -> list[Charge]:
         if noise.random() < 0.25:
             continue
         lines = (price_line(duration, noise.randrange(10**6, 9 * 10**6), 1000), price_line(fee, 40))
-        lines = (price_line(host, noise.randrange(200, 900), 36_000),) if number % 9 == 0 else lines
+        lines = (
+            (price_line(host, noise.randrange(200, 900), 36_000),) if rented and number % 9 == 0 else lines
+        )
         amount = sum(line.picodollars for line in lines)
         unmetered = number % 40 == 1
         made.append(

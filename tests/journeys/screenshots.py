@@ -44,13 +44,7 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     scenes.jobs_in_every_state(project, ada)
     by_name = {job.name: job for job in project.jobs.all()}
     scenes.policies_with_films(by_name["Hopper, simulated cloud"])
-    report_scenes.month_of_costs(
-        project,
-        ada,
-        by_name["Hopper, wide"],
-        by_name["Hopper, simulated cloud"],
-        by_name["Cart pole, first try"],
-    )
+    report_scenes.month_of_costs(project, ada, by_name["Hopper, wide"], by_name["Hopper, simulated cloud"])
     bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"])
     jobs = f"/p/{project.slug}/jobs/"
     clouds = f"/p/{project.slug}/clouds/"

@@ -109,7 +109,7 @@ def test_the_total_is_the_ledgers_in_the_page_and_in_every_file(
         sheet.extract_text() for sheet in PdfReader(io.BytesIO(_body(scene.get(client, format="pdf")))).pages
     )
     assert f"exactly {exact} USD" in text
-    totals = re.findall(r"Total\s*100\.0 %\s*[a-z ]+?\s*([\d.]+)", text)
+    totals = re.findall(r"Total\s*100\.0 %\s*[a-z, ]+?\s*([\d.]+)", text)
     assert len(totals) >= 3, "by day, job and service"
     assert set(totals) == {exact}
 
@@ -210,7 +210,7 @@ def test_figures_say_how_well_they_are_known(scene: Scene) -> None:
     table = Costs(scene.question()).table("job")
     by_job = {row.key: row.amounts for row in table.rows}
     assert by_job[scene.first.pk].estimated == 123_456_789_013
-    assert by_job[scene.first.pk].basis == "estimated and metered"
+    assert by_job[scene.first.pk].basis == "estimated, metered"
     assert by_job[scene.second.pk].basis == "metered"
     bases = {call.name: call.basis for call in calls(Costs(scene.question(by="call")))}
     assert (bases["r9-s1-a1"], bases["r0-s0-a1"]) == ("estimated", "metered")

@@ -23,8 +23,8 @@ _LABEL_WIDTH, _FIGURE_WIDTH = 52.0, 34.0
 def over_time(paper: FPDF, costs: Costs) -> None:
     """A bar for each day, or for several days where there are many."""
     spans = _spans(costs.by_day())
-    each = "a day" if spans and spans[0][0] == spans[0][1] else "each bar several days"
-    _title(paper, f"Spend over time, {each}", _HEIGHT + 16)
+    days = (spans[0][1] - spans[0][0]).days + 1
+    _title(paper, f"Spend over time, a bar for {'each day' if days == 1 else f'{days} days'}", _HEIGHT + 16)
     top, left = paper.get_y() + 2, MARGIN + _AXIS
     width, most = WIDTH - _AXIS, max((amount for *_, amount in spans), default=0)
     step = _step(most)
@@ -48,7 +48,7 @@ def over_time(paper: FPDF, costs: Costs) -> None:
             paper.rect(x + slot * 0.14, top + _HEIGHT - height, slot * 0.72, height, style="F")
         if number % every == 0:
             paper.set_xy(x + slot / 2 - 10, top + _HEIGHT + 1)
-            paper.cell(20, 4, f"{first:%d %b}", align="C")
+            paper.cell(20, 4, f"{first.day} {first:%b}", align="C")
     paper.set_xy(MARGIN, top + _HEIGHT + 9)
 
 
@@ -81,11 +81,18 @@ def shares(paper: FPDF, table: Table, title: str) -> None:
 
 def fitted(paper: FPDF, text: str, width: float) -> str:
     """The text, or its beginning where it is too long."""
+    text = drawable(paper, text)
     if paper.get_string_width(text) <= width:
         return text
     while text and paper.get_string_width(f"{text}…") > width:
         text = text[:-1]
     return f"{text}…"
+
+
+def drawable(paper: FPDF, text: str) -> str:
+    """The text with a question mark for each letter that the font does not have, which it would leave out."""
+    known = paper.current_font.cmap  # type: ignore[union-attr]
+    return "".join(letter if ord(letter) in known else "?" for letter in text)
 
 
 def _title(paper: FPDF, words: str, room: float) -> None:
@@ -116,4 +123,5 @@ def _step(most: int) -> int:
 
 def _axis_usd(picodollars: int) -> str:
     usd = (Decimal(picodollars) / PICODOLLARS_PER_USD).normalize()
-    return f"${usd:,f}"
+    exponent = usd.as_tuple().exponent
+    return f"${usd:,.2f}" if exponent == -1 else f"${usd:,f}"

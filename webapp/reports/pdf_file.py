@@ -39,7 +39,7 @@ class _Paper(FPDF):
         self.set_y(-13)
         self.set_font(FONT, size=7.5)
         self.set_text_color(*GREY)
-        self.cell(WIDTH / 2, 5, self._footing)
+        self.cell(WIDTH / 2, 5, pdf_charts.drawable(self, self._footing))
         self.cell(WIDTH / 2, 5, f"{self.page_no()} / {{nb}}", align="R")
 
 
@@ -85,13 +85,27 @@ def _head(paper: FPDF, costs: Costs, whose: str) -> None:
     question = costs.question
     paper.set_font(FONT, "B", 18)
     paper.set_text_color(*INK)
-    paper.multi_cell(WIDTH, 9, f"Cost of {whose}", new_x=XPos.LMARGIN, new_y=YPos.NEXT, align="L")
+    paper.multi_cell(
+        WIDTH,
+        9,
+        pdf_charts.drawable(paper, f"Cost of {whose}"),
+        new_x=XPos.LMARGIN,
+        new_y=YPos.NEXT,
+        align="L",
+    )
     paper.set_font(FONT, size=10)
     paper.set_text_color(*GREY)
     paper.cell(WIDTH, 6, f"{question.period}, UTC", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
     if question.filters:
         only = "; ".join(f"{name} {value}" for name, value in question.filters.items())
-        paper.multi_cell(WIDTH, 6, f"Only {only}", new_x=XPos.LMARGIN, new_y=YPos.NEXT, align="L")
+        paper.multi_cell(
+            WIDTH,
+            6,
+            pdf_charts.drawable(paper, f"Only {only}"),
+            new_x=XPos.LMARGIN,
+            new_y=YPos.NEXT,
+            align="L",
+        )
     paper.ln(3)
     paper.set_font(FONT, "B", 26)
     paper.set_text_color(*INK)

@@ -25,14 +25,16 @@ def draw_table(paper: FPDF, table: Table, question: Question) -> None:
     paper.set_text_color(*INK)
     paper.cell(WIDTH, 8, f"Cost by {table.title.lower()}", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
     _header(paper, table)
+    amounts = (*table.rows, table.total)
+    places = max(len(exact_usd(row.cost).partition(".")[2]) for row in amounts)
     for number, row in enumerate(_shown(table)):
         if paper.get_y() + _ROW > BOTTOM:
             paper.add_page()
             _header(paper, table)
-        _line(paper, table, row, shaded=bool(number % 2))
+        _line(paper, table, row, places, shaded=bool(number % 2))
     paper.set_draw_color(*GREY)
     paper.line(MARGIN, paper.get_y(), MARGIN + WIDTH, paper.get_y())
-    _line(paper, table, table.total, bold=True)
+    _line(paper, table, table.total, places, bold=True)
     paper.set_font(style="", size=8)
     paper.set_text_color(*GREY)
     if table.overlaps:
@@ -63,6 +65,12 @@ def _columns(table: Table) -> list[tuple[str, float, str]]:
     return [(table.title, rest, "L"), *sized]
 
 
+def _aligned(picodollars: int, places: int) -> str:
+    """Exact, with as many decimals as the longest amount of the table, so that digits stand below each other."""
+    whole, _, decimals = exact_usd(picodollars).partition(".")
+    return f"{whole}.{decimals.ljust(places, '0')}" if places else whole
+
+
 def _header(paper: FPDF, table: Table) -> None:
     paper.set_font(style="B", size=8)
     paper.set_text_color(*GREY)
@@ -73,14 +81,16 @@ def _header(paper: FPDF, table: Table) -> None:
     paper.line(MARGIN, paper.get_y(), MARGIN + WIDTH, paper.get_y())
 
 
-def _line(paper: FPDF, table: Table, row: Row, *, bold: bool = False, shaded: bool = False) -> None:
+def _line(
+    paper: FPDF, table: Table, row: Row, places: int, *, bold: bool = False, shaded: bool = False
+) -> None:
     paper.set_font(style="B" if bold else "", size=8)
     paper.set_text_color(*INK)
     paper.set_fill_color(*FAINT)
     label = f"{row.label}  {row.detail}" if row.detail and table.by in ("job", "day", "month") else row.label
     share = f"{100 * row.cost / table.total.cost:.1f} %" if table.total.cost else "–"
     told = "–" if row.told is None else exact_usd(row.told)
-    cells = [label, share, row.amounts.basis, exact_usd(row.cost)]
+    cells = [label, share, row.amounts.basis, _aligned(row.cost, places)]
     if table.has_told:
         cells.insert(3, told)
     for text, (_, width, align) in zip(cells, _columns(table), strict=True):

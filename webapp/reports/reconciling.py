@@ -10,7 +10,7 @@ from django.db.models import Count, Sum
 
 from webapp.reports.models import BilledLine, MatchedBy
 from webapp.reports.question import Question
-from webapp.reports.sold_services import LOCAL, service_of
+from webapp.reports.sold_services import LOCAL, mainly, service_of
 from webapp.reports.table import Costs
 
 
@@ -72,7 +72,8 @@ def _ours(question: Question) -> dict[tuple[date, str], int]:
     costs = Costs(question, with_services=True)
     found: dict[tuple[date, str], int] = defaultdict(int)
     for cell in costs.cells:
-        service = service_of(cell.sku or "", costs.facts[cell.job_id].provider)
+        provider = costs.facts[cell.job_id].provider
+        service = service_of(cell.sku, provider) if cell.sku else mainly(provider)
         if service.provider != LOCAL and cell.picodollars:
             found[cell.day, service.name] += cell.picodollars
     return dict(found)

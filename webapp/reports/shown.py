@@ -98,7 +98,8 @@ def _step(most: int) -> int:
 
 def _axis(picodollars: int) -> str:
     usd = (Decimal(picodollars) / PICODOLLARS_PER_USD).normalize()
-    return f"${usd:,f}"
+    # Dollars and cents, or whole dollars: $1.50, not $1.5.
+    return f"${usd:,.2f}" if usd.as_tuple().exponent == -1 else f"${usd:,f}"
 
 
 def rows(table: Table) -> list[ShownRow]:

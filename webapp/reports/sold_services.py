@@ -44,6 +44,11 @@ _UNITS = {
 }
 
 
+def mainly(cloud_provider: str) -> Service:
+    """What a provider sells us most of: where the SKU of a call is unknown, its bill has it under this."""
+    return {AWS: LAMBDA, MICROSOFT: ACI}.get(cloud_provider, HERE)
+
+
 @cache
 def service_of(sku: str, provider: str) -> Service:
     """The service that sells `sku`; where a line names none, one of the job's own `provider`."""

@@ -33,7 +33,7 @@ class Amounts:
     def basis(self) -> str:
         """The words for it, the least certain first."""
         parts = (("estimated", self.estimated), ("metered", self.metered), ("billed", self.billed))
-        return " and ".join(name for name, amount in parts if amount) or "metered"
+        return ", ".join(name for name, amount in parts if amount) or "metered"
 
     def plus(self, basis: str, amount: int) -> Amounts:
         values = {"estimated": self.estimated, "metered": self.metered, "billed": self.billed}
