@@ -210,7 +210,7 @@ def test_the_lines_on_the_pages(connection: Connection) -> None:
     ledger.settle([Settlement("a", 10**9, "assumed", (), {})])
     for address in (f"/p/{project.slug}/jobs/{job.pk}/", f"/p/{project.slug}/jobs/{job.pk}/standing"):
         page = _page(owner, address)
-        assert "2 functions kept ready stand in the clouds, checked <time" in page
+        assert "2 functions kept ready stand for this job, checked <time" in page
         assert "2 functions kept ready stand on, at $0.0300 an hour, until it is back." in page
         assert "1 call is booked at the most it can have cost, $0.00100, until the provider" in page
     assert f"2 functions kept ready for {job.name}" in _page(owner, clouds)

@@ -17,13 +17,18 @@ _THINGS: dict[str, tuple[str, str]] = {
 }
 
 
-def headline(standing: Standing) -> str:
+def headline(standing: Standing, *, of_job: bool = False) -> str:
     """The line in the window, without when it was checked."""
+    where = "for this job" if of_job else "in the clouds"
     if standing.things:
-        return f"{_sums(standing.things)} {_verb(standing.things)} in the clouds"
+        return f"{_sums(standing.things)} {_verb(standing.things)} {where}"
     if standing.problems:
-        return "What stands in the clouds is not known"
-    return "All clear: nothing of ours stands in the clouds"
+        return f"What stands {where} is not known"
+    return (
+        "Nothing of this job stands in the clouds"
+        if of_job
+        else "All clear: nothing of ours stands in the clouds"
+    )
 
 
 def thing(row: Holding) -> str:

@@ -35,6 +35,7 @@ def standing_of_job(context: Any, job: Job) -> dict[str, Any]:
         "will": wording.last_will(will) if will is not None else "",
         "assumed": wording.assumed(assumed, amount) if assumed else "",
         **_line(standing, membership.role),
+        "headline": wording.headline(standing, of_job=True),
     }
 
 
