@@ -10,6 +10,7 @@ emptied or gone, the run is slower and not otherwise. Off unless the installatio
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import OrderedDict, deque
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from training.messages import BlobRef, Call, Outcome, RolloutRequest
 from training.ports import Platform
 
 _PREFIX = "starling:trajectory"
+_LEFT_ALONE_S = 30.0
 HELD_S = 6 * 3600
 
 
@@ -37,7 +39,10 @@ class Store(Protocol):
 
 
 class TrajectoryCache:
-    """One job's trajectories, at most `most_bytes` of them, the oldest go first. Errors of the store are misses."""
+    """One job's trajectories, at most `most_bytes` of them, the oldest go first.
+
+    Errors of the store are misses; after one it is left alone for a while, as waiting for it would cost the run time.
+    """
 
     def __init__(self, store: Store, job: str, most_bytes: int, *, held_s: int = HELD_S) -> None:
         self._store = store
@@ -46,27 +51,40 @@ class TrajectoryCache:
         self._held_s = held_s
         self._sizes: OrderedDict[str, int] | None = None
         self._bytes = 0
+        self._asked_again_s = 0.0
         self.hits = self.misses = self.errors = 0
 
     def find(self, call: Call) -> Answer | None:
         """A done answer to a call that asks for the same, whatever its id."""
-        try:
-            data = self._store.get(self._name(call))
-            if data is not None:
-                answer = read_answer(bytes(data), limit_bytes=answers.limit_bytes(call))
-                answers.result_of(call, answer)
-                self.hits += 1
-                return answer
-        except Refusal:
-            self.errors += 1
-        except Exception:
-            # Whatever the client raises: who cannot be asked does not know it.
-            self.errors += 1
-        self.misses += 1
-        return None
+        answer = None
+        if time.monotonic() >= self._asked_again_s:
+            try:
+                answer = self._read(call)
+            except Refusal:
+                self.errors += 1
+            except Exception:
+                self._failed()
+        self.hits += answer is not None
+        self.misses += answer is None
+        return answer
+
+    def _read(self, call: Call) -> Answer | None:
+        data = self._store.get(self._name(call))
+        if data is None:
+            return None
+        answer = read_answer(bytes(data), limit_bytes=answers.limit_bytes(call))
+        answers.result_of(call, answer)
+        return answer
+
+    def _failed(self) -> None:
+        """Whatever the client raised: who cannot be asked does not know it."""
+        self.errors += 1
+        self._asked_again_s = time.monotonic() + _LEFT_ALONE_S
 
     def keep(self, call: Call, outcome: Outcome) -> None:
         assert call.weights is not None
+        if time.monotonic() < self._asked_again_s:
+            return
         answer = Answer(
             run=self._job,
             call_id=call.id,
@@ -79,7 +97,7 @@ class TrajectoryCache:
         try:
             self._put(self._name(call), pack_answer(answer))
         except Exception:
-            self.errors += 1
+            self._failed()
 
     def _put(self, name: str, data: bytes) -> None:
         if len(data) > self._most_bytes:
