@@ -11,6 +11,8 @@ ALLOWED_HOSTS      host names, separated by commas besides this machine's own (d
 CSRF_TRUSTED_ORIGINS, SECRET_KEY, DEBUG          as in Django
 STARLING_SIGNUP    open (default) or closed
 STARLING_MAX_LOCAL_ACTORS, STARLING_MAX_SIMULATED_ACTORS, STARLING_MAX_CLOUD_ACTORS     what one job may ask for
+STARLING_TRAJECTORY_CACHE_MB   how much of a job's trajectories Redis keeps, so that a job that is begun again does not
+                   sample twice what it has paid for (default: 0, none)
 STARLING_ENVIRONMENT_PACKAGES   Python packages, separated by commas, whose environments may be used
 REDIS_SERVER       the server program that `manage.py up` starts (default: the one that came with `make setup`)
 STARLING_LOG_LEVEL (default INFO)
@@ -49,10 +51,10 @@ def _flag(name: str, default: bool) -> bool:
     return word in {"1", "true", "yes", "on"}
 
 
-def _count(name: str, default: int) -> int:
+def _count(name: str, default: int, *, least: int = 1) -> int:
     word = _text(name, str(default))
-    if not word.isdecimal() or int(word) < 1:
-        raise ImproperlyConfigured(f"{name} is {word!r}; it must be a whole number, 1 or more.")
+    if not word.isdecimal() or int(word) < least:
+        raise ImproperlyConfigured(f"{name} is {word!r}; it must be a whole number, {least} or more.")
     return int(word)
 
 
@@ -109,6 +111,7 @@ STARLING_ENVIRONMENT_PACKAGES = _words("STARLING_ENVIRONMENT_PACKAGES")
 STARLING_MAX_LOCAL_ACTORS = _count("STARLING_MAX_LOCAL_ACTORS", 16)
 STARLING_MAX_SIMULATED_ACTORS = _count("STARLING_MAX_SIMULATED_ACTORS", 1024)
 STARLING_MAX_CLOUD_ACTORS = _count("STARLING_MAX_CLOUD_ACTORS", 1000)
+STARLING_TRAJECTORY_CACHE_MB = _count("STARLING_TRAJECTORY_CACHE_MB", 0, least=0)
 
 # Connections to clouds
 STARLING_MASTER_KEYS = _words("STARLING_MASTER_KEYS")

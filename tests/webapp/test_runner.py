@@ -48,6 +48,27 @@ def _run(job: Job, hand_over: bool = False) -> int:
     return code
 
 
+@pytest.mark.parametrize("megabytes", [0, 10])
+def test_with_a_cache_nothing_is_sampled_twice_after_a_crash(
+    megabytes: int, settings: Any, monkeypatch: pytest.MonkeyPatch, valkey: str
+) -> None:
+    settings.STARLING_TRAJECTORY_CACHE_MB = megabytes
+    settings.FAILPOINTS = "after_round:raise@3"
+    monkeypatch.setattr(failpoints, "_hits", failpoints.Counter())
+    job = make_job(spec=_small())
+    assert _run(job) != 0
+    # It goes on from the checkpoint of round 2, and the third round had been sampled.
+    settings.FAILPOINTS = ""
+    assert _run(job) == 0
+    sampled = job.account.charges.filter(kind="rollout").order_by("epoch", "round_no")
+    took_s = {(one.epoch, one.round_no): one.usage["run_s"] for one in sampled}
+    last = max(epoch for epoch, _ in took_s)
+    assert sorted(no for epoch, no in took_s if epoch == last) == [3, 4]
+    assert (took_s[last, 3] == 0.0) == bool(megabytes)
+    assert took_s[last, 4] > 0.0
+    assert_whole(job)
+
+
 def test_a_job_runs_to_its_end() -> None:
     job = make_job(spec=_small())
     assert _run(job) == 0

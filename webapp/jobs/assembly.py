@@ -3,16 +3,17 @@
 from collections.abc import Callable
 
 from cloud.aws_lambda import LambdaOptions
-from cloud.connections import AwsConnection
+from cloud.azure_container import AzureContainerOptions
+from cloud.connections import AwsConnection, AzureConnection
 from cloud.hosts import HostsOptions
 from cloud.metering import MeteredPlatform
 from cloud.price_book import PriceBook
 from cloud.pulled import Reached
 from cloud.register import Holder
-from training.ports import Ledger
+from training.ports import Ledger, Platform
 from webapp.jobs.spec import JobSpec
 
-Connect = Callable[[str], AwsConnection]
+Connect = Callable[[str], AwsConnection | AzureConnection]
 """Opens the connection of that id, with its secrets, for the process that asks."""
 
 Reach = Callable[[], Reached]
@@ -20,6 +21,10 @@ Reach = Callable[[], Reached]
 
 Hold = Callable[[str], Holder]
 """On whose behalf things are held in the account of the connection of that id."""
+
+
+Remember = Callable[[Platform], Platform]
+"""Puts a cache before a platform."""
 
 
 class NoConnection(ValueError):
@@ -32,17 +37,36 @@ def assemble(
     connect: Connect | None = None,
     reach: Reach | None = None,
     hold: Hold | None = None,
+    remember: Remember = lambda platform: platform,
 ) -> MeteredPlatform:
     """The spec's platform, opened, behind `ledger`. The caller closes it."""
+    tariff = spec.platform.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+    platform = _opened(spec, connect, reach, hold)
+    if not spec.simulated:
+        # A simulated call is answered in its own time, or its bill would not be that of the cloud.
+        platform = remember(platform)
+    return MeteredPlatform(platform, ledger, tariff)
+
+
+def _opened(spec: JobSpec, connect: Connect | None, reach: Reach | None, hold: Hold | None) -> Platform:
     options = spec.platform
-    tariff = options.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
     if isinstance(options, LambdaOptions):
         if connect is None:
             raise NoConnection("AWS Lambda needs a connection of a project; launch the job in the dashboard.")
         holder = hold(options.connection) if hold is not None else None
-        return MeteredPlatform(options.open(connect(options.connection), holder), ledger, tariff)
+        account = connect(options.connection)
+        if not isinstance(account, AwsConnection):
+            raise NoConnection("The connection of this job is not one to AWS.")
+        return options.open(account, holder)
+    if isinstance(options, AzureContainerOptions):
+        if connect is None or reach is None or hold is None:
+            raise NoConnection("Containers need a connection of a project; launch the job in the dashboard.")
+        subscription = connect(options.connection)
+        if not isinstance(subscription, AzureConnection):
+            raise NoConnection("The connection of this job is not one to Azure.")
+        return options.open(subscription, reach(), hold(options.connection))
     if isinstance(options, HostsOptions):
         if reach is None:
             raise NoConnection("Machines of yours call at the dashboard; launch the job there.")
-        return MeteredPlatform(options.open(reach()), ledger, tariff)
-    return MeteredPlatform(options.open(), ledger, tariff)
+        return options.open(reach())
+    return options.open()

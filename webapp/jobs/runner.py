@@ -13,7 +13,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from cloud.connections import AwsConnection
+from cloud.connections import AwsConnection, AzureConnection
 from cloud.metering import MeteredPlatform
 from cloud.pulled import Reached
 from cloud.ray_head import NoRay
@@ -38,6 +38,7 @@ from webapp.jobs.preflight import obstacle
 from webapp.jobs.recorder import Recorder
 from webapp.jobs.recovery import begin_run, give_up, resume_point, run_ended
 from webapp.jobs.services import limits
+from webapp.jobs.trajectories import remembered
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.standing.register import DatabaseRegister
 
@@ -140,7 +141,14 @@ class _Run:
         from webapp.jobs.assembly import assemble  # only a run needs it
 
         try:
-            platform = assemble(self._spec, self._ledger, self._connect, self._reach, self._hold)
+            platform = assemble(
+                self._spec,
+                self._ledger,
+                self._connect,
+                self._reach,
+                self._hold,
+                lambda opened: remembered(opened, self._job.pk),
+            )
         except NoRay as error:
             raise CannotRun(str(error)) from None
         self._platform = platform
@@ -159,7 +167,7 @@ class _Run:
             raise RuntimeError("the engine ended without its last event")
         return stopped
 
-    def _connect(self, connection_id: str) -> AwsConnection:
+    def _connect(self, connection_id: str) -> AwsConnection | AzureConnection:
         """The project's connection, opened in this process only."""
         try:
             return opening.opened(self._job.project_id, connection_id)
