@@ -12,6 +12,7 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/", views.job_detail, name="detail"),
     path("p/<slug:slug>/jobs/<str:job_id>/stop/", views.job_stop, name="stop"),
     path("p/<slug:slug>/jobs/<str:job_id>/budget/", views.job_raise_budget, name="raise_budget"),
+    path("p/<slug:slug>/jobs/<str:job_id>/go-on/", views.job_go_on, name="go_on"),
     path("p/<slug:slug>/jobs/<str:job_id>/stream", views.job_stream, name="stream"),
     path("p/<slug:slug>/jobs/<str:job_id>/policy", policy_views.policy_panel, name="policy"),
     path("p/<slug:slug>/jobs/<str:job_id>/policy.zip", policy_views.policy_download, name="policy_zip"),

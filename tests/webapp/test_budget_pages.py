@@ -1,0 +1,183 @@
+"""The pages of budgets: set, refused in words, raised by whoever has just given the password, taken away."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, stopped
+from tests.journeys.signed_in import confirm
+from tests.ledger_contract import reservation, settlement
+from webapp.jobs.models import Tag
+from webapp.jobs.recorder import Recorder
+from webapp.money.budgets import create_budget
+from webapp.money.ledger import DatabaseLedger
+from webapp.money.models import Account, Budget
+
+pytestmark = pytest.mark.django_db
+
+USD = 10**12
+FIELDS = {"name": "March", "counts": "project", "limit": "4", "period": "monthly", "at_line": "fewer"}
+
+
+class Visitor:
+    """Somebody with a password, signed in, and a project."""
+
+    def __init__(self) -> None:
+        self.user = make_user(password="a long pass phrase")
+        self.project = make_project(self.user)
+        self.client = Client()
+        self.client.force_login(self.user, backend="django.contrib.auth.backends.ModelBackend")
+
+    def address(self, name: str, **parts: Any) -> str:
+        return reverse(f"money:{name}", kwargs={"slug": self.project.slug, **parts})
+
+    def sees(self, name: str, **parts: Any) -> str:
+        return self.client.get(self.address(name, **parts)).content.decode()
+
+    def sets(self, **fields: Any) -> Any:
+        return self.client.post(self.address("budget_new"), {**FIELDS, "thresholds": "50, 90 %", **fields})
+
+
+@pytest.fixture
+def visitor() -> Visitor:
+    return Visitor()
+
+
+def test_a_project_without_budgets_is_told_what_they_are_for(visitor: Visitor) -> None:
+    assert "No budget stands above" in visitor.sees("budgets")
+
+
+def test_a_budget_is_set_and_shown_with_its_figures(visitor: Visitor) -> None:
+    job, epoch = make_running_job(project=visitor.project, spec=make_spec("hopper-simulated"))
+    ledger = DatabaseLedger(job.account.pk, epoch)
+    ledger.reserve([reservation("a", USD), reservation("b", USD // 100)])
+    ledger.settle([settlement("a", 85 * USD // 100)])
+    assert visitor.sets(limit="$1.00").status_code == 302
+    budget = Budget.objects.get()
+    assert (budget.limit_picodollars, budget.period, budget.at_line) == (USD, "monthly", "fewer")
+    assert (budget.thresholds, budget.created_by) == ([50, 90], visitor.user)
+    page = visitor.sees("budgets")
+    for words in (
+        "March",
+        "85 % spent",
+        "<b>$0.850</b> spent",
+        "all jobs of this project",
+        "a month, anew on 1",
+    ):
+        assert words in page, words
+
+
+def test_what_counts_is_chosen_from_what_the_project_has(visitor: Visitor) -> None:
+    make_job(visitor.project, spec=make_spec(tags=["sweep"], group="seeds"))
+    foreign = Tag.objects.create(project=make_project(), name="theirs")
+    page = visitor.sees("budget_new")
+    assert "Jobs tagged sweep" in page
+    assert "Jobs of the group seeds" in page
+    assert f"Jobs of {visitor.user}" in page
+    assert "theirs" not in page
+    assert visitor.sets(counts=f"tag:{foreign.pk}").status_code == 422
+    assert visitor.sets(counts=f"tag:{Tag.objects.get(name='sweep').pk}").status_code == 302
+    assert Budget.objects.get().accounts.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"limit": ""}, "This field is required"),
+        ({"limit": "much"}, "Enter a number"),
+        ({"limit": "0"}, "greater than or equal"),
+        ({"limit": "0.1234567"}, "At most six decimals"),
+        ({"thresholds": "50, 200"}, "whole numbers of percent between 1 and 100"),
+        ({"name": ""}, "This field is required"),
+    ],
+)
+def test_what_cannot_be_is_said(visitor: Visitor, fields: dict[str, str], words: str) -> None:
+    answer = visitor.sets(**fields)
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert not Budget.objects.exists()
+
+
+def test_a_limit_below_what_is_spent_is_refused(visitor: Visitor) -> None:
+    job, epoch = make_running_job(project=visitor.project)
+    ledger = DatabaseLedger(job.account.pk, epoch)
+    ledger.reserve([reservation("a", USD)])
+    answer = visitor.sets(limit="0.5")
+    assert answer.status_code == 422
+    assert "$1.00 of it is spent or set aside for running jobs already" in answer.content.decode()
+
+
+def test_raising_wants_the_password_and_goes_on_from_there(visitor: Visitor) -> None:
+    budget = create_budget(project=visitor.project, name="March", limit_picodollars=USD)
+    fields = {"name": "April", "limit": "2", "at_line": "stop", "thresholds": "50"}
+    answer = visitor.client.post(visitor.address("budget", budget_id=budget.pk), fields)
+    assert answer.status_code == 302
+    assert answer.url.startswith("/accounts/reauthenticate/")
+    budget.refresh_from_db()
+    assert budget.limit_picodollars == USD
+    answer = visitor.client.post(answer.url, {"password": "a long pass phrase"})
+    assert answer.url == visitor.address("budgets")
+    budget.refresh_from_db()
+    assert (budget.limit_picodollars, budget.name, budget.at_line, budget.arming) == (
+        2 * USD,
+        "April",
+        "stop",
+        1,
+    )
+
+
+def test_lowering_and_renaming_want_no_password(visitor: Visitor) -> None:
+    budget = create_budget(project=visitor.project, name="March", limit_picodollars=USD)
+    fields = {"name": "Less", "limit": "0.5", "at_line": "drain", "thresholds": "50"}
+    answer = visitor.client.post(visitor.address("budget", budget_id=budget.pk), fields)
+    assert answer.url == visitor.address("budgets")
+    assert Budget.objects.get().limit_picodollars == USD // 2
+
+
+def test_taking_a_budget_away_wants_the_password_too(visitor: Visitor) -> None:
+    budget = create_budget(project=visitor.project, name="March", limit_picodollars=USD)
+    close = visitor.address("budget_close", budget_id=budget.pk)
+    assert visitor.client.post(close).url.startswith("/accounts/reauthenticate/")
+    confirm(visitor.client, visitor.user)
+    assert visitor.client.post(close).url == visitor.address("budgets")
+    assert Budget.objects.get().closed_at is not None
+    assert visitor.client.get(visitor.address("budget", budget_id=budget.pk)).status_code == 404
+
+
+def test_raising_a_jobs_budget_wants_the_password(visitor: Visitor) -> None:
+    job = make_job(visitor.project)
+    address = reverse("jobs:raise_budget", args=[visitor.project.slug, job.pk])
+    answer = visitor.client.post(address, {"limit_usd": "3"})
+    assert answer.url.startswith("/accounts/reauthenticate/")
+    answer = visitor.client.post(answer.url, {"password": "a long pass phrase"})
+    assert answer.url == reverse("jobs:detail", args=[visitor.project.slug, job.pk])
+    assert Account.objects.get(job=job).limit_picodollars == 3 * USD
+
+
+def test_a_stopped_job_goes_on_from_its_page_or_says_why_not(visitor: Visitor) -> None:
+    budget = create_budget(project=visitor.project, name="March", limit_picodollars=9 * USD // 100)
+    spec = make_spec("hopper-simulated", training__stop__env_steps=8192)
+    job, epoch = make_running_job(project=visitor.project, spec=spec)
+    ledger = DatabaseLedger(job.account.pk, epoch)
+    ledger.reserve([reservation("a", 8 * USD // 100)])
+    ledger.settle([settlement("a", 8 * USD // 100)])
+    Recorder(job.pk, epoch, keep_checkpoints=3).finish(stopped("budget"))
+    page = visitor.client.get(reverse("jobs:detail", args=[visitor.project.slug, job.pk])).content.decode()
+    assert "Go on within the budget it has" in page
+    assert job.name in visitor.sees("budgets")
+    go_on = reverse("jobs:go_on", args=[visitor.project.slug, job.pk])
+    page = visitor.client.post(go_on, follow=True).content.decode()
+    assert "of its $0.0900 free" in page
+    Budget.objects.filter(pk=budget.pk).update(limit_picodollars=USD)
+    visitor.client.post(go_on)
+    job.refresh_from_db()
+    assert job.observed == "queued"
+
+
+def test_what_stands_above_all_projects_is_shown_without_whose_money_it_is(visitor: Visitor) -> None:
+    create_budget(project=None, name="House", limit_picodollars=7 * USD, scope="everything")
+    page = visitor.sees("budgets")
+    assert "Above all projects" in page
+    assert "$7.00 of $7.00 is free" in page

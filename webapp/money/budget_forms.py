@@ -1,0 +1,108 @@
+"""The form of a budget: what counts, how much, for how long, and what happens at the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+
+from webapp.jobs.models import JobGroup, Tag
+from webapp.money.amounts import exact_usd, picodollars
+from webapp.money.budget_words import CLOUDS
+from webapp.money.models import AtLine, Budget, Period, Scope, default_thresholds
+
+_OF = {Scope.USER: "user_id", Scope.CLOUD: "cloud", Scope.TAG: "tag_id", Scope.GROUP: "group_id"}
+
+
+class LimitField(forms.DecimalField):
+    """Dollars as people type them."""
+
+    def __init__(self) -> None:
+        control = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+        super().__init__(label="Limit", min_value=Decimal("0.000001"), max_value=1_000_000, widget=control)
+
+    def to_python(self, value: Any) -> Decimal | None:
+        text = str(value or "").replace(",", "").strip().removeprefix("$")
+        amount = super().to_python(text)
+        if amount is not None and amount != round(amount, 6):
+            raise forms.ValidationError("At most six decimals.")
+        return amount
+
+
+class BudgetForm(forms.Form):
+    """What can be changed later as well."""
+
+    name = forms.CharField(label="Name", max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    limit = LimitField()
+    at_line = forms.ChoiceField(label="At the line", choices=AtLine.choices, initial=AtLine.DRAIN)
+    thresholds = forms.CharField(
+        label="Tell at",
+        initial=", ".join(map(str, default_thresholds())),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def clean_thresholds(self) -> list[int]:
+        texts = [one.strip(" %") for one in self.cleaned_data["thresholds"].split(",") if one.strip(" %")]
+        if not all(one.isdecimal() and 1 <= int(one) <= 100 for one in texts) or len(texts) > 10:
+            raise forms.ValidationError(
+                "Up to ten whole numbers of percent between 1 and 100, such as 50, 80, 100."
+            )
+        return sorted({int(one) for one in texts})
+
+    def changes(self) -> dict[str, Any]:
+        """The fields of the budget that this form says."""
+        said = self.cleaned_data
+        return {
+            "name": said["name"],
+            "limit_picodollars": picodollars(said["limit"]),
+            "at_line": said["at_line"],
+            "thresholds": said["thresholds"],
+        }
+
+
+class NewBudgetForm(BudgetForm):
+    """What counts and for how long is said once: other jobs' money would be counted otherwise."""
+
+    counts = forms.ChoiceField(label="What counts")
+    period = forms.ChoiceField(label="Period", choices=Period.choices, initial=Period.MONTHLY)
+    field_order = ("name", "counts", "limit", "period", "at_line", "thresholds")
+
+    def __init__(self, *args: Any, project: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["counts"].choices = list(_what_may_count(project))
+        self.order_fields(self.field_order)
+
+    def placed(self) -> dict[str, Any]:
+        """Scope, what it is of, and period, as `create_budget` takes them."""
+        scope, _, which = self.cleaned_data["counts"].partition(":")
+        return {
+            "scope": scope,
+            "of": {_OF[Scope(scope)]: which} if which else {},
+            "period": self.cleaned_data["period"],
+        }
+
+
+def _what_may_count(project: Any) -> Iterator[tuple[str, str]]:
+    yield Scope.PROJECT, "All jobs of this project"
+    for membership in project.memberships.select_related("user").order_by("user__email"):
+        yield f"{Scope.USER}:{membership.user_id}", f"Jobs of {membership.user.email}"
+    for kind, words in CLOUDS.items():
+        yield f"{Scope.CLOUD}:{kind}", f"Jobs on {words}"
+    for tag in Tag.objects.filter(project=project):
+        yield f"{Scope.TAG}:{tag.pk}", f"Jobs tagged {tag.name}"
+    for group in JobGroup.objects.filter(project=project).order_by("-created_at")[:50]:
+        yield f"{Scope.GROUP}:{group.pk}", f"Jobs of the group {group.name}"
+
+
+def form_of(budget: Budget) -> BudgetForm:
+    """The form as it stands."""
+    return BudgetForm(
+        initial={
+            "name": budget.name,
+            "limit": exact_usd(budget.limit_picodollars),
+            "at_line": budget.at_line,
+            "thresholds": ", ".join(map(str, budget.thresholds)),
+        }
+    )

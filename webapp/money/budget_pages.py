@@ -1,0 +1,102 @@
+"""A project's budgets: the list, a new one, one of them. What lets more be spent wants a fresh sign-in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account.decorators import reauthentication_required
+from django.contrib import messages
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.clock import SYSTEM_CLOCK
+from webapp.money.budget_forms import BudgetForm, NewBudgetForm, form_of
+from webapp.money.budget_shown import shown_budget
+from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
+from webapp.money.calibration import calibration_sentence
+from webapp.money.models import Budget
+
+
+@project_page()
+@require_safe
+@never_cache
+def budget_list(request: HttpRequest, project: Project) -> HttpResponse:
+    now = SYSTEM_CLOCK.now()
+    rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
+    budgets = [shown_budget(one, now) for one in rows.select_related("user", "tag", "group").order_by("pk")]
+    context = {
+        "section": "budgets",
+        "budgets": [one for one in budgets if one.budget.project_id],
+        "above": [one for one in budgets if not one.budget.project_id],
+        "calibration": calibration_sentence(project),
+    }
+    return render(request, "money/budgets.html", context)
+
+
+@project_page(needs="editor")
+@require_http_methods(["GET", "HEAD", "POST"])
+def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
+    form = NewBudgetForm(request.POST or None, project=project)
+    if form.is_valid():
+        try:
+            create_budget(project=project, user=request.user, **form.changes(), **form.placed())
+        except BudgetRefused as refusal:
+            form.add_error("limit", str(refusal))
+        else:
+            return redirect("money:budgets", project.slug)
+    status = 422 if form.errors else 200
+    return render(request, "money/budget_new.html", {"section": "budgets", "form": form}, status=status)
+
+
+@project_page(needs="editor")
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> HttpResponse:
+    """One budget with its form. Raising it wants a fresh sign-in."""
+    budget = budget_in(project, budget_id)
+    form = BudgetForm(request.POST) if request.method == "POST" else form_of(budget)
+    if request.method == "POST" and form.is_valid():
+        changes = form.changes()
+        change = _raise if changes["limit_picodollars"] > budget.limit_picodollars else _change
+        try:
+            change(request, budget, changes)
+        except BudgetRefused as refusal:
+            form.add_error("limit", str(refusal))
+        else:
+            messages.success(request, "The budget is changed.")
+            return redirect("money:budgets", project.slug)
+    context = {"section": "budgets", "form": form, "shown": shown_budget(budget, SYSTEM_CLOCK.now())}
+    return render(request, "money/budget.html", context, status=422 if form.errors else 200)
+
+
+def _change(request: HttpRequest, budget: Budget, changes: dict[str, Any]) -> None:
+    change_budget(budget=budget, **changes)
+
+
+_raise = reauthentication_required(_change)
+
+
+@project_page(needs="editor")
+@require_POST
+@reauthentication_required
+def budget_close(request: HttpRequest, project: Project, budget_id: int) -> HttpResponse:
+    """Whoever takes a budget away lets more be spent, as if it had been raised."""
+    budget = budget_in(project, budget_id, closed=True)
+    close_budget(budget=budget)
+    messages.info(request, f"“{budget.name}” holds nobody any more.")
+    return redirect("money:budgets", project.slug)
+
+
+def budget_in(project: Any, budget_id: int, *, closed: bool = False) -> Budget:
+    """The project's budget of this number, an open one unless told otherwise; 404 for any other."""
+    rows = Budget.objects.filter(project=project, pk=budget_id)
+    rows = rows if closed else rows.filter(closed_at=None)
+    budget = rows.select_related("user", "tag", "group").first()
+    if budget is None:
+        raise Http404("There is no such budget in this project.")
+    return budget
