@@ -15,7 +15,8 @@ from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
 from webapp.credentials.models import Connection, SealedSecret
 from webapp.jobs.models import Film, Job
 from webapp.jobs.routing import websocket_urlpatterns
-from webapp.money.models import Account
+from webapp.money.budgets import create_budget
+from webapp.money.models import Account, Budget
 from webapp.reports.models import ReportFile, Schedule
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -72,6 +73,11 @@ DOORS: dict[str, Door] = {
     "jobs:policy_zip": Door("viewer"),
     "jobs:film_ask": Door("editor", "post"),
     "jobs:film": Door("viewer"),
+    "jobs:go_on": Door("editor", "post"),
+    "money:budgets": Door("viewer"),
+    "money:budget_new": Door("editor"),
+    "money:budget": Door("editor"),
+    "money:budget_close": Door("editor", "post"),
     "money:cost_csv": Door("viewer"),
     "money:bill": Door("viewer"),
     "money:numbers": Door("viewer"),
@@ -169,6 +175,7 @@ class Scene:
             "part": "film",
             "file_id": report.pk,
             "schedule_id": schedule.pk,
+            "budget_id": create_budget(project=project, name="b", limit_picodollars=10**13).pk,
             "profile": "lambda",
             "stack": "starling-stack",
             "membership_id": project.memberships.get(user=guest).pk,
@@ -193,6 +200,7 @@ def _rows() -> dict[str, list[Any]]:
     kinds = (
         Job,
         Account,
+        Budget,
         Membership,
         Film,
         Connection,
@@ -239,6 +247,7 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
         "membership_id",
         "film_id",
         "connection_id",
+        "budget_id",
         "file_id",
         "schedule_id",
         "alert_id",

@@ -7,6 +7,7 @@ import secrets
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
+from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials.services import emulated
 from webapp.gateway import machines
 from webapp.jobs import clouds, detail, forecasting, queries, services
@@ -31,6 +33,7 @@ from webapp.jobs.states import TERMINAL
 from webapp.jobs.wording import EVENT_ICONS, FILTERS, reason_in_words, shown_state, states_for_script
 from webapp.money import bill_panel
 from webapp.money.amounts import exact_usd
+from webapp.money.queries import budgets_above
 
 JOBS_A_PAGE = 50
 
@@ -139,6 +142,7 @@ def job_detail(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
         "over": job.observed in TERMINAL,
         "stopped_by_budget": job.observed == Observed.PAUSED and job.reason_code == "budget",
         "suggested_limit": f"{suggested_limit(job):f}",
+        "budgets_above": budgets_above(job.account.pk, SYSTEM_CLOCK.now()),
         **panel(job),
         **machines.panel(job),
         **bill_panel.panel(job),
@@ -157,7 +161,9 @@ def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpRespons
 
 @project_page(needs="editor")
 @require_POST
+@reauthentication_required
 def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """More may be spent: whoever says so has just given the password."""
     job = queries.job_in(project, job_id)
     try:
         limit = Decimal(request.POST.get("limit_usd", "").replace(",", "").strip().removeprefix("$"))
@@ -169,6 +175,17 @@ def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> Htt
     except ValueError as refusal:  # too low, too many decimals, or the job is over: the text says which
         messages.error(request, str(refusal))
     return redirect("jobs:detail", project.slug, job.pk)
+
+
+@project_page(needs="editor")
+@require_POST
+def job_go_on(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """For a job that a budget above it had stopped."""
+    try:
+        services.go_on(job=queries.job_in(project, job_id), user=request.user)
+    except ValueError as refusal:
+        messages.error(request, str(refusal))
+    return redirect("jobs:detail", project.slug, job_id)
 
 
 @project_page()
