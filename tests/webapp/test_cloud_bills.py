@@ -13,11 +13,11 @@ import pytest
 from django.urls import reverse
 
 from tests.factories import make_project, make_running_job, make_spec, make_user
-from tests.webapp.settled import lambda_lines, settle
+from tests.webapp.settled import DAY, lambda_lines, settle
 from webapp.accounts.services import add_member
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
-from webapp.reports import bill_lines, bill_reading
+from webapp.reports import bill_lines, bill_reading, shown
 from webapp.reports.calls import calls
 from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
 from webapp.reports.question import Question
@@ -121,6 +121,16 @@ def test_figures_of_a_day_that_is_on_a_bill_are_called_billed(scene: Scene) -> N
             1_010_000_000_000,
         )
     assert {call.basis for call in calls(Costs(scene.question))} == {"billed"}
+
+
+def test_only_what_is_on_a_bill_is_compared_with_it(scene: Scene) -> None:
+    """Spending of a day that no bill covers yet is not an error of ours."""
+    settle(scene.job, scene.job.lease_epoch, "later", lambda_lines(60_000_000), at=DAY.replace(day=20))
+    scene.read(scene.cur())
+    table = Costs(scene.question.model_copy(update={"by": "day"})).table()
+    assert table.total.cost == 2 * scene.metered
+    assert shown.total(table).difference == "−$0.01000, −1.0 %"
+    assert [row.difference for row in shown.rows(table)] == ["−$0.01000, −1.0 %", ""]
 
 
 def test_the_same_file_and_the_same_line_count_once(scene: Scene) -> None:

@@ -114,7 +114,8 @@ def total(table: Table) -> ShownRow:
 def _shown(row: Row, whole: int) -> ShownRow:
     percent = 100 * row.cost / whole if whole else 0.0
     words = "–" if not whole else "< 0.1 %" if 0 < percent < 0.05 else f"{percent:.1f} %"
-    difference = "" if row.told is None else difference_words(row.cost, row.told)
+    # Only what is on a bill is compared with it.
+    difference = "" if row.told is None else difference_words(row.amounts.billed, row.told)
     return ShownRow(row, exact_usd(row.cost), f"{min(100.0, percent):.2f}", words, difference)
 
 
