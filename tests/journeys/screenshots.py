@@ -25,7 +25,15 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.chromium import QUIET, chromium_path
-from tests.journeys import alert_scenes, bill_scenes, cloud_scenes, report_scenes, scenes, standing_scenes
+from tests.journeys import (
+    alert_scenes,
+    bill_scenes,
+    cloud_scenes,
+    machine_scenes,
+    report_scenes,
+    scenes,
+    standing_scenes,
+)
 from tests.servers import answers, server_process, wait_until
 from webapp.accounts import services as accounts
 from webapp.embedded_valkey import free_port
@@ -46,6 +54,8 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     scenes.policies_with_films(by_name["Hopper, simulated cloud"])
     report_scenes.month_of_costs(project, ada, by_name["Hopper, wide"], by_name["Hopper, simulated cloud"])
     bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"])
+    without_machines = machine_scenes.on_machines(project, ada, "Hopper, no machine yet")
+    with_machines = machine_scenes.on_machines(project, ada, "Hopper, two machines", "attic", "office")
     jobs = f"/p/{project.slug}/jobs/"
     clouds = f"/p/{project.slug}/clouds/"
     connected = cloud_scenes.connections_in_every_state(project, ada)
@@ -96,6 +106,9 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "reports-job": (f"/p/{project.slug}/reports/?range=last-30-days&prices=simulated&by=job", None),
         "reports-empty": (f"/p/{empty.slug}/reports/", None),
         "reports-bills": (f"/p/{project.slug}/reports/bills/?range=last-30-days", None),
+        "machines-none": (f"{jobs}{without_machines.pk}/", None),
+        "machines-some": (f"{jobs}{with_machines.pk}/", None),
+        "machines-join": (f"{jobs}{with_machines.pk}/", _join),
         "members": (f"/p/{project.slug}/members/", None),
         "account": ("/account/", None),
         "missing": ("/nowhere/", None),
@@ -143,6 +156,11 @@ def _open_bell(page: Page) -> None:
 
 def _open_alert_menu(page: Page) -> None:
     page.click(".alert-more summary >> nth=0")
+
+
+def _join(page: Page) -> None:
+    page.click(".machines button")
+    page.wait_for_selector(".join")
 
 
 def _renew_key(page: Page) -> None:

@@ -129,7 +129,7 @@ def test_the_command_holds_a_token_that_is_shown_once(client: Client, settings: 
     assert "no-store" in answer["Cache-Control"]
     shown = html.unescape(answer.content.decode())
     found = re.search(
-        r"STARLING_RUN_TOKEN=(\S+) python -m cloud\.actor\.puller --gateway (\S+) (.*?)<", shown
+        r"STARLING_RUN_TOKEN=(\S+) \\\n  python -m cloud\.actor\.puller --gateway (\S+) (.*?)<", shown
     )
     assert found is not None
     assert found[2] == "https://starling.example.org"

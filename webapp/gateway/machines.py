@@ -55,7 +55,7 @@ def command(token: str, options: HostsOptions) -> str:
     """What a machine runs, for a POSIX shell."""
     processes = f" --processes {options.processes}" if options.processes > 1 else ""
     address = shlex.quote(settings.STARLING_BASE_URL)
-    return f"STARLING_RUN_TOKEN={token} python -m cloud.actor.puller --gateway {address}{processes}"
+    return f"STARLING_RUN_TOKEN={token} \\\n  python -m cloud.actor.puller --gateway {address}{processes}"
 
 
 def only_here() -> bool:
