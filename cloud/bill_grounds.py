@@ -8,6 +8,7 @@ from cloud import machines
 from cloud import profile as profiles
 from cloud import stack as stacks
 from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
 from cloud.full_bill import Grounds
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
@@ -18,7 +19,8 @@ from cloud.simulation.speed import Speeds
 from cloud.stack import Stack
 from cloud.work import Work
 
-_PLAIN_PROFILE, _LAMBDA_PROFILE, _PLAIN_STACK = "one-machine", "lambda", "starling-stack"
+_PLAIN_PROFILE, _LAMBDA_PROFILE, _AZURE_PROFILE = "one-machine", "lambda", "aci-today"
+_PLAIN_STACK = "starling-stack"
 
 
 def grounds_of(options: PlatformOptions) -> Grounds:
@@ -27,6 +29,8 @@ def grounds_of(options: PlatformOptions) -> Grounds:
         return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.worker_count)
     if isinstance(options, LambdaOptions):
         return grounds(profiles.load(_LAMBDA_PROFILE), stacks.load(_PLAIN_STACK), 1)
+    if isinstance(options, AzureContainerOptions):
+        return grounds(profiles.load(_AZURE_PROFILE), stacks.load(_PLAIN_STACK), options.containers_a_group)
     if isinstance(options, HostsOptions):
         return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.actors)
     if isinstance(options, RayOptions):

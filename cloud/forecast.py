@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cloud import stack as stacks
 from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
 from cloud.forecasting.bill import PARTS, Bill
 from cloud.forecasting.course import MOST_ROUNDS, Course, Outlook, outlook
 from cloud.forecasting.flight import Count
@@ -84,6 +85,9 @@ def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
     if isinstance(options, LambdaOptions):
         # The learner is here, and what it takes to start is small beside what functions take.
         alike = SimulatedOptions(provisioned=options.provisioned)
+        return Scene(load_profile(alike.profile), stacks.load(alike.stack), alike.setting(), tariff)
+    if isinstance(options, AzureContainerOptions):
+        alike = SimulatedOptions(profile="aci-today")
         return Scene(load_profile(alike.profile), stacks.load(alike.stack), alike.setting(), tariff)
     return Scene(load_profile(options.profile), stacks.load(options.stack), options.setting(), tariff)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 
-PlatformOptions = LocalOptions | SimulatedOptions | LambdaOptions | HostsOptions | RayOptions
+PlatformOptions = (
+    LocalOptions | SimulatedOptions | LambdaOptions | AzureContainerOptions | HostsOptions | RayOptions
+)

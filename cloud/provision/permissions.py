@@ -96,9 +96,6 @@ AZURE: tuple[Permission, ...] = (
         "Microsoft.ContainerInstance/locations/usages/read", "region", "see how many cores may be used"
     ),
     Permission(
-        "Microsoft.ContainerInstance/locations/operations/read", "region", "wait until a group has started"
-    ),
-    Permission(
         "Microsoft.Resources/subscriptions/resourceGroups/read",
         "group",
         "see that the resource group is there",
@@ -112,9 +109,6 @@ AZURE: tuple[Permission, ...] = (
         "Microsoft.ContainerInstance/containerGroups/delete",
         "container_group",
         "take container groups away again",
-    ),
-    Permission(
-        "Microsoft.ContainerInstance/containerGroups/stop/action", "container_group", "stop container groups"
     ),
     Permission(
         "Microsoft.ContainerInstance/containerGroups/containers/logs/read",

@@ -238,7 +238,7 @@ def azure_reader_role(subscription_id: str, permissions: Iterable[Permission] = 
     return {
         "Name": "Starling, limits of regions",
         "IsCustom": True,
-        "Description": "Reads how many cores the subscription may use in a region, and how far an operation is.",
+        "Description": "Reads how many cores the subscription may use in a region.",
         "Actions": [permission.action for permission in permissions if permission.on == "region"],
         "NotActions": [],
         "DataActions": [],

@@ -9,6 +9,8 @@ from uuid import UUID
 from django import forms
 from django.core.validators import RegexValidator
 
+from cloud.price_book import PriceBook
+from cloud.provision import regions
 from webapp.credentials.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind
 from webapp.credentials.secret import Secret
 
@@ -22,6 +24,10 @@ _ROLE = RegexValidator(
 )
 _GROUP = RegexValidator(
     r"^[-\w().]{0,89}[-\w()]$", "Letters, digits, dots, dashes, underscores and brackets only."
+)
+_IMAGE = RegexValidator(
+    r"^[a-z0-9][a-z0-9.:-]*(/[a-z0-9][a-z0-9._-]*)+(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$",
+    "An image is named like registry.example.org/starling-actor:1.",
 )
 _KEY_ID = RegexValidator(r"^[A-Z0-9]{16,128}$", "An access key ID has capital letters and digits only: AKIA…")
 _LIKE_A_UUID = re.compile(r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
@@ -77,7 +83,7 @@ class NewConnectionForm(forms.Form):
         azure = Kind(kind).cloud == "azure"
         region = self.fields["region"]
         region.validators.append(_AZURE_REGION if azure else _AWS_REGION)
-        region.initial = "westeurope" if azure else "eu-central-1"
+        region.initial = next(iter(regions.priced("azure" if azure else "aws", PriceBook.load())), "")
         if azure:
             self.fields["subscription_id"] = _Uuid(label="Subscription ID", max_length=36)
             self.fields["resource_group"] = forms.CharField(
@@ -98,6 +104,24 @@ class SetUpForm(forms.Form):
         widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
     )
     bucket = forms.BooleanField(label="Also a bucket for large networks", required=False)
+
+
+class ContainersForm(forms.Form):
+    """Which image containers are made of. Somebody else's registry: it is named, never fetched by us."""
+
+    image = forms.CharField(
+        label="Image",
+        max_length=300,
+        validators=[_IMAGE],
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+
+def set_up_form(connection: Connection, data: Any = None, image: str = "") -> forms.Form:
+    """What has to be known to set the connection's account up; `image` is the one that it was set up with."""
+    if connection.cloud == "azure":
+        return ContainersForm(data, initial={"image": image})
+    return SetUpForm(data)
 
 
 class AwsRoleForm(WriteOnlyForm):

@@ -163,7 +163,7 @@ class SetUp(models.Model):
 
     `asked_mb` names the functions that may be there, by memory; it is written before anything is made, and emptied once
     everything is gone. `ready_mb` are those that jobs may use. A bucket for large networks is asked for and ready in
-    the same way. `number` counts what was asked, so that one who was
+    the same way; so is, on Azure, the image that containers run. `number` counts what was asked, so that one who was
     overtaken does not write; `steps` are those of the last one (cloud.provision.steps.Step).
     """
 
@@ -176,6 +176,8 @@ class SetUp(models.Model):
     ready_mb = models.JSONField(default=list)
     asked_bucket = models.BooleanField(default=False)
     ready_bucket = models.BooleanField(default=False)
+    image = models.CharField(max_length=300, blank=True, default="")
+    ready_image = models.CharField(max_length=300, blank=True, default="")
     steps = models.JSONField(default=list)
 
     class Meta:
@@ -186,3 +188,13 @@ class SetUp(models.Model):
 
     def __str__(self) -> str:
         return f"{self.aim} of {self.connection_id}"
+
+    @property
+    def asked(self) -> bool:
+        """Whether anything of ours may be there."""
+        return bool(self.asked_mb or self.asked_bucket or self.image)
+
+    @property
+    def ready(self) -> bool:
+        """Whether jobs may begin there."""
+        return bool(self.ready_mb or self.ready_image)

@@ -99,7 +99,7 @@ def set_identity(
         for field, value in {**plain, **void, "test_no": locked.test_no + 1}.items():
             setattr(locked, field, value)
         locked.save()
-        SetUp.objects.filter(connection=locked).update(ready_mb=[], ready_bucket=False)
+        SetUp.objects.filter(connection=locked).update(ready_mb=[], ready_bucket=False, ready_image="")
     return locked
 
 

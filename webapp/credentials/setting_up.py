@@ -13,8 +13,9 @@ from django.views.decorators.debug import sensitive_variables
 
 from cloud.actor import bundle
 from cloud.actor.bundle import Bundle
+from cloud.azure_clients import AzureClients
 from cloud.checks import scrubbed
-from cloud.provision import aws, aws_removal
+from cloud.provision import aws, aws_removal, azure
 from cloud.provision.aws_things import Owner
 from cloud.provision.steps import Step
 from webapp.celery import app as celery_app
@@ -27,6 +28,7 @@ from webapp.credentials.services import ConnectionRefused
 
 log = logging.getLogger(__name__)
 
+_POLL_S, _EMULATED_POLL_S = 2.0, 0.2
 _UNFORESEEN = "Something unforeseen came back ({}), and it ended there."
 
 
@@ -43,16 +45,24 @@ def ask_for_set_up(
 
 
 @transaction.atomic
+def ask_for_containers(*, connection: Connection, image: str, clock: Clock = SYSTEM_CLOCK) -> SetUp:
+    """Have the worker look whether jobs can run this image there. Until it has, none begins with another one."""
+    made = _asked(connection, Aim.SET_UP, clock)
+    made.image, made.ready_image = image, ""
+    made.save()
+    return made
+
+
+@transaction.atomic
 def ask_for_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> SetUp:
     """Everything away that was made there. From now on no job begins on it; jobs that need it stand against it."""
     made = _asked(connection, Aim.TAKE_DOWN, clock)
     needed = list(queries.jobs_going_on(connection).values_list("name", flat=True)[:4])
     if needed:
         shown = ", ".join(needed[:3]) + (" and others" if len(needed) > 3 else "")
-        raise ConnectionRefused(
-            f"The functions of {connection.name} are needed by {shown}. Stop these first."
-        )
-    made.ready_mb, made.ready_bucket = [], False
+        what = "functions" if connection.cloud == "aws" else "containers"
+        raise ConnectionRefused(f"The {what} of {connection.name} are needed by {shown}. Stop these first.")
+    made.ready_mb, made.ready_bucket, made.ready_image = [], False, ""
     made.save()
     return made
 
@@ -77,8 +87,6 @@ def _asked(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
 def _claimed(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
     """The row as it is asked for anew, not yet saved. One thing at a time: two would undo each other's steps."""
     locked = Connection.objects.select_for_update().get(pk=connection.pk)
-    if locked.cloud != "aws":
-        raise ConnectionRefused("Only accounts of AWS are set up from here yet.")
     if not locked.has_identity:
         raise ConnectionRefused("The steps before are not done.")
     made = queries.set_up_of(locked) or SetUp(connection=locked, aim=aim, since=clock.now())
@@ -110,8 +118,15 @@ def _outcome(made: SetUp, steps: list[dict[str, Any]]) -> dict[str, Any]:
     if any(step["state"] == "missing" for step in steps):
         return {}
     if made.aim == Aim.SET_UP:
-        return {"ready_mb": made.asked_mb, "ready_bucket": made.asked_bucket}
-    return {"asked_mb": [], "ready_mb": [], "asked_bucket": False, "ready_bucket": False}
+        return {"ready_mb": made.asked_mb, "ready_bucket": made.asked_bucket, "ready_image": made.image}
+    return {
+        "asked_mb": [],
+        "ready_mb": [],
+        "asked_bucket": False,
+        "ready_bucket": False,
+        "image": "",
+        "ready_image": "",
+    }
 
 
 @sensitive_variables()
@@ -119,23 +134,37 @@ def _steps(made: SetUp) -> Iterator[dict[str, Any]]:
     """Each step as the row stores it: never with a secret in it. Never raises."""
     connection = made.connection
     try:
-        opened = opening.aws_connection(connection)
+        steps = _steps_on_azure(made) if connection.cloud == "azure" else _steps_on_aws(made)
         secrets = [opening.secret(connection, field).reveal() for field in SECRET_FIELDS[connection.kind]]
     except (opening.CannotOpen, CannotUnseal, KeysUnusable) as error:
         yield Step("Stored credentials", "missing", str(error)).as_dict()
         return
-    owner = owner_of(connection)
     try:
-        if made.aim == Aim.SET_UP:
-            packed = partial(package, connection.emulated)
-            steps = aws.set_up(opened.open(), owner, made.asked_mb, packed, bucket=made.asked_bucket)
-        else:
-            steps = aws_removal.remove(opened.open(), owner, made.asked_mb, bucket=made.asked_bucket)
         for step in steps:
             yield scrubbed(step.as_dict(), secrets)
     except Exception as error:  # of a kind, not of a text: that may hold anything
         words = _UNFORESEEN.format(type(error).__name__)
         yield Step("It did not end", "missing", words, "Try again; what was made is found again.").as_dict()
+
+
+@sensitive_variables()
+def _steps_on_aws(made: SetUp) -> Iterator[Step]:
+    connection = made.connection
+    opened, owner = opening.aws_connection(connection).open(), owner_of(connection)
+    if made.aim != Aim.SET_UP:
+        return aws_removal.remove(opened, owner, made.asked_mb, bucket=made.asked_bucket)
+    packed = partial(package, connection.emulated)
+    return aws.set_up(opened, owner, made.asked_mb, packed, bucket=made.asked_bucket)
+
+
+@sensitive_variables()
+def _steps_on_azure(made: SetUp) -> Iterator[Step]:
+    connection = made.connection
+    clients = AzureClients(opening.azure_connection(connection))
+    poll_s = _EMULATED_POLL_S if connection.emulated else _POLL_S
+    if made.aim != Aim.SET_UP:
+        return azure.remove(clients, connection.pk, poll_s=poll_s)
+    return azure.set_up(clients, connection.pk, connection.project.slug, made.image, poll_s=poll_s)
 
 
 def owner_of(connection: Connection) -> Owner:

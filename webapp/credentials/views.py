@@ -123,14 +123,19 @@ def connection_report(request: HttpRequest, project: Project, connection_id: str
 @project_page(needs="owner")
 @require_POST
 def connection_set_up(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
-    """Has the worker make what functions need in the account."""
+    """Has the worker make what functions need in the account, or try what containers need."""
     connection = queries.connection_in(project, connection_id)
-    form = forms.SetUpForm(request.POST)
+    form = forms.set_up_form(connection, request.POST)
+    azure = connection.cloud == "azure"
     if not form.is_valid():
-        messages.error(request, "Memory must be a whole number of MB, from 128 to 10,240. Nothing was made.")
+        wrong = "Memory must be a whole number of MB, from 128 to 10,240."
+        if azure:
+            wrong = str(next(iter(form.errors["image"])))
+        messages.error(request, f"{wrong} Nothing was made.")
         return redirect("credentials:detail", project.slug, connection.pk)
+    ask: Any = setting_up.ask_for_containers if azure else setting_up.ask_for_set_up
     try:
-        setting_up.ask_for_set_up(connection=connection, **form.cleaned_data)
+        ask(connection=connection, **form.cleaned_data)
     except services.ConnectionRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("credentials:detail", project.slug, connection.pk)
@@ -184,6 +189,7 @@ def connection_remove(request: HttpRequest, project: Project, connection_id: str
 
 def _detail(request: HttpRequest, connection: Connection, form: Any, status: int = 200) -> HttpResponse:
     jobs = queries.jobs_naming(connection)
+    made = queries.set_up_of(connection)
     context = {
         "section": "clouds",
         "way": _way(connection.kind),
@@ -196,7 +202,7 @@ def _detail(request: HttpRequest, connection: Connection, form: Any, status: int
         "jobs_going_on": queries.jobs_going_on(connection).count(),
         **_report(connection),
         **_set_up(connection),
-        "set_up_form": forms.SetUpForm(),
+        "set_up_form": forms.set_up_form(connection, image=made.image if made else ""),
         "before_set_up": before_set_up(connection, PriceBook.load()),
     }
     return render(request, "credentials/detail.html", context, status=status)

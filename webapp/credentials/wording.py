@@ -148,7 +148,10 @@ def set_up_standing(made: SetUp | None, now: datetime) -> Standing:
     missing = [step for step in made.steps if step["state"] == "missing"]
     if missing:
         return Standing("failed", "x-octagon-fill", "Not done", missing[0]["words"])
-    if making and not made.ready_mb:
+    if making and made.ready_image:
+        words = f"Containers of {made.ready_image} run there. Idle, nothing costs money."
+        return Standing("ok", "check-circle-fill", "Set up", words)
+    if making and not made.ready:
         return Standing(
             "waiting", "circle", "Not sure", "The credentials were replaced. Set the account up again."
         )

@@ -10,43 +10,61 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
 from cloud.hosts import HostsOptions
 from cloud.price_book import PriceBook, PriceError, UnknownSku
 from webapp.credentials import opening, queries
 from webapp.credentials.models import Connection, SetUp
 from webapp.gateway import machines
+from webapp.jobs import containers
 from webapp.jobs.preflight import cluster_obstacle
-from webapp.jobs.problems import Problem
+from webapp.jobs.problems import Problem, at_connection
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.spec_fields import Named
 
-CONNECTION = "platform.connection"
+CLOUD_OF = {"aws_lambda": "aws", "azure_container": "azure"}
+"""Of which cloud a platform's connection is."""
+_NAMES = {"aws": "AWS", "azure": "Azure"}
 _MEMORY = "training.rollout.memory_mb"
 _AT_ONCE = "Functions at once"
 """The quota's name in the report of a test (cloud.aws_checks)."""
 
 
-def offered(project: Any) -> list[Named]:
-    """The project's AWS accounts, as the form offers them."""
-    found = [one for one in queries.connections_of(project) if one.cloud == "aws"]
-    return [Named(one.pk, f"{one.name}{' (emulated)' if one.emulated else ''}", _words(one)) for one in found]
+def offered(project: Any) -> dict[str, list[Named]]:
+    """The project's accounts, as the form offers them, by platform."""
+    found = list(queries.connections_of(project))
+    return {
+        kind: [
+            Named(one.pk, f"{one.name}{' (emulated)' if one.emulated else ''}", _words(one))
+            for one in found
+            if one.cloud == cloud
+        ]
+        for kind, cloud in CLOUD_OF.items()
+    }
 
 
 def _words(connection: Connection) -> str:
-    account = f"Account {connection.account_id}" if connection.account_id else "Not tested yet"
+    what = "Account" if connection.cloud == "aws" else "Subscription"
+    account = f"{what} {connection.account_id}" if connection.account_id else "Not tested yet"
     emulated = ", emulated on this installation: nothing is paid" if connection.emulated else ""
     return f"{account}, region {connection.region}{emulated}."
 
 
-def none_yet(project: Any) -> SafeString:
+def none_yet(project: Any) -> dict[str, SafeString]:
     """What stands below the select of a project without any."""
     address = reverse("credentials:list", args=[project.slug])
-    return format_html('No AWS account is connected yet. <a href="{}">Connect one under Clouds.</a>', address)
+    words = {"aws": "No AWS account", "azure": "No Azure subscription"}
+    return {
+        kind: format_html(
+            '{} is connected yet. <a href="{}">Connect one under Clouds.</a>', words[cloud], address
+        )
+        for kind, cloud in CLOUD_OF.items()
+    }
 
 
 def connection_of(project: Any, spec: JobSpec) -> Connection | None:
     """The connection that the spec names, if this project has it."""
-    if not isinstance(spec.platform, LambdaOptions):
+    if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
         return None
     return queries.connections_of(project).filter(pk=spec.platform.connection).first()
 
@@ -58,11 +76,15 @@ def held_for(project: Any, spec: JobSpec) -> Connection | None:
 
 
 def placed(project: Any, spec: JobSpec) -> JobSpec:
-    """The spec in the region of its connection: that is where its functions are."""
+    """The spec in the region of its connection, with what was set up there: functions, or an image."""
     connection = connection_of(project, spec)
     if connection is None:
         return spec
-    platform = spec.platform.model_copy(update={"region": connection.region})
+    follows = {"region": connection.region}
+    if connection.cloud == "azure":
+        made = queries.set_up_of(connection)
+        follows["image"] = made.ready_image if made is not None else ""
+    platform = spec.platform.model_copy(update=follows)
     return spec.model_copy(update={"platform": platform})
 
 
@@ -72,45 +94,43 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
         return [found]
     if isinstance(spec.platform, HostsOptions):
         return machines.obstacles()
-    if not isinstance(spec.platform, LambdaOptions):
+    if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
         return []
     connection = connection_of(project, spec)
+    cloud = CLOUD_OF[spec.platform.kind]
     if connection is None:
-        return [_at_connection("choose one of this project's connections to AWS, under Clouds.")]
-    if connection.cloud != "aws":
-        return [_at_connection(f"{connection.name} is not a connection to AWS.")]
-    missing = list(_not_ready(connection, spec))
+        return [at_connection(f"choose one of this project's connections to {_NAMES[cloud]}, under Clouds.")]
+    if connection.cloud != cloud:
+        return [at_connection(f"{connection.name} is not a connection to {_NAMES[cloud]}.")]
+    if missing := list(_not_ready(connection)):
+        return missing
+    if isinstance(spec.platform, AzureContainerOptions):
+        return list(containers.obstacles(connection, spec, spec.platform))
+    made = queries.set_up_of(connection)
+    missing = list(_without_function(connection, made, spec.training.rollout.memory_mb))
     return missing or list(_too_much(connection, spec, spec.platform))
 
 
-def _at_connection(words: str) -> Problem:
-    return Problem(CONNECTION, f"Connection ({CONNECTION}): {words}")
-
-
-def _not_ready(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
+def _not_ready(connection: Connection) -> Iterator[Problem]:
     """What stands against any job on it, the first thing to be done only."""
     try:
         opening.require_usable(connection)
     except opening.CannotOpen as error:
-        yield _at_connection(str(error))
+        yield at_connection(str(error))
         return
     report = connection.test_report
     if report is None:
-        yield _at_connection(f"{connection.name} has not been tested. Test it under Clouds, then launch.")
+        yield at_connection(f"{connection.name} has not been tested. Test it under Clouds, then launch.")
     elif not report["ok"]:
-        yield _at_connection(
+        yield at_connection(
             f"the last test of {connection.name} found something missing. Its page under Clouds says what to do."
-        )
-    else:
-        yield from _without_function(
-            connection, queries.set_up_of(connection), spec.training.rollout.memory_mb
         )
 
 
 def _without_function(connection: Connection, made: SetUp | None, memory_mb: int) -> Iterator[Problem]:
     if made is None or not made.ready_mb:
         words = f"{connection.name} is not set up: there is no function to run. Set it up under Clouds, then launch."
-        yield _at_connection(words)
+        yield at_connection(words)
     elif memory_mb not in made.ready_mb:
         there = ", ".join(f"{size:,} MB" for size in made.ready_mb)
         yield Problem(
@@ -126,7 +146,7 @@ def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> 
     try:
         there.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
     except (UnknownSku, PriceError) as error:
-        yield _at_connection(f"without a price no budget can be kept, and {error}.")
+        yield at_connection(f"without a price no budget can be kept, and {error}.")
         return
     allowed = functions_at_once(connection)
     largest = spec.training.scaling.largest

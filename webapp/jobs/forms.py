@@ -109,7 +109,7 @@ class SpecForm(forms.Form):
         chosen: bool,
     ) -> Leaf:
         input_name = ".".join(prefix)
-        label, named = title_of(name, info), self._named.get(".".join(path))
+        label, named = title_of(name, info), self._named.get(input_name, self._named.get(".".join(path)))
         if named is None:
             self.fields[input_name] = control(shape, info, label)
         else:
@@ -229,23 +229,29 @@ def sections(tree: Group) -> list[dict[str, Any]]:
     return [{"key": key, "title": title, "group": parts[key]} for key, title, _ in SECTIONS]
 
 
+CLOUDS = ("aws_lambda", "azure_container")
+"""The platforms that run in an account of a connection."""
+
+
 def job_form(
     data: Mapping[str, Any] | None = None,
     start: JobSpec | None = None,
     further_checks: Callable[[JobSpec], Iterable[Problem]] = lambda spec: (),
-    connections: Sequence[Named] = (),
-    without_connections: str = "",
+    connections: Mapping[str, Sequence[Named]] | None = None,
+    without_connections: Mapping[str, str] | None = None,
 ) -> SpecForm:
-    """`connections`: what the project has; without any, the words that stand in their place."""
+    """`connections`: what the project has, by platform; without any, the words that stand in their place."""
+    connections = connections or dict.fromkeys(CLOUDS, ())
     named = {
         "platform.profile": _named(profiles, "lambda"),
         "platform.stack": _named(stacks, "starling-stack"),
-        "platform.connection": connections,
+        **{f"platform.{kind}.connection": found for kind, found in connections.items()},
     }
     form = SpecForm(JobSpec, data, start, further_checks, named)
     form.fields["training.environment.id"].widget.attrs["list"] = "suggested-environments"
-    if not connections:
-        form["platform.aws_lambda.connection"].help_text = without_connections
+    for kind, words in (without_connections or {}).items():
+        if not connections.get(kind):
+            form[f"platform.{kind}.connection"].help_text = words
     if not ray_driver.installed():
         form["platform.ray.address"].help_text = "Ray is not installed here. It is an extra: make ray-setup."
     return form

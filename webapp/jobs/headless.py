@@ -25,8 +25,8 @@ from webapp.papers.fingerprint import fingerprint
 
 _NEEDS_A_PROJECT = Problem(
     "platform.kind",
-    "platform.kind: AWS Lambda runs in an account that a project of the dashboard is connected to, and machines of yours"
-    " call at the dashboard. Launch it there, or train here with platform.kind=local or simulated.",
+    "platform.kind: AWS Lambda and Azure need an account that a project of the dashboard is connected to, and machines"
+    " of yours call at the dashboard. Launch it there, or train here with platform.kind=local or simulated.",
 )
 
 

@@ -175,3 +175,11 @@ def _limits(metadata: Sequence[Any]) -> dict[str, Any]:
 
 def _number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+CONNECTION = "platform.connection"
+
+
+def at_connection(words: str) -> Problem:
+    """One that is told at the connection that a job names."""
+    return Problem(CONNECTION, f"Connection ({CONNECTION}): {words}")

@@ -112,7 +112,7 @@ def _form_page(request: HttpRequest, form: SpecForm, preset: str, status: int = 
         "presets": presets().values(),
         "chosen": preset,
         "environments": catalogue.ENTRIES.values(),
-        "aws_emulated": emulated("aws"),
+        "emulated_kinds": [kind for kind, cloud in clouds.CLOUD_OF.items() if emulated(cloud)],
         "idempotency_key": request.POST.get("idempotency_key") or secrets.token_urlsafe(12),
     }
     return render(request, "jobs/new.html", context, status=status)

@@ -10,6 +10,7 @@ from typing import Any
 from cloud import profile as profiles
 from cloud import stack as stacks
 from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
 from cloud.bill_parts import PARTS, BillPart
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
@@ -166,6 +167,8 @@ def subject(options: PlatformOptions) -> str:
         return "this machine"
     if isinstance(options, LambdaOptions):
         return "functions"
+    if isinstance(options, AzureContainerOptions):
+        return "standing containers"
     if isinstance(options, HostsOptions):
         return "your machines"
     if isinstance(options, RayOptions):

@@ -1,0 +1,209 @@
+"""A resource group made ready for container groups, and everything of ours taken away from it again.
+
+Azure needs nothing made beforehand: it is looked at whether all is there that jobs will need, and one container is run
+for a second with the very image, so that no job fails at that. Each step may be repeated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cloud.azure_clients import AzureClients
+from cloud.azure_groups import AzureGroups, Container, Looked, NotNow, NotSure, Refused
+from cloud.azure_standing import AzureFinder, clear_ended
+from cloud.azure_words import DENIED, refusal
+from cloud.provision.steps import Step
+from cloud.register import group_name, tags
+
+_GROUPS_API = "2021-04-01"
+_TRIED_S = 300.0
+_READY = "starling actor ready"
+# What a job's containers import.
+_CODE = f"import training.functions.rollout, cloud.actor.puller; print('{_READY}')"
+
+
+def set_up(
+    clients: AzureClients,
+    deployment: str,
+    owner: str,
+    image: str,
+    *,
+    patience_s: float = _TRIED_S,
+    poll_s: float = 2.0,
+    now_unix_s: Callable[[], float] = time.time,
+) -> Iterator[Step]:
+    """Each step as it is done; the last may be a missing one. `patience_s`: how long the one container may take."""
+    for look in (_signed_in, _registered, _resource_group):
+        step = look(clients)
+        yield step
+        if step.state == "missing":
+            return
+    groups = AzureGroups(clients)
+    yield _cleared(groups, deployment)
+    worn = tags(deployment=deployment, run="", owner=owner, expires_unix_s=now_unix_s() + patience_s)
+    yield from _Trial(groups, clients.connection.prefix, deployment, image, poll_s).steps(worn, patience_s)
+
+
+def remove(
+    clients: AzureClients, deployment: str, *, patience_s: float = 120.0, poll_s: float = 2.0
+) -> Iterator[Step]:
+    """Take away every container group of this connection, whichever job it was made for."""
+    step = _signed_in(clients)
+    yield step
+    if step.state == "missing":
+        return
+    groups, finder = AzureGroups(clients), AzureFinder(clients)
+    try:
+        cleared = clear_ended(groups, deployment)
+        ours = [one for one in finder.found() if one.deployment == deployment]
+        for one in ours:
+            finder.end(one)
+    except (NotNow, NotSure, Refused) as error:
+        yield Step("Container groups", "missing", str(error), "Remove again in a minute.")
+        return
+    for one in ours:
+        if _vanished(groups, one.name, patience_s, poll_s):
+            yield Step(f"Container group {one.name}", "gone", "Deleted.")
+        else:
+            words = "Azure took the order to delete it and shows it still."
+            yield Step(f"Container group {one.name}", "missing", words, "Remove again in a minute.")
+    if cleared:
+        yield Step("Ended groups", "gone", f"{cleared} that had ended by themselves were deleted.")
+    if not ours and not cleared:
+        yield Step("Container groups", "gone", "Nothing of this connection is in the resource group.")
+
+
+def _signed_in(clients: AzureClients) -> Step:
+    name = "Sign-in"
+    try:
+        clients.sign_in()
+    except Exception as error:
+        return _missing(name, error)
+    return Step(name, "done", f"Azure lets us into subscription {clients.connection.subscription_id}.")
+
+
+def _registered(clients: AzureClients) -> Step:
+    name = "Container instances"
+    region = clients.connection.region
+    try:
+        list(clients.usages(region))
+    except Exception as error:
+        return _missing(name, error)
+    return Step(name, "done", f"The subscription is registered for them in {region}.")
+
+
+def _resource_group(clients: AzureClients) -> Step:
+    connection = clients.connection
+    name = f"Resource group {connection.resource_group}"
+    try:
+        found = clients.read(connection.group_path, _GROUPS_API)
+    except Exception as error:
+        return _missing(name, error)
+    return Step(name, "done", f"It is there, in {found.get('location', 'an unnamed region')}.")
+
+
+def _cleared(groups: AzureGroups, deployment: str) -> Step:
+    name = "Earlier groups"
+    try:
+        cleared = clear_ended(groups, deployment)
+    except (NotNow, NotSure, Refused) as error:
+        return Step(name, "missing", str(error), "See the rows of the test.")
+    if cleared:
+        return Step(name, "gone", f"{cleared} that had ended by themselves were deleted.")
+    return Step(name, "done", "None of this connection is left over.")
+
+
+def _missing(name: str, error: Exception) -> Step:
+    why = refusal(error)
+    fix = (
+        why.fix if why.code not in DENIED else "Copy the two roles of step 1 again, and give both to the app."
+    )
+    return Step(name, "missing", why.words, fix)
+
+
+class _Trial:
+    """One container with the image, for about a second."""
+
+    def __init__(self, groups: AzureGroups, prefix: str, deployment: str, image: str, poll_s: float) -> None:
+        self._groups = groups
+        self._name = group_name(prefix, f"trial-{deployment}", 0, 1)
+        self._image = image
+        self._poll_s = poll_s
+
+    def steps(self, worn: dict[str, str], patience_s: float) -> Iterator[Step]:
+        title = "One container"
+        try:
+            looked = self._ran(worn, patience_s)
+            said = self._groups.log(self._name, "trial")
+        except (NotNow, NotSure, Refused) as error:
+            yield Step(title, "missing", str(error))
+            looked, said = None, ""
+        else:
+            yield self._told(title, looked, said)
+        yield self._away()
+
+    def _ran(self, worn: dict[str, str], patience_s: float) -> Looked | None:
+        command = ("python", "-c", _CODE)
+        trial = Container("trial", self._image, command, 1, 1, {}, {})
+        end_s = time.monotonic() + patience_s
+        self._asked(lambda: self._groups.create(self._name, [trial], worn), end_s)
+        while time.monotonic() < end_s:
+            looked = self._groups.look(self._name)
+            if looked is not None and looked.ended:
+                return looked
+            time.sleep(self._poll_s)
+        return None
+
+    def _told(self, title: str, looked: Looked | None, said: str) -> Step:
+        if looked is None:
+            return Step(
+                title, "missing", "It had not ended in time.", "Set up again; Azure may be slow just now."
+            )
+        if looked.exit_codes == (0,) and _READY in said:
+            return Step(title, "made", f"It fetched {self._image}, ran for a moment and ended as it should.")
+        last = said.splitlines()[-1][:200] if said else looked.words
+        fix = "See that the image was built from this version's build context, and is the one that was named."
+        return Step(title, "missing", f"It did not run as it should: {last}", fix)
+
+    def _away(self) -> Step:
+        title = "The container's group"
+        end_s = time.monotonic() + 60.0
+        try:
+            self._asked(lambda: self._groups.delete(self._name), end_s)
+        except (NotNow, NotSure, Refused) as error:
+            return Step(
+                title, "missing", f"It could not be deleted: {error}", "Set up again, or remove everything."
+            )
+        if not _vanished(self._groups, self._name, 60.0, self._poll_s):
+            return Step(title, "missing", "Azure shows it still.", "Set up again in a minute.")
+        return Step(title, "gone", "Deleted again. Idle, nothing costs money.")
+
+    def _asked(self, ask: Callable[[], Any], end_s: float) -> None:
+        """Until it is answered: a create or delete under the same name may be asked for again."""
+        while True:
+            try:
+                ask()
+                return
+            except NotNow as later:
+                if time.monotonic() + later.wait_s > end_s:
+                    raise
+                time.sleep(later.wait_s)
+            except NotSure:
+                if time.monotonic() > end_s:
+                    raise
+                time.sleep(self._poll_s)
+
+
+def _vanished(groups: AzureGroups, name: str, patience_s: float, poll_s: float) -> bool:
+    end_s = time.monotonic() + patience_s
+    while True:
+        try:
+            if groups.look(name) is None:
+                return True
+        except (NotNow, NotSure):
+            pass
+        if time.monotonic() >= end_s:
+            return False
+        time.sleep(poll_s)

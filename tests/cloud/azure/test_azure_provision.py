@@ -1,0 +1,85 @@
+"""Setting a resource group up for containers, and taking everything of ours away again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from cloud.azure_clients import AzureClients
+from cloud.azure_groups import AzureGroups, Container
+from cloud.emulator.azure.demo import DemoSubscription
+from cloud.emulator.azure.server import AzureEmulator
+from cloud.provision.azure import remove, set_up
+from cloud.provision.steps import Step
+from cloud.register import tags
+
+
+def _told(steps: Iterator[Step]) -> dict[str, Step]:
+    return {step.name: step for step in steps}
+
+
+def _set_up(demo: DemoSubscription, image: str = "") -> dict[str, Step]:
+    clients = AzureClients(demo.connection)
+    return _told(set_up(clients, "con_1", "lab", image or demo.image, patience_s=20.0, poll_s=0.1))
+
+
+def test_one_container_is_run_and_taken_away(azure: AzureEmulator, demo: DemoSubscription) -> None:
+    azure.faults.order("lost_reply")
+    for _ in range(2):
+        steps = _set_up(demo)
+        assert {step.state for step in steps.values()} == {"done", "made", "gone"}, steps
+        assert "ended as it should" in steps["One container"].words
+        assert azure.groups.all() == []
+    assert [span.over for span in azure.meter.spans] == [True, True]
+
+
+def test_an_image_without_our_code_is_told(azure: AzureEmulator, demo: DemoSubscription) -> None:
+    step = _set_up(demo, "registry.example/other:1")["One container"]
+    assert step.state == "missing"
+    assert "cannot fetch the image" in step.words
+    assert azure.groups.all() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "fix"),
+    [
+        ("secret", "Sign-in", "secret's Value"),
+        ("registered", "Container instances", "az provider register"),
+        ("group", "Resource group elsewhere", "Azure portal"),
+    ],
+)
+def test_what_is_missing_is_told_with_what_to_do(
+    azure: AzureEmulator, demo: DemoSubscription, change: str, name: str, fix: str
+) -> None:
+    connection = demo.connection
+    if change == "secret":
+        connection = replace(connection, access=replace(connection.access, client_secret="wrong"))
+    elif change == "registered":
+        azure.subscription.registered = False
+    else:
+        connection = replace(connection, resource_group="elsewhere")
+        azure.subscription.apps[connection.access.client_id].roles[0] = replace(
+            azure.subscription.apps[connection.access.client_id].roles[0],
+            scope=f"/subscriptions/{connection.subscription_id}",
+        )
+    *_, last = set_up(AzureClients(connection), "con_1", "lab", demo.image, poll_s=0.1)
+    assert (last.name, last.state) == (name, "missing")
+    assert fix in last.fix
+    assert "wrong" not in last.words.replace("is wrong", "")
+
+
+def test_removing_takes_what_is_ours_and_nothing_else(azure: AzureEmulator, demo: DemoSubscription) -> None:
+    clients = AzureClients(demo.connection)
+    groups = AzureGroups(clients)
+    sleeper = Container("c", demo.image, ("python", "-c", "import time; time.sleep(60)"), 1, 1, {}, {})
+    worn = tags(deployment="con_1", run="job/e1", owner="lab", expires_unix_s=2e9)
+    groups.create("ours", [sleeper], worn)
+    groups.create("others", [sleeper], {**worn, "starling:deployment": "con_2"})
+    steps = _told(remove(clients, "con_1", poll_s=0.1))
+    assert steps["Container group ours"].state == "gone"
+    assert [one.name for one in azure.groups.all()] == ["others"]
+    assert (
+        "Nothing of this connection" in _told(remove(clients, "con_1", poll_s=0.1))["Container groups"].words
+    )
