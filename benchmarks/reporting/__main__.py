@@ -130,6 +130,7 @@ def _files(project: Any, folder: Path, exact: str) -> Iterator[tuple[str, float]
 
 def main(calls: int) -> None:
     call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)  # pages name their files by content
     project, person, whole = _populated(calls)
     exact = exact_usd(whole)
     found = _csv_by_http(project, person, calls, exact)
