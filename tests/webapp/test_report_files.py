@@ -8,11 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.urls import reverse
 
 from tests.factories import FixedClock, make_project, make_running_job, make_spec, make_user
 from tests.webapp.settled import DAY, many_charges
 from webapp.alerts.models import Alert, Kind
+from webapp.celery import app
 from webapp.money.amounts import exact_usd
 from webapp.reports import asking, building
 from webapp.reports.models import FileState, ReportFile
@@ -106,6 +108,17 @@ def test_what_a_dead_worker_left_is_built_again(scene: Scene) -> None:
     scene.clock.forward(building.SILENT_FOR.total_seconds() + 1)
     building.look_after_files(clock=scene.clock)
     building.build(report.pk, clock=scene.clock)
+    report.refresh_from_db()
+    assert report.state == FileState.READY
+
+
+def test_the_worker_does_what_messages_and_the_beat_say(scene: Scene) -> None:
+    report = scene.ask()
+    app.loader.import_default_modules()
+    assert settings.CELERY_BEAT_SCHEDULE["reports"]["task"] in app.tasks
+    app.tasks["webapp.reports.tasks.build_report"](report.pk)
+    app.tasks["webapp.reports.tasks.read_cloud_bill"](0)
+    app.tasks["webapp.reports.tasks.tick"]()
     report.refresh_from_db()
     assert report.state == FileState.READY
 
