@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from cloud import profile as profiles
+from cloud.calibration.writing import write_toml
 from tests.factories import make_job, make_spec
 from tests.webapp.test_work import SMALL
+from webapp.jobs.forecasting import forecast_of
 from webapp.jobs.headless import Headless
 from webapp.jobs.runner import run_job
 
@@ -54,6 +57,23 @@ def test_elsewhere_it_does(file: Path, capsys: pytest.CaptureFixture[str], tmp_p
     found = retimed(capsys, file, "--prices", dear)
     requests = [line for line in found["bill"] if line["sku"] == "lambda.request"]
     assert sum(float(line["usd"]) for line in requests) == sum(float(line["quantity"]) for line in requests)
+
+
+def test_what_was_measured_here_is_a_cloud_by_its_name(
+    file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles.FILES, "_others", [tmp_path])
+    slower = profiles.load("lambda").core_ratio.model_copy(update={"value": 0.6})
+    mine = profiles.load("lambda").model_copy(update={"core_ratio": slower})
+    write_toml(tmp_path / "lambda-mine-2026-11-21.toml", mine, "measured")
+    found = retimed(capsys, file, "--profile", "lambda-mine-2026-11-21")
+    assert found["time_s"] > found["stored"]["time_s"]
+    platform = {"kind": "simulated", "profile": "lambda-mine-2026-11-21"}
+    here, there = (
+        forecast_of(make_spec("hopper-simulated", **{**SMALL, "platform": one}))
+        for one in (platform, {"kind": "simulated"})
+    )
+    assert here.minutes.p50 > there.minutes.p50
 
 
 def test_draws_and_a_verdict(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
