@@ -70,6 +70,22 @@ def _set_up(page: "Page", aws: AwsEmulator) -> None:
     assert [one.name for one in aws.functions.alive()] == ["starling-actor-1024mb"]
 
 
+def _profile(page: "Page", aws: AwsEmulator) -> None:
+    """Two sizes, one of which is made for it; what they cost is said before, and the choice goes into the form."""
+    page.click("text=Profile memory")
+    page.fill("[name=environment]", "CartPole-v1")
+    page.fill("[name=memory_mb]", "1024 2048")
+    page.fill("[name=steps]", "256")
+    page.wait_for_selector("[data-cost] :text('never more than $0.0180')")
+    page.click("button:text-is('Profile')")
+    page.wait_for_selector(".pill:has-text('Profiled')", timeout=90_000)
+    assert page.locator(".sizes tbody tr").count() == 2
+    assert [one.name for one in aws.functions.alive()] == ["starling-actor-1024mb"]
+    chosen = (page.locator(".sizes .picked th").text_content() or "").split()[0]
+    page.click("text=New job with")
+    assert page.input_value("[name='training.rollout.memory_mb']") == chosen
+
+
 def _fill_job(page: "Page", site: str, slug: str, **fields: str) -> None:
     page.goto(f"{site}/p/{slug}/jobs/new/?preset=cartpole")
     for details in page.locator("details.more").all():
@@ -91,6 +107,8 @@ def test_cartpole_on_emulated_lambda_from_connecting_to_taking_away(
     _connect(page, live_site, slug, aws)
     account_page = page.url
     _set_up(page, aws)
+    _profile(page, aws)
+    before = aws.meter.picodollars(PriceBook.load(), REGION)
 
     # More than a new account may run is said before anything starts.
     small = {"training__stop__env_steps": "", "training__stop__rounds": "2"}
@@ -107,7 +125,7 @@ def test_cartpole_on_emulated_lambda_from_connecting_to_taking_away(
     job = Job.objects.select_related("account").get()
     assert job.observed == Observed.SUCCEEDED
     assert job.round_no == 2
-    _assert_paid_as_metered(job, aws)
+    _assert_paid_as_metered(job, aws, before)
 
     page.goto(account_page)
     page.click("text=Remove everything from the account")
@@ -118,8 +136,8 @@ def test_cartpole_on_emulated_lambda_from_connecting_to_taking_away(
     _assert_no_session_in(live_worker, tmp_path / "web.log", aws=aws)
 
 
-def _assert_paid_as_metered(job: Any, aws: AwsEmulator) -> None:
-    metered = aws.meter.picodollars(PriceBook.load(), REGION)
+def _assert_paid_as_metered(job: Any, aws: AwsEmulator, before: int) -> None:
+    metered = aws.meter.picodollars(PriceBook.load(), REGION) - before
     assert metered > 0
     assert job.account.spent_picodollars + job.account.overrun_picodollars == metered
     assert job.account.reserved_picodollars == 0
