@@ -188,6 +188,10 @@ class Control:
                 "Specified ConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below"
                 f" its minimum value of [{_LEAST_UNRESERVED}]."
             )
+        there = function.provisioned.get(number)
+        if there is not None and there.wanted == wanted:
+            # Asked again for what stands already, as after a lost reply: nothing begins anew.
+            return _told(there)
         visible_s = time.monotonic() + self._faults.visibility_delay_s
         function.provisioned[number] = Provisioned(wanted, visible_s=visible_s)
         self._provision(function, number, function.provisioned[number])

@@ -105,6 +105,7 @@ def test_a_lost_reply_is_asked_again_and_nothing_is_bought_twice(
     _until(lambda: ready.qualifier)
     assert aws.faults.struck["lost_reply"] == 1
     assert _stand(aws) == [(NAME, "1")]
+    assert len(aws.meter.provisioned) == 1
     aws.faults.order("lost_reply")
     ready.close()
     assert _stand(aws) == []
