@@ -160,7 +160,7 @@ class Model:
         for budget in above:
             if not budget.monthly or charge.month == budget.month:
                 budget.spent -= less
-            budget.overrun += over
+                budget.overrun += over
         charge.amount, charge.assumed = amount, False
         job.overrun += over
         job.frozen = job.frozen or over > 0

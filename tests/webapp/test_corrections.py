@@ -11,6 +11,7 @@ from webapp.money.budgets import create_budget
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Budget, Charge, Crossing
 from webapp.money.services import close_books, correct
+from webapp.money.verifying import money_findings
 
 pytestmark = pytest.mark.django_db
 
@@ -93,7 +94,8 @@ def test_the_budgets_above_get_back_what_was_assumed_too_much() -> None:
     assert account.granted_picodollars == account.spent_picodollars == 25
 
 
-def test_a_month_that_is_over_is_not_touched() -> None:
+@pytest.mark.parametrize("true", [25, 75])
+def test_a_month_that_is_over_is_not_touched(true: int) -> None:
     clock = FixedClock()
     job, epoch = make_running_job(clock=clock)
     budget = create_budget(
@@ -102,9 +104,10 @@ def test_a_month_that_is_over_is_not_touched() -> None:
     DatabaseLedger(job.account.pk, epoch, clock=clock).reserve([reservation("a", 60)])
     close_books(job_id=job.pk, before_epoch=epoch + 1, clock=clock)
     clock.forward(40 * 24 * 3600)
-    assert _correct(job, epoch, clock, 25)
+    assert _correct(job, epoch, clock, true)
     budget.refresh_from_db()
-    assert (budget.spent_picodollars, budget.reserved_picodollars) == (0, 0)
+    assert (budget.spent_picodollars, budget.reserved_picodollars, budget.overrun_picodollars) == (0, 0, 0)
+    assert list(money_findings()) == []
 
 
 def test_a_share_crossed_twice_is_told_once() -> None:

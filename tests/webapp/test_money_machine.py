@@ -160,9 +160,11 @@ class DatabaseMachine(Machine):
         self.budgets: list[Budget] = []
 
     def teardown(self) -> None:
-        assert list(money_findings()) == []
-        transaction.set_rollback(True)
-        self.atomic.__exit__(None, None, None)
+        try:
+            assert list(money_findings()) == []
+        finally:
+            transaction.set_rollback(True)
+            self.atomic.__exit__(None, None, None)
 
     def same(self, act: str, expected: Any, *arguments: Any) -> None:
         assert getattr(self, f"do_{act}")(*arguments) == expected, act

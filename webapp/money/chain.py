@@ -76,10 +76,16 @@ class Chain:
             before = budget.spent_picodollars + budget.overrun_picodollars
             note_crossings(budget, before, before + spent + overrun, self.now)
 
-    def take_back(self, spent: int, booked_at: datetime) -> None:
-        """Something booked then came to so much less. A period that is over stays as it was."""
-        in_period = [budget.pk for budget in self.budgets if booked_at >= budget.period_start]
-        Budget.objects.filter(pk__in=in_period).update(spent_picodollars=F("spent_picodollars") - spent)
+    def correct(self, less: int, over: int, booked_at: datetime) -> None:
+        """What was booked then came to less, or to more than was agreed to. A period that is over stays as it was."""
+        concerned = [budget for budget in self.budgets if booked_at >= budget.period_start]
+        Budget.objects.filter(pk__in=[budget.pk for budget in concerned]).update(
+            spent_picodollars=F("spent_picodollars") - less,
+            overrun_picodollars=F("overrun_picodollars") + over,
+        )
+        for budget in concerned:
+            before = budget.spent_picodollars + budget.overrun_picodollars
+            note_crossings(budget, before, before + over - less, self.now)
 
     def _rows(self) -> QuerySet[Budget]:
         return Budget.objects.filter(pk__in=[budget.pk for budget in self.budgets])

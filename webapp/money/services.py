@@ -124,9 +124,8 @@ def correct(
         overrun_picodollars=F("overrun_picodollars") + over,
         frozen=account.frozen or over > 0,
     )
-    chain.take_back(less, charge.resolved_at or now)
+    chain.correct(less, over, charge.resolved_at or now)
     if over:
-        chain.book(0, over)
         before = account.spent_picodollars + account.overrun_picodollars
         note_crossings(account, before, before + over, now)
     return True
