@@ -15,7 +15,9 @@ from tests.cloud import pullers
 from tests.factories import FixedClock, make_job, make_running_job, make_spec, make_user
 from tests.servers import wait_until
 from tests.webapp.bookkeeping import assert_whole
+from training.ports import Offer
 from webapp.gateway import machines, services
+from webapp.gateway.coordinator import reached
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, PulledCall, SeenPuller
 from webapp.gateway.queries import Machines
 from webapp.gateway.store import Caller, DatabaseStore
@@ -61,10 +63,11 @@ def test_a_job_is_sampled_by_a_machine_that_calls_and_learns_what_it_would_have_
     rents = job.account.charges.filter(kind="rent", state="settled")
     assert rents.exists()
     assert sum(rents.values_list("settled_picodollars", flat=True)) == job.account.spent_picodollars
-    assert Box.objects.get().closed
-    for table in (PulledCall, HeldWeights, SeenPuller):
-        assert not table.objects.exists()
+    assert not PulledCall.objects.exists()
     assert services.tidy() == 1
+    assert Box.objects.get().closed
+    for table in (HeldWeights, SeenPuller):
+        assert not table.objects.exists()
     assert not BoxToken.objects.exists()
     here = _run(make_job(spec=make_spec(platform={"kind": "local", "workers": 1}, **_SMALL)))
     assert _checkpoints(job)[0].keys() == _checkpoints(here)[0].keys() == {2, 4}
@@ -140,6 +143,27 @@ def test_the_command_holds_a_token_that_is_shown_once(client: Client, settings: 
     secret = found[1].partition(".")[2]
     assert secret not in client.get(f"{address}/").content.decode()
     assert secret not in str(list(BoxToken.objects.values()))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("observed", "stays"), [("recovering", True), ("paused", False), ("failed", False), ("succeeded", False)]
+)
+def test_machines_wait_for_a_job_that_changes_its_process_and_for_no_other(
+    observed: str, stays: bool
+) -> None:
+    clock = FixedClock()
+    job, epoch = make_running_job(clock=clock, spec=_hosts())
+    mailbox = reached(job_id=job.pk, epoch=epoch, clock=clock).mailbox
+    mailbox.stay(5.0)
+    mailbox.offer([Offer("c", b"", 2e9, 10.0, 10.0, 10)])
+    mailbox.close()
+    Job.objects.filter(pk=job.pk).update(observed=observed)
+    found = DatabaseStore(clock).hand_out(job.pk, [Caller("p", "u")])
+    assert found.open == stays
+    assert found.work == {}
+    if stays:
+        assert found.stay_until_unix_s - found.now_unix_s > 60
 
 
 @pytest.mark.django_db

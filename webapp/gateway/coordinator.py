@@ -28,10 +28,14 @@ _FORGET_EVERY_S = 60.0
 
 
 def reached(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
-    """The job's mailbox, opened for this run, and how pullers come to it."""
-    services.open_box(job_id=job_id, epoch=epoch, clock=clock)
+    """The job's mailbox, opened for this run, and how pullers come to it.
+
+    Machines of the user's own were told to come once: they outlive the job's process, though not the job.
+    """
+    box = services.open_box(job_id=job_id, epoch=epoch, clock=clock)
+    own_machines = box.job.spec["platform"]["kind"] == "hosts"
     return Reached(
-        DatabaseMailbox(job_id, epoch, clock=clock),
+        DatabaseMailbox(job_id, epoch, clock=clock, sends_away=not own_machines),
         settings.STARLING_BASE_URL,
         lambda: services.new_token(job_id=job_id, clock=clock),
     )
@@ -40,7 +44,10 @@ def reached(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
 class DatabaseMailbox:
     """To be used by one thread; `wake` by any. LeaseLost once another run has opened the box."""
 
-    def __init__(self, job_id: str, epoch: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, job_id: str, epoch: int, *, clock: Clock = SYSTEM_CLOCK, sends_away: bool = True
+    ) -> None:
+        self._sends_away = sends_away
         self._job_id = job_id
         self._epoch = epoch
         self._clock = clock
@@ -112,7 +119,10 @@ class DatabaseMailbox:
         bells.offers_on_commit(self._job_id)
 
     def close(self) -> None:
-        services.close_box(job_id=self._job_id, epoch=self._epoch)
+        if self._sends_away:
+            services.close_box(job_id=self._job_id, epoch=self._epoch)
+        else:
+            services.leave_box(job_id=self._job_id, epoch=self._epoch, clock=self._clock)
         self._ear.close()
 
     def _found(self) -> list[Delivery]:

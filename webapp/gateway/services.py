@@ -40,6 +40,14 @@ def close_box(*, job_id: str, epoch: int | None = None) -> bool:
     return True
 
 
+@transaction.atomic
+def leave_box(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Empty the box, but let those who cost nothing wait for the job's next process, as long as it is to go on."""
+    mine = Box.objects.filter(pk=job_id, epoch=epoch, closed=False)
+    if mine.update(stay_until_unix_s=clock.now().timestamp() + _EARLY_S):
+        _empty(job_id)
+
+
 def _empty(job_id: str) -> None:
     for table in (PulledCall, HeldWeights, SeenPuller):
         table.objects.filter(box_id=job_id).delete()

@@ -18,9 +18,11 @@ from webapp.gateway import bells
 from webapp.gateway.leases import due, sweep
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
 from webapp.gateway.services import digest
+from webapp.jobs.models import Observed
 from webapp.jobs.states import TERMINAL
 
 _SEEN_EVERY_S = 5.0
+_NEEDS_NOBODY = (*TERMINAL, Observed.PAUSED)
 
 
 class DatabaseStore:
@@ -42,7 +44,8 @@ class DatabaseStore:
 
     def hand_out(self, box: str, callers: Sequence[Caller]) -> HandOut:
         now = self._now()
-        stay = Box.objects.filter(pk=box, closed=False).values_list("stay_until_unix_s", flat=True).first()
+        wanting = Box.objects.filter(pk=box, closed=False).exclude(job__observed__in=_NEEDS_NOBODY)
+        stay = wanting.values_list("stay_until_unix_s", flat=True).first()
         if stay is None:
             return HandOut(open=False)
         leaving = self._seen(box, callers, now)
