@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import Figure, peers
+from tests.servers import server_process, wait_until
+from webapp.embedded_valkey import embedded_valkey, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 _LEAST_PER_S = 1000.0
@@ -56,11 +58,21 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         "rounds": _WARM_UP_ROUNDS + (1 if quick else 10),
     }
     with tempfile.TemporaryDirectory(prefix="starling-bench-") as folder:
+        cached = _cached(asked, Path(folder))
+        yield Figure("CPU of one, with the cache of trajectories", cached["cpu_ms"], "ms", data=cached)
         written = _child({**asked, "database": True}, STARLING_DATA=folder)
     yield Figure(
         "CPU of one, apart from the database writes beside it", written["cpu_ms"], "ms", at_most=_MOST_MS
     )
     yield Figure("database writes of one, SQLite", written["database_ms"], "ms", data=written)
+
+
+def _cached(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The same with each trajectory kept in a Valkey of its own, none of which is asked for again."""
+    server = embedded_valkey(folder, port=free_port(), password="")
+    with server_process(server.command):
+        wait_until(server.answers, within_s=10, what="Valkey answers")
+        return _child({**asked, "cache": server.url})
 
 
 def _prepared() -> dict[str, Any]:
@@ -187,7 +199,9 @@ def _timed(
     from training.ports import Control
 
     cloud = NullCloud(Prepared.told(asked))
-    platform = MeteredPlatform(cloud, ledger, LambdaOptions().tariff(PriceBook.load(), 1769))
+    platform = MeteredPlatform(
+        _remembering(cloud, asked), ledger, LambdaOptions().tariff(PriceBook.load(), 1769)
+    )
     spec = _spec(asked)
 
     def counts() -> tuple[int, ...]:
@@ -226,6 +240,16 @@ def _of_rounds(marks: Sequence[tuple[int, ...]]) -> dict[str, Any]:
         "making_up_answers_ms": middle(lambda cpu, own, batch, writing, waiting: own),
         "database_ms": middle(lambda cpu, own, batch, writing, waiting: waiting),
     }
+
+
+def _remembering(cloud: Any, asked: dict[str, Any]) -> Any:
+    if "cache" not in asked:
+        return cloud
+    import redis
+
+    from cloud.trajectory_cache import Remembering, TrajectoryCache
+
+    return Remembering(cloud, TrajectoryCache(redis.Redis.from_url(asked["cache"]), "bench", 10**8))
 
 
 class _Nowhere:

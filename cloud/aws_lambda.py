@@ -37,6 +37,7 @@ from training.messages import BlobRef, Call, Outcome
 _READ_MARGIN_S = 30.0
 _GIVE_UP_MARGIN_S = 20.0
 _CANCEL_PATIENCE_S = 10.0
+_LOOK_EVERY_S = 0.5
 _THROTTLE_PATIENCE_S = 120.0
 _BACKOFF_S = (0.1, 5.0)
 _MOST_THREADS = 4000
@@ -144,6 +145,7 @@ class LambdaPlatform:
         self._learner_made: Learner | None = None
         self._flights: dict[str, Flight] = {}
         self._lock = threading.Lock()
+        self._look_s = 0.0
         self._closing = threading.Event()
 
     @property
@@ -177,7 +179,7 @@ class LambdaPlatform:
         while self._flights:
             self._learner.enforce_limit()
             self._give_up()
-            wait_s = min(end_s - self.now_s(), self._learner.seconds_to_limit(), self._seconds_to_give_up())
+            wait_s = min(end_s - self.now_s(), self._learner.seconds_to_limit(), self._look_s - self.now_s())
             try:
                 finished = self._finished.get(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX))
             except queue.Empty:
@@ -279,6 +281,10 @@ class LambdaPlatform:
     def _give_up(self) -> None:
         """Tell the outcomes of those from whom nothing was heard for too long. What they cost is not known."""
         now_s = self.now_s()
+        if now_s < self._look_s:
+            return
+        # Not at every outcome: with a thousand out, going through them would take as long as all else together.
+        self._look_s = now_s + _LOOK_EVERY_S
         with self._lock:
             late = [
                 one for one in self._flights.values() if one.give_up_s is not None and one.give_up_s <= now_s
@@ -289,8 +295,3 @@ class LambdaPlatform:
             words = f"nothing was heard for {now_s - flight.sent_s:.0f} s; what it cost is not known yet"
             why = Failure("function_failed", words)
             self._finished.put(Landed(flight.call.id, Reply(failure=why), now_s, None, why))
-
-    def _seconds_to_give_up(self) -> float:
-        with self._lock:
-            moments = [one.give_up_s for one in self._flights.values() if one.give_up_s is not None]
-        return max(0.0, min(moments) - self.now_s()) if moments else float("inf")

@@ -38,6 +38,7 @@ from training.reports import Usage
 
 _VERSIONS_KEPT = 8
 _SENDING_S = 20.0
+_LOOK_EVERY_S = 0.5
 
 __all__ = ["NoRay", "RayOptions", "RayPlatform"]
 
@@ -160,6 +161,7 @@ class RayPlatform:
         self._flights: dict[str, _Flight] = {}
         self._finished: queue.SimpleQueue[Execution | tuple[str, Any]] = queue.SimpleQueue()
         self._learner = LearnerThread(self._finished.put)
+        self._look_s = 0.0
         self._closed = False
 
     @property
@@ -200,7 +202,7 @@ class RayPlatform:
         while self._flights:
             self._learner.enforce_limit()
             self._give_up()
-            wait_s = min(end_s - self.now_s(), self._learner.seconds_to_limit(), self._seconds_to_give_up())
+            wait_s = min(end_s - self.now_s(), self._learner.seconds_to_limit(), self._look_s - self.now_s())
             try:
                 finished = self._finished.get(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX))
             except queue.Empty:
@@ -278,16 +280,15 @@ class RayPlatform:
         self._finished.put((call_id, why))
 
     def _give_up(self) -> None:
+        if self.now_s() < self._look_s:
+            return
+        self._look_s = self.now_s() + _LOOK_EVERY_S
         for flight in [one for one in self._flights.values() if one.give_up_s <= self.now_s()]:
             flight.give_up_s = float("inf")
             words = (
                 f"nothing was heard of it within its deadline of {flight.call.deadline_s:g} s and its start"
             )
             self._fail(flight.call.id, Failure("lost", words))
-
-    def _seconds_to_give_up(self) -> float:
-        first_s = min((one.give_up_s for one in self._flights.values()), default=float("inf"))
-        return max(0.0, first_s - self.now_s())
 
     def _landed(self, flight: _Flight, came: Any) -> Outcome:
         """`came` is a finished future, or why there is none."""
