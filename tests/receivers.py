@@ -84,7 +84,10 @@ def web_receiver() -> Iterator[WebReceiver]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            length = int(self.headers.get("Content-Length", 0))
+            body = self.rfile.read(length)
+            if len(body) < length:
+                return  # the sender died over it, and what is not whole is no message
             receiver.posts.append(Post(time.time(), self.path, dict(self.headers), body))
             time.sleep(receiver.pause_s)
             while receiver.drip:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -15,17 +16,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from django.db import connection
 
-from tests.factories import make_alert, make_job, make_project, make_user, make_webhook
+from tests.factories import make_alert, make_project, make_user, make_webhook
 from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
 from tests.servers import ROOT, server_process, wait_until
 from webapp.alerts import outbox
 from webapp.alerts.models import Alert, Delivery
 from webapp.clock import SYSTEM_CLOCK
 from webapp.embedded_valkey import free_port
-from webapp.jobs.models import Job
 from webapp.money.crossings import note_crossings
-from webapp.money.models import Crossing
+from webapp.money.models import Budget, Crossing
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
@@ -73,27 +74,37 @@ def _ready(log: Path, times: int = 1) -> None:
     )
 
 
-def _cross(jobs: list[Job], pause_s: float, shares: tuple[int, ...] = SHARES) -> dict[str, float]:
-    """Let each job cross each share of its limit, one after the other; when each did, by its alert's key.
+def _cross(budgets: list[Budget], pause_s: float, shares: tuple[int, ...] = SHARES) -> dict[str, float]:
+    """Let each budget cross each share of its limit, one after the other; when each did, by its alert's key.
 
-    Shares that one job crosses within a tick are told as one: between them, all other jobs have their turn.
+    Shares that one crosses within a tick are told as one: between them, all others have their turn.
     """
     at: dict[str, float] = {}
     for before, share in zip((0, *shares), shares, strict=False):
-        for job in jobs:
-            account = job.account
-            limit = account.limit_picodollars
-            note_crossings(account, limit * before // 100, limit * share // 100, SYSTEM_CLOCK.now())
-            at[f"limit:account:{account.pk}:actual:{share}:{account.arming}"] = time.time()
+        for budget in budgets:
+            limit = budget.limit_picodollars
+            note_crossings(budget, limit * before // 100, limit * share // 100, SYSTEM_CLOCK.now())
+            at[f"limit:budget:{budget.pk}:actual:{share}:{budget.arming}"] = time.time()
             time.sleep(pause_s)
     return at
 
 
-def _jobs(count: int, url: str) -> list[Job]:
-    owner = make_user("ada@example.org")
-    project = make_project(owner)
+def _budgets(count: int, url: str) -> list[Budget]:
+    """Limits that can be crossed, without jobs that a worker would run."""
+    project = make_project(make_user("ada@example.org"))
     make_webhook(project, url)
-    return [Job.objects.select_related("account").get(pk=make_job(project, owner).pk) for _ in range(count)]
+    now = SYSTEM_CLOCK.now()
+    return [
+        Budget.objects.create(
+            name=f"Budget {number}",
+            project=project,
+            scope="project",
+            period_start=now,
+            created_at=now,
+            limit_picodollars=10**12,
+        )
+        for number in range(count)
+    ]
 
 
 class Measured(NamedTuple):
@@ -146,10 +157,10 @@ def test_a_crossing_is_mailed_and_posted_within_five_seconds(
     outside: Outside, valkey: str, tmp_path: Path
 ) -> None:
     log = tmp_path / "worker.log"
-    jobs = _jobs(8, outside.web.url)
+    budgets = _budgets(8, outside.web.url)
     with _worker(outside.environment, log), _beat(outside.environment, tmp_path / "beat.log"):
         _ready(log)
-        at = _cross(jobs, 0.2, shares=(50,))
+        at = _cross(budgets, 0.2, shares=(50,))
         wait_until(lambda: _all_sent(len(at)), within_s=30, what="everything is sent")
     measured = _measured(outside, at)
     print(_words("undisturbed", measured))
@@ -162,9 +173,7 @@ def test_200_crossings_are_told_once_each_while_workers_are_killed(
     outside: Outside, valkey: str, tmp_path: Path
 ) -> None:
     """Two workers, one of which is killed at any moment of its work and started again, over and over."""
-    import threading
-
-    jobs, over, kills = _jobs(50, outside.web.url), threading.Event(), 0
+    budgets, over, kills = _budgets(50, outside.web.url), threading.Event(), 0
     logs = [tmp_path / f"worker{number}.log" for number in range(2)]
     with ExitStack() as stack:
         stack.enter_context(_beat(outside.environment, tmp_path / "beat.log"))
@@ -174,10 +183,8 @@ def test_200_crossings_are_told_once_each_while_workers_are_killed(
         at: dict[str, float] = {}
 
         def cross() -> None:
-            from django.db import connection
-
             try:
-                at.update(_cross(jobs, 0.35))
+                at.update(_cross(budgets, 0.35))
             finally:
                 connection.close()
                 over.set()

@@ -8,10 +8,18 @@ from typing import Literal
 
 from django.conf import settings
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from pydantic import BaseModel, ConfigDict
 
 from webapp.alerts.models import Alert, Delivery, Kind, Severity
+
+_PLACES = {
+    "job": "jobs:detail",
+    "budget": "money:budget",
+    "connection": "credentials:detail",
+    "channel": "alerts:channel",
+}
+"""What subjects begin with, and the page of each."""
 
 
 class AlertDocument(BaseModel):
@@ -99,16 +107,14 @@ def message_of(delivery: Delivery) -> Message:
 
 
 def path_to(alert: Alert) -> str:
-    """Where the alert leads on the site: to its job, else to the list of alerts; empty for one without a project."""
+    """Where the alert leads on the site: to what it is about, else to the list; empty for one without a project."""
     if alert.project is None:
         return ""
     scope, _, name = alert.subject.partition(":")
-    slug = alert.project.slug
-    if scope == "job" and name:
-        return reverse("jobs:detail", args=[slug, name])
-    if scope == "channel" and name:
-        return reverse("alerts:channel", args=[slug, name])
-    return f"{reverse('alerts:list', args=[slug])}#alert-{alert.pk}"
+    try:
+        return reverse(_PLACES[scope], args=[alert.project.slug, name])
+    except (KeyError, NoReverseMatch):
+        return f"{reverse('alerts:list', args=[alert.project.slug])}#alert-{alert.pk}"
 
 
 def link_to(alert: Alert) -> str:

@@ -29,7 +29,8 @@ def tick() -> None:
 
 @shared_task(name="webapp.alerts.tasks.send_due")
 def send_due() -> None:
-    """Send what is due now: somebody has just raised an alert."""
+    """Tell and send now: somebody has just crossed a line or raised an alert."""
+    sources.tell_crossings()
     outbox.send_due()
 
 
