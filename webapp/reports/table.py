@@ -91,14 +91,35 @@ class Costs:
     def __init__(self, question: Question, *, with_services: bool = False) -> None:
         self.question = question
         self._by_sku = with_services or question.by == "service" or bool(question.service)
-        found = cells(question, by_sku=self._by_sku)
-        self.facts: dict[str, JobFacts] = {
-            job_id: facts
-            for job_id, facts in facts_of(cell.job_id for cell in found).items()
-            if facts.passes(question)
-        }
-        self.cells = [cell for cell in found if cell.job_id in self.facts and self._sold(cell)]
-        self.bills = Billed.read(question)
+
+    @cached_property
+    def _read(self) -> tuple[dict[str, JobFacts], list[Cell]]:
+        """Read when it is first needed: a file can begin before that."""
+        found = cells(self.question, by_sku=self._by_sku)
+        known = facts_of(cell.job_id for cell in found)
+        facts = {job_id: job for job_id, job in known.items() if job.passes(self.question)}
+        mine = [cell for cell in found if cell.job_id in facts]
+        wanted = self.question.service
+        if wanted:
+            mine = [
+                cell
+                for cell in mine
+                if service_of(cell.sku or "", facts[cell.job_id].provider).name == wanted
+            ]
+        return facts, mine
+
+    @property
+    def facts(self) -> dict[str, JobFacts]:
+        """The jobs that something was paid for, by id."""
+        return self._read[0]
+
+    @property
+    def cells(self) -> list[Cell]:
+        return self._read[1]
+
+    @cached_property
+    def bills(self) -> Billed:
+        return Billed.read(self.question)
 
     @cached_property
     def total(self) -> int:
@@ -159,13 +180,6 @@ class Costs:
 
     def _about(self, job_id: str | None) -> bool:
         return not self.question.filters or job_id in self.facts
-
-    def _sold(self, cell: Cell) -> bool:
-        wanted = self.question.service
-        return not wanted or self._service(cell) == wanted
-
-    def _service(self, cell: Cell) -> str:
-        return service_of(cell.sku or "", self.facts[cell.job_id].provider).name
 
     def _keys(self, by: By, cell: Cell) -> Iterator[tuple[str, str, str]]:
         """Key, label and detail of the rows that a cell counts in."""
