@@ -10,8 +10,10 @@ import pytest
 from cloud.register import RegisterClosed, Taken
 from tests.factories import FixedClock, make_connection, make_project
 from tests.webapp.held import make_lambda_job, run_of
+from webapp.credentials.services import ConnectionRefused, remove_connection
 from webapp.jobs.leases import LEASE_TTL, release_lease
 from webapp.jobs.models import Job
+from webapp.jobs.services import cancel_idle, stop_job
 from webapp.standing.models import Holding, State
 from webapp.standing.register import DatabaseRegister
 
@@ -139,3 +141,16 @@ def test_the_same_name_may_stand_in_two_accounts(scene: Scene) -> None:
     elsewhere = Scene()
     _intend(elsewhere.register())
     assert Holding.objects.filter(name="f:1", state=State.INTENDED).count() == 2
+
+
+def test_a_connection_is_kept_as_long_as_something_stands_there(scene: Scene) -> None:
+    register = scene.register()
+    _intend(register)
+    stop_job(job=scene.job, user=scene.job.created_by, clock=scene.clock)
+    scene.clock.forward(LEASE_TTL.total_seconds())
+    assert cancel_idle(scene.job.pk, clock=scene.clock)
+    with pytest.raises(ConnectionRefused, match=r"^Something of ours stands in .* without it\."):
+        remove_connection(connection=scene.connection)
+    register.gone("f:1")
+    remove_connection(connection=scene.connection)
+    assert Holding.objects.get().connection is None

@@ -114,4 +114,9 @@ def remove_connection(*, connection: Connection) -> None:
             f"{locked.name} is needed by {shown}. Stop these jobs first: without it, what runs for them in the cloud"
             " could not be stopped."
         )
+    if locked.holdings.filter(ended_at=None).exists():
+        raise ConnectionRefused(
+            f"Something of ours stands in {locked.name} still, and could not be taken away without it. That takes seconds;"
+            " then remove it."
+        )
     locked.delete()
