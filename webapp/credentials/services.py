@@ -116,7 +116,7 @@ def remove_connection(*, connection: Connection) -> None:
         )
     if locked.holdings.filter(ended_at=None).exists():
         raise ConnectionRefused(
-            f"Something of ours stands in {locked.name} still, and could not be taken away without it. That takes seconds;"
-            " then remove it."
+            f"Something of ours stands in {locked.name} still, and could not be taken away without it. That takes"
+            " seconds; then remove it."
         )
     locked.delete()
