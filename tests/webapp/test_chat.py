@@ -1,0 +1,86 @@
+"""Chat: which services are taken, and that a message arrives at one that the operator named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.factories import make_alert, make_project
+from tests.receivers import WebReceiver, web_receiver
+from webapp.alerts import channels, outbox, outward
+from webapp.alerts.models import Delivery, DeliveryState
+from webapp.alerts.senders import chat
+from webapp.credentials.secret import Secret
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[WebReceiver]:
+    with web_receiver() as one:
+        settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{one.port}"]
+        yield one
+
+
+@pytest.mark.parametrize(
+    ("url", "service"),
+    [
+        ("https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX", "Slack"),
+        ("https://discord.com/api/webhooks/123456789/abcDEFghi", "Discord"),
+        (
+            "https://prod-15.uksouth.logic.azure.com:443/workflows/3XXX5/triggers/manual/paths/invoke"
+            "?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=iXXXU",
+            "Power Automate",
+        ),
+        ("tgram://123456789:abcdefghijklmnopqrstuvwxyzABCDEFGHI/12315544/", "Telegram"),
+    ],
+)
+def test_services_with_hosts_of_their_own_are_taken(url: str, service: str) -> None:
+    made = chat.notifier(url + ("&verify=no&redirect=yes" if "?" in url else "?verify=no&redirect=yes"))
+    assert service in chat.service_of(made)
+    assert made.verify_certificate
+    assert not made.redirects
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.example.org/workflows/3XXX5/triggers/manual/paths/invoke?api-version=1&sp=x&sv=1.0&sig=iXXXU",
+        "workflows://evil.example.org/WORKFLOW/SIGNATURE",
+        "workflows://logic.azure.com.evil.example.org/WORKFLOW/SIGNATURE",
+        *("json://127.0.0.1/", "jsons://example.org", "xml://example.org", "mailto://me:you@example.org"),
+        *(
+            "syslog://",
+            "dbus://",
+            "mqtt://localhost/topic",
+            "matrix://example.org/#room",
+            "gotifys://h.example.org/t0ken",
+        ),
+        *("ntfy://127.0.0.1/topic", "apprise://localhost/token", "sms://x", "windows://", "nonsense", ""),
+    ],
+)
+def test_whatever_could_lead_elsewhere_is_not(url: str) -> None:
+    with pytest.raises(outward.Refused):
+        chat.notifier(url)
+
+
+def test_chat_reaches_a_host_that_the_operator_named(receiver: WebReceiver) -> None:
+    project = make_project(name="Walking")
+    made = channels.add_chat(
+        project=project, name="Team", url=Secret(f"json://127.0.0.1:{receiver.port}/team")
+    )
+    make_alert(project, sentence="Hopper is done.")
+    outbox.send_due()
+    (post,) = receiver.posts
+    told = json.loads(post.body)
+    assert told["title"] == "Left over in a cloud – Walking"
+    assert told["message"].startswith("Hopper is done.\n")
+    receiver.status = 500
+    make_alert(project)
+    outbox.send_due()
+    delivery = Delivery.objects.filter(channel=made).latest("created_at")
+    assert delivery.state == DeliveryState.WAITING
+    assert delivery.last_error.startswith("JSON did not take the message.")
