@@ -10,6 +10,7 @@ from typing import Any
 from cloud.forecast import Band, Forecast, NoForecast, forecast
 from cloud.price_book import PriceError, UnknownSku
 from training.environments.spaces import Spaces
+from webapp.jobs.learned import NONE, Lessons, learned
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
 
@@ -50,10 +51,10 @@ def _forecast(document: str, spaces: Spaces | None) -> Forecast:
         raise NoForecast(f"Without a price there is no forecast: {error}.") from None
 
 
-def panel(spec: JobSpec) -> dict[str, Any]:
-    """What the form shows of a forecast."""
+def panel(spec: JobSpec, lessons: Lessons = NONE) -> dict[str, Any]:
+    """What the form shows of a forecast, with what past runs teach."""
     try:
-        found = forecast_of(spec)
+        found = learned(forecast_of(spec), lessons, float(spec.budget_usd))
     except NoForecast as refusal:
         return {"refusal": str(refusal)}
     if found.rounds.p90 == 0:

@@ -11,6 +11,7 @@ from django.db.models import Q
 from cloud.forecast import NoForecast, first_round_picodollars
 from cloud.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from webapp.jobs.forecasting import forecast_of
+from webapp.jobs.learned import learned, lessons_of
 from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.problems import Problem
 from webapp.jobs.spec import JobSpec
@@ -36,13 +37,14 @@ def needs_of(project: Any, spec: JobSpec) -> Needs:
     except (UnknownSku, PriceError):  # the run will say so; nothing can be set aside for it before
         return Needs(0, limit)
     above = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
-    expected = _expected(spec, limit) if above.exists() else limit
+    expected = _expected(project, spec, limit) if above.exists() else limit
     return Needs(least, min(limit, max(least, expected)))
 
 
-def _expected(spec: JobSpec, limit: int) -> int:
+def _expected(project: Any, spec: JobSpec, limit: int) -> int:
     try:
-        return min(limit, round(forecast_of(spec).dollars.p90 * PICODOLLARS_PER_USD))
+        found = learned(forecast_of(spec), lessons_of(project, spec), float(spec.budget_usd))
+        return min(limit, round(found.dollars.p90 * PICODOLLARS_PER_USD))
     except NoForecast:
         return limit
 

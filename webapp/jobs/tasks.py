@@ -4,6 +4,7 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 from webapp.jobs.films import look_after_films, make_film
+from webapp.jobs.launch_forecasts import look_after_forecasts
 from webapp.jobs.launcher import launch_and_watch, watched
 from webapp.jobs.look_after import look_after_jobs
 from webapp.money.bills import look_after_bills
@@ -23,6 +24,7 @@ def tick() -> None:
     look_after_films()
     look_after_bills()
     look_ahead()
+    look_after_forecasts()
 
 
 @shared_task(name="webapp.jobs.tasks.film")

@@ -253,7 +253,7 @@ class LaunchForecast(models.Model):
     """What a job was expected to cost and to take when it was launched, kept to be held against what came of it.
 
     `alike` names its kind: what past runs can teach of it. `past_runs`: how many of them this forecast had learned
-    from beside the cloud's profile.
+    from beside the cloud's profile, which the factors had made it that much dearer and longer.
     """
 
     job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="launch_forecast")
@@ -267,6 +267,8 @@ class LaunchForecast(models.Model):
     time_p50_s = models.FloatField()
     time_p90_s = models.FloatField()
     first_round_picodollars = models.BigIntegerField()
+    cost_factor = models.FloatField(default=1.0)
+    time_factor = models.FloatField(default=1.0)
 
     def __str__(self) -> str:
         return f"forecast of {self.job_id}"

@@ -1,0 +1,106 @@
+"""What past runs teach a forecast: jobs of the same kind came to so much more or less than the profile had said.
+
+The more of them there are, the more they count against the profile's own range.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+from statistics import fmean, pstdev
+from typing import Any
+
+from cloud.forecast import Band, Forecast
+from webapp.jobs.models import Observed
+from webapp.jobs.spec import JobSpec
+from webapp.money.models import LaunchForecast
+
+RUNS_LOOKED_AT = 20
+_RUNS_THAT_WEIGH_HALF = 2
+_TENTH = 1.2816
+_NOT_OF_THE_KIND = ("seed", "stop", "checkpoints")
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Of `runs` past runs: what part of the forecast one more is likely to come to, and their scatter (of logarithms)."""
+
+    runs: int
+    factor: float = 1.0
+    scatter: float = 0.0
+
+    def apply(self, band: Band) -> Band:
+        """The band moved to where past runs ended, as wide as they and what is still unknown say together."""
+        if not self.runs or band.p50 <= 0:
+            return band
+        weight = self.runs / (self.runs + _RUNS_THAT_WEIGH_HALF)
+        p50 = band.p50 * self.factor
+        widths = []
+        for end in (band.p10, band.p90):
+            own = log(max(end, 1e-12) / band.p50) / _TENTH
+            widths.append(sqrt((1 - weight) * own**2 + weight * self.scatter**2 * (1 + 1 / self.runs)))
+        return Band(p50 * exp(-_TENTH * widths[0]), p50, p50 * exp(_TENTH * widths[1]))
+
+
+@dataclass(frozen=True)
+class Lessons:
+    cost: Lesson
+    time: Lesson
+
+
+NONE = Lessons(Lesson(0), Lesson(0))
+
+
+def alike(spec: JobSpec) -> str:
+    """The kind of a job: everything that its cost a step depends on."""
+    training = {
+        name: value
+        for name, value in spec.training.model_dump(mode="json").items()
+        if name not in _NOT_OF_THE_KIND
+    }
+    platform = {
+        name: value for name, value in spec.platform.model_dump(mode="json").items() if name != "seed"
+    }
+    document = json.dumps([training, platform], sort_keys=True)
+    return hashlib.sha256(document.encode()).hexdigest()[:32]
+
+
+def lessons_of(project: Any, spec: JobSpec) -> Lessons:
+    """From the project's runs of this kind that ended as they were meant to."""
+    rows = LaunchForecast.objects.filter(
+        job__project=project, alike=alike(spec), job__observed=Observed.SUCCEEDED, cost_p50_picodollars__gt=0
+    )
+    rows = rows.select_related("job__account").order_by("-job__finished_at")[:RUNS_LOOKED_AT]
+    costs, times = [], []
+    for row in rows:
+        paid = row.job.account.spent_picodollars + row.job.account.overrun_picodollars
+        if paid and row.job.platform_s:
+            costs.append(log(paid / row.cost_p50_picodollars * row.cost_factor))
+            times.append(log(row.job.platform_s / row.time_p50_s * row.time_factor))
+    return Lessons(_lesson(costs), _lesson(times))
+
+
+def _lesson(logs: list[float]) -> Lesson:
+    if not logs:
+        return Lesson(0)
+    weight = len(logs) / (len(logs) + _RUNS_THAT_WEIGH_HALF)
+    return Lesson(len(logs), exp(weight * fmean(logs)), pstdev(logs))
+
+
+def learned(found: Forecast, lessons: Lessons, budget_usd: float) -> Forecast:
+    """The forecast with what past runs teach; unchanged without any."""
+    runs = lessons.cost.runs
+    if not runs:
+        return found
+    dollars, whole = lessons.cost.apply(found.dollars), lessons.cost.apply(found.whole_dollars)
+    capped = Band(*(min(one, budget_usd) for one in (dollars.p10, dollars.p50, dollars.p90)))
+    said = f"Learned from {runs} past run{'' if runs == 1 else 's'} of the same kind in this project."
+    return replace(
+        found,
+        dollars=capped,
+        whole_dollars=whole,
+        minutes=lessons.time.apply(found.minutes),
+        assumptions=(*found.assumptions, said),
+    )
