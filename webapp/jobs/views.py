@@ -24,6 +24,7 @@ from webapp.gateway import machines
 from webapp.jobs import clouds, detail, forecasting, queries, services
 from webapp.jobs.filled_in import begun_with
 from webapp.jobs.forms import SpecForm, job_form, sections
+from webapp.jobs.learned import lessons_of
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.policy_views import panel
 from webapp.jobs.presets import presets
@@ -92,7 +93,7 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     if not form.is_valid():
         return HttpResponse()
     spec = clouds.placed(project, form.spec)
-    return render(request, "jobs/forecast.html", {**forecasting.panel(spec), "simulated": spec.simulated})
+    return render(request, "jobs/forecast.html", {**forecasting.panel(spec, lessons_of(project, spec)), "simulated": spec.simulated})
 
 
 def _form(project: Project, data: Any, start: JobSpec | None) -> SpecForm:
