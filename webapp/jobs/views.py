@@ -93,7 +93,8 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     if not form.is_valid():
         return HttpResponse()
     spec = clouds.placed(project, form.spec)
-    return render(request, "jobs/forecast.html", {**forecasting.panel(spec, lessons_of(project, spec)), "simulated": spec.simulated})
+    shown = forecasting.panel(spec, lessons_of(project, spec))
+    return render(request, "jobs/forecast.html", {**shown, "simulated": spec.simulated})
 
 
 def _form(project: Project, data: Any, start: JobSpec | None) -> SpecForm:
