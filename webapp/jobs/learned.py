@@ -25,7 +25,7 @@ _NOT_OF_THE_KIND = ("seed", "stop", "checkpoints")
 
 @dataclass(frozen=True)
 class Lesson:
-    """Of `runs` past runs: what part of the forecast one more is likely to come to, and their scatter (of logarithms)."""
+    """Of `runs` past runs: what share of the forecast they came to, and their scatter (of logarithms)."""
 
     runs: int
     factor: float = 1.0
