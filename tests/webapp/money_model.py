@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
-@dataclass
+@dataclass(eq=False)
 class ModelBudget:
     limit: int
     tag: str
@@ -20,7 +20,7 @@ class ModelBudget:
         return not self.tag or self.tag == job.tag
 
 
-@dataclass
+@dataclass(eq=False)
 class ModelCharge:
     reserved: int
     state: str = "open"
@@ -29,7 +29,7 @@ class ModelCharge:
     assumed: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class ModelJob:
     limit: int
     tag: str
