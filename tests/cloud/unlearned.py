@@ -130,6 +130,8 @@ def _bodies(
             "staleness_mean": 0.0,
             "episodes": 0,
             "episode_return_mean": None,
+            "curvature": None,
+            "noise_scale": None,
             "episode_length_mean": None,
         }
         usage = Usage(
