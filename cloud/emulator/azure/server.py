@@ -14,7 +14,7 @@ from cloud.emulator.azure.desk import Desk
 from cloud.emulator.azure.errors import ArmError, as_response
 from cloud.emulator.azure.faults import Faults
 from cloud.emulator.azure.groups import Groups
-from cloud.emulator.azure.manager import Manager
+from cloud.emulator.azure.resources import Resources
 from cloud.emulator.azure.meter import Meter
 from cloud.emulator.azure.signing_in import SigningIn
 from cloud.emulator.azure.subscription import Subscription
@@ -46,7 +46,7 @@ class AzureEmulator:
         self._certificates = certificates.made_in(folder or Path(self._own_folder.name))
         self._desk = Desk(self.subscription, self.faults, self.meter, self.groups)
         self._signing_in: SigningIn | None = None
-        self._manager: Manager | None = None
+        self._resources: Resources | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._started = threading.Event()
@@ -106,7 +106,7 @@ class AzureEmulator:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._port = await server.start(self._port, self._certificates.server)
         self._signing_in = SigningIn(self.subscription, self.endpoint)
-        self._manager = Manager(self.subscription, self.groups, self.faults, self.endpoint)
+        self._resources = Resources(self.subscription, self.groups, self.faults, self.endpoint)
         self._started.set()
         try:
             await self._stop.wait()
@@ -116,13 +116,13 @@ class AzureEmulator:
 
     async def _answer(self, request: HttpRequest) -> HttpResponse:
         assert self._signing_in is not None
-        assert self._manager is not None
+        assert self._resources is not None
         try:
             match request.parts[0]:
                 case "_emulator":
                     return self._desk.handle(request)
                 case "subscriptions":
-                    return await self._manager.handle(request)
+                    return await self._resources.handle(request)
                 case _:
                     return self._signing_in.handle(request)
         except ArmError as error:

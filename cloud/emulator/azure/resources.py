@@ -17,7 +17,7 @@ _ACI = "Microsoft.ContainerInstance"
 _GROUP = f"{_ACI}/containerGroups"
 
 
-class Manager:
+class Resources:
     """One request in, one answer out. `base` is where operations can be asked about."""
 
     def __init__(self, subscription: Subscription, groups: Groups, faults: Faults, base: str) -> None:
