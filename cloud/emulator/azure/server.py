@@ -14,8 +14,8 @@ from cloud.emulator.azure.desk import Desk
 from cloud.emulator.azure.errors import ArmError, as_response
 from cloud.emulator.azure.faults import Faults
 from cloud.emulator.azure.groups import Groups
-from cloud.emulator.azure.resources import Resources
 from cloud.emulator.azure.meter import Meter
+from cloud.emulator.azure.resources import Resources
 from cloud.emulator.azure.signing_in import SigningIn
 from cloud.emulator.azure.subscription import Subscription
 from cloud.emulator.http import HttpRequest, HttpResponse, HttpServer
