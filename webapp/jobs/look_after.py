@@ -11,6 +11,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.doorbell import ask_to_launch
 from webapp.jobs.leases import idle
 from webapp.jobs.models import Desired, Job, Observed
+from webapp.jobs.pausing import pause_idle
 from webapp.jobs.recovery import run_ended
 from webapp.jobs.services import cancel_idle
 from webapp.jobs.states import ACTIVE, TERMINAL
@@ -22,10 +23,12 @@ _JOBS_AT_ONCE = 100
 
 
 def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Cancel, restart and ask again for what needs it, and book what dead runs left open."""
+    """Cancel, pause, restart and ask again for what needs it, and book what dead runs left open."""
     now = clock.now()
     for job in _to_cancel(now):
         cancel_idle(job.pk, clock=clock)
+    for job in _to_pause(now):
+        pause_idle(job.pk, clock=clock)
     deserted = _deserted(now)
     for job in deserted:
         reason = "The job's process has not been heard of. It is started again."
@@ -47,6 +50,11 @@ def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
 
 def _to_cancel(now: datetime) -> list[Job]:
     wanted = Job.objects.filter(idle(now), desired=Desired.CANCELLED).exclude(observed__in=TERMINAL)
+    return list(wanted[:_JOBS_AT_ONCE])
+
+
+def _to_pause(now: datetime) -> list[Job]:
+    wanted = Job.objects.filter(idle(now), desired=Desired.PAUSED, observed__in=ACTIVE)
     return list(wanted[:_JOBS_AT_ONCE])
 
 

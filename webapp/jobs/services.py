@@ -192,17 +192,17 @@ def stopped_by_budget(job: Job) -> bool:
 
 @transaction.atomic
 def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
-    """Let a job go on that a budget above it had stopped, now that there is room; others stay as they are.
+    """Let a paused job go on: one that somebody paused, or that a budget above it had stopped; others stay as they are.
 
     LimitTooLow (its own budget is what ended it) or NoRoom say why not.
     """
     job = Job.objects.select_for_update().get(pk=job.pk)
-    if not stopped_by_budget(job):
+    if job.observed != Observed.PAUSED:
         return job
     account = Account.objects.select_for_update().get(job_id=job.pk)
     _set_aside_again(job, account, clock)
-    text = f"Going on, asked for by {user}."
-    _queue_again(job, "Waiting for a worker, with room in the budgets again.", note(text), clock)
+    why = "with room in the budgets again" if stopped_by_budget(job) else "to go on from its checkpoint"
+    _queue_again(job, f"Waiting for a worker, {why}.", note(f"Going on, asked for by {user}."), clock)
     job.refresh_from_db()
     return job
 
