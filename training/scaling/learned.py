@@ -1,6 +1,7 @@
 """MinionsRL: a scheduler that was trained beforehand reads eight numbers of the last round and says how many actors.
 
-The policy holds the scheduler's weights, so that a spec is complete: whoever has it can run the same job again.
+The policy holds the scheduler's weights, so that a spec is complete: whoever has it can run the same job again. Who
+chooses a scheduler by its name has all that follows from it filled in.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from training.scaling.plan import Bounds, Plan, Unmeasured, within
 from training.scheduling.state import STATE_SIZE, Scales, StateKind, state_of
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
+_FOLLOWS: dict[str, Any] = {"follows": "scheduler"}
 _NAMED = (
     "round",
     "loss",
@@ -43,13 +45,18 @@ class Learned(Unmeasured):
         "", max_length=100, title="Scheduler", description="One of this project's trained schedulers."
     )
     actors_max: int = Field(
-        32, ge=2, le=1024, title="Most actors", description="What the scheduler was trained to choose from."
+        32,
+        ge=2,
+        le=1024,
+        title="Most actors",
+        description="What the scheduler was trained to choose from.",
+        json_schema_extra=_FOLLOWS,
     )
     target_return: float = Field(
         500.0,
         title="Target return",
         description="The return that this training aims at.",
-        json_schema_extra=_ADVANCED,
+        json_schema_extra=_FOLLOWS,
     )
     rounds: int = Field(
         50,
@@ -57,13 +64,13 @@ class Learned(Unmeasured):
         le=100_000,
         title="Usual rounds",
         description="About how many rounds such a training takes.",
-        json_schema_extra=_ADVANCED,
+        json_schema_extra=_FOLLOWS,
     )
     state: StateKind = Field(
         "normalised",
         title="State",
         description="Printed: plain numbers, as in the paper.",
-        json_schema_extra=_ADVANCED,
+        json_schema_extra=_FOLLOWS,
     )
     explore: bool = Field(
         False,
@@ -71,7 +78,7 @@ class Learned(Unmeasured):
         description="By the scheduler's probabilities, as in its training. Otherwise its likeliest decision is taken.",
         json_schema_extra=_ADVANCED,
     )
-    weights: str = Field("", max_length=4_000_000, json_schema_extra={"hidden": True})
+    weights: str = Field("", max_length=4_000_000, title="Weights", json_schema_extra=_FOLLOWS)
 
     @model_validator(mode="after")
     def fits(self) -> Learned:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from training.algorithms.ppo import PPO
 from training.architectures import MLP
@@ -17,24 +17,21 @@ from training.spec import TrainingSpec
 _ADVANCED: dict[str, Any] = {"advanced": True}
 
 
-class SchedulingSpec(Frozen):
-    """A scheduler for trainings like `workload`, whose own scaling policy does not matter.
+class SchedulingSettings(Frozen):
+    """What a scheduler chooses from and how it learns, whatever the workload."""
 
-    An episode is one whole training. It ends at the workload's own stop rule, at the target or at the budget.
-    """
-
-    schema_version: Literal[1] = 1
-    workload: TrainingSpec
-    actors_max: int = Field(32, ge=2, le=1024, title="Most actors")
-    target_return: float = Field(title="Target return", description="What a training has to reach.")
-    rounds: int = Field(20, ge=2, le=10_000, title="Rounds of an episode at most")
-    episodes: int = Field(20, ge=1, le=10_000, title="Real episodes", description="Each is a whole training.")
+    actors_max: int = Field(
+        32, ge=2, le=1024, title="Most actors", description="It chooses from 1 to so many for each round."
+    )
+    episodes: int = Field(
+        20, ge=0, le=10_000, title="Real episodes", description="Each is a whole training on the simulated cloud."
+    )
     rehearsals: int = Field(
         200,
         ge=0,
-        le=100_000,
+        le=10_000,
         title="Rehearsals",
-        description="Episodes put together from recorded rounds beforehand. They take no time.",
+        description="Episodes put together from recorded rounds beforehand. They take hardly any time.",
     )
     objective: Literal["time", "cost"] = Field(
         "time", title="Keep small", description="What each round is charged for: its seconds or its dollars."
@@ -46,7 +43,12 @@ class SchedulingSpec(Frozen):
         description="Printed: seconds and returns as they are. Normalised: against a usual round and the target.",
         json_schema_extra=_ADVANCED,
     )
-    state: StateKind = Field("normalised", title="State", json_schema_extra=_ADVANCED)
+    state: StateKind = Field(
+        "normalised",
+        title="State",
+        description="Printed: plain numbers, as in the paper.",
+        json_schema_extra=_ADVANCED,
+    )
     learning_rate: float = Field(0.005, gt=0, le=1, title="Learning rate", json_schema_extra=_ADVANCED)
     minibatch_size: int = Field(4, ge=1, le=4096, title="Minibatch", json_schema_extra=_ADVANCED)
     clip: float = Field(0.2, gt=0, le=1, title="Clip range ε", json_schema_extra=_ADVANCED)
@@ -55,7 +57,25 @@ class SchedulingSpec(Frozen):
         0.5, ge=0, le=100, title="Value loss weight", json_schema_extra=_ADVANCED
     )
     passes: int = Field(10, ge=1, le=100, title="Passes over an episode", json_schema_extra=_ADVANCED)
-    seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed")
+    seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed", json_schema_extra=_ADVANCED)
+
+    @model_validator(mode="after")
+    def does_something(self) -> SchedulingSettings:
+        if not self.episodes and not self.rehearsals:
+            raise ValueError("a scheduler needs real episodes or rehearsals to learn from")
+        return self
+
+
+class SchedulingSpec(SchedulingSettings):
+    """A scheduler for trainings like `workload`, whose own scaling policy does not matter.
+
+    An episode is one whole training. It ends at the workload's own stop rule, at the target or at the budget.
+    """
+
+    schema_version: Literal[1] = 1
+    workload: TrainingSpec
+    target_return: float = Field(title="Target return", description="What a training has to reach.")
+    rounds: int = Field(20, ge=2, le=10_000, title="Rounds of an episode at most")
 
     @property
     def network(self) -> MLP:

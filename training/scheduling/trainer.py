@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from training.functions.update import import_torch
 from training.learner import LearnerState
@@ -20,6 +20,15 @@ from training.scheduling.rehearsal import Rehearsal
 from training.seeds import derive
 
 Play = Callable[[Learned, int], Sequence[RoundReport]]
+
+
+class Point(Protocol):
+    """Where an earlier sitting had come to: all that going on needs."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def state(self) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ def train_scheduler(
     recorded: Sequence[Sequence[RoundReport]] = (),
     budget_picodollars: int | None = None,
     begin_with: bytes | None = None,
-    resume: EpisodeFinished | None = None,
+    resume: Point | None = None,
 ) -> Iterator[EpisodeFinished]:
     """Rehearsals on `recorded` trainings, if there are any, then real episodes by `play`.
 
