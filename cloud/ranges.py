@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cloud.place import Place
@@ -75,30 +75,42 @@ def flips(scripts: Sequence[Script], one: Place, other: Place, seed: int) -> Ite
     usual = at_values[0].picodollars < at_values[1].picodollars
 
     def cheaper(key: Key, quantile: float) -> bool:
-        def of_key(found: Key) -> float:
-            return quantile if found == key else _AT_ITS_VALUE
-
         first, second = (
-            found_at(scripts, _moved(place, of_key), seed)
-            if key[0] in (place.profile.title, place.stack.title)
-            else found
+            found_at(scripts, moved_through(place, key, quantile), seed) if touches(place, key) else found
             for place, found in zip((one, other), at_values, strict=True)
         )
         return first.picodollars < second.picodollars
 
-    for key, quantity in _movable(scripts, (one, other)).items():
+    yield from turning(movable(scripts, (one, other)), cheaper, usual=usual)
+
+
+def turning(
+    numbers: Mapping[Key, Quantity], verdict: Callable[[Key, float], bool], *, usual: bool
+) -> Iterator[Flip]:
+    """Each number whose way to an end of its range turns a verdict, and where on the way about it does."""
+    for key, quantity in numbers.items():
         for end in (0.0, 1.0):
-            if quantity.at(end) == quantity.value or cheaper(key, end) == usual:
+            if quantity.at(end) == quantity.value or verdict(key, end) == usual:
                 continue
             near, far = _AT_ITS_VALUE, end
             for _ in range(_STEPS):
                 middle = (near + far) / 2
-                near, far = (middle, far) if cheaper(key, middle) == usual else (near, middle)
+                near, far = (middle, far) if verdict(key, middle) == usual else (near, middle)
             at = quantity.at(far)
             yield Flip(key[0], ".".join(key[1:]), quantity.value, at, quantity.at(end), quantity)
 
 
-def _movable(scripts: Sequence[Script], places: Sequence[Place]) -> dict[Key, Quantity]:
+def touches(place: Place, key: Key) -> bool:
+    """Whether that number is one of the place's."""
+    return key[0] in (place.profile.title, place.stack.title)
+
+
+def moved_through(place: Place, key: Key, quantile: float) -> Place:
+    """The place with one number moved through its range and all others at their values."""
+    return _moved(place, lambda found: quantile if found == key else _AT_ITS_VALUE)
+
+
+def movable(scripts: Sequence[Script], places: Sequence[Place]) -> dict[Key, Quantity]:
     """All numbers with a range; of environments only those that the run has."""
     environments = {task.environment for script in scripts for task in script.tasks}
     found: dict[Key, Quantity] = {}

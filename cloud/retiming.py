@@ -37,12 +37,23 @@ class RoundTimes:
     total_s: float
 
 
+@dataclass(frozen=True)
+class Done:
+    """A call that came back: how long its body ran, and what it waited for a place to run in."""
+
+    kind: CallKind
+    round_no: int
+    run_s: float
+    startup_s: float
+
+
 @dataclass
 class Retimed:
     """What a run takes and costs at a place."""
 
     bill: Bill = field(default_factory=Bill)
     rounds: list[RoundTimes] = field(default_factory=list)
+    done: list[Done] = field(default_factory=list)
     end_ns: int = 0
     calls: int = 0
     failed: int = 0
@@ -166,6 +177,8 @@ class _Replay:
         self._book(trip)
         self._learn(trip)
         if not trip.fault:
+            startup_s = (trip.wait_ns + trip.start_ns) / NS
+            self._found.done.append(Done(task.kind, task.round_no, trip.run_ns / NS, startup_s))
             if task.kind == "update":
                 self._updates.append((task, trip))
         elif trip.fault != "cancelled":

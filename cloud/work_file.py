@@ -6,6 +6,7 @@ the records of their work, and slices of rent. A run that is gone on with append
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -65,11 +66,12 @@ class WorkFile:
 
 
 def read_work_file(path: Path) -> list[Sitting]:
-    """The sittings of a run. WorkError begins with `file:line:`, or says why the file cannot be read."""
+    """The sittings of a run; a `.gz` is unpacked. WorkError begins with `file:line:`, or says why it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not text"
         raise WorkError(f"{path} cannot be read: {why}") from None
     read: list[_Read] = []
     for number, line in _objects(text, path.name):
