@@ -12,6 +12,7 @@ from cloud.emulator.azure.subscription import App, RoleAssignment, Subscription
 from cloud.price_book import PriceBook
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
+from webapp.embedded_valkey import free_port
 from webapp.jobs.models import Job, Observed
 
 if TYPE_CHECKING:
@@ -37,9 +38,15 @@ def app(azure: AzureEmulator) -> App:
 
 
 @pytest.fixture
-def service_environment(service_environment: dict[str, str], azure: AzureEmulator) -> dict[str, str]:
+def service_environment(
+    service_environment: dict[str, str], azure: AzureEmulator, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """The worker tells containers where the site is, so its port is chosen before both begin."""
+    port = free_port()
+    monkeypatch.setattr("tests.conftest.free_port", lambda: port)
     return {
         **service_environment,
+        "STARLING_BASE_URL": f"http://127.0.0.1:{port}",
         "STARLING_AZURE_ENDPOINT": azure.endpoint,
         "STARLING_EMULATOR_CA": azure.ca,
         "STARLING_LOG_LEVEL": "DEBUG",
@@ -99,8 +106,8 @@ def test_cartpole_in_emulated_containers_from_connecting_to_removing(
     page.goto(account_page)
     page.fill("[name=image]", IMAGE)
     page.click("text=Set up the account")
-    page.wait_for_selector("#set-up .pill:has-text('Set up')", timeout=90_000)
-    assert page.is_visible("#set-up .check:has-text('One container')")
+    page.wait_for_selector("#set-up .check:has-text('group') >> text=Deleted again", timeout=90_000)
+    page.wait_for_selector("#set-up .pill.tone-ok:has-text('Set up')")
     assert azure.groups.all() == []
     tried = len(azure.meter.spans)
     _fill_job(page, live_site, slug, training__scaling__fixed__actors="64", **small)
