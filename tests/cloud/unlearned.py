@@ -126,12 +126,14 @@ def _bodies(
             "weights": bytes(sizes.weights),
             "version": call.round_no,
             "report": _REPORT,
+            "policy_shift": None,
             "env_steps": (len(call.inputs) - 1) * works.steps_a_call,
             "staleness_mean": 0.0,
             "episodes": 0,
             "episode_return_mean": None,
             "curvature": None,
             "noise_scale": None,
+            "policy_shift": None,
             "episode_length_mean": None,
         }
         usage = Usage(
