@@ -72,7 +72,9 @@ def _state(percent: float) -> Shown | None:
 
 
 def _outlook(budget: Budget, spent: int, now: datetime) -> str:
-    running = Job.objects.filter(account__budgets=budget, observed=Observed.RUNNING).select_related("account")
+    """Of jobs whose hours are hours: the time of a simulated cloud says nothing about the time of day."""
+    below = Job.objects.filter(account__budgets=budget, observed=Observed.RUNNING, simulated=False)
+    running = below.select_related("account")
     burns = [burn for job in running if (burn := burn_of(job)) is not None]
     if not burns:
         return ""

@@ -16,16 +16,21 @@ from webapp.money.periods import period_end
 
 
 def look_ahead(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Write a forecast's crossing for each job and budget that is expected to meet its limit, and turn periods over."""
+    """Write a forecast's crossing for each job and budget that is expected to meet its limit, and turn periods over.
+
+    When that will be is not said where simulated jobs have a part in it: their hours are none of the clock's.
+    """
     now = clock.now()
     running = Job.objects.filter(observed=Observed.RUNNING).select_related("account")
     burns = {job.account.pk: burn for job in running if (burn := burn_of(job)) is not None}
+    virtual = {job.account.pk for job in running if job.simulated}
     for account in Account.objects.filter(pk__in=burns):
         burn = burns[account.pk]
         if not burn.ends_first and burn.limit_in_s is not None and not _told(account):
-            note_expected(account, burn.spent, now, now + timedelta(seconds=burn.limit_in_s))
+            meets = None if account.pk in virtual else now + timedelta(seconds=burn.limit_in_s)
+            note_expected(account, burn.spent, now, meets)
     for budget_id in Budget.objects.filter(closed_at=None).values_list("pk", flat=True):
-        _look_at(budget_id, burns, now)
+        _look_at(budget_id, burns, virtual, now)
 
 
 def _told(one: Account | Budget) -> bool:
@@ -36,13 +41,13 @@ def _told(one: Account | Budget) -> bool:
 
 
 @transaction.atomic
-def _look_at(budget_id: int, burns: dict[int, Burn], now: datetime) -> None:
+def _look_at(budget_id: int, burns: dict[int, Burn], virtual: set[int], now: datetime) -> None:
     budget = turned_over(locked(Budget.objects.filter(pk=budget_id))[0], now)
     below = set(budget.accounts.filter(pk__in=burns).values_list("pk", flat=True))
     spent = budget.spent_picodollars + budget.overrun_picodollars
     expected_at = meets_at([burns[pk] for pk in below], spent, budget, now)
     if expected_at is not None and not _told(budget):
-        note_expected(budget, spent, now, expected_at)
+        note_expected(budget, spent, now, None if below & virtual else expected_at)
 
 
 def meets_at(burns: list[Burn], spent: int, budget: Budget, now: datetime) -> datetime | None:
