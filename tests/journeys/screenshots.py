@@ -28,6 +28,7 @@ from tests.chromium import QUIET, chromium_path
 from tests.journeys import (
     alert_scenes,
     bill_scenes,
+    budget_scenes,
     cloud_scenes,
     machine_scenes,
     report_scenes,
@@ -56,6 +57,8 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"])
     without_machines = machine_scenes.on_machines(project, ada, "Hopper, no machine yet")
     with_machines = machine_scenes.on_machines(project, ada, "Hopper, two machines", "attic", "office")
+    month = budget_scenes.budgets_of(project, ada, by_name["Hopper, simulated cloud"], by_name["Hopper, wide"])
+    budgets = f"/p/{project.slug}/budgets/"
     jobs = f"/p/{project.slug}/jobs/"
     clouds = f"/p/{project.slug}/clouds/"
     connected = cloud_scenes.connections_in_every_state(project, ada)
@@ -65,6 +68,10 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     on_lambda = standing_scenes.functions_kept_ready(connected["ready"])
     return {
+        "budgets": (budgets, None),
+        "budgets-none": (f"/p/{empty.slug}/budgets/", None),
+        "budget-new": (f"{budgets}new/", None),
+        "budget-change": (f"{budgets}{month.pk}/", None),
         "list": (jobs, None),
         "list-empty": (f"/p/{empty.slug}/jobs/", None),
         "form": (f"{jobs}new/?preset=hopper-simulated", _until_forecast),
