@@ -42,7 +42,9 @@ class NumberFiles(Generic[Model]):
         """ProfileError where there is no such file, or it has a fault. A file that was written anew is read anew."""
         path = self._path(name)
         if path is None:
-            raise ProfileError(f"there is no {self._what} named {name!r}; there are {', '.join(self.names())}")
+            raise ProfileError(
+                f"there is no {self._what} named {name!r}; there are {', '.join(self.names())}"
+            )
         written_ns = path.stat().st_mtime_ns
         known = self._loaded.get(name)
         if known is None or known[:2] != (path, written_ns):

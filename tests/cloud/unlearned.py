@@ -126,7 +126,6 @@ def _bodies(
             "weights": bytes(sizes.weights),
             "version": call.round_no,
             "report": _REPORT,
-            "policy_shift": None,
             "env_steps": (len(call.inputs) - 1) * works.steps_a_call,
             "staleness_mean": 0.0,
             "episodes": 0,

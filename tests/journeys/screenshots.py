@@ -57,7 +57,9 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"])
     without_machines = machine_scenes.on_machines(project, ada, "Hopper, no machine yet")
     with_machines = machine_scenes.on_machines(project, ada, "Hopper, two machines", "attic", "office")
-    month = budget_scenes.budgets_of(project, ada, by_name["Hopper, simulated cloud"], by_name["Hopper, wide"])
+    month = budget_scenes.budgets_of(
+        project, ada, by_name["Hopper, simulated cloud"], by_name["Hopper, wide"]
+    )
     budgets = f"/p/{project.slug}/budgets/"
     jobs = f"/p/{project.slug}/jobs/"
     clouds = f"/p/{project.slug}/clouds/"

@@ -24,7 +24,11 @@ class SchedulingSettings(Frozen):
         32, ge=2, le=1024, title="Most actors", description="It chooses from 1 to so many for each round."
     )
     episodes: int = Field(
-        20, ge=0, le=10_000, title="Real episodes", description="Each is a whole training on the simulated cloud."
+        20,
+        ge=0,
+        le=10_000,
+        title="Real episodes",
+        description="Each is a whole training on the simulated cloud.",
     )
     rehearsals: int = Field(
         200,

@@ -22,4 +22,6 @@ class Command(BaseCommand):
             write_context(folder)
         except (BundleError, OSError) as error:
             raise CommandError(str(error)) from None
-        self.stdout.write(f"docker build -t REGISTRY/starling-actor:1 {folder}\ndocker push REGISTRY/starling-actor:1")
+        self.stdout.write(
+            f"docker build -t REGISTRY/starling-actor:1 {folder}\ndocker push REGISTRY/starling-actor:1"
+        )

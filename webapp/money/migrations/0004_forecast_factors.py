@@ -4,20 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('money', '0003_budgets'),
+        ("money", "0003_budgets"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='launchforecast',
-            name='cost_factor',
+            model_name="launchforecast",
+            name="cost_factor",
             field=models.FloatField(default=1.0),
         ),
         migrations.AddField(
-            model_name='launchforecast',
-            name='time_factor',
+            model_name="launchforecast",
+            name="time_factor",
             field=models.FloatField(default=1.0),
         ),
     ]
