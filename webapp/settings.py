@@ -26,6 +26,8 @@ STARLING_SMTP_URL  the mail server: smtps://user:password@host (TLS), smtp://…
 STARLING_MAIL_FROM the sender of mails (default: starling@ the host of STARLING_BASE_URL)
 STARLING_ALERT_HOSTS   hosts of your own network, separated by commas, as host or host:port, that alerts may be sent to
                    although they are private, by http as well (default: none; public hosts by https only)
+STARLING_API_REQUESTS_A_MINUTE   what one API token may ask of this process (default: 600)
+STARLING_METRICS_TOKEN   what /metrics wants to be told as a bearer token (default: none; this machine alone may read it)
 STARLING_HEADLESS  set by `manage.py train`, which serves and stores nothing: the data folder is left alone
 STARLING_FAILPOINTS  for tests only: where a job's process is to die or fail (see webapp/jobs/failpoints.py)
 """
@@ -123,6 +125,10 @@ STARLING_EMULATOR_CA = _text("STARLING_EMULATOR_CA", "")
 # Where alerts may go
 STARLING_ALERT_HOSTS = [word.lower() for word in _words("STARLING_ALERT_HOSTS")]
 
+# Programs
+STARLING_API_REQUESTS_A_MINUTE = _count("STARLING_API_REQUESTS_A_MINUTE", 600)
+STARLING_METRICS_TOKEN = _text("STARLING_METRICS_TOKEN", "")
+
 FAILPOINTS = _text("STARLING_FAILPOINTS", "")
 
 DEBUG = _flag("DEBUG", False)
@@ -145,11 +151,13 @@ INSTALLED_APPS = [
     "webapp",  # for its commands: up, prepare
     "webapp.accounts",
     "webapp.alerts",
+    "webapp.api",
     "webapp.credentials",
     "webapp.gateway",
     "webapp.jobs",
     "webapp.money",
     "webapp.profiling",
+    "webapp.schedulers",
     "webapp.standing",
     "webapp.reports",
     "django.contrib.auth",
@@ -260,6 +268,7 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "schedulers": {"task": "webapp.schedulers.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "reports": {"task": "webapp.reports.tasks.tick", "schedule": 10.0, "options": {"expires": 10.0}},
     "mailboxes": {"task": "webapp.gateway.tasks.tidy", "schedule": 60.0, "options": {"expires": 60.0}},
     "standing": {"task": "webapp.standing.tasks.look", "schedule": 10.0, "options": {"expires": 10.0}},

@@ -1,0 +1,79 @@
+"""Tables of the API: tokens by hash, and what was done with them. Written only by `tokens`."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+
+from webapp.accounts.models import User
+
+_ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def new_token_id() -> str:
+    return "tok_" + "".join(secrets.choice(_ID_LETTERS) for _ in range(10))
+
+
+class Scope(models.TextChoices):
+    """What a token may do, beside what its person may: each of the later ones can read as well."""
+
+    READ = "read", "Read"
+    JOBS = "jobs", "Run jobs"
+    BUDGET = "budget", "Raise budgets"
+
+
+class ApiToken(models.Model):
+    """A person's key for programs, in one project or in all of theirs. The key itself was shown once.
+
+    It can do what the person's role allows at that moment, and no more than its scopes.
+    """
+
+    id = models.CharField(primary_key=True, max_length=20, default=new_token_id, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    project = models.ForeignKey(
+        "accounts.Project", on_delete=models.CASCADE, null=True, blank=True, related_name="api_tokens"
+    )
+    name = models.CharField(max_length=60)
+    scopes = models.JSONField(default=list)
+    sha256 = models.CharField(max_length=64, unique=True)
+    hint = models.CharField(max_length=4)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["user", "-created_at"], name="api_token_of_person")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"
+
+
+class Deed(models.Model):
+    """A line that stays: a token was made or revoked, or something was changed with it. Reading leaves none."""
+
+    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="deeds")
+    at = models.DateTimeField()
+    what = models.CharField(max_length=200)
+    outcome = models.CharField(max_length=20, blank=True, default="")
+    address = models.CharField(max_length=45, blank=True, default="")
+
+    class Meta:
+        indexes = [models.Index(fields=["token", "-at"], name="deed_of_token")]
+
+    def __str__(self) -> str:
+        return self.what
+
+
+class Caller(User):
+    """Whoever a token stands for; in words it says by which token something was asked for."""
+
+    token: ApiToken
+
+    class Meta:
+        proxy = True
+
+    def __str__(self) -> str:
+        return f"{self.email} (token “{self.token.name}”)"
