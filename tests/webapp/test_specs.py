@@ -65,7 +65,8 @@ WRONG = [
     ("training.scaling.kind=magic", "training.scaling.kind must be one of fixed, ramp"),
     (
         "platform.kind=mainframe",
-        "platform.kind must be one of local, simulated, aws_lambda, azure_container, hosts, ray; 'mainframe' was given.",
+        "platform.kind must be one of local, simulated, aws_lambda, azure_container, hosts, ray;"
+        " 'mainframe' was given.",
     ),
     (
         "training.seed=1.5",
