@@ -85,7 +85,11 @@ class JobGroup(models.Model):
 
 
 class Job(models.Model):
-    """One training run: what was asked, what is wanted of it now, where it stands, and its latest figures."""
+    """One training run: what was asked, what is wanted of it now, where it stands, and its latest figures.
+
+    `algorithm`, `environment` and `cloud` repeat the spec, so that lists can ask for them. One that was archived is
+    left out of lists; nothing else about it changes.
+    """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_job_id, editable=False)
     project = models.ForeignKey("accounts.Project", on_delete=models.PROTECT, related_name="jobs")
@@ -96,6 +100,11 @@ class Job(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
     idempotency_key = models.CharField(max_length=100, null=True, blank=True)
+    algorithm = models.CharField(max_length=40, blank=True, default="")
+    environment = models.CharField(max_length=100, blank=True, default="")
+    cloud = models.CharField(max_length=30, blank=True, default="")
+    note = models.TextField(blank=True, default="")
+    archived_at = models.DateTimeField(null=True, blank=True)
     tags = models.ManyToManyField(Tag, related_name="jobs")
     groups = models.ManyToManyField(JobGroup, related_name="jobs")
 
@@ -119,6 +128,8 @@ class Job(models.Model):
     env_steps = models.BigIntegerField(default=0)
     actors = models.IntegerField(default=0)
     episode_return_mean = models.FloatField(null=True, blank=True)
+    return_best = models.FloatField(null=True, blank=True)
+    return_least = models.FloatField(null=True, blank=True)
     evaluation_return_mean = models.FloatField(null=True, blank=True)
     platform_s = models.FloatField(default=0.0)
 
@@ -147,6 +158,23 @@ class Job(models.Model):
         from webapp.jobs.spec import JobSpec  # migrations and the like do without the engine
 
         return JobSpec.model_validate(self.spec)
+
+
+class SavedView(models.Model):
+    """A way to look at a project's jobs that its people come back to: the question part of the list's address."""
+
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=60)
+    address = models.CharField(max_length=1000)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="saved_view_once")]
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Event(models.Model):

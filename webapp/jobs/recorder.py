@@ -9,6 +9,8 @@ import json
 from typing import Any
 
 from django.db import transaction
+from django.db.models import FloatField
+from django.db.models.functions import Coalesce, Greatest, Least
 
 from training.messages import (
     CallFailed,
@@ -124,7 +126,7 @@ class Recorder:
             "platform_s": report.started_s + report.total_s,
         }
         if report.episode_return_mean is not None:
-            changes["episode_return_mean"] = report.episode_return_mean
+            changes |= _returns(report.episode_return_mean)
         self._append(event, changes)
         Round.objects.create(
             job_id=self._job_id,
@@ -178,6 +180,15 @@ class Recorder:
             "evaluation_return_mean": stopped.evaluation_return_mean,
             "episode_return_mean": stopped.episode_return_mean,
         }
+
+
+def _returns(mean: float) -> dict[str, Any]:
+    """The job's last return, and its best and least so far: at first there is none to compare with."""
+    return {
+        "episode_return_mean": mean,
+        "return_best": Greatest(Coalesce("return_best", mean), mean, output_field=FloatField()),
+        "return_least": Least(Coalesce("return_least", mean), mean, output_field=FloatField()),
+    }
 
 
 def _sentence(text: str) -> str:

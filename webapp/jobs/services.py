@@ -107,6 +107,9 @@ def _create(
         since=now,
         idempotency_key=idempotency_key,
         reason="Waiting for a worker.",
+        algorithm=spec.training.algorithm.kind,
+        environment=spec.training.environment.id,
+        cloud=spec.platform.kind,
     )
     launching.put_on(job, spec, now)
     account = open_account(job_id=job.pk, limit_usd=spec.budget_usd)

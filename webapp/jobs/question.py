@@ -1,0 +1,136 @@
+"""What is asked of the list of jobs, in one line: `state:active algorithm:ppo cost>1 "cart pole"`. Text in, terms out.
+
+A term is a word to find, `key:value` (several values with commas: any of them) or `figure>number`; a minus before it
+turns it round. All terms must hold.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+
+WORDS = {
+    "state": "active, queued, running, paused, budget, succeeded, failed or stopped",
+    "algorithm": "such as ppo",
+    "environment": "such as CartPole-v1; a part of the name is enough",
+    "cloud": "local, simulated, aws_lambda, …",
+    "tag": "a tag's name",
+    "group": "a group's name",
+    "by": "a part of an e-mail address",
+    "is": "archived or simulated",
+}
+"""The keys that take words, and what they take."""
+FIGURES = (
+    "cost",
+    "limit",
+    "return",
+    "best",
+    "least",
+    "evaluation",
+    "steps",
+    "rounds",
+    "actors",
+    "time",
+    "age",
+)
+"""The keys that take numbers. Dollars for cost and limit; time and age take 30s, 5min, 2h, 7d."""
+STATES = {
+    "active": ("queued", "starting", "running", "recovering", "draining"),
+    "stopped": ("cancelled",),
+    "stopping": ("draining",),
+    **{
+        name: (name,)
+        for name in ("queued", "starting", "running", "recovering", "paused", "succeeded", "failed")
+    },
+    "budget": ("paused",),
+}
+_UNITS_S = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+_OPERATORS = (">=", "<=", ">", "<", "=")
+_TOKEN = re.compile(r'-?(?:[^\s"]|"[^"]*")+')
+_MOST_LETTERS = 400
+
+
+@dataclass(frozen=True)
+class Term:
+    """One thing that must hold. `operator` is ":" for words, one of >=, <=, >, <, = for figures; a plain word has no
+    key. Of several `values` any will do."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    number: float = 0.0
+    negated: bool = False
+
+
+class NotUnderstood(ValueError):
+    """A question that cannot be read; the text says which part, and what would be understood."""
+
+
+def parse(text: str) -> tuple[Term, ...]:
+    """The terms of a question, in order; none for an empty one."""
+    if len(text) > _MOST_LETTERS:
+        raise NotUnderstood(f"The question has {len(text)} letters; at most {_MOST_LETTERS} are read.")
+    if text.count('"') % 2:
+        raise NotUnderstood('A quotation mark is left open; close it with another ".')
+    return tuple(_term(token) for token in _TOKEN.findall(text))
+
+
+def _term(token: str) -> Term:
+    negated = token.startswith("-") and len(token) > 1
+    bare = token[1:] if negated else token
+    match = re.match(r"([A-Za-z_]+)(>=|<=|>|<|=|:)(.*)$", bare, re.DOTALL)
+    if match is None:
+        return Term("", ":", (bare.replace('"', ""),), negated=negated)
+    key, operator, rest = match[1].lower(), match[2], match[3].replace('"', "")
+    if key not in WORDS and key not in FIGURES:
+        raise NotUnderstood(_unknown(key, token))
+    if not rest:
+        raise NotUnderstood(f"“{token}” names nothing. {_expected(key)}")
+    if key in FIGURES:
+        return _figure(key, operator, rest, negated, token)
+    if operator not in (":", "="):
+        raise NotUnderstood(f"“{token}”: {key} has no size. {_expected(key)}")
+    values = tuple(value.strip() for value in rest.split(",") if value.strip())
+    if key in ("state", "is"):
+        _require_known(key, values)
+        values = tuple(value.lower() for value in values)
+    return Term(key, ":", values, negated=negated)
+
+
+def _figure(key: str, operator: str, rest: str, negated: bool, token: str) -> Term:
+    if operator == ":":  # people write cost:>1 as well
+        operator = next((one for one in _OPERATORS if rest.startswith(one)), "=")
+        rest = rest.removeprefix(operator)
+    match = re.fullmatch(r"\$?(-?[\d,]*\.?\d+(?:e-?\d+)?)\s*(s|min|h|d)?", rest.strip(), re.IGNORECASE)
+    timed = key in ("time", "age")
+    if match is None or (match[2] and not timed):
+        raise NotUnderstood(f"“{token}”: “{rest}” is no number. {_expected(key)}")
+    number = float(match[1].replace(",", "")) * (_UNITS_S[match[2].lower()] if match[2] else 1.0)
+    return Term(key, operator, (), number, negated)
+
+
+def _require_known(key: str, values: tuple[str, ...]) -> None:
+    known = list(STATES) if key == "state" else ["archived", "simulated"]
+    for value in values:
+        if value.lower() not in known:
+            raise NotUnderstood(f"There is no {key}:{value}.{_meant(value, known)} {_expected(key)}")
+
+
+def _expected(key: str) -> str:
+    if key in ("time", "age"):
+        return f"Write for example {key}>2h (s, min, h or d)."
+    if key in FIGURES:
+        return f"Write for example {key}>1 or {key}<=0.5."
+    return f"{key}: takes {WORDS[key]}."
+
+
+def _unknown(key: str, token: str) -> str:
+    known = [*WORDS, *FIGURES]
+    listed = ", ".join(known)
+    return f"“{token}”: nothing is called {key}.{_meant(key, known)} There are {listed}."
+
+
+def _meant(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word.lower(), known, 1)
+    return f" Did you mean {close[0]}?" if close else ""

@@ -1,0 +1,109 @@
+"""What the list of jobs reads: the jobs that a question asks for, in the order that was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from webapp.jobs.columns import BY_KEY, Column
+from webapp.jobs.models import Job, JobGroup, SavedView, Tag
+from webapp.jobs.question import STATES, Term
+from webapp.money.amounts import PICODOLLARS_PER_USD
+
+_LOOKUPS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte", "=": "exact"}
+_TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "="}
+_FIELDS = {
+    "return": "episode_return_mean",
+    "best": "return_best",
+    "least": "return_least",
+    "evaluation": "evaluation_return_mean",
+    "steps": "env_steps",
+    "rounds": "round_no",
+    "actors": "actors",
+    "time": "platform_s",
+}
+FIRST = "-started"
+"""The order if none is asked for: the newest first."""
+
+
+def jobs_asked_for(project: Any, terms: Sequence[Term], order: str, now: datetime) -> QuerySet[Job]:
+    """The project's jobs for which all terms hold; archived ones only where the question speaks of them."""
+    rows = Job.objects.filter(project=project)
+    if not any(term.key == "is" and "archived" in term.values for term in terms):
+        rows = rows.filter(archived_at=None)
+    needs_cost = any(term.key == "cost" for term in terms) or order.lstrip("-") == "spent"
+    if needs_cost:
+        rows = rows.annotate(cost=F("account__spent_picodollars") + F("account__overrun_picodollars"))
+    for term in terms:
+        holds = _holds(term, now)
+        rows = rows.filter(~holds if term.negated else holds)
+    return rows.order_by(*_order(order))
+
+
+def with_what_is_shown(rows: QuerySet[Job], columns: Iterable[Column]) -> QuerySet[Job]:
+    """The rows with all that these columns show, in a number of queries that does not depend on how many there are."""
+    reads = {part for column in columns for part in column.reads}
+    joined = sorted(part for part in reads if part not in ("tags", "groups"))
+    rows = rows.select_related("account", *joined).defer("spec", "summary", "note")
+    return rows.prefetch_related(*sorted(reads & {"tags", "groups"}))
+
+
+def saved_views(project: Any) -> list[SavedView]:
+    return list(SavedView.objects.filter(project=project))
+
+
+def order_of(text: str) -> str:
+    """A known order, such as "-spent" (the most first); the newest first for anything else."""
+    column = BY_KEY.get(text.removeprefix("-"))
+    return text if column is not None and column.order else FIRST
+
+
+def _order(order: str) -> list[Any]:
+    field = F(BY_KEY[order.removeprefix("-")].order)
+    first = field.desc(nulls_last=True) if order.startswith("-") else field.asc(nulls_last=True)
+    return [first, "-created_at", "pk"]
+
+
+def _holds(term: Term, now: datetime) -> Q:
+    if not term.values:
+        return _figure(term, now)
+    found = Q()
+    for value in term.values:
+        found |= _word(term.key, value)
+    return found
+
+
+def _word(key: str, value: str) -> Q:
+    match key:
+        case "state":
+            states = Q(observed__in=STATES[value])
+            if value == "budget":
+                return states & Q(reason_code="budget")
+            return states
+        case "algorithm" | "cloud":
+            return Q(**{f"{key}__iexact": value})
+        case "environment":
+            return Q(environment__icontains=value)
+        case "tag":
+            return Exists(Tag.objects.filter(jobs=OuterRef("pk"), name__iexact=value))
+        case "group":
+            return Exists(JobGroup.objects.filter(jobs=OuterRef("pk"), name__iexact=value))
+        case "by":
+            return Q(created_by__email__icontains=value)
+        case "is":
+            return Q(simulated=True) if value == "simulated" else Q(archived_at__isnull=False)
+    return Q(name__icontains=value) | Q(pk=value) | Q(note__icontains=value)
+
+
+def _figure(term: Term, now: datetime) -> Q:
+    if term.key == "age":  # the older, the smaller the moment
+        moment = now - timedelta(seconds=min(term.number, 1e9))
+        return Q(**{f"created_at__{_LOOKUPS[_TURNED[term.operator]]}": moment})
+    if term.key in ("cost", "limit"):
+        field = "cost" if term.key == "cost" else "account__limit_picodollars"
+        number = round(min(max(term.number, -9e6), 9e6) * PICODOLLARS_PER_USD)
+        return Q(**{f"{field}__{_LOOKUPS[term.operator]}": number})
+    return Q(**{f"{_FIELDS[term.key]}__{_LOOKUPS[term.operator]}": term.number})
