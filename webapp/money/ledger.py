@@ -1,9 +1,9 @@
 """A job's money in the database, behind the engine's `Ledger` port: it cannot be spent around.
 
-Each batch is one transaction that begins by locking the job's account, and whose amounts are added up by one
-conditional UPDATE: the database holds the limit even if this file were wrong. Calls are reserved within what the
-budgets above hold for the account; before that is used up, more is asked of them in the same transaction. A ledger
-writes for one epoch of the job's lease; once somebody else holds it, every write raises LedgerClosed.
+Each batch is one transaction that begins by locking the job's account. The tables' own constraints hold the limit even
+if this file were wrong. Calls are reserved within what the budgets above hold for the account; before that is used up,
+more is asked of them in the same transaction. A ledger writes for one epoch of the job's lease; once somebody else
+holds it, every write raises LedgerClosed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -79,17 +79,11 @@ class DatabaseLedger:
         return [accepted[item.id] for item in batch]
 
     def _set_aside(self, total: int, grant: int) -> None:
-        rows = Account.objects.filter(
-            pk=self._account_id,
-            limit_picodollars__gte=F("granted_picodollars") + grant,
-            granted_picodollars__gte=F("spent_picodollars") + F("reserved_picodollars") + total - grant,
-        )
-        changes = {
-            "reserved_picodollars": F("reserved_picodollars") + total,
-            "granted_picodollars": F("granted_picodollars") + grant,
-        }
-        if (total or grant) and rows.update(**changes) != 1:
-            raise RuntimeError("the account changed while it was locked")
+        changes = {"reserved_picodollars": F("reserved_picodollars") + total}
+        if grant:
+            changes["granted_picodollars"] = F("granted_picodollars") + grant
+        if total or grant:
+            Account.objects.filter(pk=self._account_id).update(**changes)
 
     def settle(self, batch: Sequence[Settlement]) -> None:
         """Book what reservations came to; what goes beyond a reservation is an overrun and freezes the account."""
