@@ -128,16 +128,20 @@ class Headless:
     def _control(self) -> Control:
         return Control(desired="cancelled" if self._stopping else "run")
 
+    @property
+    def spent_picodollars(self) -> int:
+        """The whole cost so far, as the ledger has it."""
+        return self._ledger.spend().spent_picodollars + self._ledger.overrun_picodollars
+
     def summary(self) -> dict[str, Any]:
         """What one wants to know at the end, with the whole cost as the ledger has it."""
         if self._stopped is None:
             raise RuntimeError("the run is not over")
-        spent = self._ledger.spend().spent_picodollars + self._ledger.overrun_picodollars
         figures = self._stopped.model_dump(mode="json", exclude={"kind", "cost_picodollars"})
         return {
             "kind": "summary",
             **figures,
-            "cost_usd": spent / PICODOLLARS_PER_USD,
+            "cost_usd": self.spent_picodollars / PICODOLLARS_PER_USD,
             "budget_usd": float(self._spec.budget_usd),
             "simulated": self._spec.simulated,
         }

@@ -8,6 +8,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 
 from django.db import DatabaseError, connection
 
@@ -21,11 +22,11 @@ _RETRY_S = 0.5
 
 
 class Heartbeat:
-    """Renews the lease while the block runs."""
+    """Renews the lease while the block runs: a job's, or by `renew` whatever else a process holds."""
 
-    def __init__(self, job_id: str, epoch: int) -> None:
+    def __init__(self, job_id: str, epoch: int, renew: Callable[[], bool] | None = None) -> None:
         self._job_id = job_id
-        self._epoch = epoch
+        self._renew = renew or (lambda: renew_lease(job_id=job_id, epoch=epoch))
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
         self._renewed_s = time.monotonic()
@@ -51,9 +52,9 @@ class Heartbeat:
         if asked_s - self._renewed_s > _ALONE_AFTER_S:  # we were stopped for long: do not even ask
             return False
         try:
-            ours = renew_lease(job_id=self._job_id, epoch=self._epoch)
+            ours = self._renew()
         except DatabaseError as error:
-            log.warning("job %s: lease not renewed: %s", self._job_id, error)
+            log.warning("%s: lease not renewed: %s", self._job_id, error)
             connection.close()
             return False
         if not ours and not self._over.is_set():
@@ -62,5 +63,5 @@ class Heartbeat:
         return True
 
     def _abort(self, why: str) -> None:
-        log.error("job %s: %s; this process ends at once", self._job_id, why)
+        log.error("%s: %s; this process ends at once", self._job_id, why)
         os._exit(LEASE_LOST_EXIT)

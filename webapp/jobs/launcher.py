@@ -16,19 +16,18 @@ from django.conf import settings
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.leases import is_idle
 from webapp.jobs.models import Desired, Job
+from webapp.jobs.places import places
 from webapp.jobs.recovery import run_ended
 from webapp.jobs.runner import CRASHED_EXIT
 from webapp.jobs.states import ACTIVE
 
 log = logging.getLogger(__name__)
 
-THREADS_LEFT_FOR_OTHERS = 4
-"""Each watched job holds a thread of the worker; looks after jobs need some too."""
 _SLOWEST_RESTART_S = 4.0
 
 
 class _Watched:
-    """The jobs this worker watches, and their processes."""
+    """The jobs (and trainings of schedulers) this worker watches, and their processes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,9 +37,8 @@ class _Watched:
     @contextmanager
     def claim(self, job_id: str) -> Iterator[bool]:
         """Whether the job is ours to watch while the block runs; not if we watch it already, or are full."""
-        most = settings.CELERY_WORKER_CONCURRENCY - THREADS_LEFT_FOR_OTHERS
         with self._lock:
-            ours = not self.stopping and job_id not in self._processes and len(self._processes) < most
+            ours = not self.stopping and job_id not in self._processes and len(self._processes) < places()
             if ours:
                 self._processes[job_id] = None
         try:
@@ -50,14 +48,13 @@ class _Watched:
                 with self._lock:
                     del self._processes[job_id]
 
-    def start(self, job_id: str, owner: str) -> subprocess.Popen[bytes] | None:
-        """The job's process; None when the worker is stopping."""
+    def start(self, job_id: str, command: list[str]) -> subprocess.Popen[bytes] | None:
+        """Its process, by a command of ours; None when the worker is stopping."""
+        program = [sys.executable, str(settings.BASE_DIR / "manage.py")]
         with self._lock:
             if self.stopping:
                 return None
-            process = self._processes[job_id] = subprocess.Popen(
-                _command(job_id, owner), cwd=settings.BASE_DIR
-            )
+            process = self._processes[job_id] = subprocess.Popen([*program, *command], cwd=settings.BASE_DIR)
             return process
 
     def stop(self) -> None:
@@ -73,8 +70,7 @@ watched = _Watched()
 
 
 def _command(job_id: str, owner: str) -> list[str]:
-    program = [sys.executable, str(settings.BASE_DIR / "manage.py")]
-    return [*program, "run-job", job_id, "--owner", owner, "--parent", str(os.getpid())]
+    return ["run-job", job_id, "--owner", owner, "--parent", str(os.getpid())]
 
 
 def launch_and_watch(job_id: str) -> None:
@@ -82,7 +78,7 @@ def launch_and_watch(job_id: str) -> None:
     with watched.claim(job_id) as ours:
         while ours and _wants_process(job_id):
             owner = uuid.uuid4().hex
-            process = watched.start(job_id, owner)
+            process = watched.start(job_id, _command(job_id, owner))
             if process is None:
                 return
             _wait_for(job_id, owner, process)
@@ -109,7 +105,7 @@ def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None
     job = Job.objects.get(pk=job_id)
     if watched.stopping and code == 0:
         return
-    reason = f"The job's process ended unexpectedly ({_how(code)}). It is started again."
+    reason = f"The job's process ended unexpectedly ({how_it_ended(code)}). It is started again."
     if job.lease_owner == owner:
         run_ended(job_id=job_id, epoch=job.lease_epoch, reason=reason)
     elif code not in (
@@ -119,7 +115,7 @@ def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None
         run_ended(job_id=job_id, epoch=None, reason=reason)
 
 
-def _how(code: int) -> str:
+def how_it_ended(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
     try:

@@ -1,0 +1,58 @@
+"""Tiny trainings of schedulers: four rounds of the cart pole, two actors at most, a handful of rehearsals."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from typing import Any
+
+from tests.factories import make_project
+from webapp.schedulers.asked import Asked
+from webapp.schedulers.models import SchedulerTraining, Version
+from webapp.schedulers.running import run_training
+from webapp.schedulers.services import ask_for_training
+
+
+def asked(**changes: Any) -> Asked:
+    """By path with double underscores, such as scheduling__episodes=1."""
+    document: dict[str, Any] = {
+        "name": "Tiny",
+        "workload": "cartpole",
+        "rounds": 4,
+        "scheduling": {"actors_max": 2, "episodes": 2, "rehearsals": 4, "passes": 1},
+        "platform": {"learner": "function", "workers": 1},
+    }
+    for path, value in changes.items():
+        *tables, field = path.split("__")
+        here = document
+        for table in tables:
+            here = here[table]
+        here[field] = value
+    return Asked.model_validate(document)
+
+
+def ask(project: Any = None, **changes: Any) -> SchedulerTraining:
+    project = project or make_project()
+    return ask_for_training(project=project, user=project.people.first(), asked=asked(**changes))
+
+
+def run(training: SchedulerTraining, **options: Any) -> int:
+    code = run_training(training.pk, owner=uuid.uuid4().hex, **{"hand_over": threading.Event(), **options})
+    training.refresh_from_db()
+    return code
+
+
+def make_version(project: Any = None, **changes: Any) -> Version:
+    """A scheduler without its training having run: an untrained agent, stored as a training stores it."""
+    from training.scheduling.trainer import initial_state
+    from webapp.schedulers import leases, storing
+
+    training = ask(project, **changes)
+    state = initial_state(training.parsed_spec).encode()
+    epoch = leases.take(training.pk, uuid.uuid4().hex)
+    assert epoch is not None
+    SchedulerTraining.objects.filter(pk=training.pk).update(
+        learner=state, state="done", lease_expires_at=None
+    )
+    training.refresh_from_db()
+    return storing.store_version(training, epoch)

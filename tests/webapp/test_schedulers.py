@@ -1,0 +1,155 @@
+"""Schedulers are trained on the simulated cloud, kept in versions, gone on with after a kill, and never guessed about."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.factories import FixedClock, make_project
+from tests.webapp import schedulers
+from webapp.schedulers import leases, queries, services
+from webapp.schedulers.learning import grid_sizes
+from webapp.schedulers.models import Episode, Scheduler, TrainingState, Version
+from webapp.schedulers.services import TrainingRefused
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_training_makes_a_version_and_tells_all_that_it_cost() -> None:
+    training = schedulers.ask()
+    told: list[Any] = []
+    assert schedulers.run(training, told=told.append) == 0
+    assert (training.state, training.reason) == (TrainingState.DONE, "")
+    kinds = list(training.episodes.values_list("kind", flat=True))
+    assert kinds == ["grid"] * 2 + ["rehearsal"] * 4 + ["real"] * 2 == [one.kind for one in told]
+    version = Version.objects.get()
+    assert (str(version), version.facts["episodes"], version.facts["rehearsals"]) == ("Tiny, version 1", 2, 4)
+    ran = training.episodes.exclude(kind="rehearsal")
+    assert version.facts["cost_picodollars"] == sum(one.cost_picodollars for one in ran) > 0
+    for one in ran:  # standing machines too: never less than the rounds themselves
+        assert one.cost_picodollars >= sum(report["cost_picodollars"] for report in one.reports) > 0
+        assert len(one.reports) == one.rounds == 4
+    assert version.facts["wall_s"] > 0
+    assert version.facts["rehearsed"]["score"] != version.facts["real"]["score"]
+
+
+def test_what_is_recorded_already_is_not_recorded_again() -> None:
+    project = make_project()
+    schedulers.run(schedulers.ask(project))
+    second = schedulers.ask(project, scheduling__episodes=1)
+    schedulers.run(second)
+    assert list(second.episodes.values_list("kind", flat=True)) == ["rehearsal"] * 4 + ["real"]
+    assert [one.number for one in Scheduler.objects.get().versions.all()] == [2, 1]
+    assert len(queries.recorded(second)) == 4  # two of the grid and the first training's real ones
+    elsewhere = schedulers.ask(project, platform__profile="aci-paper", scheduling__episodes=0)
+    schedulers.run(elsewhere)
+    assert elsewhere.episodes.filter(kind="grid").count() == 2
+
+
+class _DiesAfter:
+    """Ends the sitting as a kill would: nothing is written after the step of that number."""
+
+    class Killed(BaseException):
+        pass
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+
+    def __call__(self, step: Any) -> None:
+        self._left -= 1
+        if not self._left:
+            raise self.Killed
+
+
+@pytest.mark.parametrize("after", [1, 7])
+def test_a_sitting_that_dies_loses_one_episode_at_most_and_ends_as_if_nothing_had_been(after: int) -> None:
+    whole = schedulers.ask()
+    schedulers.run(whole)
+    broken = schedulers.ask()
+    with pytest.raises(_DiesAfter.Killed):
+        schedulers.run(broken, told=_DiesAfter(after))
+    kept = broken.episodes.count()
+    assert kept == after
+    type(broken).objects.filter(pk=broken.pk).update(lease_expires_at=None)
+    schedulers.run(broken)
+    assert broken.state == TrainingState.DONE
+    assert broken.version.weights == whole.version.weights
+    assert broken.episodes.count() == 8
+
+
+def test_only_one_process_runs_a_training_and_one_that_lost_its_lease_writes_nothing() -> None:
+    clock = FixedClock()
+    training = schedulers.ask()
+    epoch = leases.take(training.pk, "one", clock=clock)
+    assert leases.take(training.pk, "two", clock=clock) is None
+    clock.forward(13)
+    assert leases.take(training.pk, "two", clock=clock) == (epoch or 0) + 1
+    assert not leases.held(training.pk, epoch or 0).exists()
+
+
+def test_to_stop_ends_it_between_episodes_and_what_was_recorded_stays() -> None:
+    training = schedulers.ask()
+
+    def stop(step: Any) -> None:
+        if step.kind == "real":
+            services.stop_training(training=training)
+
+    schedulers.run(training, told=stop)
+    assert (training.state, training.reason) == (TrainingState.STOPPED, "Stopped on request.")
+    assert not Version.objects.exists()
+    assert Episode.objects.filter(kind="grid").count() == 2
+
+
+def test_one_that_nobody_runs_is_stopped_at_once_and_one_that_is_handed_over_waits() -> None:
+    waiting = services.stop_training(training=schedulers.ask())
+    assert waiting.state == TrainingState.STOPPED
+    over = threading.Event()
+    over.set()
+    training = schedulers.ask()
+    schedulers.run(training, hand_over=over)
+    assert (training.state, training.lease_owner) == (TrainingState.QUEUED, "")
+
+
+def test_a_budget_that_holds_no_round_is_told() -> None:
+    training = schedulers.ask(budget_usd="0.000001", scheduling__rehearsals=0)
+    schedulers.run(training)
+    assert training.state == TrainingState.FAILED
+    assert "budget does not hold what a round may cost" in training.reason
+
+
+def test_fine_tuning_goes_on_with_the_other_ones_weights() -> None:
+    project = make_project()
+    before = schedulers.make_version(project)
+    tuned = schedulers.ask(
+        project, name="Tuned", begin_with=before.key, scheduling__rehearsals=0, scheduling__episodes=1
+    )
+    schedulers.run(tuned)
+    assert tuned.state == TrainingState.DONE
+    assert list(tuned.episodes.values_list("kind", "number")) == [("grid", 1), ("real", 1)]
+    assert tuned.version.weights != before.weights
+
+
+def test_another_range_of_actors_is_refused_in_words() -> None:
+    project = make_project()
+    before = schedulers.make_version(project)
+    with pytest.raises(TrainingRefused, match=r"Tiny, version 1 chooses from 1 to 2 actors.*Set it to 2"):
+        schedulers.ask(project, begin_with=before.key, scheduling__actors_max=3)
+    with pytest.raises(TrainingRefused, match="no such scheduler"):
+        schedulers.ask(make_project(), begin_with=before.key)
+    assert Version.objects.count() == 1
+
+
+def test_what_is_missing_is_asked_for() -> None:
+    with pytest.raises(TrainingRefused, match="there is no preset 'chess'"):
+        schedulers.ask(workload="chess")
+    with pytest.raises(ValidationError, match="needs real episodes or rehearsals"):
+        schedulers.ask(scheduling__episodes=0, scheduling__rehearsals=0)
+
+
+def test_the_grid_spans_the_range() -> None:
+    spec = schedulers.ask(scheduling__actors_max=32).parsed_spec
+    assert grid_sizes(spec) == [4, 8, 16, 32]
+    assert grid_sizes(spec.model_copy(update={"rehearsals": 0})) == [16]

@@ -1,0 +1,39 @@
+"""`manage.py run-scheduler-training ID`: the process of one training. Started by the worker; dies with it."""
+
+import os
+import signal
+import sys
+import threading
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from cloud.processes import die_with_parent
+
+_NICENESS = 10
+"""A virtual clock does not notice that its work gives way to pages and to jobs that people wait for."""
+
+
+class Command(BaseCommand):
+    help = (
+        "Trains one scheduler until it is trained. SIGTERM hands it over; the episode it is at begins anew."
+    )
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("training_id", type=int)
+        parser.add_argument("--owner", required=True, help="a name for this process, never used before")
+        parser.add_argument(
+            "--parent", type=int, help="process id of whoever starts this, which it dies with"
+        )
+
+    def handle(self, *args: Any, training_id: int, owner: str, parent: int | None, **options: Any) -> None:
+        die_with_parent(parent)
+        hand_over = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: hand_over.set())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides who ends when
+        os.nice(_NICENESS)
+        from webapp.schedulers.running import run_training
+
+        sys.exit(run_training(training_id, owner=owner, hand_over=hand_over))

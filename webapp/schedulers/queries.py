@@ -1,0 +1,77 @@
+"""What is read of schedulers, their trainings and recorded rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, QuerySet
+from django.http import Http404
+
+from training.reports import RoundReport
+from webapp.schedulers.models import Episode, EpisodeKind, Scheduler, SchedulerTraining, Version
+
+RECORDED_AT_MOST = 40
+"""Trainings that rehearsals draw their rounds from: the newest of them."""
+
+
+def schedulers_of(project: Any) -> QuerySet[Scheduler]:
+    return Scheduler.objects.filter(project=project).annotate(version_count=Count("versions"))
+
+
+def scheduler_in(project: Any, scheduler_id: str) -> Scheduler:
+    found = Scheduler.objects.filter(project=project, pk=scheduler_id).first()
+    if found is None:
+        raise Http404("There is no such scheduler in this project.")
+    return found
+
+
+def versions_of(project: Any) -> QuerySet[Version]:
+    """All versions of the project's schedulers, newest first, with what they were trained on."""
+    found = Version.objects.filter(scheduler__project=project).select_related("scheduler", "training")
+    return found.defer("learner", "training__learner").order_by("-made_at", "-pk")
+
+
+def version_in(project: Any, key: str) -> Version | None:
+    """By the name under which a spec holds it, such as sch_abcdefghij.2."""
+    scheduler_id, _, number = key.rpartition(".")
+    if not number.isdecimal() or len(number) > 9:
+        return None
+    return versions_of(project).filter(scheduler_id=scheduler_id, number=int(number)).first()
+
+
+def trainings_of(project: Any) -> QuerySet[SchedulerTraining]:
+    """Without those of searches."""
+    found = SchedulerTraining.objects.filter(project=project, search="")
+    return found.select_related("version__scheduler", "asked_by").defer("learner")
+
+
+def training_in(project: Any, training_id: int) -> SchedulerTraining:
+    found = SchedulerTraining.objects.filter(project=project, pk=training_id).defer("learner")
+    training = found.select_related("version__scheduler", "begin_with__scheduler").first()
+    if training is None:
+        raise Http404("There is no such training in this project.")
+    return training
+
+
+def _really_ran(training: SchedulerTraining) -> QuerySet[Episode]:
+    kinds = (EpisodeKind.GRID, EpisodeKind.REAL)
+    same = {"training__project": training.project_id, "training__workload_key": training.workload_key}
+    return Episode.objects.filter(**same, kind__in=kinds, rounds__gt=0)
+
+
+def recorded_sizes(training: SchedulerTraining) -> set[int]:
+    """The fixed numbers of actors with which trainings of this workload have been recorded in the project."""
+    grid = _really_ran(training).filter(kind=EpisodeKind.GRID)
+    return set(grid.values_list("number", flat=True))
+
+
+def last_recorded(training: SchedulerTraining) -> int:
+    """The row up to which there is something recorded now; 0 for nothing."""
+    return _really_ran(training).order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def recorded(training: SchedulerTraining) -> list[list[RoundReport]]:
+    """The trainings that it rehearses with, oldest first: the same ones whenever it is asked."""
+    rows = _really_ran(training).filter(pk__lte=training.recorded_until or 0).order_by("-pk")
+    newest = list(rows.values_list("reports", flat=True)[:RECORDED_AT_MOST])
+    return [[RoundReport.model_validate(one) for one in reports] for reports in reversed(newest)]

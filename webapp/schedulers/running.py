@@ -1,0 +1,195 @@
+"""Runs a scheduler's training in this process, from taking its lease to its version; every episode is kept at once.
+
+A process that is killed loses the episode it was at. Whoever goes on begins with the agent of the last one that is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from django.db import transaction
+
+from cloud.simulated_options import SimulatedOptions
+from training.reports import RoundReport
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.documents import SpecError
+from webapp.jobs.heartbeat import LEASE_LOST_EXIT, Heartbeat
+from webapp.schedulers import leases, queries, storing
+from webapp.schedulers.leases import LeaseLost
+from webapp.schedulers.learning import NothingLearned, Past, Reached, Step, grid_sizes, learn, record_grid
+from webapp.schedulers.models import Episode, EpisodeKind, SchedulerTraining, TrainingState
+from webapp.schedulers.playing import Interrupted, Stage
+
+log = logging.getLogger(__name__)
+
+CRASHED_EXIT = 70
+_TELL_EVERY_S = 1.0
+
+Told = Callable[[Step], None]
+
+
+def run_training(
+    training_id: int,
+    *,
+    owner: str,
+    hand_over: threading.Event,
+    told: Told = lambda step: None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> int:
+    """Train to an end, or until `hand_over` is set; the process's exit code. 0 also if it is not ours to run."""
+    epoch = leases.take(training_id, owner, clock=clock)
+    if epoch is None:
+        return 0
+    sitting = _Sitting(training_id, epoch, hand_over, told, clock)
+    try:
+        with Heartbeat(f"scheduler training {training_id}", epoch, lambda: leases.renew(training_id, epoch)):
+            sitting.train()
+    except Interrupted:
+        sitting.interrupted()
+    except (NothingLearned, SpecError) as error:
+        sitting.end(TrainingState.FAILED, str(error))
+    except LeaseLost:
+        return LEASE_LOST_EXIT
+    except Exception as error:
+        log.exception("scheduler training %s", training_id)
+        sitting.crashed(f"{type(error).__name__}: {error}")
+        return CRASHED_EXIT
+    return 0
+
+
+class _Sitting:
+    """One process's work at a training, under one epoch of its lease."""
+
+    def __init__(
+        self, training_id: int, epoch: int, hand_over: threading.Event, told: Told, clock: Clock
+    ) -> None:
+        self._training = SchedulerTraining.objects.select_related("begin_with").get(pk=training_id)
+        self._epoch = epoch
+        self._hand_over = hand_over
+        self._told = told
+        self._clock = clock
+        self._spec = self._training.parsed_spec
+        self._kind, self._number = "", 0
+        self._told_s = float("-inf")
+        self._asked_s = float("-inf")
+        self._stop_asked = False
+        self._rehearsed: list[Step] = []
+
+    def train(self) -> None:
+        """All that is still to be done. Interrupted, NothingLearned, LeaseLost say why it ends before."""
+        if self._training.started_at is None:
+            self._write(started_at=self._clock.now())
+        platform = SimulatedOptions.model_validate(self._training.platform)
+        budget = self._training.budget_picodollars
+        stage = Stage(self._spec, platform, budget, self._round_over, self._stopping)
+        self._record(stage)
+        past = self._past()
+        done = self._training.learned_number
+        self._kind, self._number = self._kind_of(done + 1, past), done + 1
+        for step in learn(self._spec, stage, past, budget):
+            self._keep(step)
+            self._kind, self._number = self._kind_of(step.number + 1, past), step.number + 1
+            if self._stopping():
+                raise Interrupted
+        self._flush()
+        if not self._training.search:
+            storing.store_version(self._training, self._epoch, clock=self._clock)
+        self.end(TrainingState.DONE, "")
+
+    def interrupted(self) -> None:
+        """Stopped for good where somebody asked for that, otherwise handed over as it is."""
+        self._flush()
+        if self._stop_asked:
+            self.end(TrainingState.STOPPED, "Stopped on request.")
+        else:
+            self._write(state=TrainingState.QUEUED, now={}, lease_owner="", lease_expires_at=None)
+
+    def end(self, state: TrainingState, reason: str) -> None:
+        at = self._clock.now()
+        over = {"now": {}, "lease_owner": "", "lease_expires_at": None}
+        self._write(state=state, reason=reason[:500], since=at, finished_at=at, **over)
+
+    def crashed(self, reason: str) -> None:
+        storing.crashed(self._training.pk, self._epoch, reason, clock=self._clock)
+
+    # What it begins with
+
+    def _record(self, stage: Stage) -> None:
+        """Trainings with fixed numbers of actors, unless enough of this workload is recorded in the project already."""
+        if self._training.recorded_until is None:
+            done = queries.recorded_sizes(self._training)
+            past = Past(sizes_done=frozenset(done))
+            missing = [size for size in grid_sizes(self._spec) if size not in done]
+            for number, step in zip(missing, record_grid(self._spec, stage, past), strict=False):
+                self._kind, self._number = EpisodeKind.GRID, number
+                self._keep(step)
+            self._write(recorded_until=queries.last_recorded(self._training))
+
+    def _past(self) -> Past:
+        training = self._training
+        resume = Reached(training.learned_number, bytes(training.learner)) if training.learner else None
+        begin_with = bytes(training.begin_with.learner) if training.begin_with is not None else None
+        return Past(recorded=queries.recorded(training), begin_with=begin_with, resume=resume)
+
+    def _kind_of(self, number: int, past: Past) -> str:
+        return (
+            EpisodeKind.REHEARSAL if number <= self._spec.rehearsals and past.recorded else EpisodeKind.REAL
+        )
+
+    # What is kept
+
+    def _keep(self, step: Step) -> None:
+        if step.kind == EpisodeKind.REHEARSAL:
+            self._rehearsed.append(step)
+            if time.monotonic() - self._told_s >= _TELL_EVERY_S:
+                self._flush()
+        else:
+            self._flush()
+            self._store([step])
+        self._told(step)
+
+    def _flush(self) -> None:
+        """Rehearsals are many and quick: they are written once a second."""
+        if self._rehearsed:
+            self._store(self._rehearsed)
+            self._rehearsed = []
+
+    def _store(self, steps: Sequence[Step]) -> None:
+        self._told_s = time.monotonic()
+        last = steps[-1]
+        changes: dict[str, object] = {"crashes": 0, "now": {"kind": last.kind, "number": last.number}}
+        if last.state is not None:
+            changes |= {"learner": last.state, "learned_number": last.number}
+        with transaction.atomic():
+            self._write(**changes)
+            Episode.objects.bulk_create(
+                storing.row(self._training, step, self._clock.now()) for step in steps
+            )
+
+    def _write(self, **changes: object) -> None:
+        if not leases.held(self._training.pk, self._epoch).update(**changes):
+            raise LeaseLost
+        for name, value in changes.items():
+            setattr(self._training, name, value)
+
+    # What is told and asked meanwhile
+
+    def _round_over(self, rounds: Sequence[RoundReport]) -> None:
+        if time.monotonic() - self._told_s < _TELL_EVERY_S:
+            return
+        self._told_s = time.monotonic()
+        last = rounds[-1]
+        at = {"kind": str(self._kind), "number": self._number, "round": last.round_no, "actors": last.actors}
+        self._write(now={**at, "return": last.episode_return_mean})
+
+    def _stopping(self) -> bool:
+        if self._hand_over.is_set():
+            return True
+        if time.monotonic() - self._asked_s >= _TELL_EVERY_S:
+            self._asked_s = time.monotonic()
+            row = SchedulerTraining.objects.values_list("stop_asked", flat=True)
+            self._stop_asked = row.get(pk=self._training.pk)
+        return self._stop_asked

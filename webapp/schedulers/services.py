@@ -1,0 +1,134 @@
+"""What people do about schedulers: have one trained, stop that, take one away. All writes; the worker is told on commit."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+
+from webapp.celery import app as celery_app
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.leases import idle, is_idle
+from webapp.jobs.problems import Problem
+from webapp.money.amounts import picodollars
+from webapp.schedulers import queries
+from webapp.schedulers.asked import Asked, Wanted, wanted, workload_of
+from webapp.schedulers.leases import ACTIVE
+from webapp.schedulers.models import Scheduler, SchedulerTraining, TrainingState, Version
+
+log = logging.getLogger(__name__)
+
+ASK_AGAIN_AFTER = timedelta(seconds=4)
+_AT_ONCE = 20
+
+
+class TrainingRefused(ValueError):
+    """A training that cannot be had as it was asked for; `problems` name the fields."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(" ".join(problem.sentence for problem in problems))
+        self.problems = list(problems)
+
+
+def obstacles(project: Any, asked: Asked) -> list[Problem]:
+    """What stands against this training, if anything: one sentence for each field."""
+    found = _looked_at(project, asked)
+    return found if isinstance(found, list) else []
+
+
+def _looked_at(project: Any, asked: Asked) -> tuple[Wanted, Version | None] | list[Problem]:
+    workload = workload_of(asked.workload)
+    if workload is None:
+        return [Problem("workload", f"Workload (workload): there is no preset {asked.workload!r}.")]
+    found = wanted(asked, workload)
+    if isinstance(found, list):
+        return found
+    begin_with = None
+    if asked.begin_with:
+        begin_with = queries.version_in(project, asked.begin_with)
+        if begin_with is None:
+            sentence = "Begin with (begin_with): this project has no such scheduler; choose one, or none."
+            return [Problem("begin_with", sentence)]
+        most = int(begin_with.training.spec["actors_max"])
+        if most != found.spec.actors_max:
+            path = "scheduling.actors_max"
+            return [
+                Problem(
+                    path,
+                    f"Most actors ({path}): {begin_with} chooses from 1 to {most:,} actors, and what begins with it"
+                    f" must too; {found.spec.actors_max:,} was given. Set it to {most:,}, or begin from scratch.",
+                )
+            ]
+    return found, begin_with
+
+
+@transaction.atomic
+def ask_for_training(
+    *, project: Any, user: Any, asked: Asked, search: str = "", clock: Clock = SYSTEM_CLOCK
+) -> SchedulerTraining:
+    """A queued training. TrainingRefused says what is wrong with it."""
+    found = _looked_at(project, asked)
+    if isinstance(found, list):
+        raise TrainingRefused(found)
+    whole, begin_with = found
+    now = clock.now()
+    training = SchedulerTraining.objects.create(
+        project=project,
+        name=asked.name,
+        asked_by=user,
+        asked_at=now,
+        since=now,
+        spec=whole.spec.model_dump(mode="json"),
+        platform=asked.platform.model_dump(mode="json"),
+        workload=asked.workload,
+        workload_key=whole.workload_key,
+        budget_picodollars=picodollars(asked.budget_usd),
+        begin_with=begin_with,
+        search=search,
+    )
+    transaction.on_commit(lambda: ask_worker(training.pk), robust=True)
+    return training
+
+
+@transaction.atomic
+def stop_training(*, training: SchedulerTraining, clock: Clock = SYSTEM_CLOCK) -> SchedulerTraining:
+    """No further episode; one that is over stays as it is. What was recorded is kept."""
+    row = SchedulerTraining.objects.select_for_update().get(pk=training.pk)
+    if row.state in ACTIVE:
+        row.stop_asked = True
+        if is_idle(row, clock.now()):  # nobody is there to hear it
+            row.state, row.reason = TrainingState.STOPPED, "Stopped on request."
+            row.since = row.finished_at = clock.now()
+        row.save(update_fields=["stop_asked", "state", "reason", "since", "finished_at"])
+    return row
+
+
+@transaction.atomic
+def remove_scheduler(*, scheduler: Scheduler) -> None:
+    """The name and its versions go; trainings and recorded rounds stay, and so do jobs, whose specs hold the weights."""
+    scheduler.delete()
+
+
+def look_after_trainings(*, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Ask again for trainings that wait, or whose process has not been heard of."""
+    now = clock.now()
+    waiting = SchedulerTraining.objects.filter(idle(now), state__in=ACTIVE, since__lte=now - ASK_AGAIN_AFTER)
+    waiting.filter(stop_asked=True).update(
+        state=TrainingState.STOPPED, reason="Stopped on request.", since=now, finished_at=now
+    )
+    for training_id in waiting.order_by("since").values_list("pk", flat=True)[:_AT_ONCE]:
+        if not ask_worker(training_id):
+            break
+
+
+def ask_worker(training_id: int) -> bool:
+    """Send the message; False if it could not be. The row says the same, and is looked at every few seconds."""
+    try:
+        celery_app.send_task("webapp.schedulers.tasks.train_scheduler", args=[training_id])
+    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
+        log.warning("scheduler training %s waits for the next look: %s", training_id, error)
+        return False
+    return True

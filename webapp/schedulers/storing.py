@@ -1,0 +1,117 @@
+"""What a training leaves: rows of episodes, a version with its facts, or the words for why there is none."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from statistics import fmean
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Max, QuerySet, Sum
+
+from training.learner import LearnerState
+from training.scaling.learned import as_text
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.schedulers import leases
+from webapp.schedulers.learning import Step
+from webapp.schedulers.models import (
+    Episode,
+    EpisodeKind,
+    Scheduler,
+    SchedulerTraining,
+    TrainingState,
+    Version,
+)
+
+CRASHES_AT_MOST = 3
+_LAST_REHEARSALS = 20
+
+
+def row(training: SchedulerTraining, step: Step, at: datetime) -> Episode:
+    return Episode(
+        training=training,
+        kind=step.kind,
+        number=step.number,
+        at=at,
+        rounds=step.rounds,
+        platform_s=step.platform_s,
+        wall_s=step.wall_s,
+        cost_picodollars=step.cost_picodollars,
+        best_return=step.best_return,
+        reached=step.reached,
+        score=step.score,
+        actors=list(step.actors),
+        reports=[one.model_dump(mode="json") for one in step.reports],
+    )
+
+
+@transaction.atomic
+def store_version(training: SchedulerTraining, epoch: int, *, clock: Clock = SYSTEM_CLOCK) -> Version:
+    """The next version of the scheduler of that name, made in the project if it is new. LeaseLost if it is not ours."""
+    if not leases.held(training.pk, epoch).select_for_update().exists():
+        raise leases.LeaseLost
+    spec = training.parsed_spec
+    scheduler, _ = Scheduler.objects.get_or_create(
+        project=training.project, name=training.name, defaults={"created_at": clock.now()}
+    )
+    before = scheduler.versions.aggregate(last=Max("number"))["last"] or 0
+    learner = bytes(training.learner or b"")
+    version, _ = Version.objects.get_or_create(
+        training=training,
+        defaults={
+            "scheduler": scheduler,
+            "number": before + 1,
+            "made_at": clock.now(),
+            "weights": as_text(LearnerState.decode(learner).actor_weights(spec.network)),
+            "learner": learner,
+            "facts": facts(training),
+        },
+    )
+    return version
+
+
+def facts(training: SchedulerTraining) -> dict[str, Any]:
+    """What is told of a training: what it cost, and how far rehearsals are from what really happens."""
+    rows = training.episodes.all()
+    real, rehearsals = rows.filter(kind=EpisodeKind.REAL), rows.filter(kind=EpisodeKind.REHEARSAL)
+    sums = rows.aggregate(cost=Sum("cost_picodollars"), wall=Sum("wall_s"))
+    simulated_s = rows.exclude(kind=EpisodeKind.REHEARSAL).aggregate(sum=Sum("platform_s"))["sum"]
+    return {
+        "episodes": real.count(),
+        "reached": real.filter(reached=True).count(),
+        "rehearsals": rehearsals.count(),
+        "recorded": rows.filter(kind=EpisodeKind.GRID).count(),
+        "cost_picodollars": sums["cost"] or 0,
+        "wall_s": sums["wall"] or 0.0,
+        "platform_s": simulated_s or 0.0,
+        "best_return": real.aggregate(best=Max("best_return"))["best"],
+        "rehearsed": _usual(rehearsals.order_by("-number")[:_LAST_REHEARSALS]),
+        "real": _usual(real.order_by("-number")[:_LAST_REHEARSALS]),
+    }
+
+
+def _usual(rows: QuerySet[Episode]) -> dict[str, float] | None:
+    """Means of the last episodes of a kind."""
+    found = list(rows)
+    if not found:
+        return None
+    return {
+        "score": fmean(one.score or 0.0 for one in found),
+        "platform_s": fmean(one.platform_s for one in found),
+        "rounds": fmean(one.rounds for one in found),
+        "actors": fmean(fmean(one.actors) if one.actors else 0.0 for one in found),
+        "best_return": fmean(one.best_return or 0.0 for one in found),
+        "episodes": len(found),
+    }
+
+
+def crashed(training_id: int, epoch: int, reason: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Given back to be tried again; failed after a few crashes in a row without an episode between them."""
+    mine = leases.held(training_id, epoch)
+    free = {"lease_owner": "", "lease_expires_at": None, "now": {}, "since": clock.now()}
+    if mine.filter(crashes__lt=CRASHES_AT_MOST - 1).update(
+        state=TrainingState.QUEUED, crashes=F("crashes") + 1, reason=reason[:500], **free
+    ):
+        return
+    words = f"It ended with an error {CRASHES_AT_MOST} times in a row: {reason}"
+    mine.update(state=TrainingState.FAILED, reason=words[:500], finished_at=clock.now(), **free)

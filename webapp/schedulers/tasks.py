@@ -1,0 +1,47 @@
+"""What the worker does about schedulers. Messages carry an id and nothing else; each may come twice, late, or never."""
+
+import os
+import threading
+import uuid
+
+from celery import shared_task
+
+from webapp.jobs.launcher import how_it_ended, watched
+from webapp.schedulers import services, storing
+from webapp.schedulers.models import SchedulerTraining
+from webapp.schedulers.running import CRASHED_EXIT
+
+# It keeps every core busy for minutes; jobs that somebody watches need them more.
+_one_at_a_time = threading.Lock()
+
+
+@shared_task(name="webapp.schedulers.tasks.train_scheduler", expires=60)
+def train_scheduler(training_id: int) -> None:
+    """Run the training's process to its end. Harmless if it is looked after already; the next look asks again."""
+    if not _one_at_a_time.acquire(blocking=False):
+        return
+    try:
+        with watched.claim(f"scheduler-{training_id}") as ours:
+            if ours:
+                _watch(training_id)
+    finally:
+        _one_at_a_time.release()
+
+
+def _watch(training_id: int) -> None:
+    owner = uuid.uuid4().hex
+    command = ["run-scheduler-training", str(training_id), "--owner", owner, "--parent", str(os.getpid())]
+    process = watched.start(f"scheduler-{training_id}", command)
+    if process is None:
+        return
+    code = process.wait()
+    training = SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner).first()
+    if training is not None and code not in (0, CRASHED_EXIT):
+        reason = f"Its process ended unexpectedly ({how_it_ended(code)})."
+        storing.crashed(training_id, training.lease_epoch, reason)
+
+
+@shared_task(name="webapp.schedulers.tasks.tick")
+def tick() -> None:
+    """Every few seconds: bring on what lost messages and dead processes left behind."""
+    services.look_after_trainings()
