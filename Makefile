@@ -48,6 +48,11 @@ test: setup-test ## Run unit, integration and browser tests
 test-slow: setup-test ## Run the slow tests, which `make test` leaves out
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
+.PHONY: test-accounts
+test-accounts: setup-test ## Run what only a real cloud account can settle, on yours (docs/clouds.md); costs a few cents
+	@env | grep -q '^STARLING_TEST_' || { echo "Name an account first: docs/clouds.md says how."; exit 2; }
+	$(BIN)/python -m pytest tests/accounts -v $(ARGS)
+
 .PHONY: test-postgres
 test-postgres: setup-test ## Run the tests on an embedded PostgreSQL instead of SQLite
 	$(BIN)/python -m pytest -p tests.postgres_plugin -m "not slow" $(PYTEST_PARALLEL) $(ARGS)
