@@ -7,8 +7,9 @@ import uuid
 from typing import Any
 
 from tests.factories import make_project
+from webapp.schedulers import leases, storing
 from webapp.schedulers.asked import Asked
-from webapp.schedulers.models import SchedulerTraining, Version
+from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
 from webapp.schedulers.running import run_training
 from webapp.schedulers.services import ask_for_training
 
@@ -42,10 +43,20 @@ def run(training: SchedulerTraining, **options: Any) -> int:
     return code
 
 
+def make_rows(project: Any) -> SchedulerTraining:
+    """A training and its version as rows to look at: no agent is in them."""
+    training = ask(project)
+    scheduler = Scheduler.objects.create(project=project, name=training.name, created_at=training.asked_at)
+    facts = storing.facts(training)
+    Version.objects.create(
+        scheduler=scheduler, number=1, training=training, made_at=training.asked_at, learner=b"", facts=facts
+    )
+    return training
+
+
 def make_version(project: Any = None, **changes: Any) -> Version:
     """A scheduler without its training having run: an untrained agent, stored as a training stores it."""
     from training.scheduling.trainer import initial_state
-    from webapp.schedulers import leases, storing
 
     training = ask(project, **changes)
     state = initial_state(training.parsed_spec).encode()

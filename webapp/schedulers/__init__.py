@@ -1,1 +1,1 @@
-"""Schedulers: agents that learn how many actors another agent's training gets; trained here, stored, and chosen in jobs."""
+"""Schedulers: agents that learn how many actors another training gets; trained here, stored, and chosen in jobs."""

@@ -1,6 +1,6 @@
 """Runs a scheduler's training in this process, from taking its lease to its version; every episode is kept at once.
 
-A process that is killed loses the episode it was at. Whoever goes on begins with the agent of the last one that is kept.
+A process that is killed loses the episode it was at. Whoever goes on begins with the agent of the last one kept.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.documents import SpecError
 from webapp.jobs.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.schedulers import leases, queries, storing
-from webapp.schedulers.leases import LeaseLost
 from webapp.schedulers.learning import NothingLearned, Past, Reached, Step, grid_sizes, learn, record_grid
+from webapp.schedulers.leases import LeaseLost
 from webapp.schedulers.models import Episode, EpisodeKind, SchedulerTraining, TrainingState
 from webapp.schedulers.playing import Interrupted, Stage
 

@@ -1,4 +1,4 @@
-"""What people do about schedulers: have one trained, stop that, take one away. All writes; the worker is told on commit."""
+"""What people do about schedulers: have one trained, stop that, take one away. The worker is told on commit."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def stop_training(*, training: SchedulerTraining, clock: Clock = SYSTEM_CLOCK) -
 
 @transaction.atomic
 def remove_scheduler(*, scheduler: Scheduler) -> None:
-    """The name and its versions go; trainings and recorded rounds stay, and so do jobs, whose specs hold the weights."""
+    """Its versions go with it. Recorded rounds stay, and so do jobs, whose specs hold the weights."""
     scheduler.delete()
 
 

@@ -1,0 +1,83 @@
+"""A job that a trained scheduler is to decide for: what the form offers, what stands against it, what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from training.scaling.learned import Learned
+from training.spec import TrainingSpec
+from webapp.jobs.problems import Problem
+from webapp.jobs.spec import JobSpec
+from webapp.jobs.spec_fields import Named
+from webapp.money.amounts import display_usd
+from webapp.schedulers import queries
+from webapp.schedulers.models import Version
+
+FIELD = "training.scaling.scheduler"
+_OFFERED = 50
+
+
+def offered(project: Any) -> list[Named]:
+    """The project's schedulers, newest first."""
+    return [Named(one.key, str(one), _words(one)) for one in queries.versions_of(project)[:_OFFERED]]
+
+
+def _words(version: Version) -> str:
+    spec, facts = version.training.spec, version.facts
+    environment = spec["workload"]["environment"]["id"]
+    count = facts["episodes"]
+    after = (
+        f"{count:,} real episode{'' if count == 1 else 's'}"
+        if count
+        else "rehearsals only, so nothing real has confirmed it"
+    )
+    return (
+        f"Chooses from 1 to {spec['actors_max']:,} actors. Trained for {environment} up to a return of"
+        f" {spec['target_return']:g}, by {after}; that took {display_usd(facts['cost_picodollars'])} of simulated"
+        " money."
+    )
+
+
+def none_yet(project: Any) -> SafeString:
+    """What stands below the select of a project without any."""
+    address = reverse("schedulers:list", args=[project.slug])
+    return format_html('No scheduler is trained yet. <a href="{}">Train one under Schedulers.</a>', address)
+
+
+def placed(project: Any, spec: JobSpec) -> JobSpec:
+    """The spec with the weights of its scheduler, and with what it was trained for; as it is where none is named."""
+    scaling = spec.training.scaling
+    version = _chosen(project, scaling)
+    if version is None:
+        return spec
+    trained = version.training.parsed_spec
+    policy = trained.policy(version.weights, explore=False)
+    follows = {"scheduler": version.key, "explore": scaling.explore} if isinstance(scaling, Learned) else {}
+    training: TrainingSpec = spec.training.model_copy(update={"scaling": policy.model_copy(update=follows)})
+    return spec.model_copy(update={"training": training})
+
+
+def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
+    """Why no scheduler can decide for this job, if so."""
+    scaling = spec.training.scaling
+    if not isinstance(scaling, Learned) or scaling.weights or _chosen(project, scaling) is not None:
+        return []
+    if not queries.versions_of(project).exists():
+        sentence = (
+            f"Scheduler ({FIELD}): none is trained in this project yet. Train one under Schedulers, or take another"
+            " scaling policy."
+        )
+    else:
+        sentence = f"Scheduler ({FIELD}): choose one of this project's trained schedulers."
+    return [Problem(FIELD, sentence)]
+
+
+def _chosen(project: Any, scaling: object) -> Version | None:
+    if not isinstance(scaling, Learned) or not scaling.scheduler:
+        return None
+    return queries.version_in(project, scaling.scheduler)

@@ -1,0 +1,28 @@
+"""A scheduler as a document, for files and for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.schedulers.models import Version
+
+
+def described(version: Version) -> dict[str, Any]:
+    """All that is known of a version but its weights."""
+    training = version.training
+    return {
+        "id": version.key,
+        "name": version.scheduler.name,
+        "version": version.number,
+        "made_at": version.made_at.isoformat(),
+        "facts": version.facts,
+        "spec": training.spec,
+        "platform": training.platform,
+        "budget_of_an_episode_picodollars": training.budget_picodollars,
+    }
+
+
+def exported(version: Version) -> dict[str, Any]:
+    """With the scaling policy as a job's spec holds it, weights and all: it can be put into any spec as it is."""
+    policy = version.training.parsed_spec.policy(version.weights, explore=False)
+    return {"schema_version": 1, **described(version), "scaling": policy.model_dump(mode="json")}

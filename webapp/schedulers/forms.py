@@ -1,0 +1,62 @@
+"""The form for a scheduler's training, drawn from `Asked` as the job form is from a job's spec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cloud import profile as profiles
+from cloud import stack as stacks
+from webapp.jobs.forms import SpecForm
+from webapp.jobs.presets import presets
+from webapp.jobs.spec_fields import Named
+from webapp.schedulers import queries, services
+from webapp.schedulers.asked import Asked, fine_tuned, workload_of
+
+_FROM_SCRATCH = Named("", "Nothing: from scratch", "An agent that knows nothing yet.")
+
+
+def training_form(project: Any, data: Mapping[str, Any] | None, query: Mapping[str, Any]) -> SpecForm:
+    """`query` may name the workload and the scheduler to begin with."""
+    versions = queries.versions_of(project)
+    begin_with = [
+        Named(
+            one.key,
+            str(one),
+            f"Knows {one.training.spec['workload']['environment']['id']}, chooses from 1 to"
+            f" {one.training.spec['actors_max']:,} actors. Ten real episodes are usually enough.",
+        )
+        for one in versions
+    ]
+    named = {
+        "workload": _workloads(),
+        "begin_with": [_FROM_SCRATCH, *begin_with],
+        "platform.profile": _files(profiles, "lambda"),
+        "platform.stack": _files(stacks, "starling-stack"),
+    }
+    return SpecForm(
+        Asked, data, _start(project, query), lambda asked: services.obstacles(project, asked), named
+    )
+
+
+def _start(project: Any, query: Mapping[str, Any]) -> Asked:
+    start = Asked()
+    workload = query.get("workload", "")
+    if workload_of(workload) is not None:
+        start = start.model_copy(update={"workload": workload, "name": presets()[workload].title[:60]})
+    version = queries.version_in(project, query.get("begin_with", ""))
+    if version is None:
+        return start
+    trained = fine_tuned({**start.scheduling.model_dump(), "actors_max": version.training.spec["actors_max"]})
+    document = {**start.model_dump(), "begin_with": version.key, "scheduling": trained}
+    document["name"] = f"{version.scheduler.name}, fine-tuned"[:60]
+    return Asked.model_validate(document)
+
+
+def _workloads() -> list[Named]:
+    return [Named(one.name, one.title, one.description) for one in presets().values()]
+
+
+def _files(files: Any, first: str) -> list[Named]:
+    names = sorted(files.names(), key=lambda name: (name != first, name))
+    return [Named(name, files.load(name).title, files.load(name).words) for name in names]

@@ -1,0 +1,139 @@
+"""The pages of schedulers: those that are trained, one of them, a training under way, and the form for another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.schedulers import queries, services, storing
+from webapp.schedulers.documents import exported
+from webapp.schedulers.forms import training_form
+from webapp.schedulers.models import EpisodeKind, SchedulerTraining
+from webapp.schedulers.wording import dots, drawn, environment_title, gap, standing
+
+_TRAININGS_SHOWN = 20
+_EPISODES_SHOWN = 100
+
+
+@project_page()
+@require_safe
+@never_cache
+def scheduler_list(request: HttpRequest, project: Project) -> HttpResponse:
+    schedulers = [
+        {"scheduler": one, "newest": one.versions.select_related("training").first()}
+        for one in queries.schedulers_of(project)
+    ]
+    trainings = Paginator(queries.trainings_of(project), _TRAININGS_SHOWN).get_page(request.GET.get("page"))
+    context = {
+        "section": "schedulers",
+        "cards": [{**card, "environment": _environment(card["newest"])} for card in schedulers],
+        "page": trainings,
+        "rows": [{"training": one, "standing": standing(one)} for one in trainings],
+    }
+    return render(request, "schedulers/list.html", context)
+
+
+def _environment(version: Any) -> str:
+    return environment_title(version.training.spec["workload"]["environment"]["id"]) if version else ""
+
+
+@project_page(needs="editor")
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def training_new(request: HttpRequest, project: Project) -> HttpResponse:
+    """The form; nothing is stored while anything in it is wrong."""
+    form = training_form(project, request.POST if request.method == "POST" else None, request.GET)
+    if request.method == "POST" and form.is_valid():
+        training = services.ask_for_training(project=project, user=request.user, asked=form.spec)
+        return redirect("schedulers:training", project.slug, training.pk)
+    context = {"section": "schedulers", "form": form, "group": form.tree}
+    return render(request, "schedulers/new.html", context, status=422 if request.method == "POST" else 200)
+
+
+@project_page()
+@require_safe
+@never_cache
+def training_page(request: HttpRequest, project: Project, training_id: int) -> HttpResponse:
+    return render(request, "schedulers/training.html", _told(project, training_id))
+
+
+@project_page()
+@require_safe
+@never_cache
+def training_progress(request: HttpRequest, project: Project, training_id: int) -> HttpResponse:
+    """The part of the page that tells how far it is, for a page that watches it."""
+    return render(request, "schedulers/progress.html", _told(project, training_id))
+
+
+@project_page(needs="editor")
+@require_POST
+def training_stop(request: HttpRequest, project: Project, training_id: int) -> HttpResponse:
+    services.stop_training(training=queries.training_in(project, training_id))
+    messages.info(request, "Stopping: the episode under way does not count, what was recorded stays.")
+    return redirect("schedulers:training", project.slug, training_id)
+
+
+@project_page()
+@require_safe
+@never_cache
+def scheduler_page(request: HttpRequest, project: Project, scheduler_id: str) -> HttpResponse:
+    scheduler = queries.scheduler_in(project, scheduler_id)
+    versions = list(queries.versions_of(project).filter(scheduler=scheduler))
+    context = {
+        "section": "schedulers",
+        "scheduler": scheduler,
+        "versions": [
+            {"version": one, "environment": _environment(one), "gap": gap(one.facts)} for one in versions
+        ],
+    }
+    return render(request, "schedulers/scheduler.html", context)
+
+
+@project_page()
+@require_safe
+def scheduler_export(request: HttpRequest, project: Project, scheduler_id: str, number: int) -> HttpResponse:
+    """A version with its weights, as a document."""
+    version = queries.version_in(project, f"{scheduler_id}.{number}")
+    if version is None:
+        raise Http404("There is no such version in this project.")
+    name = f'attachment; filename="starling-scheduler-{version.key}.json"'
+    return JsonResponse(exported(version), headers={"Content-Disposition": name})
+
+
+@project_page(needs="owner")
+@require_POST
+def scheduler_remove(request: HttpRequest, project: Project, scheduler_id: str) -> HttpResponse:
+    scheduler = queries.scheduler_in(project, scheduler_id)
+    services.remove_scheduler(scheduler=scheduler)
+    messages.success(request, f"{scheduler.name} is removed. Jobs that use it keep their own copy.")
+    return redirect("schedulers:list", project.slug)
+
+
+def _told(project: Project, training_id: int) -> dict[str, Any]:
+    training: SchedulerTraining = queries.training_in(project, training_id)
+    spec = training.parsed_spec
+    episodes = list(training.episodes.defer("reports"))
+    facts = storing.facts(training)
+    real = [one for one in episodes if one.kind == EpisodeKind.REAL]
+    ran = [one for one in episodes if one.kind != EpisodeKind.REHEARSAL]
+    return {
+        "section": "schedulers",
+        "training": training,
+        "spec": spec,
+        "environment": environment_title(spec.workload.environment.id),
+        "standing": standing(training),
+        "facts": facts,
+        "gap": gap(facts),
+        "dots": dots(episodes),
+        "real_done": len(real),
+        "rows": [{"episode": one, "drawn": drawn(one.actors)} for one in reversed(ran)][:_EPISODES_SHOWN],
+        "hidden": max(0, len(ran) - _EPISODES_SHOWN),
+    }

@@ -1,0 +1,148 @@
+"""How schedulers and their trainings are told on pages and by the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from training.environments import catalogue
+from webapp.credentials.wording import Standing
+from webapp.money.amounts import display_usd
+from webapp.schedulers.learning import Step, grid_sizes
+from webapp.schedulers.models import Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
+
+_STANDINGS = {
+    TrainingState.QUEUED: ("waiting", "hourglass-split", "Queued"),
+    TrainingState.RUNNING: ("running", "arrow-repeat", "Training"),
+    TrainingState.DONE: ("ok", "check-circle-fill", "Trained"),
+    TrainingState.STOPPED: ("waiting", "stop-circle-fill", "Stopped"),
+    TrainingState.FAILED: ("failed", "x-octagon-fill", "Failed"),
+}
+_WIDTH, _HEIGHT = 640.0, 160.0
+_CHART_EPISODES = 400
+
+
+class Dot(NamedTuple):
+    """An episode on the chart of scores, in the chart's own units."""
+
+    x: float
+    y: float
+    kind: str
+    words: str
+
+
+class Line(NamedTuple):
+    """A row of the comparison between rehearsals and what really happened."""
+
+    title: str
+    rehearsed: str
+    real: str
+
+
+def standing(training: SchedulerTraining) -> Standing:
+    tone, icon, word = _STANDINGS[TrainingState(training.state)]
+    waiting = training.state in (TrainingState.QUEUED, TrainingState.RUNNING)
+    return Standing(tone, icon, word, _sentence(training), waiting)
+
+
+def _sentence(training: SchedulerTraining) -> str:
+    if training.state == TrainingState.QUEUED:
+        return training.reason or "Waiting for the worker; it trains one scheduler at a time."
+    if training.state == TrainingState.RUNNING:
+        return _at(training)
+    if training.state == TrainingState.DONE:
+        return "Jobs of this project can use it."
+    return training.reason
+
+
+def _at(training: SchedulerTraining) -> str:
+    """What its process is at, from the row it keeps up to date."""
+    now, spec = training.now, training.parsed_spec
+    number, kind = int(now.get("number", 0)), now.get("kind")
+    inside = f", round {now['round']:,} with {now['actors']:,} actors" if "round" in now else ""
+    if kind == EpisodeKind.GRID:
+        sizes = ", ".join(f"{size:,}" for size in grid_sizes(spec))
+        return f"Recording a training with {number:,} actors in every round (of {sizes}){inside}."
+    if kind == EpisodeKind.REHEARSAL:
+        return f"Rehearsal {number:,} of {spec.rehearsals:,}."
+    if kind == EpisodeKind.REAL:
+        first = training.episodes.filter(kind=EpisodeKind.REHEARSAL).count()
+        return f"Real episode {number - first:,} of {spec.episodes:,}{inside}."
+    return "It begins."
+
+
+def environment_title(environment_id: str) -> str:
+    entry = catalogue.ENTRIES.get(environment_id)
+    return entry.title if entry is not None else environment_id
+
+
+def gap(facts: dict[str, Any]) -> list[Line]:
+    """Rehearsals beside real episodes: what a scheduler learns from recorded rounds need not hold."""
+    rehearsed, real = facts.get("rehearsed"), facts.get("real")
+    if not rehearsed or not real:
+        return []
+    rows = (
+        ("Score", "score", "{:.2f}"),
+        ("Rounds", "rounds", "{:.1f}"),
+        ("Actors a round", "actors", "{:.1f}"),
+        ("Time on the cloud", "platform_s", "{:,.0f} s"),
+        ("Best return", "best_return", "{:,.1f}"),
+    )
+    return [
+        Line(title, words.format(rehearsed[name]), words.format(real[name])) for title, name, words in rows
+    ]
+
+
+def dots(episodes: Sequence[Episode]) -> list[Dot]:
+    """Scores over episodes, the last few hundred of them."""
+    scored = [one for one in episodes if one.score is not None][-_CHART_EPISODES:]
+    if not scored:
+        return []
+    scores = [one.score or 0.0 for one in scored]
+    low, high = min(scores), max(scores)
+    span = high - low or 1.0
+    found = []
+    for at, one in enumerate(scored):
+        x = _WIDTH * (at + 0.5) / len(scored)
+        y = _HEIGHT * (1 - ((one.score or 0.0) - low) / span)
+        found.append(Dot(round(x, 1), round(y, 1), one.kind, f"{one.kind} {one.number}: {one.score:.2f}"))
+    return found
+
+
+def drawn(actors: Sequence[int]) -> str:
+    """The decisions of an episode in a few signs: runs of the same number are written once."""
+    parts: list[tuple[int, int]] = []
+    for one in actors:
+        if parts and parts[-1][0] == one:
+            parts[-1] = (one, parts[-1][1] + 1)
+        else:
+            parts.append((one, 1))
+    shown = [f"{count}×{size}" if count > 1 else f"{size}" for size, count in parts]
+    return " ".join(shown[:12]) + (" …" if len(shown) > 12 else "")
+
+
+def told(step: Step) -> str:
+    """An episode as a line of the command's output."""
+    best = "no return" if step.best_return is None else f"best return {step.best_return:.1f}"
+    if step.kind == EpisodeKind.REHEARSAL:
+        return f"rehearsal {step.number:,}: score {step.score:.2f}, {step.rounds} rounds, {best}"
+    name = (
+        f"recorded with {step.number:,} actors"
+        if step.kind == EpisodeKind.GRID
+        else f"episode {step.number:,}"
+    )
+    score = "" if step.score is None else f"score {step.score:.2f}, "
+    done = ", target reached" if step.reached else ""
+    return (
+        f"{name}: {score}{step.rounds} rounds with {drawn(step.actors)} actors, {best}{done},"
+        f" {step.platform_s:.0f} s and {display_usd(step.cost_picodollars)} simulated, {step.wall_s:.0f} s here"
+    )
+
+
+def version_line(version: Version) -> str:
+    facts, spec = version.facts, version.training.spec
+    return (
+        f"{version.key}  {version}: {spec['workload']['environment']['id']}, 1 to {spec['actors_max']} actors,"
+        f" {facts['episodes']} real episodes ({facts['reached']} reached {spec['target_return']:g}),"
+        f" {display_usd(facts['cost_picodollars'])} simulated, {facts['wall_s']:.0f} s here"
+    )
