@@ -197,7 +197,7 @@ def test_a_released_lease_is_no_licence_to_write() -> None:
 def test_the_best_and_the_least_return_so_far_stand_on_the_job() -> None:
     job, epoch = make_running_job()
     recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
-    for round_no, mean in enumerate((20.0, None, 55.5, -3.0, 30.0), start=1):
+    for round_no, mean in enumerate((20.0, None, 55.5, float("nan"), -3.0, 30.0), start=1):
         recorder.record(round_finished(round_no, mean=mean))
     job.refresh_from_db()
     assert (job.episode_return_mean, job.return_best, job.return_least) == (30.0, 55.5, -3.0)

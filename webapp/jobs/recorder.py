@@ -6,6 +6,7 @@ written with it.
 """
 
 import json
+import math
 from typing import Any
 
 from django.db import transaction
@@ -125,7 +126,7 @@ class Recorder:
             "actors": report.actors,
             "platform_s": report.started_s + report.total_s,
         }
-        if report.episode_return_mean is not None:
+        if report.episode_return_mean is not None and math.isfinite(report.episode_return_mean):
             changes |= _returns(report.episode_return_mean)
         self._append(event, changes)
         Round.objects.create(

@@ -1,0 +1,44 @@
+"""Named ways to look at a project's jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from django.db import transaction
+from django.http import Http404
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import SavedView
+
+MOST_VIEWS = 30
+_KEPT = ("q", "sort", "columns")
+
+
+class ViewRefused(ValueError):
+    """A view that is not kept; the text says why."""
+
+
+@transaction.atomic
+def save_view(*, project: Any, user: Any, name: str, address: str, clock: Clock = SYSTEM_CLOCK) -> SavedView:
+    """Keep the question part of the list's address under a name; one of that name is replaced."""
+    name = name.strip()
+    if not name or len(name) > 60:
+        raise ViewRefused("Give the view a name of at most 60 letters, such as “Failed this week”.")
+    asked = [(key, value) for key, value in parse_qsl(address.lstrip("?")) if key in _KEPT]
+    question = "?" + urlencode(asked, safe=":,")
+    if len(question) > 1000:
+        raise ViewRefused("This view's question is too long to be kept.")
+    others = SavedView.objects.filter(project=project).exclude(name=name)
+    if others.count() >= MOST_VIEWS:
+        raise ViewRefused(f"A project keeps at most {MOST_VIEWS} views; remove one first.")
+    made = {"address": question, "created_by": user, "created_at": clock.now()}
+    view, _ = SavedView.objects.update_or_create(project=project, name=name, defaults=made)
+    return view
+
+
+def remove_view(*, project: Any, view_id: int) -> None:
+    """Forget a view of this project; Http404 where it has none of this number."""
+    removed, _ = SavedView.objects.filter(project=project, pk=view_id).delete()
+    if not removed:
+        raise Http404("There is no such view in this project.")
