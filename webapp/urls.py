@@ -15,5 +15,6 @@ urlpatterns = [
     path("", include("webapp.money.urls")),
     path("", include("webapp.reports.urls")),
     path("", include("webapp.profiling.urls")),
+    path("", include("webapp.schedulers.urls")),
     path("", include("webapp.standing.urls")),
 ]

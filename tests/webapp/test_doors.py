@@ -9,6 +9,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from tests.factories import make_connection, make_delivery, make_job, make_project, make_user
+from tests.webapp.schedulers import make_rows
 from webapp.accounts.models import Membership
 from webapp.accounts.services import add_member
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
@@ -18,6 +19,7 @@ from webapp.jobs.routing import websocket_urlpatterns
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account, Budget
 from webapp.reports.models import ReportFile, Schedule
+from webapp.schedulers.models import Scheduler, SchedulerTraining
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -93,6 +95,14 @@ DOORS: dict[str, Door] = {
     "reports:unschedule": Door("editor", "post"),
     "reports:bills": Door("viewer"),
     "reports:hand_over_bill": Door("owner", "post"),
+    "schedulers:list": Door("viewer"),
+    "schedulers:new": Door("editor"),
+    "schedulers:training": Door("viewer"),
+    "schedulers:progress": Door("viewer"),
+    "schedulers:stop": Door("editor", "post"),
+    "schedulers:scheduler": Door("viewer"),
+    "schedulers:export": Door("viewer"),
+    "schedulers:remove": Door("owner", "post"),
     "standing:project": Door("viewer"),
     "standing:job": Door("viewer"),
 }
@@ -164,6 +174,7 @@ class Scene:
         )
         guest = make_user()
         add_member(project, guest.email, "viewer")
+        training = make_rows(project)
         return {
             "slug": project.slug,
             "job_id": job.pk,
@@ -179,6 +190,9 @@ class Scene:
             "budget_id": create_budget(project=project, name="b", limit_picodollars=10**13).pk,
             "file_id": report.pk,
             "schedule_id": schedule.pk,
+            "training_id": training.pk,
+            "scheduler_id": training.version.scheduler_id,
+            "number": 1,
             "profile": "lambda",
             "stack": "starling-stack",
             "membership_id": project.memberships.get(user=guest).pk,
@@ -212,6 +226,8 @@ def _rows() -> dict[str, list[Any]]:
         Channel,
         ChannelSecret,
         Delivery,
+        Scheduler,
+        SchedulerTraining,
     )
     return {kind.__name__: list(kind.objects.order_by("pk").values()) for kind in kinds}
 
@@ -253,6 +269,8 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
         "budget_id",
         "file_id",
         "schedule_id",
+        "training_id",
+        "scheduler_id",
         "alert_id",
         "channel_id",
         "delivery_id",

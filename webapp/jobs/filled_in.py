@@ -35,6 +35,8 @@ def _changes(query: Mapping[str, Any]) -> list[dict[str, Any]]:
         found.append({"training.rollout.memory_mb": int(query["memory_mb"])})
     if query.get("connection"):
         found.append({"platform": {"kind": "aws_lambda", "connection": query["connection"]}})
+    if query.get("scheduler"):
+        found.append({"training.scaling": {"kind": "learned", "scheduler": query["scheduler"]}})
     if query.get("profile"):
         found.append({"platform": {"kind": "simulated", "profile": query["profile"]}})
     return found

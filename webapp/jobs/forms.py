@@ -231,6 +231,7 @@ def sections(tree: Group) -> list[dict[str, Any]]:
 
 CLOUDS = ("aws_lambda", "azure_container")
 """The platforms that run in an account of a connection."""
+_SCHEDULER = "training.scaling.learned.scheduler"
 
 
 def job_form(
@@ -239,19 +240,27 @@ def job_form(
     further_checks: Callable[[JobSpec], Iterable[Problem]] = lambda spec: (),
     connections: Mapping[str, Sequence[Named]] | None = None,
     without_connections: Mapping[str, str] | None = None,
+    schedulers: Sequence[Named] = (),
+    without_schedulers: str = "",
 ) -> SpecForm:
-    """`connections`: what the project has, by platform; without any, the words that stand in their place."""
+    """`connections`: what the project has, by platform; without any, the words that stand in their place.
+
+    `schedulers` likewise: those that it has trained.
+    """
     connections = connections or dict.fromkeys(CLOUDS, ())
     named = {
         "platform.profile": _named(profiles, "lambda"),
         "platform.stack": _named(stacks, "starling-stack"),
         **{f"platform.{kind}.connection": found for kind, found in connections.items()},
+        _SCHEDULER: schedulers,
     }
     form = SpecForm(JobSpec, data, start, further_checks, named)
     form.fields["training.environment.id"].widget.attrs["list"] = "suggested-environments"
     for kind, words in (without_connections or {}).items():
         if not connections.get(kind):
             form[f"platform.{kind}.connection"].help_text = words
+    if not schedulers and without_schedulers:
+        form[_SCHEDULER].help_text = without_schedulers
     if not ray_driver.installed():
         form["platform.ray.address"].help_text = "Ray is not installed here. It is an extra: make ray-setup."
     return form

@@ -23,6 +23,7 @@ from webapp.money.amounts import display_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account
 from webapp.money.services import LimitTooLow, close_books, open_account, raise_limit
+from webapp.schedulers import choosing
 
 __all__ = [
     "JobFinished",
@@ -65,7 +66,8 @@ def submit_job(
 
     SpecRefused also where the first round's worst case fits neither its own budget nor all of those above it.
     """
-    if refused := spec.check_limits(limits()):
+    spec = choosing.placed(project, spec)
+    if refused := [*spec.check_limits(limits()), *choosing.obstacles(project, spec)]:
         raise SpecRefused(refused)
     needs = launching.needs_of(project, spec)
     if refused := launching.too_little(spec, needs):

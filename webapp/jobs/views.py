@@ -35,6 +35,7 @@ from webapp.jobs.wording import EVENT_ICONS, FILTERS, reason_in_words, shown_sta
 from webapp.money import bill_panel
 from webapp.money.amounts import exact_usd
 from webapp.money.queries import budgets_above
+from webapp.schedulers import choosing
 
 JOBS_A_PAGE = 50
 
@@ -92,7 +93,7 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     form = _form(project, request.POST, None)
     if not form.is_valid():
         return HttpResponse()
-    spec = clouds.placed(project, form.spec)
+    spec = choosing.placed(project, clouds.placed(project, form.spec))
     shown = forecasting.panel(spec, lessons_of(project, spec))
     return render(request, "jobs/forecast.html", {**shown, "simulated": spec.simulated})
 
@@ -101,9 +102,13 @@ def _form(project: Project, data: Any, start: JobSpec | None) -> SpecForm:
     """The job's form in this project: with its connections, and with what stands against a launch here."""
 
     def checks(spec: JobSpec) -> list[Problem]:
-        return [*spec.check_limits(services.limits()), *clouds.obstacles(project, spec)]
+        whole = choosing.placed(project, spec)
+        stands = [*choosing.obstacles(project, spec), *clouds.obstacles(project, spec)]
+        return [*whole.check_limits(services.limits()), *stands]
 
-    return job_form(data, start, checks, clouds.offered(project), clouds.none_yet(project))
+    connected = (clouds.offered(project), clouds.none_yet(project))
+    trained = (choosing.offered(project), choosing.none_yet(project))
+    return job_form(data, start, checks, *connected, *trained)
 
 
 def _form_page(request: HttpRequest, form: SpecForm, preset: str, status: int = 200) -> HttpResponse:

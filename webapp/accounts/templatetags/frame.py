@@ -31,6 +31,7 @@ PLACES = (
     Place("budgets", "Budgets", "piggy-bank", "money:budgets"),
     Place("reports", "Reports", "bar-chart", "reports:page"),
     Place("clouds", "Clouds", "cloud", "credentials:list"),
+    Place("schedulers", "Schedulers", "diagram-3", "schedulers:list"),
     Place("members", "Members", "people", "accounts:members"),
     Place("account", "Account", "gear", "accounts:account", of_project=False, at_foot=True),
 )
