@@ -13,12 +13,11 @@ from pydantic import ValidationError
 
 from cloud.processes import bound_to_this_process
 from tests.servers import ROOT, wait_until
+from webapp.papers.claims import NotWorse, Reaches
 from webapp.papers.experiment import (
     Arm,
     Cell,
     Experiment,
-    NotWorse,
-    Reaches,
     Setting,
     experiment_names,
     find_experiment,

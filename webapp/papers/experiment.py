@@ -17,6 +17,10 @@ from pydantic import Field, model_validator
 
 from training.frozen import Frozen
 from webapp.jobs.spec import JobSpec
+from webapp.papers.branching import Branching
+from webapp.papers.claims import Better, Cheaper, Claim, arms_in, environments_in
+from webapp.papers.schooling import Schooling
+from webapp.papers.venues import VENUES
 
 QUICK_ROUNDS = 6
 QUICK_SEEDS = 2
@@ -28,7 +32,10 @@ class Arm(Frozen):
     """One thing that is compared. `changes` go into the experiment's base document, table by table.
 
     `peer` names a program in `peers/` that runs the same recipe with another library. `seed_offset` is for A/A pairs:
-    the same arm again on other seeds.
+    the same arm again on other seeds. `home` is the experiment that has this very arm already: it is run once for both.
+    `spends_like` names an arm whose numbers of actors this one takes
+    from the same seed, largest first. `scheduler` names an arm that trains a scheduler, which decides in this one.
+    `study` makes a run of something other than one training.
     """
 
     name: str = Field(pattern=r"^[a-z0-9_]+$")
@@ -36,47 +43,23 @@ class Arm(Frozen):
     changes: dict[str, Any] = {}
     peer: Literal["sb3"] | None = None
     seed_offset: int = Field(0, ge=0, lt=_SEED_STRIDE)
+    home: str = ""
+    spends_like: str | None = None
+    scheduler: str | None = None
+    study: Branching | Schooling | None = Field(None, discriminator="kind")
 
 
 class Setting(Frozen):
-    """An environment, the seeds it is run with, and which arms run there (None: all)."""
+    """An environment, the seeds it is run with, and which arms run there (None: all).
+
+    `fewer`: arms that are run with the first so many seeds only.
+    """
 
     environment: str
     seeds: tuple[int, ...] = Field(min_length=1)
     arms: tuple[str, ...] | None = None
+    fewer: dict[str, int] = {}
     changes: dict[str, Any] = {}
-
-
-class Reaches(Frozen):
-    """The arm's IQM of the endpoint is at least `value` there; the interval is told beside it."""
-
-    kind: Literal["reaches"] = "reaches"
-    arm: str
-    environment: str
-    value: float
-    source: str
-
-
-class NotWorse(Frozen):
-    """The lower 95 % bound of the paired IQM ratio, `arm` over `against`, is at least `margin`."""
-
-    kind: Literal["not_worse"] = "not_worse"
-    arm: str
-    against: str
-    environment: str
-    margin: float = Field(gt=0, le=1)
-
-
-class NotBelow(Frozen):
-    """The 95 % interval of the paired difference, `arm` − `against`, contains or exceeds 0: all that 3 seeds allow."""
-
-    kind: Literal["not_below"] = "not_below"
-    arm: str
-    against: str
-    environment: str
-
-
-Claim = Reaches | NotWorse | NotBelow
 
 
 class Experiment(Frozen):
@@ -95,6 +78,15 @@ class Experiment(Frozen):
     settings: tuple[Setting, ...] = Field(min_length=1)
     claims: tuple[Claim, ...] = ()
     final_episodes: int = Field(20, ge=1)
+    targets: dict[str, float] = Field(
+        {}, description="The return to be reached, by environment, where cost counts."
+    )
+    venues: tuple[str, ...] = Field(
+        (), description="Where runs are timed and priced; their work is kept if any is."
+    )
+    beside: str = Field(
+        "", description="The paper's own figures, shown beside ours, with the reason of a difference."
+    )
 
     @model_validator(mode="after")
     def names_exist(self) -> Self:
@@ -102,14 +94,20 @@ class Experiment(Frozen):
         if len(arms) != len(self.arms) or len(environments) != len(self.settings):
             raise ValueError("names of arms and of environments must be different from each other")
         for setting in self.settings:
-            if unknown := set(setting.arms or ()) - arms:
+            if unknown := {*(setting.arms or ()), *setting.fewer} - arms:
                 raise ValueError(f"{setting.environment} names arms that are not there: {sorted(unknown)}")
         for claim in self.claims:
-            if (
-                claim.environment not in environments
-                or {claim.arm, getattr(claim, "against", claim.arm)} - arms
-            ):
+            if arms_in(claim) - arms or set(environments_in(claim)) - environments:
                 raise ValueError(f"a claim names an arm or environment that is not there: {claim!r}")
+            if isinstance(claim, Cheaper | Better) and (
+                {claim.at, claim.against_at} - set(self.venues) or set(claim.environments) - set(self.targets)
+            ):
+                raise ValueError(f"a claim names a venue or target that is not there: {claim!r}")
+        if unknown := set(self.venues) - set(VENUES):
+            raise ValueError(f"there are no such venues: {sorted(unknown)}")
+        for arm in self.arms:
+            if set(self.needs(arm)) - arms:
+                raise ValueError(f"{arm.name} needs an arm that is not there")
         return self
 
     def arm(self, name: str) -> Arm:
@@ -118,12 +116,32 @@ class Experiment(Frozen):
     def arms_of(self, setting: Setting) -> list[Arm]:
         return [arm for arm in self.arms if setting.arms is None or arm.name in setting.arms]
 
+    @staticmethod
+    def needs(arm: Arm) -> tuple[str, ...]:
+        """The arms whose runs of the same environment have to be complete before one of this arm begins."""
+        learned_from = arm.study.recorded if isinstance(arm.study, Schooling) else ()
+        begins_with = arm.study.begin_with if isinstance(arm.study, Schooling) else None
+        named = (arm.spends_like, arm.scheduler, begins_with, *learned_from)
+        return tuple(name for name in named if name)
+
+    def needed(self, cell: Cell) -> list[Cell]:
+        """Runs that have to be complete before this one. A scheduler is trained once, on the first seed."""
+        arm = self.arm(cell.arm)
+        setting = next(one for one in self.settings if one.environment == cell.environment)
+        found = []
+        for name in self.needs(arm):
+            seed = cell.seed if name == arm.spends_like else setting.seeds[0]
+            abroad = isinstance(arm.study, Schooling) and name == arm.study.begin_with and arm.study.begin_in
+            found.append(Cell(name, abroad or cell.environment, seed))
+        return found
+
     def cells(self, *, quick: bool = False) -> Iterator[Cell]:
         """Every run, in the order in which they are due: settings as declared, seeds, then arms side by side."""
         for setting in self.settings[:1] if quick else self.settings:
-            for seed in setting.seeds[:QUICK_SEEDS] if quick else setting.seeds:
+            for place, seed in enumerate(setting.seeds[:QUICK_SEEDS] if quick else setting.seeds):
                 for arm in self.arms_of(setting):
-                    yield Cell(arm.name, setting.environment, seed)
+                    if place < setting.fewer.get(arm.name, len(setting.seeds)):
+                        yield Cell(arm.name, setting.environment, seed)
 
     def spec(self, cell: Cell, *, quick: bool = False) -> JobSpec:
         """What the engine is asked for in this run."""

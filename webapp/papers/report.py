@@ -7,22 +7,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from webapp.papers.cost_report import cost_lines, cost_tables, cost_verdicts, priced_runs
 from webapp.papers.experiment import Experiment
 from webapp.papers.figure import learning_curves
 from webapp.papers.results import Outcome, Summary, read_summaries
 from webapp.papers.verdicts import threshold_of, verdicts
 
+DRAWS = 200
 _WARNING = (
     "> **Not evidence.** A quick run: one environment, 2 seeds, 6 rounds. It shows that the machinery works."
 )
 
 
 def write_report(
-    name: str, experiment: Experiment, folder: Path, target: Path, *, quick: bool = False
+    name: str, experiment: Experiment, folder: Path, target: Path, *, quick: bool = False, draws: int = DRAWS
 ) -> dict[str, Any]:
-    """Write NAME.md, NAME.json and NAME.svg into `target` from the rows in `folder`; the content of the JSON."""
+    """Write NAME.md, NAME.json and NAME.svg into `target` from the rows in `folder`; the content of the JSON.
+
+    `draws`: how often the clouds' numbers are drawn from their ranges for a primary claim.
+    """
     summaries = read_summaries(experiment, folder, quick=quick)
     results = results_of(name, experiment, summaries, quick=quick)
+    runs = priced_runs(experiment, folder, summaries)
+    results["costs"] = cost_tables(experiment, runs)
+    if not quick:
+        results["verdicts"] += [
+            one.as_dict() for one in cost_verdicts(experiment, summaries, runs, draws=draws)
+        ]
     titles = {arm.name: arm.title for arm in experiment.arms}
     figure = learning_curves(experiment.title, summaries, titles)
     target.mkdir(parents=True, exist_ok=True)
@@ -85,8 +96,12 @@ def _markdown(experiment: Experiment, results: dict[str, Any], *, has_figure: bo
         lines += ["Nothing was claimed.", ""]
     else:
         for one in results["verdicts"]:
-            lines.append(f"- **{one['verdict'].capitalize()}**: {one['claim']} {one['reason']}")
+            label = f" ({one['label']})" if one.get("label") else ""
+            paper = f" The paper: {one['paper']}" if one.get("paper") else ""
+            lines.append(f"- **{one['verdict'].capitalize()}**{label}: {one['claim']} {one['reason']}{paper}")
         lines.append("")
+    if experiment.beside:
+        lines += ["## Beside the paper", "", experiment.beside, ""]
     if has_figure:
         lines += [f"![Learning curves]({results['name']}.svg)", ""]
     lines += ["## Figures", "", *_table(results["arms"]), ""]
@@ -96,6 +111,7 @@ def _markdown(experiment: Experiment, results: dict[str, Any], *, has_figure: bo
         "IQM: interquartile mean; brackets: stratified bootstrap, 95 %, which is too narrow for so few seeds. Wall time"
         " is of a machine that did other work as well: no figure of speed.",
         "",
+        *cost_lines(experiment, results["costs"]),
         *_thresholds(results["arms"]),
         "## How we would know that it is wrong",
         "",

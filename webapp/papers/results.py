@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from webapp.papers.experiment import Cell, Experiment
-from webapp.papers.rows import Row, RunFile
+from webapp.papers.rows import Row, run_file
 from webapp.papers.statistics import (
     Interval,
     area_under,
@@ -41,12 +41,18 @@ class Outcome:
         return float(np.mean(final["returns"])) if final is not None else None
 
     @property
+    def evaluated(self) -> tuple[list[int], list[float]]:
+        """Rounds that were evaluated, and their mean returns."""
+        evaluations = self.of("evaluation")
+        return [row["round"] for row in evaluations], [row["return_mean"] for row in evaluations]
+
+    @property
     def made_with(self) -> dict[str, str]:
         return dict(self.rows[0]["made_with"]) if self.rows else {}
 
     @property
     def env_steps(self) -> int:
-        return max((int(row["env_steps"]) for row in self._of("round")), default=0)
+        return max((int(row["env_steps"]) for row in self.of("round")), default=0)
 
     @property
     def wall_s(self) -> float:
@@ -58,13 +64,13 @@ class Outcome:
 
     @property
     def resumed(self) -> int:
-        return len(self._of("resumed"))
+        return len(self.of("resumed"))
 
     @property
     def training_return(self) -> float | None:
         """The mean return of about the last 100 episodes while training (whole rounds of them)."""
         total, episodes = 0.0, 0
-        for row in reversed(self._of("round")):
+        for row in reversed(self.of("round")):
             if row["episodes"]:
                 total += row["episodes"] * row["episode_return_mean"]
                 episodes += row["episodes"]
@@ -74,16 +80,16 @@ class Outcome:
 
     def curve(self) -> tuple[list[float], list[float]]:
         """Evaluations: environment steps, and their mean returns."""
-        evaluations = self._of("evaluation")
+        evaluations = self.of("evaluation")
         return [row["env_steps"] for row in evaluations], [row["return_mean"] for row in evaluations]
 
     def dollars_curve(self) -> tuple[list[float], list[float]]:
         """Evaluations again, against what had been spent by their round."""
-        spent = {row["round"]: row.get("cost_usd", 0.0) for row in self._of("round")}
-        evaluations = [row for row in self._of("evaluation") if row["round"] in spent]
+        spent = {row["round"]: row.get("cost_usd", 0.0) for row in self.of("round")}
+        evaluations = [row for row in self.of("evaluation") if row["round"] in spent]
         return [spent[row["round"]] for row in evaluations], [row["return_mean"] for row in evaluations]
 
-    def _of(self, kind: str) -> list[Row]:
+    def of(self, kind: str) -> list[Row]:
         return [row for row in self.rows if row["kind"] == kind]
 
     def _last(self, kind: str) -> Row | None:
@@ -163,7 +169,10 @@ def read_summaries(experiment: Experiment, folder: Path, *, quick: bool) -> list
         cells.setdefault((cell.environment, cell.arm), []).append(cell)
     return [
         Summary(
-            arm, environment, len(group), tuple(Outcome(cell, RunFile(folder, cell).rows()) for cell in group)
+            arm,
+            environment,
+            len(group),
+            tuple(Outcome(cell, run_file(experiment, folder, cell).rows()) for cell in group),
         )
         for (environment, arm), group in cells.items()
     ]

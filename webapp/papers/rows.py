@@ -11,14 +11,16 @@ counts as done on any machine, so evidence that took hours is neither lost with 
 from __future__ import annotations
 
 import fcntl
+import gzip
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from webapp.papers.experiment import Cell
+from webapp.papers.experiment import Cell, Experiment
 
 Row = dict[str, Any]
 
@@ -33,6 +35,12 @@ class RunHeld(Exception):
 
 def papers_folder(data: Path, name: str, *, quick: bool) -> Path:
     return data / "papers" / "quick" / name if quick else data / "papers" / name
+
+
+def run_file(experiment: Experiment, folder: Path, cell: Cell) -> RunFile:
+    """Where that run of an experiment is kept: with its arm's home, where that is another experiment."""
+    home = experiment.arm(cell.arm).home
+    return RunFile(folder.parent / home if home else folder, cell)
 
 
 class RunFile:
@@ -54,12 +62,21 @@ class RunFile:
         return []
 
     def keep(self) -> bool:
-        """Put a complete run of ours beside the report, with every tenth round; whether there was one to put."""
+        """Put a complete run of ours beside the report, long ones thinned; whether there was one to put."""
         if self.kept is None or not self.path.exists() or not self.complete:
             return False
-        rows = [row for row in self.rows() if row["kind"] != "round" or row["round"] % _KEPT_ROUNDS == 0]
+        work, scheduler = self.path.with_suffix(".work.jsonl"), self.path.with_suffix(".scheduler")
+        # Runs whose work is kept are short, and other runs may take their numbers of actors.
+        every = 1 if work.exists() else _KEPT_ROUNDS
+        rows = [row for row in self.rows() if row["kind"] != "round" or row["round"] % every == 0]
         self.kept.parent.mkdir(parents=True, exist_ok=True)
         self.kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        if work.exists():
+            # Without a time stamp, so that the same work is the same file.
+            packed = gzip.compress(work.read_bytes(), mtime=0)
+            self.kept.with_suffix(".work.jsonl.gz").write_bytes(packed)
+        if scheduler.exists():
+            shutil.copyfile(scheduler, self.kept.with_suffix(".scheduler"))
         return True
 
     def append(self, row: Row) -> None:
@@ -74,6 +91,26 @@ class RunFile:
         temporary.write_text("".join(json.dumps(row) + "\n" for row in kept))
         temporary.replace(self.path)
         return kept
+
+    @property
+    def work(self) -> Path:
+        """The record of its work, where one was made: from it time and bill are computed again."""
+        here = self.path.with_suffix(".work.jsonl")
+        kept = self.kept.with_suffix(".work.jsonl.gz") if self.kept is not None else here
+        return kept if kept.exists() and not here.exists() else here
+
+    @property
+    def scheduler(self) -> Path:
+        """The scheduler that was trained in it, where one was."""
+        here = self.path.with_suffix(".scheduler")
+        kept = self.kept.with_suffix(".scheduler") if self.kept is not None else here
+        return kept if kept.exists() and not here.exists() else here
+
+    def forget(self) -> None:
+        """Begin anew: no row, work or checkpoint of what was not finished stays."""
+        self.path.unlink(missing_ok=True)
+        self.path.with_suffix(".work.jsonl").unlink(missing_ok=True)
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     @property
     def complete(self) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cloud.processes import bound_to_this_process
 from webapp.papers.experiment import Cell, Experiment
-from webapp.papers.rows import RunFile
+from webapp.papers.rows import RunFile, run_file
 
 HELD_EXIT = 75
 _POLL_S = 0.1
@@ -24,7 +24,9 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Told:
-    """What became of one run: started, complete, skipped (it was complete), held (another runner's), or failed."""
+    """What became of one run: started, complete, skipped (it was complete), held (another runner's), waits (for runs
+    that it needs and that were not chosen or failed), or failed.
+    """
 
     cell: Cell
     state: str
@@ -86,16 +88,22 @@ class Runner:
         """Everything that happens, as it happens. A run that fails does not stop the others."""
         waiting = []
         for cell in self._choice.cells(self._experiment):
-            if RunFile(self._folder, cell).complete:
+            if self._file(cell).complete:
                 yield Told(cell, "skipped", "it is complete")
             else:
                 waiting.append(cell)
         try:
             while self._children or (waiting and not self._stopping):
                 while waiting and len(self._children) < self._jobs and not self._stopping:
-                    cell = waiting.pop(0)
-                    self._children[cell] = self._start(cell)
-                    yield Told(cell, "started")
+                    ready = next((cell for cell in waiting if self._ready(cell)), None)
+                    if ready is None:
+                        break
+                    waiting.remove(ready)
+                    self._children[ready] = self._start(ready)
+                    yield Told(ready, "started")
+                if not self._children and waiting and not self._stopping:
+                    yield from (Told(cell, "waits", self._missing(cell)) for cell in waiting)
+                    return
                 yield from self._ended()
                 time.sleep(_POLL_S)
         finally:
@@ -103,8 +111,18 @@ class Runner:
             for child in self._children.values():
                 child.wait()
 
+    def _file(self, cell: Cell) -> RunFile:
+        return run_file(self._experiment, self._folder, cell)
+
+    def _ready(self, cell: Cell) -> bool:
+        return all(self._file(one).complete for one in self._experiment.needed(cell))
+
+    def _missing(self, cell: Cell) -> str:
+        needed = [one for one in self._experiment.needed(cell) if not self._file(one).complete]
+        return "it needs " + ", ".join(f"{one.arm} · {one.environment} · seed {one.seed}" for one in needed)
+
     def _start(self, cell: Cell) -> subprocess.Popen[bytes]:
-        log = RunFile(self._folder, cell).path.with_suffix(".log")
+        log = self._file(cell).path.with_suffix(".log")
         log.parent.mkdir(parents=True, exist_ok=True)
         command = [
             *(sys.executable, str(self._root / "manage.py"), "papers", "seed", self._name),
@@ -129,7 +147,7 @@ class Runner:
             yield self._told(cell, code)
 
     def _told(self, cell: Cell, code: int) -> Told:
-        file = RunFile(self._folder, cell)
+        file = self._file(cell)
         if file.complete:
             return Told(cell, "complete")
         if code == HELD_EXIT:

@@ -19,7 +19,9 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.papers.experiment import Cell, Experiment, recipe_hash
 from webapp.papers.fingerprint import fingerprint
+from webapp.papers.followed import NotThere, completed
 from webapp.papers.rows import Row, RunFile
+from webapp.papers.study_run import StudyRun
 
 NICENESS = 10
 _OWN_ENDS = frozenset({"target", "rounds", "steps", "minutes", "no_progress"})
@@ -33,12 +35,21 @@ class SeedRun:
     """One run. `stop` ends it at the next opportunity with a checkpoint, to be gone on from later."""
 
     def __init__(
-        self, experiment: Experiment, cell: Cell, file: RunFile, *, root: Path, quick: bool = False
+        self,
+        experiment: Experiment,
+        cell: Cell,
+        file: RunFile,
+        *,
+        root: Path,
+        folder: Path | None = None,
+        quick: bool = False,
     ) -> None:
+        """`folder` is the experiment's own; runs that this one needs are looked for there."""
         self._experiment = experiment
         self._cell = cell
         self._file = file
         self._root = root
+        self._folder = folder if folder is not None else file.path.parents[2]
         self._quick = quick
         self._spec = experiment.spec(cell, quick=quick)
         self._stopping: Callable[[], None] | None = None
@@ -54,11 +65,19 @@ class SeedRun:
         be_nice()
         with self._file.held():
             if not self._file.complete:
-                peer = self._experiment.arm(self._cell.arm).peer
-                if peer is None:
-                    self._ours()
-                else:
-                    self._peers(peer)
+                arm = self._experiment.arm(self._cell.arm)
+                try:
+                    self._spec = completed(
+                        self._experiment, self._folder, self._cell, self._spec, quick=self._quick
+                    )
+                    if arm.study is not None:
+                        self._study()
+                    elif arm.peer is None:
+                        self._ours()
+                    else:
+                        self._peers(arm.peer)
+                except NotThere as error:
+                    raise RunFailed(str(error)) from None
             return self._file.complete
 
     def _begin(self, made_with: dict[str, str], **more: Any) -> None:
@@ -74,7 +93,20 @@ class SeedRun:
             }
         )
 
+    def _study(self) -> None:
+        study = StudyRun(self._experiment, self._cell, self._file, self._spec, quick=self._quick)
+        self._stopping = study.stop
+        if self._stop_asked:
+            study.stop()
+        if not self._file.rows():
+            self._begin(fingerprint(self._root))
+        study.run(self._folder)
+
     def _ours(self) -> None:
+        # A record of work has no holes and nothing twice: such runs take minutes, and begin anew when they are broken.
+        work = self._file.path.with_suffix(".work.jsonl") if self._experiment.venues else None
+        if work is not None:
+            self._file.forget()
         resume = self._resumable()
         kept = self._file.keep_until(resume[1] if resume else -1) if self._file.rows() else []
         if not kept:
@@ -84,7 +116,10 @@ class SeedRun:
         wall_before = next((row["wall_s"] for row in reversed(kept) if "wall_s" in row), 0.0)
         cost_before = next((row["cost_usd"] for row in reversed(kept) if "cost_usd" in row), 0.0)
         headless = Headless(
-            self._spec, checkpoints=self._file.checkpoints, resume=resume[0] if resume else None
+            self._spec,
+            checkpoints=self._file.checkpoints,
+            resume=resume[0] if resume else None,
+            work=work,
         )
         self._stopping = headless.stop
         if self._stop_asked:
@@ -188,6 +223,10 @@ def _round_row(report: RoundReport, wall_s: float, cost_before: float) -> Row:
         "episodes": report.episodes,
         "episode_return_mean": report.episode_return_mean,
         "actors": report.actors,
+        "why": report.plan_reason,
+        "ratio": report.curvature.ratio if report.curvature is not None else None,
+        "noise_scale": report.noise_scale.scale if report.noise_scale is not None else None,
+        "policy_shift": report.policy_shift,
         "collect_s": report.collect_s,
         "update_s": report.update_s,
         "total_s": report.total_s,

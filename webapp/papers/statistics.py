@@ -72,9 +72,34 @@ def paired_bootstrap(
     Hierarchical: with several environments, environments are drawn first and then pairs of seeds within each; the
     ratio is the geometric mean over environments, the difference the plain one.
     """
+    x, y = _pairs(ours, theirs)
+    drawn = _paired_draws(x, y, compare, repetitions, seed)
+    return _interval(float(_compared(x[None], y[None], compare)[0]), drawn, level)
+
+
+def paired_p_value(
+    ours: npt.ArrayLike,
+    theirs: npt.ArrayLike,
+    *,
+    compare: str = "ratio",
+    repetitions: int = REPETITIONS,
+    seed: int = 0,
+) -> float:
+    """Two-sided, from the same draws as the paired interval: twice the share on the rarer side of no difference."""
+    drawn = _paired_draws(*_pairs(ours, theirs), compare, repetitions, seed)
+    none = 1.0 if compare == "ratio" else 0.0
+    rarer = min(float((drawn <= none).mean()), float((drawn >= none).mean()))
+    return min(1.0, max(2.0 * rarer, 1.0 / repetitions))
+
+
+def _pairs(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> tuple[Doubles, Doubles]:
     x, y = _matrix(ours), _matrix(theirs)
     if x.shape != y.shape:
         raise ValueError(f"pairs need scores of the same seeds; there are {x.shape} and {y.shape}")
+    return x, y
+
+
+def _paired_draws(x: Doubles, y: Doubles, compare: str, repetitions: int, seed: int) -> Doubles:
     rng = np.random.default_rng(seed)
     seeds, environments = x.shape
     drawn: list[Doubles] = []
@@ -82,7 +107,25 @@ def paired_bootstrap(
         columns = rng.integers(0, environments, size=(count, 1, environments))
         rows = rng.integers(0, seeds, size=(count, seeds, environments))
         drawn.append(_compared(x[rows, columns], y[rows, columns], compare))
-    return _interval(float(_compared(x[None], y[None], compare)[0]), np.concatenate(drawn), level)
+    return np.concatenate(drawn)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p values of a family of claims, adjusted so that the chance of any false one stays what it was said to be."""
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    adjusted, least = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(order):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = least
+    return adjusted
+
+
+def rank_correlation(x: Sequence[float], y: Sequence[float], given: Sequence[float]) -> float:
+    """Spearman's correlation of x and y given a third: the partial correlation of their ranks. 0 where one is flat."""
+    ranks = [_ranks(np.asarray(one, dtype=np.float64)) for one in (x, y, given)]
+    xy, xz, yz = (_correlation(ranks[a], ranks[b]) for a, b in ((0, 1), (0, 2), (1, 2)))
+    left = (1.0 - xz * xz) * (1.0 - yz * yz)
+    return float((xy - xz * yz) / np.sqrt(left)) if left > 1e-12 else 0.0
 
 
 def probability_of_improvement(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
@@ -153,6 +196,20 @@ def area_under(at: Sequence[float], scores: Sequence[float], until: float) -> fl
     grid = np.concatenate([[0.0], x[inside], [until]])
     heights = np.interp(grid, x, y)
     return float(np.trapezoid(heights, grid) / until)
+
+
+def _ranks(values: Doubles) -> Doubles:
+    """1 for the least; equals share the mean of their ranks."""
+    below = (values[None, :] < values[:, None]).sum(axis=1)
+    equal = (values[None, :] == values[:, None]).sum(axis=1)
+    ranks: Doubles = below + (equal + 1) / 2
+    return ranks
+
+
+def _correlation(x: Doubles, y: Doubles) -> float:
+    x, y = x - x.mean(), y - y.mean()
+    scale = float(np.sqrt((x * x).sum() * (y * y).sum()))
+    return float((x * y).sum()) / scale if scale > 0 else 0.0
 
 
 def _matrix(scores: npt.ArrayLike) -> Doubles:

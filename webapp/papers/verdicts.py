@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
-from webapp.papers.experiment import Claim, Experiment, NotBelow, NotWorse, Reaches
+from webapp.papers.claims import NotBelow, NotWorse, Reaches
+from webapp.papers.experiment import Experiment
 from webapp.papers.results import Summary
 from webapp.papers.statistics import Interval, paired_bootstrap, probability_of_improvement
 
-Word = Literal["holds", "does not hold", "open"]
+_PLAIN = (Reaches, NotWorse, NotBelow)
 
 
 @dataclass(frozen=True)
 class Verdict:
+    """`verdict` is "holds", "does not hold", "open" (runs are missing), or "not decided by N seeds"."""
+
     claim: str
-    verdict: Word
+    verdict: str
     reason: str
+    label: str = ""
+    paper: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if value or name in _ALWAYS}
+
+
+_ALWAYS = ("claim", "verdict", "reason")
 
 
 def verdicts(experiment: Experiment, summaries: Sequence[Summary]) -> list[Verdict]:
-    """One for each declared claim. A claim is decided only when every seed it was declared for is complete."""
+    """One for each claim about returns. It is decided only when every seed it was declared for is complete."""
     found = {(one.arm, one.environment): one for one in summaries}
-    return [_verdict(experiment, claim, found) for claim in experiment.claims]
+    return [_verdict(experiment, claim, found) for claim in experiment.claims if isinstance(claim, _PLAIN)]
 
 
-def _verdict(experiment: Experiment, claim: Claim, found: dict[tuple[str, str], Summary]) -> Verdict:
+def _verdict(
+    experiment: Experiment, claim: Reaches | NotWorse | NotBelow, found: dict[tuple[str, str], Summary]
+) -> Verdict:
     sentence = sentence_of(experiment, claim)
     sides = [found.get((claim.arm, claim.environment))]
     if not isinstance(claim, Reaches):
@@ -85,7 +96,7 @@ def _compared(sentence: str, claim: NotWorse | NotBelow, ours: Summary, theirs: 
     return Verdict(sentence, "holds" if ratio.low >= claim.margin else "does not hold", reason)
 
 
-def sentence_of(experiment: Experiment, claim: Claim) -> str:
+def sentence_of(experiment: Experiment, claim: Reaches | NotWorse | NotBelow) -> str:
     """The claim in words."""
     arm = experiment.arm(claim.arm).title
     if isinstance(claim, Reaches):

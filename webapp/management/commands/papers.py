@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from webapp.papers.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
-from webapp.papers.rows import RunFile, RunHeld, papers_folder
+from webapp.papers.rows import RunHeld, papers_folder, run_file
 from webapp.papers.runner import HELD_EXIT, Choice, Runner
 
 WRONG_INPUT_EXIT = 2
@@ -39,6 +39,13 @@ class Command(BaseCommand):
         parser.add_argument("--environments", nargs="+", metavar="ENVIRONMENT")
         parser.add_argument("--seeds", nargs="+", type=int, metavar="SEED")
         parser.add_argument(
+            "--draws",
+            type=int,
+            default=200,
+            metavar="N",
+            help="draws of the clouds' numbers in a report (200)",
+        )
+        parser.add_argument(
             "--json", action="store_true", dest="as_json", help="one JSON line for each thing told"
         )
 
@@ -62,7 +69,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=WRONG_INPUT_EXIT) from None
         folder = papers_folder(settings.STARLING_DATA, name, quick=choice.quick)
         if action == "keep":
-            kept = sum(RunFile(folder, cell).keep() for cell in cells)
+            kept = sum(run_file(experiment, folder, cell).keep() for cell in cells)
             self.stdout.write(f"{kept} complete runs kept.")
         elif action == "seed":
             self._seed(experiment, cells, folder, quick=choice.quick)
@@ -73,7 +80,14 @@ class Command(BaseCommand):
                 quick=choice.quick,
             )
         else:
-            self._report(name, experiment, folder, quick=choice.quick, as_json=options["as_json"])
+            self._report(
+                name,
+                experiment,
+                folder,
+                quick=choice.quick,
+                draws=options["draws"],
+                as_json=options["as_json"],
+            )
 
     def _list(self, *, as_json: bool) -> None:
         rows = []
@@ -81,7 +95,7 @@ class Command(BaseCommand):
             experiment = find_experiment(name)
             folder = papers_folder(settings.STARLING_DATA, name, quick=False)
             cells = list(experiment.cells())
-            done = sum(RunFile(folder, cell).complete for cell in cells)
+            done = sum(run_file(experiment, folder, cell).complete for cell in cells)
             rows.append({"name": name, "title": experiment.title, "runs": len(cells), "complete": done})
         if as_json:
             self.stdout.write(json.dumps(rows))
@@ -118,7 +132,8 @@ class Command(BaseCommand):
             raise CommandError(
                 f"`papers seed` does one run; this chooses {len(cells)}.", returncode=WRONG_INPUT_EXIT
             )
-        run = SeedRun(experiment, cells[0], RunFile(folder, cells[0]), root=settings.BASE_DIR, quick=quick)
+        file = run_file(experiment, folder, cells[0])
+        run = SeedRun(experiment, cells[0], file, root=settings.BASE_DIR, folder=folder, quick=quick)
         _on_signals(run.stop)
         try:
             run.run()
@@ -127,11 +142,13 @@ class Command(BaseCommand):
         except RunFailed as error:
             raise CommandError(str(error), returncode=1) from None
 
-    def _report(self, name: str, experiment: Experiment, folder: Path, *, quick: bool, as_json: bool) -> None:
+    def _report(
+        self, name: str, experiment: Experiment, folder: Path, *, quick: bool, draws: int, as_json: bool
+    ) -> None:
         from webapp.papers.report import write_report
 
         target = folder if quick else settings.BASE_DIR / "docs" / "results"
-        results = write_report(name, experiment, folder, target, quick=quick)
+        results = write_report(name, experiment, folder, target, quick=quick, draws=draws)
         if as_json:
             self._tell(json.dumps(results))
             return

@@ -5,7 +5,8 @@ replay switched off, since how often old data is used again depends on which of 
 Wall time is the bench's to measure, on a machine that does nothing else; here only returns count.
 """
 
-from webapp.papers.experiment import Arm, Experiment, NotWorse, Setting
+from webapp.papers.claims import NotWorse
+from webapp.papers.experiment import Arm, Experiment, Setting
 from webapp.papers.experiments.learning_mujoco import RECIPE
 
 _PPO = RECIPE["training"]["algorithm"]

@@ -4,7 +4,8 @@ RL Baselines3 Zoo's tuned recipe (hyperparams/ppo.yml, HalfCheetah; one publishe
 loss has no factor ½, so its coefficient of 0.58096 is our 1.16192.
 """
 
-from webapp.papers.experiment import Arm, Experiment, Reaches, Setting
+from webapp.papers.claims import Reaches
+from webapp.papers.experiment import Arm, Experiment, Setting
 
 EXPERIMENT = Experiment(
     title="HalfCheetah with a tuned recipe",

@@ -6,7 +6,8 @@ for the learner only, whole games and raw scores in evaluation, 108,000 frames a
 areas without OpenCV, SB3 with OpenCV's INTER_AREA.
 """
 
-from webapp.papers.experiment import Arm, Experiment, NotBelow, Setting
+from webapp.papers.claims import NotBelow
+from webapp.papers.experiment import Arm, Experiment, Setting
 
 # RL Baselines3 Zoo's Atari recipe, which is CleanRL's but for the clip range falling to 0. SB3's value loss has no
 # factor ½, so its coefficient of 0.5 is our 1.0.

@@ -1,6 +1,7 @@
 """A/A: the same arm twice on different seeds must come out equal, or the runner or its statistics are wrong."""
 
-from webapp.papers.experiment import Arm, Experiment, NotBelow, Setting
+from webapp.papers.claims import NotBelow
+from webapp.papers.experiment import Arm, Experiment, Setting
 
 EXPERIMENT = Experiment(
     title="The same arm twice",

@@ -1,0 +1,102 @@
+"""What an experiment may say, each claim with its own bar. Labels: what kind of truth a claim rests on.
+
+L: learned — it is in the returns of real training. T: timing — it rests on the simulated cloud's assumed times.
+B: bill — it follows from prices and from who pays for what.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from training.frozen import Frozen
+
+Label = Literal["L", "T", "B"]
+LABELS: dict[str, str] = {"L": "learned", "T": "assumed timing", "B": "bill"}
+
+
+class Reaches(Frozen):
+    """The arm's IQM of the endpoint is at least `value` there; the interval is told beside it."""
+
+    kind: Literal["reaches"] = "reaches"
+    arm: str
+    environment: str
+    value: float
+    source: str
+
+
+class NotWorse(Frozen):
+    """The lower 95 % bound of the paired IQM ratio, `arm` over `against`, is at least `margin`."""
+
+    kind: Literal["not_worse"] = "not_worse"
+    arm: str
+    against: str
+    environment: str
+    margin: float = Field(gt=0, le=1)
+
+
+class NotBelow(Frozen):
+    """The 95 % interval of the paired difference, `arm` − `against`, contains or exceeds 0: all that 3 seeds allow."""
+
+    kind: Literal["not_below"] = "not_below"
+    arm: str
+    against: str
+    environment: str
+
+
+class Cheaper(Frozen):
+    """Cost to the target, `arm` at `at` over `against` at `against_at`: below 1 with its whole 95 % interval.
+
+    Geometric mean over `environments`, paired by seed. Several in `against`: the cheapest of them on the first half
+    of the seeds is compared with on the other half. `alike`: the interval must contain 1, as for an A/A pair.
+    """
+
+    kind: Literal["cheaper"] = "cheaper"
+    arm: str
+    at: str
+    against: tuple[str, ...] = Field(min_length=1)
+    against_at: str
+    environments: tuple[str, ...] = Field(min_length=1)
+    label: Label
+    measure: Literal["dollars", "seconds"] = "dollars"
+    accounting: Literal["bill", "paper"] = "bill"
+    alike: bool = False
+    primary: bool = Field(False, description="Judged over draws of the clouds' numbers as well.")
+    paper: str = Field("", description="What the paper says of this.")
+
+
+class Better(Frozen):
+    """Return at equal dollars, as a share of the target: the paired difference is above 0 with its whole interval."""
+
+    kind: Literal["better"] = "better"
+    arm: str
+    at: str
+    against: tuple[str, ...] = Field(min_length=1)
+    against_at: str
+    environments: tuple[str, ...] = Field(min_length=1)
+    label: Label = "L"
+    alike: bool = False
+    paper: str = ""
+
+
+class Foretells(Frozen):
+    """Curvature says where more actors help: Spearman's correlation of R_k and gain_k given k is below 0."""
+
+    kind: Literal["foretells"] = "foretells"
+    arm: str
+    environment: str
+    label: Label = "L"
+    paper: str = ""
+
+
+Claim = Reaches | NotWorse | NotBelow | Cheaper | Better | Foretells
+
+
+def arms_in(claim: Claim) -> set[str]:
+    against = getattr(claim, "against", ())
+    return {claim.arm, *((against,) if isinstance(against, str) else against)}
+
+
+def environments_in(claim: Claim) -> tuple[str, ...]:
+    return claim.environments if isinstance(claim, Cheaper | Better) else (claim.environment,)

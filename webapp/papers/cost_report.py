@@ -1,0 +1,201 @@
+"""The part of a report that is about money and time: verdicts of contests, what each arm cost, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from webapp.papers.claims import LABELS, Better, Cheaper, Foretells
+from webapp.papers.contests import Contest, Contests, Runs
+from webapp.papers.experiment import Experiment
+from webapp.papers.foretelling import foretold, forks_of
+from webapp.papers.priced import PricedRun
+from webapp.papers.results import Summary
+from webapp.papers.rows import run_file
+from webapp.papers.statistics import Reached, holm, median_time, penalised_mean_time
+from webapp.papers.venues import VENUES
+from webapp.papers.verdicts import Verdict
+
+
+def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summary]) -> Runs:
+    """Complete runs whose work was kept, by arm and environment, then by seed."""
+    found: dict[tuple[str, str], dict[int, PricedRun]] = {}
+    for summary in summaries if experiment.venues else ():
+        for outcome in summary.done:
+            work = run_file(experiment, folder, outcome.cell).work
+            if work.exists():
+                place = found.setdefault((summary.arm, summary.environment), {})
+                place[outcome.cell.seed] = PricedRun(outcome, work)
+    return found
+
+
+def cost_verdicts(
+    experiment: Experiment, summaries: Sequence[Summary], runs: Runs, *, draws: int
+) -> list[Verdict]:
+    """One for each claim about money, time or curvature, in their order."""
+    contests = Contests(runs, experiment.targets)
+    found = []
+    for claim in experiment.claims:
+        if isinstance(claim, Cheaper):
+            contest = contests.cheaper(claim)
+            figures = {**contest.as_dict(), "by_environment": _by_environment(contests, claim)}
+            if claim.primary:
+                figures["over_draws"] = contests.robust(claim, draws)
+            found.append(_verdict(_cheaper_words(experiment, claim, contest), contest, claim, figures))
+        elif isinstance(claim, Better):
+            contest = contests.better(claim)
+            found.append(
+                _verdict(_better_words(experiment, claim, contest), contest, claim, contest.as_dict())
+            )
+        elif isinstance(claim, Foretells):
+            outcomes = [
+                outcome
+                for summary in summaries
+                if (summary.arm, summary.environment) == (claim.arm, claim.environment)
+                for outcome in summary.done
+            ]
+            contest = foretold([forks_of(outcome.rows) for outcome in outcomes])
+            sentence = (
+                f"On {claim.environment}, the lower R is, the more additional actors bring: Spearman's correlation of"
+                " R and gain, given the round, is below 0."
+            )
+            found.append(_verdict(sentence, contest, claim, contest.as_dict()))
+    return found
+
+
+def _by_environment(contests: Contests, claim: Cheaper) -> list[dict[str, Any]]:
+    """The claim in each environment alone; p values are Holm's over these."""
+    if len(claim.environments) == 1:
+        return []
+    alone = [
+        contests.cheaper(claim.model_copy(update={"environments": (name,)})) for name in claim.environments
+    ]
+    known = [one.p_value for one in alone if one.p_value is not None]
+    adjusted = iter(holm(known))
+    return [
+        {
+            "environment": name,
+            **one.as_dict(),
+            "p_holm": next(adjusted) if one.p_value is not None else None,
+        }
+        for name, one in zip(claim.environments, alone, strict=True)
+    ]
+
+
+def _verdict(
+    sentence: str, contest: Contest, claim: Cheaper | Better | Foretells, figures: dict[str, Any]
+) -> Verdict:
+    parts = []
+    if contest.interval is not None:
+        one = contest.interval
+        parts.append(f"{one.value:.3g}, 95 % interval {one.low:.3g} to {one.high:.3g}.")
+    parts += [contest.reason] if contest.reason else []
+    if contest.reached:
+        parts.append(f"Reached the target, ours and theirs: {contest.reached}.")
+    over = figures.get("over_draws")
+    if over:
+        turned = ", ".join(f"{one['name']} at {one['at']:.3g}" for one in over["turned_by"][:6])
+        parts.append(
+            f"Ours is cheaper in {over['cheaper_in']} of {over['draws']} draws of the clouds' numbers;"
+            + (f" turned by {turned}." if turned else " no single number turns that.")
+        )
+    return Verdict(sentence, contest.word, " ".join(parts), LABELS[claim.label], claim.paper, figures)
+
+
+def _cheaper_words(experiment: Experiment, claim: Cheaper, contest: Contest) -> str:
+    ours, theirs, where = _sides(experiment, claim, contest)
+    what = "Seconds" if claim.measure == "seconds" else "Dollars"
+    how = " by the papers' own formulas" if claim.accounting == "paper" else ""
+    over = ", ".join(claim.environments)
+    asked = f"{ours} and {theirs} need the same" if claim.alike else f"{ours} needs less than {theirs}"
+    return f"{what} to the target{how} on {over}{where}: {asked} (ratio {'1' if claim.alike else 'below 1'})."
+
+
+def _better_words(experiment: Experiment, claim: Better, contest: Contest) -> str:
+    ours, theirs, where = _sides(experiment, claim, contest)
+    over = ", ".join(claim.environments)
+    asked = f"{ours} and {theirs} return the same" if claim.alike else f"{ours} returns more than {theirs}"
+    bar = "0" if claim.alike else "above 0"
+    return f"At equal dollars on {over}{where}: {asked} (difference, as a share of the target, {bar})."
+
+
+def _sides(experiment: Experiment, claim: Cheaper | Better, contest: Contest) -> tuple[str, str, str]:
+    """Ours, theirs, and the place where both are."""
+    names = {arm.name: arm.title for arm in experiment.arms}
+    ours = names[claim.arm]
+    theirs = names.get(contest.against, f"the best of {', '.join(names[one] for one in claim.against)}")
+    if len(claim.against) > 1 and contest.against in names:
+        theirs = f"{theirs}, which was the best of {len(claim.against)} on other seeds,"
+    if claim.at == claim.against_at:
+        return ours, theirs, f", {VENUES[claim.at].title}"
+    return f"{ours} [{VENUES[claim.at].title}]", f"{theirs} [{VENUES[claim.against_at].title}]", ""
+
+
+def cost_tables(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
+    """For each environment, arm and venue: dollars and seconds to the target and in all, and what is above them."""
+    rows = []
+    for (arm, environment), seeds in runs.items():
+        target = experiment.targets.get(environment)
+        for venue in experiment.venues:
+            row: dict[str, Any] = {"arm": arm, "environment": environment, "venue": venue, "target": target}
+            whole = [run.cost(venue, run.rounds) for run in seeds.values()]
+            row |= {
+                "seeds": len(whole),
+                "usd": float(np.mean([one.usd for one in whole])),
+                "seconds": float(np.mean([one.seconds for one in whole])),
+                "paper_usd": float(np.mean([one.paper_usd for one in whole])),
+                "rollouts_share": float(np.mean([one.rollouts_share for one in whole])),
+            }
+            if target is not None:
+                row |= _to_target(list(seeds.values()), venue, target)
+            rows.append(row)
+    return rows
+
+
+def _to_target(runs: Sequence[PricedRun], venue: str, target: float) -> dict[str, Any]:
+    """Runs that did not get there are kept: the median knows of them, the mean counts them twice what they spent."""
+    usd, seconds = [], []
+    for run in runs:
+        reached = run.reached(target)
+        cost = run.cost(venue, int(reached.at))
+        usd.append(Reached(cost.usd, reached.observed))
+        seconds.append(Reached(cost.seconds, reached.observed))
+    return {
+        "reached": sum(one.observed for one in usd),
+        "median_usd": median_time(usd),
+        "median_seconds": median_time(seconds),
+        "par2_usd": penalised_mean_time(usd),
+        "par2_seconds": penalised_mean_time(seconds),
+    }
+
+
+def cost_lines(experiment: Experiment, tables: Sequence[dict[str, Any]]) -> list[str]:
+    """The tables as Markdown."""
+    if not tables:
+        return []
+    lines = [
+        "## Cost",
+        "",
+        "Every run was trained once and timed and priced at each place from the record of its work, without its"
+        " evaluations. To target: three evaluations in a row at the declared return; the mean counts a run that did"
+        " not get there as twice what it spent. Share of actors: what sampling costs of the bill, which is the most"
+        " that any policy of scaling could save at equal time.",
+        "",
+        "| environment | place | arm | reached | USD to target | seconds to target | USD in all | paper's formula |"
+        " share of actors |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    titles = {arm.name: arm.title for arm in experiment.arms}
+    order = {name: place for place, name in enumerate(experiment.venues)}
+    for row in sorted(tables, key=lambda one: (one["environment"], order[one["venue"]])):
+        reached = "–" if row["target"] is None else f"{row['reached']} of {row['seeds']}"
+        to_target = f"{row['par2_usd']:.4f}" if "par2_usd" in row else "–"
+        seconds = f"{row['par2_seconds']:,.0f}" if "par2_seconds" in row else "–"
+        lines.append(
+            f"| {row['environment']} | {VENUES[row['venue']].title} | {titles[row['arm']]} | {reached} | {to_target} |"
+            f" {seconds} | {row['usd']:.4f} | {row['paper_usd']:.4f} | {row['rollouts_share']:.0%} |"
+        )
+    return [*lines, ""]

@@ -1,0 +1,107 @@
+"""Trains the scheduler of a MinionsRL arm, as a run of its own: rehearsals on recorded rounds, then real episodes.
+
+The scheduler stands beside the run's rows (`SEED.scheduler`) after every episode, so that a killed run goes on from its
+last. What the real episodes cost is told with it: it is never left out of a comparison without being said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from training.checkpoints import Progress, read_checkpoint
+from training.frozen import Frozen
+from training.learner import LearnerState
+from training.messages import RoundFinished
+from training.reports import RoundReport
+from training.scaling.learned import Learned, as_text
+from training.scheduling.model import SchedulingSpec
+from training.scheduling.trainer import EpisodeFinished, train_scheduler
+from webapp.jobs.headless import Headless
+from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import PICODOLLARS_PER_USD
+
+
+class Schooling(Frozen):
+    """`recorded` are the arms whose rounds are rehearsed with.
+
+    `begin_with` is an arm whose scheduler is trained on, of the environment `begin_in` if that is another one.
+    """
+
+    kind: Literal["schooling"] = "schooling"
+    recorded: tuple[str, ...] = ()
+    begin_with: str | None = None
+    begin_in: str | None = None
+    target_return: float
+    actors_max: int = Field(32, ge=2, le=1024)
+    rounds: int = Field(20, ge=2)
+    episodes: int = Field(5, ge=1)
+    rehearsals: int = Field(200, ge=0)
+    objective: Literal["time", "cost"] = "cost"
+
+    def quick(self) -> Schooling:
+        return self.model_copy(update={"rounds": 3, "episodes": 1, "rehearsals": 2})
+
+    def spec(self, job: JobSpec) -> SchedulingSpec:
+        return SchedulingSpec(
+            workload=job.training,
+            seed=job.training.seed,
+            **self.model_dump(exclude={"kind", "recorded", "begin_with", "begin_in"}),
+        )
+
+
+def rounds_of(checkpoint: Path, job: JobSpec) -> tuple[RoundReport, ...]:
+    """What a training reported of its rounds, the last ones it kept."""
+    return Progress.decode(read_checkpoint(checkpoint), job.training).history
+
+
+def policy_from(scheduler: Path, spec: SchedulingSpec) -> Learned:
+    """The scaling policy that decides by a stored scheduler."""
+    state = LearnerState.decode(scheduler.read_bytes())
+    return spec.policy(as_text(state.actor_weights(spec.network)), explore=False)
+
+
+def episodes(
+    job: JobSpec,
+    spec: SchedulingSpec,
+    recorded: Sequence[Sequence[RoundReport]],
+    *,
+    begin_with: Path | None,
+    scheduler: Path,
+    done: int,
+    begun: Callable[[Headless], None],
+) -> Iterator[dict[str, Any]]:
+    """A row for each episode after the first `done`. `begun` is told of each real one, so that it can be stopped."""
+
+    def play(policy: Learned, seed: int) -> list[RoundReport]:
+        document = job.model_dump(mode="json")
+        document["training"] |= {"scaling": policy.model_dump(mode="json"), "seed": seed % 2**31}
+        document["training"]["stop"] |= {"rounds": spec.rounds, "target_return": spec.target_return}
+        headless = Headless(JobSpec.model_validate(document))
+        begun(headless)
+        return [one.report for one in headless.events() if isinstance(one, RoundFinished)]
+
+    resume = None
+    if done:
+        state = scheduler.read_bytes()
+        resume = EpisodeFinished(done, "rehearsal", 0, 0.0, 0, None, False, 0.0, (), state)
+    started = begin_with.read_bytes() if begin_with is not None else None
+    for one in train_scheduler(spec, play, recorded=recorded, begin_with=started, resume=resume):
+        temporary = scheduler.with_suffix(".scheduler-new")
+        temporary.write_bytes(one.state)
+        temporary.replace(scheduler)
+        yield {
+            "kind": "episode",
+            "round": one.number,
+            "played": one.kind,
+            "rounds": one.rounds,
+            "actors": list(one.actors),
+            "platform_s": one.platform_s,
+            "episode_usd": one.cost_picodollars / PICODOLLARS_PER_USD,
+            "best_return": one.best_return,
+            "reached": one.reached,
+            "score": one.score,
+        }

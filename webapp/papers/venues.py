@@ -1,0 +1,96 @@
+"""Where runs of an experiment are timed and priced: a cloud, a software stack, and what is bought there.
+
+The same run is played again at each of these, so that one training answers for all. `formula` is what the paper of
+that cloud says a training costs.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+from cloud.place import Place
+from cloud.price_book import PriceBook
+from cloud.simulated_options import SimulatedOptions
+from training.frozen import Frozen
+
+
+class Venue(Frozen):
+    title: str
+    profile: str
+    stack: Literal["paper-stack", "starling-stack"]
+    learner: Literal["server", "function"] = "server"
+    learner_sku: str | None = None
+    formula: str
+
+    def place(self, book: PriceBook) -> Place:
+        options = SimulatedOptions(
+            profile=self.profile, stack=self.stack, learner=self.learner, learner_sku=self.learner_sku
+        )
+        return Place.of(options, book)
+
+
+def _both(name: str, title: str, **fields: str) -> dict[str, Venue]:
+    """A cloud under both stacks: the papers' software and ours."""
+    return {
+        f"{name}_{stack}": Venue.model_validate(
+            {"title": f"{title}, {stack} stack", "stack": f"{stack}-stack", **fields}
+        )
+        for stack in ("paper", "starling")
+    }
+
+
+VENUES: dict[str, Venue] = {
+    **_both(
+        "functions",
+        "Lambda functions and a GPU machine",
+        profile="lambda",
+        learner_sku="p3.2xlarge",
+        formula="nitro-intended",
+    ),
+    "functions_cpu": Venue(
+        title="Lambda functions and a CPU machine (c5.4xlarge) that learns, starling stack",
+        profile="lambda",
+        stack="starling-stack",
+        formula="nitro-intended",
+    ),
+    **_both("cluster", "Nitro's server cluster", profile="nitro-cluster", formula="nitro-cluster"),
+    **_both(
+        "containers",
+        "Azure containers as in MinionsRL, learner as a function",
+        profile="aci-paper",
+        learner="function",
+        formula="minionsrl",
+    ),
+    **_both(
+        "azure_cluster",
+        "MinionsRL's server cluster",
+        profile="minionsrl-cluster",
+        formula="minionsrl-cluster",
+    ),
+    "containers_today": Venue(
+        title="Azure containers as they are today, learner as a function",
+        profile="aci-today",
+        stack="starling-stack",
+        learner="function",
+        formula="minionsrl",
+    ),
+    "machine": Venue(
+        title="One plain CPU machine (c5.4xlarge) with our engine",
+        profile="one-machine",
+        stack="starling-stack",
+        formula="one-machine",
+    ),
+    "machine_spot": Venue(
+        title="The same machine at its spot price",
+        profile="one-machine-spot",
+        stack="starling-stack",
+        formula="one-machine",
+    ),
+}
+
+
+@cache
+def place_of(name: str) -> Place:
+    """The venue with today's numbers and prices."""
+    return VENUES[name].place(PriceBook.load())
