@@ -20,7 +20,7 @@ from cloud.azure_container import AzureContainerOptions
 from cloud.forecasting.bill import PARTS, Bill
 from cloud.forecasting.course import MOST_ROUNDS, Course, Outlook, outlook
 from cloud.forecasting.flight import Count
-from cloud.forecasting.plan import Plan, Unforeseeable, plan_of, possible
+from cloud.forecasting.plan import Plan, Unforeseeable, plan_of, possible, shrinking, supposed
 from cloud.forecasting.result import Band, Forecast, Matter, NoForecast
 from cloud.forecasting.rounds import Failing
 from cloud.forecasting.scene import Name, Scale, Scene
@@ -155,6 +155,7 @@ class _Forecaster:
             spaces_known=self._known,
             unread=self._unread,
             actors=possible(self._training),
+            shrinking=shrinking(self._training),
             mattering=tuple(name for name, _ in matters),
         )
         return Forecast(
@@ -194,7 +195,7 @@ class _Forecaster:
         most = self._most_actors
         warm_up = self._warm_up()
         scale = Scale.of(self._training, most, warm_up + 2)
-        anchors = self._plan.anchors if self._plan is not None else [most]
+        anchors = (self._plan or self._some_plan(0.5)).anchors
         draws, steady = self._effort(scale, anchors, warm_up)
         effort = Effort(warm_up, steady)
         rng = np.random.default_rng(0)
@@ -248,9 +249,8 @@ class _Forecaster:
         return int(min(_DRAWS[1], max(_DRAWS[0], _CALLS // a_draw))), steady
 
     def _some_plan(self, quantile: float) -> Plan:
-        """Where nobody can know how many actors there will be: one number for the whole run, of those possible."""
-        least, most = possible(self._training)
-        return Plan.always(round(least * (most / least) ** quantile))
+        """Where nobody can know how many actors there will be: some of those possible, round by round."""
+        return supposed(self._training, self._most_rounds(), quantile)
 
     def _episode_steps(self, quantile: float) -> float:
         found = expectation_of(self._training.environment.id, pictures=self._spaces.pictures)

@@ -105,6 +105,28 @@ def plan_of(training: TrainingSpec, most_rounds: float) -> Plan:
 
 
 def possible(training: TrainingSpec) -> tuple[int, int]:
-    """The fewest and the most actors that the policy can ask for."""
+    """The fewest and the most actors that the policy can ask for in the first rounds, where it can ask for most."""
     bounds = Bounds()
-    return bounds.actors_min, max(bounds.actors_min, min(bounds.actors_max, training.scaling.largest))
+    least = min(training.scaling.between(round_no)[0] for round_no in (1, 2))
+    return least, max(least, min(bounds.actors_max, training.scaling.largest))
+
+
+def shrinking(training: TrainingSpec) -> bool:
+    """Whether the policy can ask for fewer and fewer as rounds go by."""
+    return training.scaling.between(_ONE_BY_ONE)[1] < training.scaling.between(2)[1]
+
+
+def supposed(training: TrainingSpec, most_rounds: float, quantile: float) -> Plan:
+    """Where nobody can know: in each round the number at the same place between the fewest and the most possible."""
+    begins: list[int] = []
+    actors: list[int] = []
+    at = 0
+    while at < most_rounds:
+        least, most = training.scaling.between(at + 1)
+        most = min(Bounds().actors_max, most)
+        found = round(least * (max(least, most) / least) ** quantile)
+        if not actors or found != actors[-1]:
+            begins.append(at)
+            actors.append(found)
+        at = at + 1 if at < _ONE_BY_ONE else max(at + 1, int(at * _GROWTH))
+    return Plan(begins, actors)

@@ -109,13 +109,16 @@ _ALWAYS_TOLD = (
 
 @dataclass(frozen=True)
 class Told:
-    """What the sentences are about. `unread` names what the scaling policy wanted to read; `actors` is its range."""
+    """What the sentences are about. `unread` names what the scaling policy wanted to read; `actors` is its range, and
+    `shrinking` whether that narrows as rounds go by.
+    """
 
     training: TrainingSpec
     scene: Scene
     spaces_known: bool
     unread: str
     actors: tuple[int, int]
+    shrinking: bool
     mattering: tuple[Name, ...]
 
 
@@ -209,7 +212,8 @@ def _unknowable(told: Told) -> list[str]:
         least, most = told.actors
         found.append(
             f"The scaling policy goes by {told.unread.replace('_', ' ')}, which only training can tell:"
-            f" any number of actors from {least:,} to {most:,} is taken as possible."
+            f" any number of actors from {least:,} to {most:,} is taken as possible"
+            f"{', and fewer and fewer as its decay has it' if told.shrinking else ''}."
         )
     found.append(_episodes(training))
     if not told.spaces_known:

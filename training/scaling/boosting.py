@@ -98,6 +98,19 @@ class Boosting(Frozen):
         """Also of the controls, so that all arms do the same work."""
         return (self.curvature,)
 
+    def between(self, round_no: int) -> tuple[int, int]:
+        """By the paper the most shrink with d^k whatever is measured; by the released rule the fewest do, by d^(k²)."""
+        if round_no <= 1:
+            return self.actors_first, self.actors_first
+        k = round_no - 1
+        if self.rule == "released":
+            return self._floor(k), self.actors_max
+        return self.actors_min, max(self.actors_min, int(self.actors_max * self.decay**k))
+
+    def _floor(self, k: int) -> int:
+        early = self.actors_max * self.decay ** (k * k)
+        return max(self.actors_min, min(self.actors_max, int(early)))
+
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         if not history:
             return within(self.actors_first, bounds, f"the first round starts with {self.actors_first}")
@@ -149,8 +162,7 @@ class Boosting(Frozen):
 
     def _released(self, k: int, ratios: Sequence[tuple[int, float | None]]) -> _Score:
         """The published code's window holds R' and plain 1/R of each round in turn; this round's 1/R is not yet in."""
-        early = self.actors_max * self.decay ** (k * k)
-        floor = max(self.actors_min, min(self.actors_max, int(early)))
+        floor = self._floor(k)
         own = ratios[-1][1]
         if own is None or own <= 0.0:
             return _Score(0.0, f"round {k} has no R to invert", floor)

@@ -47,6 +47,9 @@ class NoiseScale(Frozen):
     def measures(self) -> tuple[AnyMeasure, ...]:
         return (NoiseScaleSpec(),)
 
+    def between(self, round_no: int) -> tuple[int, int]:
+        return self.actors_min, self.actors_max
+
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         scales = [one.noise_scale.scale for one in history if one.noise_scale is not None]
         known = [scale for scale in scales if scale is not None and scale > 0.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -39,6 +40,9 @@ class ScalingPolicy(Protocol):
     def largest(self) -> int:
         """The most actors this policy can ever ask for, for limits and worst cases before a launch."""
 
+    def between(self, round_no: int) -> tuple[int, int]:
+        """The fewest and the most actors that it can ask for in that round, for forecasts: nothing is measured yet."""
+
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         """The plan for the round after the last of `history`, which may begin late. Equal arguments, equal plans."""
 
@@ -49,6 +53,13 @@ class Unmeasured(Frozen):
     @property
     def measures(self) -> tuple[AnyMeasure, ...]:
         return ()
+
+    @property
+    @abstractmethod
+    def largest(self) -> int: ...
+
+    def between(self, round_no: int) -> tuple[int, int]:
+        return 1, self.largest
 
 
 def within(actors: int, bounds: Bounds, why: str) -> Plan:

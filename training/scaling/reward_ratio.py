@@ -37,6 +37,9 @@ class RewardRatio(Unmeasured):
     def largest(self) -> int:
         return max(self.actors_min, self.actors_max)
 
+    def between(self, round_no: int) -> tuple[int, int]:
+        return self.actors_min, self.largest
+
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         seen = [
             one.episode_return_mean for one in history[-self.window :] if one.episode_return_mean is not None

@@ -11,6 +11,7 @@ from cloud.forecast import Band, Forecast, NoForecast, forecast
 from cloud.price_book import PriceError, UnknownSku
 from training.environments.spaces import Spaces
 from webapp.jobs.learned import NONE, Lessons, learned
+from webapp.jobs.preflight import scheduler_obstacle
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
 
@@ -45,6 +46,8 @@ def forecast_of(spec: JobSpec, spaces: Spaces | None = None) -> Forecast:
 @lru_cache(_KEPT)
 def _forecast(document: str, spaces: Spaces | None) -> Forecast:
     spec = JobSpec.model_validate_json(document)
+    if missing := scheduler_obstacle(spec.training):
+        raise NoForecast(missing.sentence)
     try:
         return forecast(spec.training, spec.platform, picodollars(spec.budget_usd), spaces=spaces)
     except (UnknownSku, PriceError) as error:

@@ -10,12 +10,15 @@ from cloud.platforms import PlatformOptions
 from cloud.price_book import PriceBook, PriceError, UnknownSku
 from cloud.ray_cluster import RayOptions
 from cloud.ray_head import NoRay
+from training.scaling.learned import Learned
 from training.spec import TrainingSpec
 from webapp.jobs.problems import Problem
 
 
 def obstacle(training: TrainingSpec) -> Problem | None:
     """Why this cannot be trained on this machine, in one sentence; None if nothing stands against it."""
+    if found := scheduler_obstacle(training):
+        return found
     from training.architectures import towers
     from training.environments.making import spaces_of
 
@@ -32,6 +35,18 @@ def obstacle(training: TrainingSpec) -> Problem | None:
         path = "training.network"
         return Problem(path, f"Network ({path}): {_words(error)}")
     return None
+
+
+def scheduler_obstacle(training: TrainingSpec) -> Problem | None:
+    """A policy that decides by a trained scheduler has to hold one."""
+    if not isinstance(training.scaling, Learned) or training.scaling.weights:
+        return None
+    path = "training.scaling.scheduler"
+    return Problem(
+        path,
+        f"Scheduler ({path}): none was chosen. Launch the job in a project that has trained one, or put into the spec"
+        " what `manage.py schedulers export` gives under `scaling`.",
+    )
 
 
 def cluster_obstacle(options: PlatformOptions) -> Problem | None:
