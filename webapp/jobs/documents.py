@@ -36,7 +36,7 @@ def read_spec(preset_or_file: str, changes: Sequence[str], limits: Limits) -> Jo
         document = _with_defaults(document)
     # Which member of a union is meant comes first, whatever the order: the other changes are to its fields.
     for change in sorted(changes, key=lambda change: not _chooses(change)):
-        _set(document, change)
+        set_value(document, change)
     try:
         spec = JobSpec.model_validate(document)
     except ValidationError as error:
@@ -94,8 +94,8 @@ def _parsed(path: Path) -> dict[str, Any]:
     return content
 
 
-def _set(document: dict[str, Any], change: str) -> None:
-    """Put one value where its path says. Whether such a field exists is for the spec to say."""
+def set_value(document: dict[str, Any], change: str) -> None:
+    """Put one value where `path=value` says. Whether such a field exists is for the spec to say."""
     path, equals, text = change.partition("=")
     if not equals or not path.strip():
         raise _wrong(f"--set takes path=value, such as training.seed=7; {change!r} was given.")
