@@ -33,9 +33,9 @@ class Arm(Frozen):
 
     `peer` names a program in `peers/` that runs the same recipe with another library. `seed_offset` is for A/A pairs:
     the same arm again on other seeds. `home` is the experiment that has this very arm already: it is run once for both.
-    `spends_like` names an arm whose numbers of actors this one takes
-    from the same seed, largest first. `scheduler` names an arm that trains a scheduler, which decides in this one.
-    `study` makes a run of something other than one training.
+    `spends_like` names an arm whose numbers of actors this one takes from the same seed, largest first. `scheduler`
+    names an arm that trains a scheduler, which decides in this one. `study` makes a run of something other than one
+    training.
     """
 
     name: str = Field(pattern=r"^[a-z0-9_]+$")
@@ -52,13 +52,14 @@ class Arm(Frozen):
 class Setting(Frozen):
     """An environment, the seeds it is run with, and which arms run there (None: all).
 
-    `fewer`: arms that are run with the first so many seeds only.
+    `fewer`: arms that are run with the first so many seeds only. `own`: changes for single arms here.
     """
 
     environment: str
     seeds: tuple[int, ...] = Field(min_length=1)
     arms: tuple[str, ...] | None = None
     fewer: dict[str, int] = {}
+    own: dict[str, dict[str, Any]] = {}
     changes: dict[str, Any] = {}
 
 
@@ -94,7 +95,7 @@ class Experiment(Frozen):
         if len(arms) != len(self.arms) or len(environments) != len(self.settings):
             raise ValueError("names of arms and of environments must be different from each other")
         for setting in self.settings:
-            if unknown := {*(setting.arms or ()), *setting.fewer} - arms:
+            if unknown := {*(setting.arms or ()), *setting.fewer, *setting.own} - arms:
                 raise ValueError(f"{setting.environment} names arms that are not there: {sorted(unknown)}")
         for claim in self.claims:
             if arms_in(claim) - arms or set(environments_in(claim)) - environments:
@@ -148,7 +149,8 @@ class Experiment(Frozen):
         arm = self.arm(cell.arm)
         setting = next(one for one in self.settings if one.environment == cell.environment)
         own = {"training": {"environment": {"id": cell.environment}, "seed": cell.seed + arm.seed_offset}}
-        document = merged(merged(merged(self.base, setting.changes), arm.changes), own)
+        document = merged(merged(self.base, setting.changes), arm.changes)
+        document = merged(merged(document, setting.own.get(arm.name, {})), own)
         if quick:
             document = merged(document, _QUICK)
         document["name"] = f"{cell.arm} · {cell.environment} · {cell.seed}"

@@ -35,7 +35,6 @@ class Schooling(Frozen):
     recorded: tuple[str, ...] = ()
     begin_with: str | None = None
     begin_in: str | None = None
-    target_return: float
     actors_max: int = Field(32, ge=2, le=1024)
     rounds: int = Field(20, ge=2)
     episodes: int = Field(5, ge=1)
@@ -46,8 +45,13 @@ class Schooling(Frozen):
         return self.model_copy(update={"rounds": 3, "episodes": 1, "rehearsals": 2})
 
     def spec(self, job: JobSpec) -> SchedulingSpec:
+        """For trainings like this one, which has to have a target."""
+        target = job.training.stop.target_return
+        if target is None:
+            raise ValueError("a scheduler is trained for a target, and this training has none")
         return SchedulingSpec(
             workload=job.training,
+            target_return=target,
             seed=job.training.seed,
             **self.model_dump(exclude={"kind", "recorded", "begin_with", "begin_in"}),
         )

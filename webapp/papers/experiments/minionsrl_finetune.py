@@ -1,0 +1,84 @@
+"""MinionsRL's figure 9: a scheduler of another task, trained on for a tenth of the episodes, against one"
+" from scratch."""
+
+from webapp.papers.contenders import TARGETS
+from webapp.papers.experiment import Experiment
+from webapp.papers.minions import (
+    cheaper,
+    fixed_arms,
+    minions_recipe,
+    scheduled,
+    schooling_arm,
+    setting,
+)
+
+_ONE = ("Hopper-v5",)
+
+EXPERIMENT = Experiment(
+    title="MinionsRL: a scheduler of another task, fine-tuned",
+    question="Is a scheduler that was fine-tuned with a tenth of the training as good as one from scratch?",
+    oracle=(
+        "A fine-tuned scheduler that learned nothing decides as the other task's does; its decisions must"
+        " have moved."
+    ),
+    can_claim=(
+        "10 seeds, one scheduler of each kind (reduced): whether the interval of the ratio contains 1."
+        " Containing it is no proof that both are equal; its width is told."
+    ),
+    base=minions_recipe(),
+    arms=(
+        *fixed_arms("minionsrl_table2"),
+        schooling_arm("scheduler_scratch", "training from scratch", episodes=20, rehearsals=300),
+        schooling_arm("scheduler_donor", "training on CartPole", episodes=20, rehearsals=300),
+        schooling_arm(
+            "scheduler_tuned",
+            "training on from CartPole's",
+            episodes=2,
+            rehearsals=30,
+            begin_with="scheduler_donor",
+            begin_in="CartPole-v1",
+        ),
+        scheduled("scratch", "scheduler from scratch", "scheduler_scratch"),
+        scheduled("tuned", "scheduler fine-tuned from CartPole", "scheduler_tuned"),
+    ),
+    settings=(
+        setting(
+            "CartPole-v1",
+            2,
+            arms=("fixed_4", "fixed_8", "fixed_16", "fixed_32", "scheduler_donor"),
+            fewer={"scheduler_donor": 1},
+        ),
+        setting(
+            "Hopper-v5",
+            10,
+            arms=(
+                "fixed_4",
+                "fixed_8",
+                "fixed_16",
+                "fixed_32",
+                "scheduler_scratch",
+                "scheduler_tuned",
+                "scratch",
+                "tuned",
+            ),
+            fewer={
+                "fixed_4": 2,
+                "fixed_8": 2,
+                "fixed_16": 2,
+                "fixed_32": 2,
+                "scheduler_scratch": 1,
+                "scheduler_tuned": 1,
+            },
+        ),
+    ),
+    targets={name: TARGETS[name] for name in ("CartPole-v1", "Hopper-v5")},
+    venues=("containers_paper", "containers_starling"),
+    claims=(
+        cheaper("tuned", "scratch", _ONE, alike=True, paper="equal or better with 10 of 100 episodes."),
+        cheaper("tuned", "scratch", _ONE, measure="seconds", alike=True),
+    ),
+    beside=(
+        "MinionsRL's figure 9: 10 episodes of fine-tuning in place of 100 save 90 % of the scheduler's"
+        " training, with equal or better schedules."
+    ),
+)

@@ -1,0 +1,71 @@
+"""MinionsRL's figures 1b and 2: on CartPole, with the same number of actors in all, when they are used matters.
+
+Its minibatches are of a fixed size, so that more actors also mean more updates. Arms with the whole round as one
+minibatch have equal updates whatever the actors: what is left there is due to the schedule alone.
+"""
+
+from typing import Any
+
+from webapp.papers.claims import Better, Cheaper
+from webapp.papers.contenders import TARGETS
+from webapp.papers.experiment import Arm, Experiment, Setting, merged
+from webapp.papers.minions import CARTPOLE_RECIPE, minions_recipe
+
+_SHAPES = {
+    "level": ("the same in all rounds", [6] * 50),
+    "falling": ("falling", [10] * 10 + [8] * 10 + [6] * 10 + [4] * 10 + [2] * 10),
+    "rising": ("rising", [2] * 10 + [4] * 10 + [6] * 10 + [8] * 10 + [10] * 10),
+}
+
+
+def _arm(name: str, words: str, actors: list[int], *, equal: bool) -> Arm:
+    training: dict[str, Any] = {"scaling": {"kind": "schedule", "actors": actors}}
+    if equal:
+        training["algorithm"] = {"minibatch_size": 16_384}
+    return Arm(
+        name=f"{name}_equal_updates" if equal else name,
+        title=f"{words}, equal updates" if equal else words,
+        changes={"training": training},
+    )
+
+
+_ONE = ("CartPole-v1",)
+
+
+def _claims(ours: str, theirs: str) -> tuple[Better | Cheaper, ...]:
+    shared: dict[str, Any] = {
+        "arm": ours,
+        "at": "containers_paper",
+        "against": (theirs,),
+        "against_at": "containers_paper",
+        "environments": _ONE,
+    }
+    return (
+        Better(**shared, paper="equal budgets, different final rewards (figure 1b)."),
+        Cheaper(**shared, label="L"),
+    )
+
+
+EXPERIMENT = Experiment(
+    title="MinionsRL: the same actors, spent early or late",
+    question="With the same number of actors in all, does it matter in which rounds they sample?",
+    oracle="All schedules start 300 actors; a run's rounds must add up to that, and its samples to 9,600.",
+    can_claim="20 seeds: differences of about a fifth of the target. CartPole only, in proportion to the paper's.",
+    base=merged(minions_recipe(), merged(CARTPOLE_RECIPE, {"training": {"stop": {"rounds": 50}}})),
+    arms=tuple(_arm(name, *shape, equal=equal) for equal in (False, True) for name, shape in _SHAPES.items()),
+    settings=(Setting(environment="CartPole-v1", seeds=tuple(range(20))),),
+    targets={"CartPole-v1": TARGETS["CartPole-v1"]},
+    venues=("containers_paper", "containers_starling"),
+    claims=(
+        *_claims("falling", "level"),
+        *_claims("rising", "level"),
+        *_claims("falling", "rising"),
+        *_claims("falling_equal_updates", "level_equal_updates"),
+        *_claims("falling_equal_updates", "rising_equal_updates"),
+    ),
+    beside=(
+        "MinionsRL's figure 1b shows that schedules of equal budgets end at different rewards on CartPole,"
+        " from single curves; its learned schedules (figure 2) are high early, low on the plateau, and a"
+        " little higher at the end."
+    ),
+)
