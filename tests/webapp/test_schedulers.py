@@ -1,4 +1,4 @@
-"""Schedulers are trained on the simulated cloud, kept in versions, gone on with after a kill, and never guessed about."""
+"""Schedulers are trained on the simulated cloud, kept in versions, gone on with after a kill, never guessed about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job that a trained scheduler is to decide for: what the form offers, what stands against it, what follows from it."""
+"""A job that a trained scheduler is to decide for: what forms offer, what stands against it, what follows."""
 
 from __future__ import annotations
 

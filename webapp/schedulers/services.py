@@ -67,9 +67,15 @@ def _looked_at(project: Any, asked: Asked) -> tuple[Wanted, Version | None] | li
 
 @transaction.atomic
 def ask_for_training(
-    *, project: Any, user: Any, asked: Asked, search: str = "", clock: Clock = SYSTEM_CLOCK
+    *,
+    project: Any,
+    user: Any,
+    asked: Asked,
+    search: str = "",
+    tell_worker: bool = True,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> SchedulerTraining:
-    """A queued training. TrainingRefused says what is wrong with it."""
+    """A queued training; the worker need not be told of one that is run at once. TrainingRefused: what is wrong."""
     found = _looked_at(project, asked)
     if isinstance(found, list):
         raise TrainingRefused(found)
@@ -89,7 +95,8 @@ def ask_for_training(
         begin_with=begin_with,
         search=search,
     )
-    transaction.on_commit(lambda: ask_worker(training.pk), robust=True)
+    if tell_worker:
+        transaction.on_commit(lambda: ask_worker(training.pk), robust=True)
     return training
 
 

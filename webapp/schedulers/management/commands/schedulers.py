@@ -1,0 +1,185 @@
+"""`manage.py schedulers train|list|show|export|search`: from the command line, in the window's own tables."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import uuid
+from argparse import ArgumentParser
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+WRONG_INPUT_EXIT = 2
+FAILED_EXIT = 1
+
+
+class Command(BaseCommand):
+    help = "Trains schedulers on the simulated cloud, lists and shows them, and writes them to files."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        ways = parser.add_subparsers(dest="what", required=True)
+        train = ways.add_parser(
+            "train", help="train one; a training that was broken off goes on with --resume"
+        )
+        search = ways.add_parser("search", help="try settings of the scheduler, and rank them")
+        for one in (train, search):
+            one.add_argument("workload", metavar="PRESET", nargs="?", default="cartpole")
+            one.add_argument("--name", default="")
+            one.add_argument(
+                "--begin-with", default="", metavar="ID", help="fine-tune this one, such as sch_….1"
+            )
+            one.add_argument(
+                "--set",
+                action="append",
+                default=[],
+                metavar="PATH=VALUE",
+                dest="changes",
+                help="such as scheduling.episodes=5, rounds=20 or platform.profile=aci-paper; may be repeated",
+            )
+        train.add_argument("--resume", type=int, metavar="NUMBER", help="go on with this training")
+        search.add_argument(
+            "--settings", type=int, default=10, help="how many, drawn by chance; 0 for all of them"
+        )
+        search.add_argument("--seed", type=int, default=0)
+        search.add_argument(
+            "--real", action="store_true", help="judge by real episodes too, not by rehearsals alone"
+        )
+        listed = ways.add_parser("list", help="the project's schedulers")
+        show = ways.add_parser("show", help="all that is known of one")
+        export = ways.add_parser("export", help="one with its weights, as a JSON document")
+        for one in (show, export):
+            one.add_argument("id", help="such as sch_abcdefghij.2")
+        export.add_argument("file", type=Path, nargs="?", help="left out: it is written to the output")
+        for one in (train, search, listed, show, export):
+            one.add_argument("--project", default="", metavar="SLUG", help="left out: the only one there is")
+            one.add_argument("--json", action="store_true", dest="as_json", help="JSON, one object a line")
+
+    def handle(self, *args: Any, what: str, **options: Any) -> None:
+        from webapp.jobs.documents import SpecError
+        from webapp.schedulers.reading import NoProject, project_named
+        from webapp.schedulers.services import TrainingRefused
+
+        self._as_json = options["as_json"]
+        try:
+            self._project = project_named(options["project"])
+            getattr(self, f"_{what}")(options)
+        except (NoProject, SpecError, TrainingRefused) as error:
+            self.stderr.write(str(error))
+            sys.exit(WRONG_INPUT_EXIT)
+
+    def _train(self, options: dict[str, Any]) -> None:
+        from webapp.schedulers import queries, services
+        from webapp.schedulers.reading import owner_of, read_asked
+        from webapp.schedulers.wording import version_line
+
+        if options["resume"] is not None:
+            training = queries.trainings_of(self._project).filter(pk=options["resume"]).first()
+            if training is None:
+                self._wrong(f"There is no training {options['resume']} in {self._project.slug}.")
+        else:
+            asked = read_asked(self._project, options)
+            owner = owner_of(self._project)
+            training = services.ask_for_training(
+                project=self._project, user=owner, asked=asked, tell_worker=False
+            )
+        self._say({"kind": "training", "number": training.pk}, f"Training {training.pk} of {training.name}.")
+        self._run(training)
+        if training.state != "done":
+            self._wrong(
+                f"{training.get_state_display()}: {training.reason or 'somebody else runs it.'}", FAILED_EXIT
+            )
+        version = training.version
+        self._say({"kind": "version", "id": version.key, **version.facts}, version_line(version))
+
+    def _search(self, options: dict[str, Any]) -> None:
+        from webapp.schedulers import search
+        from webapp.schedulers.reading import owner_of, read_asked
+
+        if not options["real"]:
+            options["changes"] = ["scheduling.episodes=0", *options["changes"]]
+        asked = read_asked(self._project, options)
+        name = options["name"] or f"search of {options['workload']}"
+        chosen = search.drawn(options["settings"], options["seed"]) if options["settings"] else search.grid()
+        for training in search.trainings(self._project, owner_of(self._project), asked, name, chosen):
+            self._say({"kind": "training", "number": training.pk}, f"Training {training.pk}:")
+            self._run(training)
+            if training.state in ("queued", "running"):  # asked to stop
+                break
+        for row in search.rows(self._project, name):
+            score = "–" if row.score is None else f"{row.score:.3f}"
+            words = ", ".join(f"{key} {value:g}" for key, value in row.setting.items())
+            self._say(
+                {"kind": "row", **asdict(row)}, f"{score:>8}  {words}  ({row.state}, {row.wall_s:.0f} s)"
+            )
+
+    def _list(self, options: dict[str, Any]) -> None:
+        from webapp.schedulers import queries
+        from webapp.schedulers.documents import described
+        from webapp.schedulers.wording import version_line
+
+        versions = list(queries.versions_of(self._project))
+        for version in versions:
+            self._say(described(version), version_line(version))
+        if not versions and not self._as_json:
+            self.stdout.write("No scheduler is trained yet: manage.py schedulers train cartpole")
+
+    def _show(self, options: dict[str, Any]) -> None:
+        from webapp.schedulers.documents import described
+        from webapp.schedulers.wording import gap, version_line
+
+        version = self._version(options["id"])
+        self._say(described(version), version_line(version))
+        if not self._as_json:
+            for line in gap(version.facts):
+                self.stdout.write(f"  {line.title:<20}{line.rehearsed:>12} rehearsed {line.real:>12} real")
+
+    def _export(self, options: dict[str, Any]) -> None:
+        from webapp.schedulers.documents import exported
+
+        text = json.dumps(exported(self._version(options["id"])), indent=None if self._as_json else 2)
+        if options["file"] is None:
+            self.stdout.write(text)
+            return
+        try:
+            options["file"].write_text(text)
+        except OSError as error:
+            self._wrong(f"{options['file']} cannot be written: {error.strerror}.", FAILED_EXIT)
+
+    def _version(self, key: str) -> Any:
+        from webapp.schedulers import queries
+
+        version = queries.version_in(self._project, key)
+        if version is None:
+            self._wrong(f"There is no scheduler {key} in {self._project.slug}; `schedulers list` names them.")
+        return version
+
+    def _run(self, training: Any) -> None:
+        """In this process, by the same code as the worker's; Ctrl-C ends it so that it can go on later."""
+        from webapp.schedulers.running import run_training
+        from webapp.schedulers.wording import told
+
+        hand_over = threading.Event()
+        for wanted in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(wanted, lambda *_: hand_over.set())
+
+        def tell(step: Any) -> None:
+            figures = {**asdict(step), "kind": "episode", "episode_kind": str(step.kind)}
+            kept = {key: value for key, value in figures.items() if key not in ("state", "reports")}
+            self._say(kept, told(step))
+
+        run_training(training.pk, owner=uuid.uuid4().hex, hand_over=hand_over, told=tell)
+        training.refresh_from_db()
+
+    def _say(self, figures: dict[str, Any], words: str) -> None:
+        self.stdout.write(json.dumps(figures, default=str) if self._as_json else words)
+        self.stdout.flush()
+
+    def _wrong(self, sentence: str, code: int = WRONG_INPUT_EXIT) -> None:
+        self.stderr.write(sentence)
+        sys.exit(code)

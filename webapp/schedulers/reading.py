@@ -1,0 +1,54 @@
+"""What the command line says, as a training that is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from webapp.accounts.models import Project, Role
+from webapp.jobs.documents import SpecError, set_value
+from webapp.jobs.problems import problems
+from webapp.schedulers import queries
+from webapp.schedulers.asked import Asked, fine_tuned
+
+
+class NoProject(ValueError):
+    """The project is not there, or was not named where there are several."""
+
+
+def project_named(slug: str) -> Project:
+    """That project; without a name the only one there is."""
+    found = list(Project.objects.filter(slug=slug) if slug else Project.objects.all()[:2])
+    if len(found) == 1:
+        return found[0]
+    if slug:
+        raise NoProject(f"There is no project {slug!r}.")
+    names = ", ".join(Project.objects.values_list("slug", flat=True)[:10])
+    raise NoProject(
+        f"Name one with --project: {names}."
+        if found
+        else "There is no project yet: sign up in the dashboard first."
+    )
+
+
+def owner_of(project: Project) -> Any:
+    """On whose behalf the command line asks."""
+    return project.memberships.filter(role=Role.OWNER).order_by("pk").select_related("user")[0].user
+
+
+def read_asked(project: Project, options: dict[str, Any]) -> Asked:
+    """Defaults, then what follows from the scheduler to begin with, then --set. SpecError says what is wrong."""
+    document = Asked(workload=options["workload"]).model_dump(mode="json")
+    document["name"] = options["name"] or options["workload"]
+    document["begin_with"] = options["begin_with"]
+    version = queries.version_in(project, options["begin_with"])
+    if version is not None:
+        most = version.training.spec["actors_max"]
+        document["scheduling"] = fine_tuned({**document["scheduling"], "actors_max": most})
+    for change in options["changes"]:
+        set_value(document, change)
+    try:
+        return Asked.model_validate(document)
+    except ValidationError as error:
+        raise SpecError(problems(error, Asked)) from None
