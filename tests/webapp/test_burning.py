@@ -73,6 +73,16 @@ def test_simulated_time_is_not_the_time_of_day() -> None:
 
 
 @pytest.mark.django_db
+def test_a_budget_above_that_is_met_sooner_is_the_one_that_is_named() -> None:
+    job = _running(10, USD // 1000, spec=_endless())
+    create_budget(project=job.project, name="Wide", limit_picodollars=50 * USD)
+    assert "it meets its limit at 12:16 UTC" in burn_sentence(job, NOON)
+    create_budget(project=job.project, name="Narrow", limit_picodollars=USD // 10)
+    job.account.refresh_from_db()
+    assert burn_sentence(job, NOON) == "At $3.60 an hour it meets the line of “Narrow” at 12:01 UTC (± 2 s)."
+
+
+@pytest.mark.django_db
 def test_the_band_is_as_wide_as_the_rate_is_uneven() -> None:
     even, uneven = (
         burn_of(_running(40, USD // 1000, spec=_endless(), uneven=part)) for part in (0, USD // 2000)

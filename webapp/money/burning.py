@@ -14,7 +14,9 @@ from typing import Any
 
 from webapp.jobs.models import Job, Observed, Round
 from webapp.money.amounts import display_usd
+from webapp.money.chain import headroom
 from webapp.money.models import Account
+from webapp.money.queries import budgets_above
 
 ROUNDS_LOOKED_AT = 40
 ROUNDS_AT_LEAST = 4
@@ -120,14 +122,25 @@ def burn_sentence(job: Job, now: datetime) -> str:
         return ""
     hour = "an hour of simulated time" if job.simulated else "an hour"
     rate = f"At {display_usd(burn.hourly)} {hour}"
-    if burn.ends_first:
-        assert burn.done_in_s is not None
+    meets_in_s, what = _first_limit(job.account, burn, now)
+    if burn.done_in_s is not None and (meets_in_s is None or burn.done_in_s <= meets_in_s):
         margin = display_usd(round(burn.doubt * (burn.costs_in_all() - burn.spent)))
         when = _when(job, burn.done_in_s, burn.doubt, now, with_band=False)
         return f"{rate} it is done {when}, for {display_usd(burn.costs_in_all())} (± {margin}) in all."
-    if burn.limit_in_s is None:
+    if meets_in_s is None:
         return f"{rate}."
-    return f"{rate} it meets its limit {_when(job, burn.limit_in_s, burn.doubt, now)}."
+    return f"{rate} it meets {what} {_when(job, meets_in_s, burn.doubt, now)}."
+
+
+def _first_limit(account: Account, burn: Burn, now: datetime) -> tuple[float | None, str]:
+    """When the job meets its own limit or the line of a budget above, and which: what others hold there stays theirs."""
+    above = budgets_above(account.pk, now)
+    if above and burn.hourly:
+        unspent = account.granted_picodollars - account.spent_picodollars
+        in_s = (headroom(above[0]) + unspent) * 3600 / burn.hourly
+        if burn.limit_in_s is None or in_s < burn.limit_in_s:
+            return max(0.0, in_s), f"the line of “{above[0].name}”"
+    return burn.limit_in_s, "its limit"
 
 
 def _when(job: Job, in_s: float, doubt: float, now: datetime, *, with_band: bool = True) -> str:
