@@ -133,7 +133,7 @@ def burn_sentence(job: Job, now: datetime) -> str:
 
 
 def _first_limit(account: Account, burn: Burn, now: datetime) -> tuple[float | None, str]:
-    """When the job meets its own limit or the line of a budget above, and which: what others hold there stays theirs."""
+    """When the job meets its own limit or a budget's line, and which. What other jobs hold there stays theirs."""
     above = budgets_above(account.pk, now)
     if above and burn.hourly:
         unspent = account.granted_picodollars - account.spent_picodollars
