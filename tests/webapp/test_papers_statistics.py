@@ -10,12 +10,15 @@ from webapp.papers.statistics import (
     Reached,
     area_under,
     bootstrap,
+    holm,
     improvement_interval,
     interquartile_mean,
     median_time,
     paired_bootstrap,
+    paired_p_value,
     penalised_mean_time,
     probability_of_improvement,
+    rank_correlation,
     time_to_threshold,
 )
 
@@ -146,3 +149,33 @@ def test_scores_that_are_none_are_refused(wrong: list[float]) -> None:
 def test_ratios_of_returns_below_zero_are_refused() -> None:
     with pytest.raises(ValueError, match="differences"):
         paired_bootstrap([-100.0, -90.0], [-120.0, -80.0])
+
+
+def test_holm_by_hand() -> None:
+    """The least of three counts threefold, the next twice, and none less than one before it."""
+    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_a_p_value_is_of_the_interval_s_draws() -> None:
+    ours, theirs = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2.0, 4.0, 6.0, 8.0, 10.0])
+    assert paired_p_value(ours, theirs) == pytest.approx(1 / 20_000)
+    assert paired_p_value(ours, ours) == 1.0
+    mixed = np.array([2.0, 1.0, 3.5, 3.5, 5.0])
+    inside = paired_bootstrap(ours, mixed, compare="difference")
+    assert inside.low <= 0 <= inside.high
+    assert paired_p_value(ours, mixed, compare="difference") > 0.05
+
+
+def test_rank_correlation_by_hand() -> None:
+    """Ranks 1 2 3 4 against 1 2 4 3: 0.8 each with the third, and (1 − 0.64) / (1 − 0.64) = 1 between equals."""
+    given = [1, 2, 3, 4]
+    assert rank_correlation([1, 2, 4, 3], [10, 20, 40, 30], given) == pytest.approx(1)
+    # Pairwise 0, 0.8 and 0.4: (0 − 0.32) / sqrt(0.36 · 0.84).
+    assert rank_correlation([1, 2, 4, 3], [3, 1, 2, 4], given) == pytest.approx(
+        -0.8 * 0.4 / (0.36 * 0.84) ** 0.5
+    )
+    # Nothing is left of what the third explains wholly, and ties share a rank.
+    assert rank_correlation([1, 2, 3, 4], [4, 3, 2, 1], given) == 0.0
+    assert rank_correlation([1, 1, 2, 2], [5, 5, 9, 9], [1, 2, 2, 1]) == pytest.approx(1)

@@ -35,14 +35,14 @@ def correlation(forks: Mapping[int, Fork]) -> float:
     )
 
 
-def foretold(seeds: Sequence[Mapping[int, Fork]]) -> Contest:
+def foretold(seeds: Sequence[Mapping[int, Fork]], repetitions: int = _REPETITIONS) -> Contest:
     """The mean correlation over seeds; the interval draws seeds, then the replicates of each fork."""
     usable = [forks for forks in seeds if len(forks) >= 4]
     if not usable:
         return Contest(None, 0, "", "open", "No seed has forks at four rounds or more.")
     rng = np.random.default_rng(0)
     drawn = []
-    for _ in range(_REPETITIONS):
+    for _ in range(repetitions):
         picked = [usable[place] for place in rng.integers(0, len(usable), len(usable))]
         drawn.append(np.mean([correlation(_redrawn(forks, rng)) for forks in picked]))
     low, high = np.quantile(drawn, [0.025, 0.975])
