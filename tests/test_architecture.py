@@ -66,12 +66,13 @@ def test_numpy_files_are_read_without_pickle() -> None:
     assert not allowing
 
 
-# On another machine there are no settings; the cloud speaks to a function through its environment, and a puller's
-# token is given to it there.
+# On another machine there are no settings; the cloud speaks to a function through its environment, a puller's token is
+# given to it there, and so is that of the client that people take away.
 READERS_OF_THE_ENVIRONMENT = {
     ROOT / "webapp" / "settings.py",
     ROOT / "cloud" / "actor" / "handler.py",
     ROOT / "cloud" / "actor" / "puller.py",
+    ROOT / "webapp" / "api" / "client" / "starling.py",
 }
 
 
@@ -178,6 +179,8 @@ for name, module in list(sys.modules.items()):
                 except TypeError:
                     pass  # needs a project or a person, and importing its fields is what counts here
                 built.append(form.__name__)
+from webapp.api import reference
+assert reference.groups() and "JobSpec" in reference.models()  # the whole description of the API
 assert addresses > 10, addresses
 assert built, "no form was found"
 print([name for name in ("torch", "ray") if name in sys.modules])

@@ -9,6 +9,7 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("", include("webapp.accounts.urls")),
     path("", include("webapp.alerts.urls")),
+    path("", include("webapp.api.urls")),
     path("", include("webapp.credentials.urls")),
     path("", include("webapp.gateway.urls")),
     path("", include("webapp.jobs.urls")),

@@ -1,0 +1,4 @@
+/** The key of a token that was just made can be copied. */
+import { startCopying } from "../jobs/copying.js";
+
+startCopying();

@@ -1,0 +1,206 @@
+"""Every address of the API × every scope × every role: drawn from its description, so that a new one is tried too."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.factories import FixedClock, make_connection, make_job, make_project, make_spec, make_user
+from tests.webapp.api_callers import ApiCaller
+from webapp.accounts.services import add_member
+from webapp.api import reference
+from webapp.api.models import Deed
+from webapp.api.tokens import caller_with, make_token, revoke_token
+from webapp.jobs.models import Job
+from webapp.money.budgets import create_budget
+from webapp.money.models import Account
+from webapp.reports.models import ReportFile
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OPERATIONS = {one.id.rpartition("_routes_")[2]: one for many in reference.groups().values() for one in many}
+EDITORS = {
+    "jobs_create_job",
+    "jobs_stop",
+    "jobs_pause",
+    "jobs_resume",
+    "jobs_raise_budget",
+    "money_forecast",
+    "places_list_connections",
+    "places_get_connection",
+    "places_test_connection",
+}
+"""What viewers may not do, with any token."""
+NOTHING_THERE = {"history_get_checkpoint", "history_get_policy"}
+"""These have nothing to show for a job that never ran."""
+NOT_YET = {"money_get_report_file", "jobs_raise_budget"}
+"""Refused for what they are asked about here: a report that is not built, a budget that is no higher."""
+SCOPES: dict[str, tuple[str, ...]] = {"read": (), "jobs": ("jobs",), "budget": ("jobs", "budget")}
+
+
+class Scene:
+    """A project with one of everything."""
+
+    def __init__(self) -> None:
+        owner = make_user()
+        self.project = make_project(owner)
+        self.job = make_job(self.project, owner)
+        self.people = {"owner": owner, "viewer": make_user(), "editor": make_user()}
+        for role in ("viewer", "editor"):
+            add_member(self.project, self.people[role].email, role)
+        self.connection = make_connection(self.project, owner)
+        budget = create_budget(project=self.project, name="b", limit_picodollars=10**13)
+        now = self.job.created_at
+        report = ReportFile.objects.create(
+            project=self.project,
+            question={"first_day": "2026-11-01", "last_day": "2026-11-30"},
+            format="csv",
+            asked_by=owner,
+            asked_at=now,
+            since=now,
+        )
+        self.named = {
+            "{slug}": self.project.slug,
+            "{job_id}": self.job.pk,
+            "{connection_id}": self.connection.pk,
+            "{budget_id}": str(budget.pk),
+            "{report_id}": str(report.pk),
+            "{name}": "cartpole",
+        }
+
+    def address(self, path: str, **instead: str) -> str:
+        for name, value in {**self.named, **{f"{{{key}}}": value for key, value in instead.items()}}.items():
+            path = path.replace(name, value)
+        if path.endswith("/costs"):
+            path += "?first_day=2026-11-01&last_day=2026-11-30"
+        return path
+
+
+def body_for(operation: reference.Operation) -> Any:
+    bodies = {
+        "JobSpec": make_spec().model_dump(mode="json"),
+        "NewBudget": {"limit_usd": "1"},
+        "ReportQuestion": {"first_day": "2026-11-01", "last_day": "2026-11-30"},
+    }
+    return bodies.get(operation.body)
+
+
+def _rows() -> list[Any]:
+    return [list(kind.objects.order_by("pk").values()) for kind in (Job, Account, ReportFile)]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_the_doors_are_as_many_as_there_should_be() -> None:
+    assert len(OPERATIONS) == 33
+    assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
+    assert {one.scope for one in OPERATIONS.values()} == {"read", "jobs", "budget"}
+    # What is written wants more than reading; a forecast and a report change nothing of anybody's.
+    harmless = {name for name, one in OPERATIONS.items() if one.method != "GET" and one.scope == "read"}
+    assert harmless == {"money_forecast", "money_create_report"}
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_who_may_go_where(name: str, scene: Scene, settings: Any) -> None:
+    operation = OPERATIONS[name]
+    address, body = scene.address(operation.path), body_for(operation)
+    before = _rows()
+
+    nobody = ApiCaller(scene.people["owner"])
+    nobody.key = "starling_pat_" + "x" * 43
+    refused = nobody(operation.method, address, body)
+    assert (refused.status_code, refused.headers["Content-Type"]) == (401, "application/problem+json")
+    assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+
+    for scope in list(SCOPES)[: list(SCOPES).index(operation.scope)]:
+        low = ApiCaller(scene.people["owner"], SCOPES[scope])(operation.method, address, body)
+        assert low.status_code == 403, scope
+        problem = low.json()
+        assert problem["what"]
+        assert operation.scope in problem["fix"]
+
+    if "{slug}" in operation.path:
+        stranger = ApiCaller(make_user())(operation.method, address, body)
+        assert stranger.status_code == 404
+        elsewhere = ApiCaller(scene.people["owner"], project=make_project(scene.people["owner"]))
+        assert elsewhere(operation.method, address, body).status_code == 404
+    viewer = ApiCaller(scene.people["viewer"], SCOPES[operation.scope])(operation.method, address, body)
+    if name in EDITORS:
+        assert viewer.status_code == 403
+        assert "editor" in viewer.json()["why"]
+        assert _rows() == before, "somebody who may not changed something"
+    else:
+        assert viewer.status_code != 403
+
+    allowed = ApiCaller(scene.people["editor"], SCOPES[operation.scope])(operation.method, address, body)
+    expected = {404} if name in NOTHING_THERE else {409} if name in NOT_YET else {200, 201, 202}
+    assert allowed.status_code in expected, getattr(allowed, "content", b"")
+
+
+@pytest.mark.parametrize("parameter", ["job_id", "connection_id", "budget_id", "report_id"])
+def test_another_projects_things_are_not_there(parameter: str, scene: Scene) -> None:
+    other = Scene()
+    mine = ApiCaller(scene.people["owner"])
+    tried = [one for one in OPERATIONS.values() if f"{{{parameter}}}" in one.path]
+    assert tried
+    for one in tried:
+        crossed = scene.address(one.path, **{parameter: other.named[f"{{{parameter}}}"]})
+        assert mine(one.method, crossed, body_for(one)).status_code == 404, one.path
+
+
+def test_a_token_ends_when_it_expires_is_revoked_or_its_person_is_gone(scene: Scene) -> None:
+    clock = FixedClock()
+    user = scene.people["owner"]
+    token, key = make_token(user=user, name="t", scopes=(), days=7, clock=clock)
+    assert caller_with(key, clock=clock) == user
+    token.refresh_from_db()
+    assert token.last_used_at == clock.now()
+    clock.forward(7 * 86_400 + 1)
+    assert caller_with(key, clock=clock) is None
+    again, key = make_token(user=user, name="t", scopes=(), days=None, clock=clock)
+    assert caller_with(key, clock=clock) == user
+    revoke_token(token=again, clock=clock)
+    revoke_token(token=again, clock=clock)
+    assert caller_with(key, clock=clock) is None
+    assert list(again.deeds.values_list("what", flat=True)) == ["Token made", "Token revoked"]
+    _, key = make_token(user=user, name="t", scopes=(), clock=clock)
+    user.is_active = False
+    user.save()
+    assert caller_with(key, clock=clock) is None
+
+
+def test_only_the_hash_is_kept(scene: Scene) -> None:
+    token, key = make_token(user=scene.people["owner"], name="t", scopes=())
+    token.refresh_from_db()
+    assert key not in json.dumps(token.__dict__, default=str)
+    assert len(token.sha256) == 64
+    assert token.hint == key[-4:]
+
+
+def test_a_change_leaves_a_line_and_says_by_which_token(scene: Scene) -> None:
+    mine = ApiCaller(scene.people["editor"], ("jobs",))
+    mine.get(f"/projects/{scene.project.slug}/jobs")
+    assert mine.post(f"/projects/{scene.project.slug}/jobs/{scene.job.pk}/stop").status_code == 200
+    lines = Deed.objects.filter(token=mine.token).order_by("pk").values_list("what", "outcome")
+    assert list(lines) == [
+        ("Token made", ""),
+        (f"POST /api/v1/projects/{scene.project.slug}/jobs/{scene.job.pk}/stop", "200"),
+    ]
+    told = scene.job.events.filter(payload__text__startswith="Stop asked for").get().payload["text"]
+    assert told == f"Stop asked for by {scene.people['editor'].email} (token “test”)."
+
+
+def test_a_token_may_ask_so_often_and_no_more(scene: Scene, settings: Any) -> None:
+    settings.STARLING_API_REQUESTS_A_MINUTE = 3
+    mine, another = ApiCaller(scene.people["owner"]), ApiCaller(scene.people["owner"])
+    answers = [mine.get("/environments") for _ in range(4)]
+    assert [one.status_code for one in answers] == [200, 200, 200, 429]
+    assert [one.headers["RateLimit-Remaining"] for one in answers] == ["2", "1", "0", "0"]
+    assert 1 <= int(answers[3].headers["Retry-After"]) <= 21
+    assert answers[3].json()["type"] == "urn:starling:pace"
+    assert another.get("/environments").status_code == 200

@@ -1,0 +1,178 @@
+"""The pages about the API, what Prometheus reads, and what is the same whatever is asked."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.factories import make_job, make_project, make_user
+from tests.webapp.api_callers import ApiCaller
+from webapp.api.models import ApiToken
+from webapp.api.tokens import make_token
+from webapp.money.budgets import create_budget
+from webapp.money.models import Account
+
+pytestmark = pytest.mark.django_db
+
+
+def _signed_in() -> tuple[Client, Any]:
+    client, user = Client(), make_user()
+    client.force_login(user)
+    return client, user
+
+
+def test_a_key_is_shown_once() -> None:
+    client, user = _signed_in()
+    project = make_project(user)
+    given = {"name": "CI", "ability": "jobs", "project": project.slug, "days": "30"}
+    page = client.post(reverse("api:tokens"), given)
+    (key,) = re.findall(r"starling_pat_[\w-]{43}", page.content.decode())
+    assert page.headers["Cache-Control"].startswith("max-age=0")
+    token = ApiToken.objects.get()
+    assert (token.name, token.scopes, token.project) == ("CI", ["read", "jobs"], project)
+    assert (token.expires_at - token.created_at).days == 30
+    again = client.get(reverse("api:tokens")).content.decode()
+    assert key not in again
+    assert f"…{key[-4:]}" in again
+    assert "Token made" in again
+
+
+def test_a_token_needs_a_name_and_one_of_my_projects() -> None:
+    client, _ = _signed_in()
+    other = make_project()
+    refused = client.post(
+        reverse("api:tokens"), {"name": "", "ability": "", "project": other.slug, "days": "9"}
+    )
+    assert refused.status_code == 422
+    assert not ApiToken.objects.exists()
+
+
+def test_only_its_person_revokes_a_token() -> None:
+    client, user = _signed_in()
+    token, _ = make_token(user=user, name="t", scopes=())
+    address = reverse("api:token_revoke", args=[token.pk])
+    assert Client().post(address).headers["Location"].startswith("/accounts/login/")
+    stranger, _ = _signed_in()
+    assert stranger.post(address).status_code == 404
+    assert client.get(address).status_code == 405
+    token.refresh_from_db()
+    assert token.revoked_at is None
+    assert client.post(address, follow=True).status_code == 200
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+    assert "Tokens that open nothing any more" in client.get(reverse("api:tokens")).content.decode()
+
+
+def test_there_are_so_many_tokens_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webapp.api.tokens.TOKENS_EACH", 1)
+    client, user = _signed_in()
+    make_token(user=user, name="t", scopes=())
+    refused = client.post(reverse("api:tokens"), {"name": "u", "ability": "", "days": "7"})
+    assert refused.status_code == 422
+    assert "Revoke one that is not needed" in refused.content.decode()
+
+
+def test_the_reference_names_every_address_and_every_model() -> None:
+    client, _ = _signed_in()
+    page = client.get(reverse("api:reference")).content.decode()
+    schema = Client().get("/api/v1/openapi.json").json()
+    assert schema["openapi"] == "3.1.0"
+    assert all(path in page for path in schema["paths"])
+    assert 'id="model-JobSpec"' in page
+    linked = set(re.findall(r'href="#([^"]+)"', page)) - {"content"}
+    assert linked
+    assert all(f'id="{one}"' in page for one in linked)
+
+
+def test_the_client_is_one_file_that_runs_by_itself() -> None:
+    answer = Client().get(reverse("api:client"))
+    source = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    compile(source, "starling.py", "exec")
+    assert 'filename="starling.py"' in answer.headers["Content-Disposition"]
+    assert not re.search(r"^(from|import) (webapp|cloud|training|django)", source, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nowhere", "/api/v2/projects", "/api/v1/jobs/"])
+def test_an_address_that_is_not_there_is_a_problem(path: str) -> None:
+    answer = Client().get(path)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+    assert answer.json()["fix"]
+
+
+def test_a_fault_of_ours_is_a_problem_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Any:
+        raise RuntimeError("secret detail")
+
+    mine = ApiCaller(make_user())
+    monkeypatch.setattr("webapp.api.routes.places.presets", broken)
+    answer = mine.get("/presets")
+    assert answer.status_code == 500
+    assert answer.json()["type"] == "urn:starling:fault"
+    assert "secret" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"\xff", b"[1]", b'"x"', b"null", b'{"name":"\\u0000"}', b'{"name":"\\ud800"}', b"9" * 5000],
+)
+def test_what_is_no_spec_is_refused_in_words(body: bytes) -> None:
+    user = make_user()
+    project = make_project(user)
+    answer = ApiCaller(user).post(f"/projects/{project.slug}/jobs", body)
+    assert answer.status_code in (400, 422)
+    assert answer.json()["why"]
+    assert not project.jobs.exists()
+
+
+def test_too_large_a_body_is_refused_in_words() -> None:
+    user = make_user()
+    project = make_project(user)
+    answer = ApiCaller(user).post(f"/projects/{project.slug}/jobs", b" " * 2_000_000)
+    assert answer.status_code in (400, 413)
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_errors_of_a_spec_are_the_forms_sentences() -> None:
+    user = make_user()
+    project = make_project(user)
+    spec = {"budget_usd": "-1", "training": {"seed": "x", "nonsense": 1}}
+    problem = ApiCaller(user).post(f"/projects/{project.slug}/jobs", spec).json()
+    paths = {one["path"] for one in problem["errors"]}
+    assert paths == {"budget_usd", "training.seed", "training.nonsense"}
+    sentences = [one["sentence"] for one in problem["errors"]]
+    assert any(one.startswith("Budget (budget_usd) must be") for one in sentences)
+
+
+class TestMetrics:
+    def families(self, **headers: str) -> dict[str, Any]:
+        answer = Client().get("/metrics", headers=headers)
+        assert answer.status_code == 200
+        return {one.name: one for one in text_string_to_metric_families(answer.content.decode())}
+
+    def test_they_say_what_the_tables_say(self) -> None:
+        user = make_user()
+        project = make_project(user)
+        job = make_job(project, user)
+        Account.objects.filter(job=job).update(spent_picodollars=123_456_789, reserved_picodollars=10**9)
+        create_budget(project=project, name='a "b" \\ c', limit_picodollars=5 * 10**12)
+        found = self.families()
+        (jobs,) = found["starling_jobs"].samples
+        assert (jobs.labels, jobs.value) == ({"project": project.slug, "state": "queued"}, 1)
+        (cost,) = found["starling_cost_dollars"].samples
+        assert cost.labels == {"project": project.slug, "platform": "local", "money": "actual"}
+        assert cost.value == 0.000123456789
+        (limit,) = found["starling_budget_limit_dollars"].samples
+        assert (limit.labels["name"], limit.value) == ('a "b" \\ c', 5)
+
+    def test_they_are_for_this_machine_or_whoever_has_the_token(self, settings: Any) -> None:
+        assert Client(REMOTE_ADDR="192.0.2.1").get("/metrics").status_code == 403
+        assert Client().get("/metrics", headers={"X-Forwarded-For": "192.0.2.1"}).status_code == 403
+        settings.STARLING_METRICS_TOKEN = "s3cret"
+        assert Client().get("/metrics").status_code == 403
+        assert Client().get("/metrics", headers={"Authorization": "Bearer s3cre"}).status_code == 403
+        assert "starling_jobs" in self.families(Authorization="Bearer s3cret")

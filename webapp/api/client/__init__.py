@@ -1,0 +1,1 @@
+"""The client that people take away: one file, which needs Python alone."""

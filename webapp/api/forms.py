@@ -1,0 +1,39 @@
+"""The form for a new token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from webapp.accounts.queries import projects_of
+from webapp.api.models import Scope
+
+DAYS = ((7, "In a week"), (30, "In 30 days"), (90, "In 90 days"), (365, "In a year"), (0, "Never"))
+ABILITIES = (
+    ("", "Read: everything you can see"),
+    (Scope.JOBS, "Run jobs: also launch, pause and stop, test connections"),
+    (Scope.BUDGET, "Raise budgets: also let jobs spend more"),
+)
+
+
+class TokenForm(forms.Form):
+    """A name, what it may do, where, and until when."""
+
+    name = forms.CharField(label="Name", max_length=60)
+    ability = forms.ChoiceField(label="It may", choices=ABILITIES, initial=Scope.JOBS, required=False)
+    project = forms.ModelChoiceField(
+        label="In", queryset=None, required=False, empty_label="All projects of yours", to_field_name="slug"
+    )
+    days = forms.TypedChoiceField(label="Expires", choices=DAYS, coerce=int, initial=90)
+
+    def __init__(self, data: Any, *, user: Any) -> None:
+        super().__init__(data)
+        self.fields["project"].queryset = projects_of(user)  # type: ignore[attr-defined]
+
+    def given(self) -> dict[str, Any]:
+        """What `make_token` takes. Who may raise budgets may run jobs."""
+        clean = self.cleaned_data
+        scopes = {"": (), "jobs": ("jobs",), "budget": ("jobs", "budget")}[clean["ability"]]
+        days = clean["days"] or None
+        return {"name": clean["name"], "scopes": scopes, "project": clean["project"], "days": days}

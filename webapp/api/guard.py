@@ -1,0 +1,118 @@
+"""Who asks, whether the token may, and how often: every route of the API goes through here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from ninja.security import HttpBearer
+
+from webapp.accounts.access import project_for
+from webapp.accounts.models import Project
+from webapp.api.models import Caller, Scope
+from webapp.api.problems import Refused
+from webapp.api.tokens import caller_with
+
+_TOKENS_REMEMBERED = 10_000
+_WORDS = {
+    Scope.READ: "read",
+    Scope.JOBS: "launch, pause and stop jobs and test connections",
+    Scope.BUDGET: "raise budgets",
+}
+
+
+class Pace:
+    """So many requests a minute for each token, and as many at once after a rest. Of this process alone."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, token: str, a_minute: int, now_s: float) -> tuple[int, float]:
+        """How many are left after this one, and in how many seconds there is one more; left < 0: not this one."""
+        per_s = a_minute / 60
+        with self._lock:
+            left, at_s = self._left.pop(token, (float(a_minute), now_s))
+            left = min(float(a_minute), left + (now_s - at_s) * per_s)
+            allowed = left >= 1
+            left -= allowed
+            self._left[token] = (left, now_s)
+            while len(self._left) > _TOKENS_REMEMBERED:
+                self._left.popitem(last=False)
+        return (int(left) if allowed else -1), max(0.0, (1 - left) / per_s)
+
+
+pace = Pace()
+
+
+class Token(HttpBearer):
+    """A bearer token with a scope. Its answer stands at `request.auth`."""
+
+    def __init__(self, scope: str = Scope.READ) -> None:
+        super().__init__()
+        self.scope = Scope(scope)
+
+    def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
+        caller = caller_with(token)
+        if caller is None:
+            return None
+        request.caller = caller  # type: ignore[attr-defined]
+        _paced(request, caller.token.pk)
+        if self.scope not in caller.token.scopes:
+            raise _out_of_scope(caller, self.scope)
+        return caller
+
+
+def _paced(request: HttpRequest, token_id: str) -> None:
+    a_minute = settings.STARLING_API_REQUESTS_A_MINUTE
+    left, wait_s = pace.take(token_id, a_minute, time.monotonic())
+    request.pace = (a_minute, max(0, left), wait_s)  # type: ignore[attr-defined]
+    if left < 0:
+        raise Refused(
+            429,
+            "pace",
+            "The request was not looked at.",
+            f"This token has used its {a_minute:,} requests a minute.",
+            "Wait as many seconds as Retry-After says, and ask less often.",
+        )
+
+
+def _out_of_scope(caller: Caller, scope: Scope) -> Refused:
+    if scope == Scope.BUDGET:
+        return Refused(
+            403,
+            "fresh-sign-in",
+            "The budget was not raised.",
+            "Letting more be spent wants a fresh sign-in, which a token cannot give; this one has no scope “budget”.",
+            "Raise it on the job's page, or use a token that was made with the scope “budget”.",
+        )
+    return Refused(
+        403,
+        "scope",
+        "Nothing was changed.",
+        f"The token “{caller.token.name}” may not {_WORDS[scope]}: it has no scope “{scope.value}”.",
+        f"Make a token with the scope “{scope.value}” under Account, Tokens.",
+    )
+
+
+def project_of(request: HttpRequest, slug: str, needs: str = "viewer") -> Project:
+    """The caller's project, if their role there allows it and the token is not for another one."""
+    caller: Any = request.auth  # type: ignore[attr-defined]
+    project = project_for(caller, slug, needs)
+    return _within(caller, project)
+
+
+def _within(caller: Caller, project: Project) -> Project:
+    if caller.token.project_id not in (None, project.pk):
+        raise Refused(
+            404,
+            "absent",
+            "Nothing was found.",
+            f"The token “{caller.token.name}” is for the project {caller.token.project.slug} alone.",
+            "Use a token for this project, or one for all of yours.",
+        )
+    return project

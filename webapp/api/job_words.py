@@ -1,0 +1,116 @@
+"""Jobs as the API tells them, found and filtered as it is asked to."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q
+from django.urls import reverse
+
+from webapp.accounts.models import Project
+from webapp.api.paging import cursor_of, read_cursor
+from webapp.api.problems import Refused
+from webapp.api.shapes import JobShape
+from webapp.jobs.models import Job, Observed
+from webapp.jobs.queries import job_list
+from webapp.jobs.states import TERMINAL
+from webapp.jobs.wording import FILTERS, reason_in_words, shown_state
+from webapp.money.amounts import exact_usd
+from webapp.money.costs import prices_of
+
+
+def job_shape(job: Job) -> JobShape:
+    """The job as its page shows it."""
+    training, account = job.spec["training"], job.account
+    spent = account.spent_picodollars + account.overrun_picodollars
+    free = max(0, account.limit_picodollars - spent - account.reserved_picodollars)
+    slug = job.project.slug
+    return JobShape(
+        id=job.pk,
+        project=slug,
+        name=job.name,
+        url=settings.STARLING_BASE_URL + reverse("jobs:detail", args=[slug, job.pk]),
+        state=job.observed,
+        state_words=shown_state(job).word,
+        reason_code=job.reason_code,
+        reason=reason_in_words(job),
+        wanted=job.desired,
+        since=job.since,
+        over=job.observed in TERMINAL,
+        money=prices_of(job),
+        environment=training["environment"]["id"],
+        algorithm=training["algorithm"]["kind"],
+        platform=job.spec["platform"]["kind"],
+        seed=training["seed"],
+        tags=sorted(tag.name for tag in job.tags.all()),
+        groups=sorted(group.name for group in job.groups.all()),
+        created_at=job.created_at,
+        created_by=job.created_by.email,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+        round_no=job.round_no,
+        env_steps=job.env_steps,
+        actors=job.actors,
+        episode_return_mean=job.episode_return_mean,
+        evaluation_return_mean=job.evaluation_return_mean,
+        platform_s=job.platform_s,
+        spent_usd=exact_usd(spent),
+        reserved_usd=exact_usd(account.reserved_picodollars),
+        limit_usd=exact_usd(account.limit_picodollars),
+        free_usd=exact_usd(free),
+        last_event=job.last_seq,
+    )
+
+
+def etag_of(shape: JobShape) -> str:
+    """Changes with whatever the job's answer says."""
+    return f'"{hashlib.sha256(shape.model_dump_json().encode()).hexdigest()[:24]}"'
+
+
+def found_jobs(
+    project: Project, filters: dict[str, str], cursor: str, limit: int
+) -> tuple[list[Job], str | None]:
+    """Jobs that pass all filters, newest first, and the cursor of the next page."""
+    rows = job_list(project).filter(_passing(filters)).order_by("-created_at", "-pk")
+    rows = rows.select_related("project").prefetch_related("tags", "groups")
+    if cursor:
+        at, key = read_cursor(cursor)
+        rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=key))
+    found = list(rows[: limit + 1])
+    if len(found) <= limit:
+        return found, None
+    last = found[limit - 1]
+    return found[:limit], cursor_of(last.created_at, last.pk)
+
+
+def _passing(filters: dict[str, str]) -> Q:
+    paths = {
+        "tag": "tags__name",
+        "group": "groups__name",
+        "name": "name__icontains",
+        "environment": "spec__training__environment__id",
+        "algorithm": "spec__training__algorithm__kind",
+        "platform": "spec__platform__kind",
+    }
+    wanted = Q()
+    for name, value in filters.items():
+        if not value:
+            continue
+        if name == "state":
+            wanted &= Q(observed__in=_states(value))
+        else:
+            wanted &= Q(**{paths[name]: value})
+    return wanted
+
+
+def _states(value: str) -> Any:
+    if value in FILTERS:
+        return FILTERS[value][1]
+    if value in Observed.values:
+        return (value,)
+    known = ", ".join(dict.fromkeys([*FILTERS, *Observed.values]))
+    raise Refused(
+        422, "state", "No jobs were looked for.", f"There is no state “{value}”.", f"Ask for one of: {known}."
+    )

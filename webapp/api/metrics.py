@@ -1,0 +1,119 @@
+"""/metrics for Prometheus: jobs, actors and money as they stand, read from the database at each scrape.
+
+For whoever holds STARLING_METRICS_TOKEN; without one, for this machine alone. Job ids are no labels: too many.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Iterator
+
+from django.conf import settings
+from django.db.models import Count, F, QuerySet, Sum
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from webapp.jobs.models import Job, Observed
+from webapp.money.amounts import exact_usd
+from webapp.money.models import Budget, Charge, ChargeKind, ChargeState
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_HERE = ("127.0.0.1", "::1")
+Sample = tuple[dict[str, str], str]
+
+
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """403 for everybody else."""
+    if not _may(request):
+        words = "Send STARLING_METRICS_TOKEN as a bearer token; without one set, only this machine may read this.\n"
+        return HttpResponse(words, status=403, content_type="text/plain")
+    return HttpResponse("".join(_lines()), content_type=CONTENT_TYPE)
+
+
+def _may(request: HttpRequest) -> bool:
+    token = settings.STARLING_METRICS_TOKEN
+    if token:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        return hmac.compare_digest(given.encode(), token.encode())
+    # Behind a proxy everybody comes from this machine, and the proxy says so.
+    forwarded = request.headers.get("X-Forwarded-For") or request.headers.get("Forwarded")
+    return request.META.get("REMOTE_ADDR") in _HERE and not forwarded
+
+
+def _lines() -> Iterator[str]:
+    for name, kind, words, samples in (
+        ("starling_jobs", "gauge", "Jobs by state.", _jobs()),
+        ("starling_actors", "gauge", "Actors of running jobs, as their last rounds had them.", _actors()),
+        ("starling_env_steps_total", "counter", "Environment steps that count.", _steps()),
+        ("starling_calls_in_flight", "gauge", "Calls that are reserved and not settled.", _calls()),
+        ("starling_cost_dollars_total", "counter", "US dollars spent.", _cost("spent")),
+        (
+            "starling_reserved_dollars",
+            "gauge",
+            "US dollars set aside for calls in flight.",
+            _cost("reserved"),
+        ),
+        ("starling_budget_limit_dollars", "gauge", "A budget's limit.", _budgets("limit")),
+        ("starling_budget_spent_dollars", "gauge", "Spent in a budget's period.", _budgets("spent")),
+        ("starling_budget_reserved_dollars", "gauge", "Held for jobs in a budget.", _budgets("reserved")),
+    ):
+        yield f"# HELP {name} {words}\n# TYPE {name} {kind}\n"
+        yield from (_line(name, labels, value) for labels, value in samples)
+
+
+def _line(name: str, labels: dict[str, str], value: str) -> str:
+    shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+    return f"{name}{{{shown}}} {value}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def _jobs() -> Iterable[Sample]:
+    rows = Job.objects.values("project__slug", "observed").annotate(count=Count("pk")).order_by()
+    return [({"project": row["project__slug"], "state": row["observed"]}, str(row["count"])) for row in rows]
+
+
+def _actors() -> Iterable[Sample]:
+    rows = _by_kind(Job.objects.filter(observed=Observed.RUNNING), sum=Sum("actors"))
+    return [(_kind(row), str(row["sum"])) for row in rows]
+
+
+def _steps() -> Iterable[Sample]:
+    return [(_kind(row), str(row["sum"])) for row in _by_kind(Job.objects.all(), sum=Sum("env_steps"))]
+
+
+def _calls() -> Iterable[Sample]:
+    flying = Charge.objects.filter(state=ChargeState.OPEN).exclude(kind=ChargeKind.RENT)
+    rows = flying.values("kind").annotate(count=Count("pk")).order_by()
+    return [({"kind": row["kind"]}, str(row["count"])) for row in rows]
+
+
+def _cost(what: str) -> Iterable[Sample]:
+    amount = F("account__reserved_picodollars")
+    if what == "spent":
+        amount = F("account__spent_picodollars") + F("account__overrun_picodollars")
+    return [(_kind(row), exact_usd(row["sum"] or 0)) for row in _by_kind(Job.objects.all(), sum=Sum(amount))]
+
+
+def _by_kind(jobs: QuerySet[Job], **sums: Sum) -> QuerySet[Job]:
+    kinds = jobs.values("project__slug", "spec__platform__kind", "simulated", "emulated")
+    return kinds.annotate(**sums).order_by()
+
+
+def _kind(row: dict[str, str]) -> dict[str, str]:
+    money = "simulated" if row["simulated"] else "emulated" if row["emulated"] else "actual"
+    return {"project": row["project__slug"], "platform": row["spec__platform__kind"], "money": money}
+
+
+def _budgets(what: str) -> Iterable[Sample]:
+    for one in Budget.objects.filter(closed_at=None).select_related("project").order_by("pk"):
+        amount = getattr(one, f"{what}_picodollars") + (one.overrun_picodollars if what == "spent" else 0)
+        yield (
+            {"budget": str(one.pk), "name": one.name, "project": one.project.slug if one.project else ""},
+            exact_usd(amount),
+        )

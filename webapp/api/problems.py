@@ -1,0 +1,133 @@
+"""What went wrong, as `application/problem+json`: what, why and what to do, in the words of the pages."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+from pydantic import BaseModel, Field
+
+from webapp.jobs.problems import Problem as FieldProblem
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class FieldError(BaseModel):
+    path: str = Field(description="The field, such as training.scaling.actors; empty for the whole.")
+    sentence: str
+
+
+class Problem(BaseModel):
+    """RFC 9457, with the three things an error of Starling says."""
+
+    type: str = Field("about:blank", description="Which problem; its words may change, this does not.")
+    title: str
+    status: int
+    what: str = Field(description="What happened.")
+    why: str = Field(description="Why.")
+    fix: str = Field(description="What to do.")
+    detail: str = Field(description="All three in one text.")
+    instance: str = Field(description="The address that was asked for.")
+    errors: list[FieldError] = []
+
+
+class Refused(Exception):
+    """Something that is not done; becomes a problem."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        what: str,
+        why: str,
+        fix: str,
+        errors: Sequence[FieldProblem] = (),
+    ) -> None:
+        super().__init__(f"{what} {why} {fix}".strip())
+        self.status, self.code = status, code
+        self.what, self.why, self.fix = what, why, fix
+        self.errors = list(errors)
+
+
+def spec_refused(found: Sequence[FieldProblem]) -> Refused:
+    """A document that does not hold, with a sentence a field."""
+    why = " ".join(one.sentence for one in found[:3]) + (" …" if len(found) > 3 else "")
+    return Refused(
+        422, "invalid", "The request was not carried out.", why, "Correct what errors lists.", found
+    )
+
+
+def answer(request: HttpRequest, refused: Refused) -> HttpResponse:
+    problem = Problem(
+        type=f"urn:starling:{refused.code}",
+        title=HTTPStatus(refused.status).phrase,
+        status=refused.status,
+        what=refused.what,
+        why=refused.why,
+        fix=refused.fix,
+        detail=str(refused),
+        instance=request.path,
+        errors=[FieldError(path=one.path, sentence=one.sentence) for one in refused.errors],
+    )
+    made = HttpResponse(problem.model_dump_json(), content_type=MEDIA_TYPE, status=refused.status)
+    if refused.status == 401:
+        made["WWW-Authenticate"] = 'Bearer realm="Starling"'
+    return made
+
+
+def refusal_of(error: Exception) -> Refused:
+    """Any exception as a refusal; what nobody foresaw is written to the log and said to be our fault."""
+    match error:
+        case Refused():
+            return error
+        case AuthenticationError():
+            return Refused(
+                401,
+                "no-token",
+                "Nothing was read or changed.",
+                "The request has no token that holds: it is missing, mistyped, expired or revoked.",
+                "Send “Authorization: Bearer starling_pat_…” with a token made under Account, Tokens.",
+            )
+        case ValidationError():
+            return spec_refused([_parameter(one) for one in error.errors])
+        case Http404():
+            why = str(error) or "There is no such thing."
+            return Refused(404, "absent", "Nothing was found.", why, "Check the address and the project.")
+        case PermissionDenied():
+            return Refused(403, "role", "Nothing was changed.", str(error), "Use the token of such a person.")
+        case HttpError():
+            return _unreadable(error.status_code, str(error))
+        case RequestDataTooBig():
+            return _unreadable(413, "The request's body is too large.")
+    log.exception("a request of the API failed", exc_info=error)
+    return Refused(
+        500,
+        "fault",
+        "The request failed.",
+        "That is a fault of Starling, not of the request.",
+        "Try once more; if it stays so, the site's log says more.",
+    )
+
+
+def _unreadable(status: int, why: str) -> Refused:
+    return Refused(
+        status if 400 <= status < 500 else 400,
+        "unreadable",
+        "The request was not understood.",
+        why if why.endswith(".") else f"{why}.",
+        "Send JSON of at most 1 MB, as the description of the address says.",
+    )
+
+
+def _parameter(detail: dict[str, Any]) -> FieldProblem:
+    """One of ninja's errors: where it is, and what pydantic says of it."""
+    path = ".".join(str(part) for part in detail["loc"])
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return FieldProblem(path, f"{path}: {message[:1].lower()}{message[1:]}.".replace("..", "."))

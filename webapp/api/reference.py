@@ -1,0 +1,123 @@
+"""The API's description as its page shows it: by subject, each address with its parameters and answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from webapp.api.rest import api
+
+METHODS = ("get", "post", "put", "patch", "delete")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    place: str
+    kind: str
+    required: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    id: str
+    method: str
+    path: str
+    summary: str
+    words: str
+    scope: str
+    parameters: tuple[Parameter, ...]
+    body: str
+    answers: tuple[tuple[str, str], ...]
+
+
+@cache
+def groups() -> dict[str, list[Operation]]:
+    """By subject, in the order of the routes."""
+    schema = api.get_openapi_schema()
+    scopes = _scopes()
+    found: dict[str, list[Operation]] = {}
+    for path, methods in schema["paths"].items():
+        for method, one in methods.items():
+            found.setdefault(one["tags"][0], []).append(
+                _operation(path, method, one, scopes[one["operationId"]])
+            )
+    return found
+
+
+def _operation(path: str, method: str, one: dict[str, Any], scope: str) -> Operation:
+    parameters = tuple(
+        Parameter(
+            name=row["name"],
+            place=row["in"],
+            kind=_kind(row["schema"]),
+            required=row["required"],
+            words=row.get("description", ""),
+        )
+        for row in one["parameters"]
+    )
+    body = one.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    answers = tuple(
+        (str(status), _answer(told)) for status, told in one["responses"].items() if status != "4XX"
+    )
+    return Operation(
+        one["operationId"],
+        method.upper(),
+        path,
+        one["summary"],
+        one.get("description", ""),
+        scope,
+        parameters,
+        _kind(body) if body else "",
+        answers,
+    )
+
+
+@cache
+def models() -> dict[str, list[Parameter]]:
+    """What is sent and answered, by name, with its fields."""
+    found = {}
+    for name, schema in api.get_openapi_schema()["components"]["schemas"].items():
+        required = schema.get("required", ())
+        found[_short(name)] = [
+            Parameter(field, "", _kind(told), field in required, told.get("description", ""))
+            for field, told in schema.get("properties", {}).items()
+        ]
+    return dict(sorted(found.items()))
+
+
+def _scopes() -> dict[str, str]:
+    """The scope that each operation wants, by its id."""
+    return {
+        operation.operation_id or api.get_openapi_operation_id(operation): str(
+            operation.auth_callbacks[0].scope
+        )
+        for bound in api._get_bound_routers()
+        for view in bound.path_operations.values()
+        for operation in view.operations
+    }
+
+
+def _answer(told: dict[str, Any]) -> str:
+    for content_type, content in told.get("content", {}).items():
+        return _kind(content["schema"]) if content_type == "application/json" else "a file"
+    return "nothing"
+
+
+def _short(name: str) -> str:
+    return name.replace("Shape_", "").removesuffix("Shape")
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """A schema in a word or two."""
+    if "$ref" in schema:
+        return _short(str(schema["$ref"]).rpartition("/")[2])
+    if "items" in schema:
+        return f"list of {_kind(schema['items'])}"
+    if "enum" in schema:
+        return " | ".join(map(str, schema["enum"]))
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_kind(one) for one in schema["anyOf"]))
+    return str(schema.get("format") or schema.get("type", "object"))

@@ -1,0 +1,155 @@
+"""The API as a whole: its routes, its description (OpenAPI 3.1), and how each answer leaves the house."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from ninja import NinjaAPI
+from ninja.errors import ValidationErrorContext
+from ninja.parser import Parser
+from pydantic import BaseModel, ValidationError
+
+from webapp.api import problems
+from webapp.api.guard import Token
+from webapp.api.routes import history, jobs, money, places
+from webapp.api.tokens import note
+from webapp.jobs.problems import problems as sentences
+
+VERSION = "1.0"
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_PROBLEM = "#/components/schemas/Problem"
+
+
+class NoNul(Parser):
+    """JSON as databases can keep it: without NUL characters and without halves of characters."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        document = json.loads(request.body, parse_constant=_no_such_number)
+        if "\\u0000" in json.dumps(document):
+            raise ValueError("no text may hold a NUL character")
+        json.dumps(document, ensure_ascii=False).encode()  # fails at half a character
+        return document
+
+
+def _no_such_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+class Api(NinjaAPI):
+    """Errors as problems; a description that says so."""
+
+    def on_exception(self, request: HttpRequest, exc: Any) -> HttpResponse:
+        return problems.answer(request, problems.refusal_of(exc))
+
+    def validation_error_from_error_contexts(self, error_contexts: list[ValidationErrorContext[Any]]) -> Any:
+        """Errors of a document in the sentences of the form; those of parameters as ninja has them."""
+        for context in error_contexts:
+            model, found = _document(context), context.pydantic_validation_error
+            if model is not None:
+                return problems.spec_refused(sentences(_inside(found), model))
+        return super().validation_error_from_error_contexts(error_contexts)
+
+    def get_openapi_schema(self, **options: Any) -> Any:
+        schema = super().get_openapi_schema(**options)
+        schema["components"]["schemas"].update(_problem_schemas())
+        for path in schema["paths"].values():
+            for operation in path.values():
+                content = {problems.MEDIA_TYPE: {"schema": {"$ref": _PROBLEM}}}
+                operation["responses"]["4XX"] = {
+                    "description": "What, why and what to do",
+                    "content": content,
+                }
+        schema["info"]["license"] = {"name": "As Starling itself"}
+        return schema
+
+
+def _document(context: ValidationErrorContext[Any]) -> type[BaseModel] | None:
+    """The model of the request's body, if that is what does not hold."""
+    model: Any = context.model
+    if model.__ninja_param_source__ != "body":
+        return None
+    (field,) = model.model_fields.values()
+    return field.annotation
+
+
+def _inside(error: ValidationError) -> ValidationError:
+    """The same errors, with places counted from the document itself, not from the parameter that holds it."""
+    lines: list[Any] = []
+    for one in error.errors(include_url=False):
+        line = {"type": one["type"], "loc": one["loc"][1:], "input": one["input"], "ctx": one.get("ctx", {})}
+        lines.append(line)
+    return ValidationError.from_exception_data(error.title, lines)
+
+
+def _problem_schemas() -> dict[str, Any]:
+    schema = problems.Problem.model_json_schema(
+        ref_template="#/components/schemas/{model}", mode="serialization"
+    )
+    return {**schema.pop("$defs"), "Problem": schema}
+
+
+def _sent(view: Any) -> Any:
+    """How often one may still ask is said with every answer, and every change leaves a line."""
+
+    @functools.wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        answer: HttpResponseBase = view(request, *args, **kwargs)
+        if (pace := getattr(request, "pace", None)) is not None:
+            limit, left, wait_s = pace
+            answer["RateLimit-Limit"], answer["RateLimit-Remaining"] = str(limit), str(left)
+            answer["RateLimit-Reset"] = str(max(1, round(wait_s + 0.5)))
+            if answer.status_code == 429:
+                answer["Retry-After"] = answer["RateLimit-Reset"]
+        if not answer.has_header("Cache-Control"):
+            answer["Cache-Control"] = "no-store" if not answer.has_header("ETag") else "private, no-cache"
+        caller = getattr(request, "caller", None)
+        if caller is not None and request.method not in _SAFE and answer.status_code != 429:
+            note(
+                caller.token,
+                f"{request.method} {request.path}",
+                outcome=str(answer.status_code),
+                address=request.META.get("REMOTE_ADDR", ""),
+            )
+        return answer
+
+    # Django reads this mark from the outermost view; bearer tokens need no token of a form.
+    wrapped.csrf_exempt = getattr(view, "csrf_exempt", False)  # type: ignore[attr-defined]
+    return wrapped
+
+
+api = Api(
+    title="Starling",
+    version=VERSION,
+    description=(
+        "Everything the window can do, for programs. Errors are application/problem+json with what, why and fix."
+        " Money is exact US dollars as text; moments are RFC 3339 in UTC."
+    ),
+    urls_namespace="api_v1",
+    docs_url=None,
+    auth=Token("read"),
+    parser=NoNul(),
+)
+for router in (places.router, jobs.router, history.router, money.router, places.choices):
+    api.add_router("", router)
+
+
+def urls() -> tuple[list[Any], str, str]:
+    """ninja's addresses, each with what every answer has in common."""
+    patterns, app, namespace = api.urls
+    for pattern in patterns:
+        pattern.callback = _sent(pattern.callback)
+    return patterns, app, namespace
+
+
+def nothing_here(request: HttpRequest, rest: str) -> HttpResponse:
+    """An address of the API that there is not."""
+    return problems.answer(
+        request,
+        problems.Refused(
+            404, "absent", "Nothing was found.", "The API has no such address.", "See /api/v1/openapi.json."
+        ),
+    )

@@ -1,0 +1,203 @@
+"""What a job did: events, rounds, evaluations, checkpoints to take away, and its cost."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import content_disposition_header
+from ninja import Query, Router
+
+from training.checkpoints import CheckpointError
+from webapp.api.evaluations import evaluations_of
+from webapp.api.guard import project_of
+from webapp.api.paging import After, Limit, NumberedPage
+from webapp.api.problems import Refused
+from webapp.api.shapes import (
+    BudgetAbove,
+    CheckpointShape,
+    EvaluationShape,
+    EventShape,
+    JobCost,
+    KindOfCharge,
+    RoundShape,
+)
+from webapp.api.tensorboard import event_file
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs import policies, queries
+from webapp.jobs.detail import cost_by_kind
+from webapp.jobs.models import Job, Round
+from webapp.money.amounts import exact_usd
+from webapp.money.chain import headroom
+from webapp.money.costs import prices_of
+from webapp.money.queries import budgets_above
+
+router = Router(tags=["a job's history"])
+
+_Name = Annotated[str, Query(max_length=200, description="A checkpoint; else the best, or the newest.")]
+
+
+def a_file(content_type: str) -> dict[str, object]:
+    """What the description of an address says that answers with a file."""
+    content = {content_type: {"schema": {"type": "string", "format": "binary"}}}
+    return {"responses": {200: {"description": "The file", "content": content}}}
+
+
+@router.get(
+    "/projects/{slug}/jobs/{job_id}/events", response=NumberedPage[EventShape], summary="Events in order"
+)
+def list_events(
+    request: HttpRequest, slug: str, job_id: str, after: After = 0, limit: Limit = 100
+) -> NumberedPage[EventShape]:
+    """Ask again with `next` to follow a job: events are numbered without a gap."""
+    job = _job(request, slug, job_id)
+    found = queries.events_after(job.pk, after, limit + 1)
+    more = found[limit - 1]["seq"] if len(found) > limit else None
+    return NumberedPage(results=found[:limit], next=more)
+
+
+@router.get(
+    "/projects/{slug}/jobs/{job_id}/rounds", response=NumberedPage[RoundShape], summary="Reports of rounds"
+)
+def list_rounds(
+    request: HttpRequest, slug: str, job_id: str, after: After = 0, limit: Limit = 100
+) -> NumberedPage[RoundShape]:
+    rows = Round.objects.filter(job=_job(request, slug, job_id), round_no__gt=after).order_by("round_no")
+    found = list(rows[: limit + 1])
+    more = found[limit - 1].round_no if len(found) > limit else None
+    results = [RoundShape(round_no=row.round_no, at=row.at, report=row.report) for row in found[:limit]]
+    return NumberedPage(results=results, next=more)
+
+
+@router.get(
+    "/projects/{slug}/jobs/{job_id}/evaluations",
+    response=list[EvaluationShape],
+    summary="Evaluations that count",
+)
+def list_evaluations(request: HttpRequest, slug: str, job_id: str) -> list[EvaluationShape]:
+    return evaluations_of(_job(request, slug, job_id))
+
+
+@router.get(
+    "/projects/{slug}/jobs/{job_id}/checkpoints",
+    response=list[CheckpointShape],
+    summary="Checkpoints that are kept",
+)
+def list_checkpoints(request: HttpRequest, slug: str, job_id: str) -> list[CheckpointShape]:
+    return [
+        CheckpointShape(
+            name=row.name,
+            round_no=row.round_no,
+            sha256=row.sha256,
+            byte_count=row.byte_count,
+            at=row.at,
+            best=row.best,
+            env_steps=row.steps,
+            return_mean=row.evaluated,
+        )
+        for row in policies.kept(_job(request, slug, job_id))
+    ]
+
+
+@router.get(
+    "/projects/{slug}/jobs/{job_id}/checkpoint",
+    summary="A checkpoint's file",
+    openapi_extra=a_file("application/octet-stream"),
+)
+def get_checkpoint(request: HttpRequest, slug: str, job_id: str, name: _Name = "") -> HttpResponseBase:
+    """All that the learner knows, to go on from."""
+    job = _job(request, slug, job_id)
+    chosen = _chosen(job, name)
+    try:
+        file = policies.checkpoint_path(job.pk, chosen.name).open("rb")
+    except OSError:
+        raise Http404("The checkpoint's file is gone.") from None
+    return _file(FileResponse(file), "application/octet-stream", f"starling-{job.pk}-{chosen.name}")
+
+
+@router.get(
+    "/projects/{slug}/jobs/{job_id}/policy",
+    summary="The policy as a zip, with ONNX and a card",
+    openapi_extra=a_file("application/zip"),
+)
+def get_policy(request: HttpRequest, slug: str, job_id: str, checkpoint: _Name = "") -> HttpResponseBase:
+    job = _job(request, slug, job_id)
+    chosen = _chosen(job, checkpoint)
+    try:
+        content = policies.policy_zip(job, chosen)
+    except CheckpointError as error:
+        why = f"This policy cannot be taken away: {error}."
+        raise Refused(
+            409, "unreadable-policy", "No file was made.", why, "Take another checkpoint."
+        ) from None
+    return _file(HttpResponse(content), "application/zip", f"starling-{job.pk}-round-{chosen.round_no}.zip")
+
+
+@router.get(
+    "/projects/{slug}/jobs/{job_id}/tensorboard",
+    summary="The run as TensorBoard's event file",
+    openapi_extra=a_file("application/octet-stream"),
+)
+def get_tensorboard(request: HttpRequest, slug: str, job_id: str) -> HttpResponseBase:
+    """Put it into a folder of its own, and that into `tensorboard --logdir`."""
+    return tensorboard_file(_job(request, slug, job_id))
+
+
+def tensorboard_file(job: Job) -> HttpResponseBase:
+    name = f"events.out.tfevents.{int(job.created_at.timestamp())}.{job.pk}"
+    return _file(StreamingHttpResponse(event_file(job)), "application/octet-stream", name)
+
+
+@router.get("/projects/{slug}/jobs/{job_id}/cost", response=JobCost, summary="What a job has cost")
+def get_cost(request: HttpRequest, slug: str, job_id: str) -> JobCost:
+    job = _job(request, slug, job_id)
+    account = job.account
+    spent = account.spent_picodollars + account.overrun_picodollars
+    free = max(0, account.limit_picodollars - spent - account.reserved_picodollars)
+    above = budgets_above(account.pk, SYSTEM_CLOCK.now())
+    return JobCost(
+        job=job.pk,
+        money=prices_of(job),
+        total_usd=exact_usd(spent),
+        reserved_usd=exact_usd(account.reserved_picodollars),
+        limit_usd=exact_usd(account.limit_picodollars),
+        free_usd=exact_usd(free),
+        by_kind=[
+            KindOfCharge(
+                kind=row["kind"],
+                settled=row["settled"],
+                open=row["open"],
+                cost_usd=exact_usd(row["picodollars"]),
+                reserved_usd=exact_usd(row["reserved"]),
+            )
+            for row in cost_by_kind(account)
+        ],
+        budgets_above=[
+            BudgetAbove(
+                id=one.pk,
+                name=one.name,
+                limit_usd=exact_usd(one.limit_picodollars),
+                free_usd=exact_usd(max(0, headroom(one))),
+            )
+            for one in above
+        ],
+    )
+
+
+def _job(request: HttpRequest, slug: str, job_id: str) -> Job:
+    return queries.job_in(project_of(request, slug), job_id)
+
+
+def _chosen(job: Job, name: str) -> policies.Kept:
+    chosen = policies.checkpoint(job, name)
+    if chosen is None:
+        raise Http404("There is no such checkpoint; older ones are deleted as newer ones come.")
+    return chosen
+
+
+def _file(answer: HttpResponseBase, content_type: str, name: str) -> HttpResponseBase:
+    answer["Content-Type"] = content_type
+    answer["Content-Disposition"] = content_disposition_header(True, name)
+    answer["Cache-Control"] = "no-store"
+    return answer

@@ -1,0 +1,222 @@
+"""Jobs: found, launched, stopped, paused, let go on, and given more to spend."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Header, Router
+from ninja.responses import Status
+from pydantic import BaseModel, Field
+
+from webapp.accounts.models import Project
+from webapp.api.guard import Token, project_of
+from webapp.api.job_words import etag_of, found_jobs, job_shape
+from webapp.api.paging import Cursor, Limit, Page, Word
+from webapp.api.problems import Refused, spec_refused
+from webapp.api.shapes import JobShape
+from webapp.jobs import clouds, services
+from webapp.jobs.models import Job
+from webapp.jobs.pausing import pause_job
+from webapp.jobs.queries import job_in
+from webapp.jobs.spec import JobSpec
+
+router = Router(tags=["jobs"])
+
+_Key = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=100,
+        pattern=r"^[!-~]*$",
+        description="The same key gives the same job again, however often the request is sent.",
+    ),
+]
+_IfMatch = Annotated[
+    str,
+    Header(alias="If-Match", max_length=200, description="Do it only if the job's ETag is still this one."),
+]
+_IfNoneMatch = Annotated[
+    str, Header(alias="If-None-Match", max_length=200, description="304 if the job's ETag is still this one.")
+]
+
+
+class NewBudget(BaseModel):
+    model_config = {"extra": "forbid"}
+
+    limit_usd: Decimal = Field(gt=0, le=1_000_000, decimal_places=6, description="More than it is now.")
+
+
+@router.get("/projects/{slug}/jobs", response=Page[JobShape], summary="Jobs of a project, newest first")
+def list_jobs(
+    request: HttpRequest,
+    slug: str,
+    state: Word = "",
+    tag: Word = "",
+    group: Word = "",
+    name: Word = "",
+    environment: Word = "",
+    algorithm: Word = "",
+    platform: Word = "",
+    cursor: Cursor = "",
+    limit: Limit = 50,
+) -> Page[JobShape]:
+    """`state` is a state, or active, paused, succeeded, failed or stopped; `name` is a part of it."""
+    filters = {
+        "state": state,
+        "tag": tag,
+        "group": group,
+        "name": name,
+        "environment": environment,
+        "algorithm": algorithm,
+        "platform": platform,
+    }
+    found, following = found_jobs(project_of(request, slug), filters, cursor, limit)
+    return Page(results=[job_shape(job) for job in found], next=following)
+
+
+@router.post(
+    "/projects/{slug}/jobs",
+    auth=Token("jobs"),
+    response={201: JobShape, 200: JobShape},
+    summary="Launch a job",
+)
+def create_job(
+    request: HttpRequest, response: HttpResponse, slug: str, spec: JobSpec, idempotency_key: _Key = ""
+) -> Status:
+    """201 for a new job; 200 for the one that the same Idempotency-Key launched before."""
+    project = project_of(request, slug, "editor")
+    before = Job.objects.filter(project=project, idempotency_key=idempotency_key or None).first()
+    try:
+        job = services.submit_job(
+            project=project, user=_caller(request), spec=spec, idempotency_key=idempotency_key or None
+        )
+    except services.SpecRefused as refusal:
+        raise spec_refused(refusal.problems) from None
+    _require_same(project, job, spec)
+    shape = job_shape(job_in(project, job.pk))
+    response["Location"] = reverse("api_v1:get_job", args=[slug, job.pk])
+    response["ETag"] = etag_of(shape)
+    return Status(200 if before is not None and before.pk == job.pk else 201, shape)
+
+
+def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
+    """A key that is used again for something else is a mistake, and not the job that was meant."""
+    if job.spec != clouds.placed(project, spec).model_dump(mode="json"):
+        raise Refused(
+            409,
+            "key-used",
+            "No job was launched.",
+            f"This Idempotency-Key launched {job.pk}, and its spec was another one.",
+            "Use a new key for a new job.",
+        )
+
+
+@router.get(
+    "/projects/{slug}/jobs/{job_id}",
+    response={200: JobShape, 304: None},
+    url_name="get_job",
+    summary="One job",
+)
+def get_job(
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_none_match: _IfNoneMatch = ""
+) -> Status:
+    shape = job_shape(job_in(project_of(request, slug), job_id))
+    response["ETag"] = etag_of(shape)
+    return Status(304, None) if etag_of(shape) in if_none_match else Status(200, shape)
+
+
+@router.get("/projects/{slug}/jobs/{job_id}/spec", response=dict[str, Any], summary="What was asked for")
+def get_spec(request: HttpRequest, slug: str, job_id: str) -> dict[str, Any]:
+    """The spec as it was launched; the same document launches it again."""
+    spec: dict[str, Any] = job_in(project_of(request, slug), job_id).spec
+    return spec
+
+
+@router.post(
+    "/projects/{slug}/jobs/{job_id}/stop", auth=Token("jobs"), response=JobShape, summary="Stop a job"
+)
+def stop(
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: _IfMatch = ""
+) -> JobShape:
+    """It drains within seconds and keeps its checkpoint. Stopping one that is over changes nothing."""
+    return _done(request, response, slug, job_id, if_match, services.stop_job)
+
+
+@router.post(
+    "/projects/{slug}/jobs/{job_id}/pause", auth=Token("jobs"), response=JobShape, summary="Pause a job"
+)
+def pause(
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: _IfMatch = ""
+) -> JobShape:
+    """It saves a checkpoint and costs nothing more until it is resumed."""
+    return _done(request, response, slug, job_id, if_match, pause_job)
+
+
+@router.post(
+    "/projects/{slug}/jobs/{job_id}/resume",
+    auth=Token("jobs"),
+    response=JobShape,
+    summary="Let a paused job go on",
+)
+def resume(
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: _IfMatch = ""
+) -> JobShape:
+    """From its last checkpoint. Only a paused job changes by it."""
+    return _done(request, response, slug, job_id, if_match, services.go_on)
+
+
+@router.put(
+    "/projects/{slug}/jobs/{job_id}/budget",
+    auth=Token("budget"),
+    response=JobShape,
+    summary="Raise a job's budget",
+)
+def raise_budget(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    job_id: str,
+    budget: NewBudget,
+    if_match: _IfMatch = "",
+) -> JobShape:
+    """Only with the scope “budget”: elsewhere, whoever lets more be spent signs in anew. A job that its budget
+    stopped goes on."""
+
+    def deed(*, job: Job, user: Any) -> Job:
+        return services.raise_budget(job=job, user=user, limit_usd=budget.limit_usd)
+
+    return _done(request, response, slug, job_id, if_match, deed)
+
+
+def _done(
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: str, deed: Any
+) -> JobShape:
+    """Do it to the job, if it still is as the caller saw it; the job as it is then."""
+    project = project_of(request, slug, "editor")
+    job = job_in(project, job_id)
+    if if_match and if_match != "*" and etag_of(job_shape(job)) not in if_match:
+        raise Refused(
+            412,
+            "changed",
+            "Nothing was done.",
+            "The job is not as it was when its ETag was read.",
+            "Read the job again, and send its ETag if you still want this.",
+        )
+    try:
+        deed(job=job, user=_caller(request))
+    except services.SpecRefused as refusal:
+        raise spec_refused(refusal.problems) from None
+    except ValueError as refusal:  # over, too low, no room: the text says which, and what can be done
+        raise Refused(
+            409, "not-now", "Nothing was done.", str(refusal), "Read the job to see what it waits for."
+        ) from None
+    shape = job_shape(job_in(project, job_id))
+    response["ETag"] = etag_of(shape)
+    return shape
+
+
+def _caller(request: HttpRequest) -> Any:
+    return request.auth  # type: ignore[attr-defined]

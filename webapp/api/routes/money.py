@@ -1,0 +1,222 @@
+"""Money: forecasts, budgets, costs by anything, and reports as files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import date
+from typing import Literal
+
+from django.db.models import Q
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.http import content_disposition_header
+from ninja import Router
+from pydantic import ValidationError
+
+from cloud.forecast import NoForecast
+from webapp.accounts.models import Project
+from webapp.api.guard import project_of
+from webapp.api.other_shapes import BudgetShape, CostRow, CostTable, ReportQuestion, ReportShape
+from webapp.api.paging import Word
+from webapp.api.problems import Refused, spec_refused
+from webapp.api.routes.history import a_file
+from webapp.api.shapes import ForecastShape
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs import clouds
+from webapp.jobs.forecasting import forecast_of, headline
+from webapp.jobs.learned import learned, lessons_of
+from webapp.jobs.problems import problems
+from webapp.jobs.services import limits
+from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import exact_usd
+from webapp.money.budget_pages import budget_in
+from webapp.money.budget_shown import ShownBudget, shown_budget
+from webapp.money.models import Budget
+from webapp.reports.building import TooMany, ask_for_file, folder
+from webapp.reports.formats import FORMATS
+from webapp.reports.models import FileState, ReportFile
+from webapp.reports.question import Prices, Question
+from webapp.reports.table import Costs, Row
+
+router = Router(tags=["money"])
+
+_Id = int
+_By = Literal["day", "month", "job", "user", "cloud", "service", "tag"]
+
+
+@router.post("/projects/{slug}/forecast", response=ForecastShape, summary="What a job would take and cost")
+def forecast(request: HttpRequest, slug: str, spec: JobSpec) -> ForecastShape:
+    """Nothing is launched. Takes up to a second or two; the same spec is quick the second time."""
+    project = project_of(request, slug, "editor")
+    if refused := [*spec.check_limits(limits()), *clouds.obstacles(project, spec)]:
+        raise spec_refused(refused)
+    spec = clouds.placed(project, spec)
+    try:
+        found = learned(forecast_of(spec), lessons_of(project, spec), float(spec.budget_usd))
+    except NoForecast as refusal:
+        raise Refused(
+            409, "no-forecast", "There is no forecast.", str(refusal), "Launch it without."
+        ) from None
+    return ForecastShape(sentence=headline(found, spec), **asdict(found))
+
+
+@router.get("/projects/{slug}/budgets", response=list[BudgetShape], summary="Budgets that bind this project")
+def list_budgets(request: HttpRequest, slug: str) -> list[BudgetShape]:
+    """Those of the installation as well."""
+    project, now = project_of(request, slug), SYSTEM_CLOCK.now()
+    rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
+    return [
+        _budget(shown_budget(one, now)) for one in rows.select_related("user", "tag", "group").order_by("pk")
+    ]
+
+
+@router.get("/projects/{slug}/budgets/{budget_id}", response=BudgetShape, summary="One budget of the project")
+def get_budget(request: HttpRequest, slug: str, budget_id: _Id) -> BudgetShape:
+    budget = budget_in(project_of(request, slug), _storable(budget_id), closed=True)
+    return _budget(shown_budget(budget, SYSTEM_CLOCK.now()))
+
+
+def _budget(shown: ShownBudget) -> BudgetShape:
+    budget = shown.budget
+    return BudgetShape(
+        id=budget.pk,
+        name=budget.name,
+        counts=shown.counts,
+        scope=budget.scope,
+        period=budget.period,
+        spent_usd=exact_usd(shown.spent),
+        reserved_usd=exact_usd(shown.reserved),
+        free_usd=exact_usd(max(0, shown.free)),
+        limit_usd=exact_usd(shown.limit),
+        at_line=budget.at_line,
+        outlook=shown.outlook,
+        closed=budget.closed_at is not None,
+    )
+
+
+@router.get("/projects/{slug}/costs", response=CostTable, summary="Costs of a span of days, by anything")
+def get_costs(
+    request: HttpRequest,
+    slug: str,
+    first_day: date,
+    last_day: date,
+    by: _By = "day",
+    prices: Prices = "actual",
+    job: Word = "",
+    tag: Word = "",
+) -> CostTable:
+    """As the page of reports has it: the total is the ledger's, to the last digit. Calls are in reports."""
+    project = project_of(request, slug)
+    question = _question(
+        project, first_day=first_day, last_day=last_day, by=by, prices=prices, job=job[:20], tag=tag
+    )
+    table = Costs(question).table()
+    return CostTable(
+        by=by,
+        first_day=first_day,
+        last_day=last_day,
+        prices=prices,
+        rows=[_row(row) for row in table.rows],
+        total_usd=exact_usd(table.total.cost),
+        overlaps=table.overlaps,
+    )
+
+
+def _row(row: Row) -> CostRow:
+    return CostRow(
+        key=row.detail if row.detail.startswith("job_") else row.key,
+        label=row.label,
+        cost_usd=exact_usd(row.cost),
+        estimated_usd=exact_usd(row.amounts.estimated),
+        metered_usd=exact_usd(row.amounts.metered),
+        billed_usd=exact_usd(row.amounts.billed),
+        calls=row.calls,
+    )
+
+
+@router.get("/projects/{slug}/reports", response=list[ReportShape], summary="Reports that were asked for")
+def list_reports(request: HttpRequest, slug: str) -> list[ReportShape]:
+    rows = ReportFile.objects.filter(project=project_of(request, slug)).order_by("-asked_at", "-pk")
+    return [_report(slug, one) for one in rows[:50]]
+
+
+@router.post("/projects/{slug}/reports", response={202: ReportShape}, summary="Have a report built")
+def create_report(
+    request: HttpRequest, response: HttpResponse, slug: str, question: ReportQuestion
+) -> ReportShape:
+    """Built by the worker and kept for a week; look at Location until its state is ready."""
+    project = project_of(request, slug)
+    asked = _question(project, **question.model_dump(exclude={"format"}))
+    try:
+        made = ask_for_file(question=asked, format_key=question.format, user=request.auth)  # type: ignore[attr-defined]
+    except TooMany as problem:
+        raise Refused(409, "too-many", "No report was asked for.", str(problem), "Ask again later.") from None
+    response["Location"] = reverse("api_v1:get_report", args=[slug, made.pk])
+    return _report(slug, made)
+
+
+@router.get(
+    "/projects/{slug}/reports/{report_id}", response=ReportShape, url_name="get_report", summary="One report"
+)
+def get_report(request: HttpRequest, slug: str, report_id: _Id) -> ReportShape:
+    return _report(slug, _report_in(project_of(request, slug), report_id))
+
+
+@router.get(
+    "/projects/{slug}/reports/{report_id}/file",
+    url_name="report_file",
+    summary="A report's file",
+    openapi_extra=a_file("*/*"),
+)
+def get_report_file(request: HttpRequest, slug: str, report_id: _Id) -> HttpResponseBase:
+    report = _report_in(project_of(request, slug), report_id)
+    if report.state != FileState.READY:
+        raise Refused(
+            409, "not-yet", "There is no file.", f"The report is {report.state}.", "Ask again later."
+        )
+    try:
+        file = (folder() / report.file).open("rb")
+    except OSError:
+        raise Http404("The report's file is gone. Have it built again.") from None
+    chosen = FORMATS[report.format]
+    answer = FileResponse(file, content_type=chosen.content_type)
+    name = chosen.name_of_file(Question.model_validate(report.question), slug)
+    answer["Content-Disposition"] = content_disposition_header(True, name)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def _report_in(project: Project, report_id: int) -> ReportFile:
+    found = ReportFile.objects.filter(project=project, pk=_storable(report_id)).first()
+    if found is None:
+        raise Http404("There is no such report in this project, or it has expired.")
+    return found
+
+
+def _report(slug: str, one: ReportFile) -> ReportShape:
+    ready = one.state == FileState.READY
+    return ReportShape(
+        id=one.pk,
+        format=one.format,
+        state=one.state,
+        reason=one.reason,
+        asked_at=one.asked_at,
+        byte_count=one.byte_count,
+        expires_at=one.expires_at,
+        file=reverse("api_v1:report_file", args=[slug, one.pk]) if ready else None,
+    )
+
+
+def _question(project: Project, **asked: object) -> Question:
+    try:
+        return Question.model_validate({"project": project.pk, **asked})
+    except ValidationError as error:
+        raise spec_refused(problems(error, Question)) from None
+
+
+def _storable(number: int) -> int:
+    """A number that a row may have; 404 for others, which a database would stumble over."""
+    if not 0 < number < 2**63:
+        raise Http404("There is no such thing in this project.")
+    return number

@@ -1,0 +1,101 @@
+"""Pages about the API: one's tokens, the description for people, and the client to take away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.api import reference, tokens
+from webapp.api.forms import TokenForm
+from webapp.api.models import ApiToken
+from webapp.api.routes.history import tensorboard_file
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.queries import job_in
+
+CLIENT = Path(__file__).parent / "client" / "starling.py"
+_ENDED_SHOWN = 10
+_DEEDS_SHOWN = 5
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@sensitive_variables("key", "context")
+def token_list(request: HttpRequest) -> HttpResponse:
+    """One's tokens. A new one's key is shown in the answer that makes it, and never again."""
+    form = TokenForm(request.POST or None, user=request.user)
+    context: dict[str, Any] = {}
+    if form.is_valid():
+        try:
+            token, key = tokens.make_token(user=request.user, **form.given())
+            context = {"made": token, "key": key}
+            form = TokenForm(None, user=request.user)
+        except tokens.TooManyTokens as refusal:
+            form.add_error(None, str(refusal))
+    now = SYSTEM_CLOCK.now()
+    holding = tokens.holding(request.user).prefetch_related("deeds")
+    context |= {
+        "section": "account",
+        "form": form,
+        "tokens": [(one, _soon(one, now), _deeds(one)) for one in holding],
+        "ended": tokens.ended(request.user)[:_ENDED_SHOWN],
+        "base_url": settings.STARLING_BASE_URL,
+    }
+    return render(request, "api/tokens.html", context, status=422 if form.errors else 200)
+
+
+def _soon(token: ApiToken, now: Any) -> bool:
+    return token.expires_at is not None and (token.expires_at - now).days < 7
+
+
+def _deeds(token: ApiToken) -> list[Any]:
+    return list(token.deeds.order_by("-at", "-pk")[:_DEEDS_SHOWN])
+
+
+@login_required
+@require_POST
+def token_revoke(request: HttpRequest, token_id: str) -> HttpResponse:
+    token = get_object_or_404(ApiToken, pk=token_id, user_id=request.user.pk)
+    tokens.revoke_token(token=token)
+    messages.success(request, f"“{token.name}” opens nothing any more.")
+    return redirect("api:tokens")
+
+
+@login_required
+@require_safe
+def reference_page(request: HttpRequest) -> HttpResponse:
+    """The API for people, drawn from its description."""
+    context = {
+        "section": "account",
+        "groups": reference.groups(),
+        "models": reference.models(),
+        "base_url": settings.STARLING_BASE_URL,
+    }
+    return render(request, "api/reference.html", context)
+
+
+@require_safe
+def client(request: HttpRequest) -> HttpResponseBase:
+    """The client and command line: one file that needs Python alone."""
+    return FileResponse(
+        CLIENT.open("rb"), as_attachment=True, filename="starling.py", content_type="text/x-python"
+    )
+
+
+@project_page()
+@require_safe
+def job_tensorboard(request: HttpRequest, project: Project, job_id: str) -> HttpResponseBase:
+    """The run as TensorBoard's event file."""
+    return tensorboard_file(job_in(project, job_id))
