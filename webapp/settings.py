@@ -158,6 +158,7 @@ INSTALLED_APPS = [
     "webapp.money",
     "webapp.profiling",
     "webapp.schedulers",
+    "webapp.landscapes",
     "webapp.standing",
     "webapp.reports",
     "django.contrib.auth",
@@ -268,6 +269,7 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "surfaces": {"task": "webapp.landscapes.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "schedulers": {"task": "webapp.schedulers.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "reports": {"task": "webapp.reports.tasks.tick", "schedule": 10.0, "options": {"expires": 10.0}},
     "mailboxes": {"task": "webapp.gateway.tasks.tidy", "schedule": 60.0, "options": {"expires": 60.0}},

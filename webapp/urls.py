@@ -17,5 +17,6 @@ urlpatterns = [
     path("", include("webapp.reports.urls")),
     path("", include("webapp.profiling.urls")),
     path("", include("webapp.schedulers.urls")),
+    path("", include("webapp.landscapes.urls")),
     path("", include("webapp.standing.urls")),
 ]

@@ -96,6 +96,8 @@ DOORS: dict[str, Door] = {
     "reports:unschedule": Door("editor", "post"),
     "reports:bills": Door("viewer"),
     "reports:hand_over_bill": Door("owner", "post"),
+    "landscapes:surfaces": Door("viewer"),
+    "landscapes:ask": Door("editor", "post"),
     "schedulers:list": Door("viewer"),
     "schedulers:new": Door("editor"),
     "schedulers:training": Door("viewer"),
