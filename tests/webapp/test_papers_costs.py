@@ -1,0 +1,285 @@
+"""Endpoints of cost on real, tiny runs: what they come to by hand, and what may be said of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from cloud.retiming import retime
+from cloud.work_file import read_work_file
+from webapp.papers import rows as row_files
+from webapp.papers.claims import Better, Cheaper
+from webapp.papers.contests import Contests, judged
+from webapp.papers.cost_report import cost_tables, priced_runs
+from webapp.papers.experiment import (
+    Arm,
+    Cell,
+    Experiment,
+    Setting,
+    experiment_names,
+    find_experiment,
+    recipe_hash,
+)
+from webapp.papers.followed import NotThere, completed
+from webapp.papers.priced import PricedRun, return_at
+from webapp.papers.report import write_report
+from webapp.papers.results import Outcome, read_summaries
+from webapp.papers.rows import RunFile
+from webapp.papers.runner import Choice, Runner
+from webapp.papers.seed_run import SeedRun
+from webapp.papers.statistics import Interval
+from webapp.papers.venues import VENUES, place_of
+
+CART = "CartPole-v1"
+_CLAIM: dict[str, Any] = {
+    "arm": "boosted",
+    "at": "functions_paper",
+    "against": ("few",),
+    "against_at": "functions_paper",
+    "environments": (CART,),
+    "label": "L",
+}
+TINY = Experiment(
+    title="Tiny",
+    question="Q?",
+    oracle="O",
+    can_claim="C",
+    base={
+        "budget_usd": "1000",
+        "training": {
+            "algorithm": {"kind": "ppo", "epochs": 1, "minibatch_size": 64},
+            "network": {"kind": "mlp", "hidden": [8, 8]},
+            "rollout": {"steps_per_call": 16},
+            "evaluation": {"every_rounds": 1, "episodes": 1},
+            "stop": {"rounds": 5, "env_steps": None},
+        },
+        "platform": {"kind": "simulated", "stack": "paper-stack", "workers": 1},
+    },
+    arms=(
+        Arm(
+            name="boosted",
+            title="Boosted",
+            changes={
+                "training": {
+                    "scaling": {"kind": "boosting", "actors_min": 1, "actors_max": 6, "actors_first": 3}
+                }
+            },
+        ),
+        Arm(name="few", title="Few", changes={"training": {"scaling": {"kind": "fixed", "actors": 2}}}),
+        Arm(name="like", title="As much, largest first", spends_like="boosted"),
+    ),
+    settings=(Setting(environment=CART, seeds=(0,)),),
+    targets={CART: 50.0},
+    venues=("functions_paper", "cluster_paper", "machine"),
+    claims=(Cheaper(**_CLAIM, primary=True),),
+    final_episodes=1,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All runs of the tiny experiment, made in this process."""
+    folder = tmp_path_factory.mktemp("data") / "papers" / "tiny"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("webapp.papers.seed_run.be_nice", lambda: None)
+        for cell in TINY.cells():
+            assert SeedRun(TINY, cell, RunFile(folder, cell), root=folder, folder=folder).run()
+    return folder
+
+
+def _run(folder: Path, arm: str, returns: list[float] | None = None) -> PricedRun:
+    """A run of the fixture; with `returns`, as if its evaluations had scored so."""
+    file = RunFile(folder, Cell(arm, CART, 0))
+    found = file.rows()
+    if returns is not None:
+        scores = iter(returns)
+        found = [
+            {**row, "return_mean": next(scores)} if row["kind"] == "evaluation" else row for row in found
+        ]
+    return PricedRun(Outcome(file.cell, found), file.work)
+
+
+def test_a_run_s_cost_grows_with_its_rounds_and_leaves_out_evaluations(folder: Path) -> None:
+    run = _run(folder, "few")
+    costs = [run.cost("functions_paper", until) for until in range(1, 6)]
+    assert run.rounds == 5
+    assert [one.usd for one in costs] == sorted(one.usd for one in costs)
+    assert [one.seconds for one in costs] == sorted(one.seconds for one in costs)
+    (sitting,) = read_work_file(RunFile(folder, Cell("few", CART, 0)).work)
+    place = place_of("functions_paper")
+    with_evaluations = [work for work in sitting.works if work.kind == "evaluate"]
+    (script,) = run.scripts(5)
+    assert len(script.tasks) == len(sitting.works) - len(with_evaluations) == 5 * (2 + 1)
+    whole = retime(script, place, seed=0)
+    assert costs[-1].usd == whole.bill.picodollars / 10**12
+    assert [one.round_no for one in whole.rounds] == [1, 2, 3, 4, 5]
+
+
+def test_a_cluster_costs_its_hourly_price_and_the_paper_s_formula_by_hand(folder: Path) -> None:
+    """p3.2xlarge 3.06 and c5.4xlarge 0.68 an hour, 17.92 a month for each one's address and disk."""
+    run = _run(folder, "boosted")
+    cost = run.cost("cluster_paper", 5)
+    per_second = (3.06 + 0.68 + 2 * 0.0249) / 3600
+    assert cost.usd == pytest.approx(cost.seconds * per_second, rel=2e-3)
+    rounds = retime(run.scripts(5)[0], place_of("cluster_paper"), seed=0).rounds
+    boots_s = rounds[0].total_s - max(one.total_s for one in rounds[1:])
+    assert boots_s > 40  # the machines boot, which the papers' clocks leave out
+    clocks_s = cost.seconds - boots_s
+    assert cost.paper_usd == pytest.approx(clocks_s * per_second, rel=0.05)
+    assert 0 < run.cost("functions_paper", 5).rollouts_share < 0.2
+
+
+def test_cost_to_the_target_by_hand(folder: Path) -> None:
+    """Held for three evaluations from round 2 on against from round 3 on; the third run never got there."""
+    soon, late = _run(folder, "boosted", [10, 60, 70, 80, 90]), _run(folder, "few", [60, 10, 55, 50, 51])
+    never = _run(folder, "few", [60, 60, 10, 60, 60])
+    assert (soon.reached(50.0).at, late.reached(50.0).at) == (2, 3)
+    assert never.reached(50.0) == (5, False)
+    at = "functions_paper"
+
+    def contest(theirs: PricedRun, **fields: Any) -> Any:
+        runs = {("boosted", CART): {0: soon}, ("few", CART): {0: theirs}}
+        return Contests(runs, {CART: 50.0}).cheaper(Cheaper(**{**_CLAIM, **fields}))
+
+    found = contest(late)
+    assert found.interval.value == pytest.approx(soon.cost(at, 2).usd / late.cost(at, 3).usd)
+    assert found.word == "not decided by 1 seed"
+    assert found.reached == f"{CART}: 1 and 1 of 1"
+    censored = contest(never)
+    assert censored.interval.value == pytest.approx(soon.cost(at, 2).usd / (2 * never.cost(at, 5).usd))
+    assert censored.reached == f"{CART}: 1 and 0 of 1"
+    seconds = contest(late, measure="seconds", against_at="machine")
+    assert seconds.interval.value == pytest.approx(soon.cost(at, 2).seconds / late.cost("machine", 3).seconds)
+    formula = contest(late, accounting="paper")
+    assert formula.interval.value == pytest.approx(soon.cost(at, 2).paper_usd / late.cost(at, 3).paper_usd)
+
+
+def test_neither_side_at_the_target_decides_nothing(folder: Path) -> None:
+    low = [1.0, 2.0, 3.0, 4.0, 5.0]
+    seeds = range(6)
+    runs = {
+        (arm, CART): dict.fromkeys(seeds, _run(folder, name, low))
+        for arm, name in (("boosted", "boosted"), ("few", "few"))
+    }
+    found = Contests(runs, {CART: 50.0}).cheaper(Cheaper(**_CLAIM))
+    assert found.word == "not decided by 6 seeds"
+    assert "neither side reached the target" in found.reason
+
+
+def test_the_best_of_several_is_chosen_on_other_seeds(folder: Path) -> None:
+    """`like` wins on the first half and `few` on the second: judged is against `like`, on the second half only."""
+    soon, late = [60.0] * 5, [1.0, 1.0, 60.0, 60.0, 60.0]
+    runs = {
+        ("boosted", CART): {seed: _run(folder, "few", soon) for seed in range(4)},
+        ("few", CART): {seed: _run(folder, "few", late if seed < 2 else soon) for seed in range(4)},
+        ("like", CART): {seed: _run(folder, "few", soon if seed < 2 else late) for seed in range(4)},
+    }
+    claim = Cheaper(**{**_CLAIM, "against": ("few", "like")})
+    found = Contests(runs, {CART: 50.0}).cheaper(claim)
+    assert (found.against, found.seeds) == ("like", 2)
+    one = _run(folder, "few")
+    assert found.interval is not None
+    assert found.interval.value == pytest.approx(
+        one.cost("functions_paper", 1).usd / one.cost("functions_paper", 3).usd
+    )
+
+
+def test_return_at_equal_dollars(folder: Path) -> None:
+    assert return_at(([1.0, 2.0, 3.0], [10.0, 20.0, 30.0]), 2.5) == 20.0
+    assert return_at(([1.0, 2.0, 3.0], [10.0, 20.0, 30.0]), 0.5) == 10.0
+    runs = {
+        ("boosted", CART): {0: _run(folder, "few", [50.0] * 5)},
+        ("few", CART): {0: _run(folder, "few", [25.0] * 5)},
+    }
+    told = {name: value for name, value in _CLAIM.items() if name != "label"}
+    found = Contests(runs, {CART: 50.0}).better(Better(**told))
+    assert found.interval == Interval(0.5, 0.5, 0.5)
+    assert found.word == "not decided by 1 seed"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "seeds", "alike", "word"),
+    [
+        (0.5, 0.9, 5, False, "holds"),
+        (1.1, 1.9, 5, False, "does not hold"),
+        (0.9, 1.1, 5, False, "not decided by 5 seeds"),
+        (0.5, 0.9, 3, False, "not decided by 3 seeds"),
+        (0.9, 1.1, 5, True, "holds"),
+        (0.9, 1.1, 1, True, "not decided by 1 seed"),
+        (1.1, 1.2, 5, True, "does not hold"),
+    ],
+)
+def test_the_words_of_a_verdict(low: float, high: float, seeds: int, alike: bool, word: str) -> None:
+    found, reason = judged(Interval((low + high) / 2, low, high), 1.0, seeds, less=True, alike=alike)
+    assert found == word
+    assert reason or word == "holds" or alike
+
+
+def test_a_control_spends_what_it_must_and_knows_nothing(folder: Path) -> None:
+    spent = {
+        arm: [row["actors"] for row in RunFile(folder, Cell(arm, CART, 0)).rows() if row["kind"] == "round"]
+        for arm in ("boosted", "like")
+    }
+    assert spent["like"] == sorted(spent["boosted"], reverse=True)
+    rows = RunFile(folder, Cell("like", CART, 0)).rows()
+    assert all(row["ratio"] is None for row in rows if row["kind"] == "round")
+    boosted = RunFile(folder, Cell("boosted", CART, 0)).rows()
+    assert all(row["ratio"] is not None and row["why"] for row in boosted if row["kind"] == "round")
+
+
+def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:
+    cell = Cell("like", CART, 0)
+    with pytest.raises(NotThere, match="like needs boosted on CartPole-v1, seed 0, first"):
+        completed(TINY, tmp_path / "tiny", cell, TINY.spec(cell), quick=False)
+    runner = Runner("tiny", TINY, Choice(arms=["like"]), folder=tmp_path / "tiny", root=tmp_path)
+    (told,) = runner.run()
+    assert (told.cell, told.state) == (cell, "waits")
+    assert told.reason == f"it needs boosted · {CART} · seed 0"
+
+
+def test_a_report_tells_cost_verdict_and_what_turns_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = write_report("tiny", TINY, folder, tmp_path, draws=3)
+    assert json.loads((tmp_path / "tiny.json").read_text()) == results
+    (verdict,) = results["verdicts"]
+    assert verdict["verdict"] == "not decided by 1 seed"
+    assert verdict["label"] == "learned"
+    over = verdict["figures"]["over_draws"]
+    assert over["draws"] == 3
+    assert 0 <= over["cheaper_in"] <= 3
+    text = (tmp_path / "tiny.md").read_text()
+    assert "draws of the clouds' numbers" in text
+    assert f"| {CART} | {VENUES['machine'].title} | Boosted |" in text
+    summaries = read_summaries(TINY, folder, quick=False)
+    before = cost_tables(TINY, priced_runs(TINY, folder, summaries))
+    # Kept with the project, a run costs what it cost where it was made.
+    monkeypatch.setattr(row_files, "KEPT", tmp_path / "kept")
+    for cell in TINY.cells():
+        assert RunFile(folder, cell).keep()
+    elsewhere = tmp_path / "other" / "papers" / "tiny"
+    kept = read_summaries(TINY, elsewhere, quick=False)
+    assert cost_tables(TINY, priced_runs(TINY, elsewhere, kept)) == before
+    assert len(before) == 9
+
+
+def test_a_claim_must_name_venues_and_targets() -> None:
+    for changes in ({"venues": ("machine",)}, {"targets": {}}, {"venues": (*TINY.venues, "nowhere")}):
+        with pytest.raises(ValidationError, match=r"not there|no such venues"):
+            Experiment(**{**TINY.model_dump(), **changes})
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_an_arm_at_home_elsewhere_is_the_same_arm(name: str) -> None:
+    experiment = find_experiment(name)
+    for cell in experiment.cells():
+        home = experiment.arm(cell.arm).home
+        if home:
+            there = find_experiment(home)
+            if cell in set(there.cells()):
+                assert recipe_hash(there.spec(cell)) == recipe_hash(experiment.spec(cell))
+                assert there.evaluation_seeds(cell) == experiment.evaluation_seeds(cell)
