@@ -154,6 +154,7 @@ INSTALLED_APPS = [
     "webapp.api",
     "webapp.credentials",
     "webapp.gateway",
+    "webapp.comparing",
     "webapp.jobs",
     "webapp.money",
     "webapp.profiling",

@@ -10,6 +10,7 @@ urlpatterns = [
     path("", include("webapp.accounts.urls")),
     path("", include("webapp.alerts.urls")),
     path("", include("webapp.api.urls")),
+    path("", include("webapp.comparing.urls")),
     path("", include("webapp.credentials.urls")),
     path("", include("webapp.gateway.urls")),
     path("", include("webapp.jobs.urls")),

@@ -14,7 +14,7 @@ from webapp.accounts.models import Membership
 from webapp.accounts.services import add_member
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
 from webapp.credentials.models import Connection, SealedSecret
-from webapp.jobs.models import Film, Job
+from webapp.jobs.models import Film, Job, JobGroup, SavedView, Tag
 from webapp.jobs.routing import websocket_urlpatterns
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account, Budget
@@ -51,6 +51,10 @@ DOORS: dict[str, Door] = {
     "alerts:channel_remove": Door("owner", "post"),
     "alerts:replay": Door("owner", "post"),
     "api:job_tensorboard": Door("viewer"),
+    "comparing:page": Door("viewer"),
+    "comparing:add_seeds": Door("editor", "post"),
+    "comparing:group": Door("viewer"),
+    "comparing:sweep_new": Door("editor"),
     "credentials:list": Door("viewer"),
     "credentials:new": Door("owner"),
     "credentials:detail": Door("editor"),
@@ -66,6 +70,9 @@ DOORS: dict[str, Door] = {
     "gateway:join": Door("editor", "post"),
     "gateway:package": Door("editor"),
     "jobs:list": Door("viewer"),
+    "jobs:act": Door("editor", "post"),
+    "jobs:views": Door("editor", "post"),
+    "jobs:labels": Door("editor", "post"),
     "jobs:new": Door("editor"),
     "jobs:forecast": Door("editor", "post"),
     "jobs:detail": Door("viewer"),
@@ -198,6 +205,7 @@ class Scene:
             "training_id": training.pk,
             "scheduler_id": training.version.scheduler_id,
             "number": 1,
+            "group_id": JobGroup.objects.create(project=project, name="g", created_at=now).pk,
             "profile": "lambda",
             "stack": "starling-stack",
             "membership_id": project.memberships.get(user=guest).pk,
@@ -279,6 +287,7 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
         "alert_id",
         "channel_id",
         "delivery_id",
+        "group_id",
     ):
         if parameter in _parameters(name):
             crossed = scene.address(name, scene.mine, **{parameter: scene.theirs[parameter]})

@@ -93,16 +93,16 @@ def test_filter_and_pages(client: Client, project: Any, django_assert_max_num_qu
     assert first.content.decode().count("data-job=") == 50
     assert "1 to 50 of 121" in text(first)
     assert client.get(f"/p/{project.slug}/jobs/?page=3").content.decode().count("data-job=") == 21
-    failed = client.get(f"/p/{project.slug}/jobs/?state=failed")
+    failed = client.get(f"/p/{project.slug}/jobs/?q=state:failed")
     assert failed.content.decode().count("data-job=") == 1
-    assert "No job is in this state" in text(client.get(f"/p/{project.slug}/jobs/?state=succeeded"))
-    assert client.get(f"/p/{project.slug}/jobs/?state=nonsense&page=99").status_code == 200
+    assert "No job fits this question" in text(client.get(f"/p/{project.slug}/jobs/?q=state:succeeded"))
+    assert client.get(f"/p/{project.slug}/jobs/?q=state:nonsense&page=99").status_code == 200
 
 
 @pytest.mark.slow
 def test_a_list_of_ten_thousand_jobs_answers_within_300_ms(client: Client, project: Any) -> None:
     copies_of(make_job(project), 10_000)
-    for query in ("", "?page=150", "?state=active", "?state=failed", "?rows=1"):
+    for query in ("", "?page=150", "?q=state:active", "?q=state:failed", "?rows=1"):
         times_s = []
         for _ in range(3):
             started_s = time.perf_counter()

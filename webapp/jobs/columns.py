@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 
 from webapp.jobs.models import Job
 from webapp.money.amounts import display_usd
@@ -38,7 +39,7 @@ def _spent(job: Job) -> str:
     limit = account.limit_picodollars
     money = format_html(
         '<span class="spent-words"><span{}>{} <span class="secondary">of {}</span></span></span>',
-        format_html(' class="simulated-money"') if job.unreal else "",
+        mark_safe(' class="simulated-money"') if job.unreal else "",
         display_usd(spent),
         display_usd(limit),
     )

@@ -29,24 +29,31 @@ class Needs:
     expected: int
 
 
-def needs_of(project: Any, spec: JobSpec) -> Needs:
-    """What the job needs; the forecast (a second's work) is only asked where a budget above might hold it."""
+def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False) -> Needs:
+    """What the job needs; the forecast (a second's work) is only asked where a budget above might hold it, and not
+    where `whole_budget` is to be held for it."""
     limit = picodollars(spec.budget_usd)
     try:
         least = first_round_picodollars(spec.training, spec.platform)
     except (UnknownSku, PriceError):  # the run will say so; nothing can be set aside for it before
         return Needs(0, limit)
     above = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
-    expected = _expected(project, spec, limit) if above.exists() else limit
+    expected = _expected(project, spec, limit) if above.exists() and not whole_budget else limit
     return Needs(least, min(limit, max(least, expected)))
 
 
 def _expected(project: Any, spec: JobSpec, limit: int) -> int:
     try:
-        found = learned(forecast_of(spec), lessons_of(project, spec), float(spec.budget_usd))
+        found = learned(forecast_of(_any_of_its_seeds(spec)), lessons_of(project, spec), float(spec.budget_usd))
         return min(limit, round(found.dollars.p90 * PICODOLLARS_PER_USD))
     except NoForecast:
         return limit
+
+
+def _any_of_its_seeds(spec: JobSpec) -> JobSpec:
+    """One forecast for all seeds of a question: what tells them apart, no forecast knows."""
+    training = spec.training.model_copy(update={"seed": 0})
+    return spec.model_copy(update={"training": training, "tags": (), "group": ""})
 
 
 def too_little(spec: JobSpec, needs: Needs) -> list[Problem]:

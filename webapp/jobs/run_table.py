@@ -25,6 +25,7 @@ _FIELDS = {
     "actors": "actors",
     "time": "platform_s",
 }
+_OFFERED = 50
 FIRST = "-started"
 """The order if none is asked for: the newest first."""
 
@@ -107,3 +108,19 @@ def _figure(term: Term, now: datetime) -> Q:
         number = round(min(max(term.number, -9e6), 9e6) * PICODOLLARS_PER_USD)
         return Q(**{f"{field}__{_LOOKUPS[term.operator]}": number})
     return Q(**{f"{_FIELDS[term.key]}__{_LOOKUPS[term.operator]}": term.number})
+
+
+def jobs_asked_for_group(project: Any, group: JobGroup) -> QuerySet[Job]:
+    """The runs of a group, the first launched first."""
+    rows = Job.objects.filter(project=project, groups=group).select_related("account")
+    return rows.defer("summary", "note").order_by("created_at", "pk")
+
+
+def what_may_be_compared(project: Any) -> dict[str, Any]:
+    """What a comparison is offered to add: the newest groups, and the newest jobs that have a return."""
+    groups = JobGroup.objects.filter(project=project, jobs__archived_at=None).distinct()
+    jobs = Job.objects.filter(project=project, archived_at=None, episode_return_mean__isnull=False)
+    return {
+        "groups": list(groups.order_by("-created_at")[:_OFFERED]),
+        "offered": list(jobs.only("id", "name", "episode_return_mean").order_by("-created_at")[:_OFFERED]),
+    }

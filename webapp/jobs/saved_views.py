@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from django.db import transaction
-from django.http import Http404
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import SavedView
@@ -38,7 +37,7 @@ def save_view(*, project: Any, user: Any, name: str, address: str, clock: Clock 
 
 
 def remove_view(*, project: Any, view_id: int) -> None:
-    """Forget a view of this project; Http404 where it has none of this number."""
+    """Forget a view of this project; ViewRefused where it has none of this number."""
     removed, _ = SavedView.objects.filter(project=project, pk=view_id).delete()
     if not removed:
-        raise Http404("There is no such view in this project.")
+        raise ViewRefused("That view is not there any more.")

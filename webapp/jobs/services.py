@@ -60,16 +60,24 @@ def limits() -> Limits:
 
 
 def submit_job(
-    *, project: Any, user: Any, spec: JobSpec, idempotency_key: str | None = None, clock: Clock = SYSTEM_CLOCK
+    *,
+    project: Any,
+    user: Any,
+    spec: JobSpec,
+    idempotency_key: str | None = None,
+    whole_budget: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> Job:
     """A queued job with its account and first event. The same key in the same project gives the same job again.
+
+    `whole_budget`: the budgets above hold all of its budget for it, not what it is expected to take.
 
     SpecRefused also where the first round's worst case fits neither its own budget nor all of those above it.
     """
     spec = choosing.placed(project, spec)
     if refused := [*spec.check_limits(limits()), *choosing.obstacles(project, spec)]:
         raise SpecRefused(refused)
-    needs = launching.needs_of(project, spec)
+    needs = launching.needs_of(project, spec, whole_budget=whole_budget)
     if refused := launching.too_little(spec, needs):
         raise SpecRefused(refused)
     try:

@@ -1,4 +1,4 @@
-"""The pages of jobs: list, form, job. Reads come from `queries`, changes go through `services`."""
+"""The pages of jobs: form and job (the list is `list_page`). Reads come from `queries`, changes go through `services`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -31,40 +30,11 @@ from webapp.jobs.presets import presets
 from webapp.jobs.problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.states import TERMINAL
-from webapp.jobs.wording import EVENT_ICONS, FILTERS, reason_in_words, shown_state, states_for_script
+from webapp.jobs.wording import EVENT_ICONS, reason_in_words, shown_state, states_for_script
 from webapp.money import bill_panel
 from webapp.money.amounts import exact_usd
 from webapp.money.queries import budgets_above
 from webapp.schedulers import choosing
-
-JOBS_A_PAGE = 50
-
-
-@project_page()
-@require_safe
-def job_list(request: HttpRequest, project: Project) -> HttpResponse:
-    """The project's jobs. With ?rows=1 only the table's rows, for the page that keeps itself fresh."""
-    state, sort = request.GET.get("state", ""), request.GET.get("sort", "")
-    jobs = queries.job_list(project, sort).defer("spec", "summary")
-    if state in FILTERS:
-        jobs = jobs.filter(observed__in=FILTERS[state][1])
-    page = Paginator(jobs, JOBS_A_PAGE).get_page(request.GET.get("page"))
-    context = {
-        "section": "jobs",
-        "page": page,
-        "rows": [
-            {"job": job, "state": shown_state(job), "reason": reason_in_words(job), **_spent(job)}
-            for job in page
-        ],
-        "state": state if state in FILTERS else "",
-        "sort": sort if sort in queries.SORTS else "started",
-        "filters": [(key, word) for key, (word, _) in FILTERS.items()],
-    }
-    if request.GET.get("rows"):
-        return render(request, "jobs/rows.html", context)
-    context["presets"] = presets().values()
-    context["nothing_yet"] = page.paginator.count == 0 and not state
-    return render(request, "jobs/list.html", context)
 
 
 @project_page(needs="editor")

@@ -1,14 +1,18 @@
-/** Keeps the job list fresh: asks for its rows every 3 s and puts in only those that changed. */
+/** Keeps the job list fresh: asks for its rows every 3 s and puts in only those that changed. What is chosen stays so. */
 import { setElapsed } from "../frame/clocks.js";
 
 const EVERY_MS = 3000;
 const body = document.querySelector("[data-rows]");
+const selection = document.querySelector("[data-selection]");
 
 /** @param {HTMLElement} fresh a tbody as the server would draw it now */
 function merge(fresh) {
   const ids = (rows) => [...rows.children].map((row) => row.dataset.job).join(" ");
+  const chosen = new Set(boxes().filter((box) => box.checked).map((box) => box.value));
+  for (const box of fresh.querySelectorAll("[name=job]")) box.checked = chosen.has(box.value);
   if (ids(fresh) !== ids(body)) {
     body.replaceChildren(...fresh.children);
+    showChosen();
     return;
   }
   [...fresh.children].forEach((row, at) => {
@@ -33,4 +37,40 @@ async function refresh() {
   }
 }
 
-if (body) setInterval(refresh, EVERY_MS);
+function boxes() {
+  return [...body.querySelectorAll("[name=job]")];
+}
+
+/** Says how many are chosen, and lets only that be done which so many allow. */
+function showChosen() {
+  const chosen = boxes().filter((box) => box.checked).length;
+  selection.classList.toggle("none-chosen", chosen === 0);
+  for (const button of selection.querySelectorAll("[data-needs-chosen]")) button.disabled = chosen < Number(button.dataset.needsChosen);
+  selection.querySelector("[data-chosen-words]").textContent = chosen ? `${chosen} chosen` : "Choose jobs to act on";
+  const all = selection.querySelector("[data-choose-all]");
+  all.checked = chosen > 0 && chosen === boxes().length;
+  all.indeterminate = chosen > 0 && !all.checked;
+}
+
+function startSelection() {
+  const all = selection.querySelector("[data-choose-all]");
+  all.hidden = false;
+  selection.addEventListener("change", (event) => {
+    if (event.target === all) for (const box of boxes()) box.checked = all.checked;
+    showChosen();
+  });
+  addEventListener("pageshow", showChosen);
+  showChosen();
+}
+
+/** "/" goes to the question, as it does on other lists; not while somebody writes. */
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select")) return;
+  event.preventDefault();
+  document.querySelector("[data-question]")?.focus();
+});
+
+if (body) {
+  startSelection();
+  setInterval(refresh, EVERY_MS);
+}

@@ -28,6 +28,7 @@ class Place(NamedTuple):
 # A new page of the rail is one row here.
 PLACES = (
     Place("jobs", "Jobs", "play-btn", "jobs:list"),
+    Place("compare", "Compare", "intersect", "comparing:page"),
     Place("budgets", "Budgets", "piggy-bank", "money:budgets"),
     Place("reports", "Reports", "bar-chart", "reports:page"),
     Place("clouds", "Clouds", "cloud", "credentials:list"),

@@ -1,0 +1,125 @@
+/**
+ * The curves of a comparison: return over steps, time or dollars, of groups with the interval of their mean.
+ * A side keeps its colour and its dash on the whole page; both are those of css/comparing.css.
+ */
+import uPlot from "../../vendor/uplot/uPlot.esm.js";
+import { colour, faint } from "../charts/colours.js";
+import { axisMoney, axisTime, count, duration, money, score, wholeCount } from "../format.js";
+
+const DASHES = [[], [9, 4], [2, 3], [9, 3, 2, 3], [5, 5], [14, 4], [4, 2], [12, 3, 2, 3, 2, 3], [3, 6], [16, 3, 4, 3]];
+const AXES = {
+  steps: { tick: wholeCount, words: (value) => `${count(Math.round(value))} steps` },
+  time: { tick: axisTime, words: duration },
+  usd: { tick: axisMoney, words: money },
+};
+const SERIES_A_SIDE = 3;
+
+const figure = document.querySelector("[data-compare-chart]");
+
+/** @param {number} place from 1 */
+function inkOf(place) {
+  return colour(`--series-${((place - 1) % 8) + 1}`);
+}
+
+class CompareChart {
+  constructor(sides) {
+    this.sides = sides;
+    this.place = figure.querySelector("[data-plot]");
+    this.words = [...document.querySelectorAll("[data-at-cursor]")];
+    this.axis = figure.querySelector("[data-axis][aria-pressed=true]").dataset.axis;
+    for (const button of figure.querySelectorAll("[data-axis]")) button.addEventListener("click", () => this.setAxis(button.dataset.axis));
+    new ResizeObserver(() => this.resize()).observe(this.place);
+    document.addEventListener("starling:theme", () => this.make());
+    this.make();
+  }
+
+  setAxis(axis) {
+    this.axis = axis;
+    for (const button of figure.querySelectorAll("[data-axis]")) button.setAttribute("aria-pressed", String(button.dataset.axis === axis));
+    const address = new URL(location.href);
+    address.searchParams.set("over", axis);
+    history.replaceState(null, "", address);
+    this.make();
+  }
+
+  /** For each side its mean and, where there is one, the two ends of its interval, all on one horizontal axis. */
+  data() {
+    return uPlot.join(
+      this.sides.map(({ lines }) => {
+        const { x, y, low, high } = lines[this.axis];
+        return [x, y, low ?? x.map(() => null), high ?? x.map(() => null)];
+      }),
+    );
+  }
+
+  make() {
+    this.plot?.destroy();
+    const data = this.data();
+    figure.classList.toggle("has-data", data[0].length > 0);
+    this.plot = new uPlot(this.options(), data, this.place);
+    this.showValues();
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.place;
+    if (width > 0 && (width !== this.plot.width || height !== this.plot.height)) this.plot.setSize({ width, height });
+  }
+
+  options() {
+    const axis = { stroke: colour("--text-2"), font: `12px ${getComputedStyle(document.body).fontFamily}`, ticks: { show: false } };
+    const { tick } = AXES[this.axis];
+    return {
+      width: this.place.clientWidth || 600,
+      height: this.place.clientHeight || 280,
+      legend: { show: false },
+      padding: [8, 36, 0, 0],
+      cursor: { y: false, drag: { x: true, y: false }, points: { size: 7 } },
+      scales: { x: { time: false }, y: { range: { min: { pad: 0.05 }, max: { pad: 0.05 } } } },
+      axes: [
+        { ...axis, grid: { show: false }, space: 80, size: 28, values: (plot, at) => at.map(tick) },
+        {
+          ...axis,
+          grid: { stroke: faint(colour("--line"), 0.8), width: 1 },
+          space: 44,
+          size: 60,
+          values: (plot, at) => at.map((value) => score(value).replace(/\.0$/, "")),
+        },
+      ],
+      series: [{}, ...this.sides.flatMap((side) => seriesOf(side))],
+      bands: this.sides.map((side, at) => ({
+        series: [SERIES_A_SIDE * at + 3, SERIES_A_SIDE * at + 2],
+        fill: faint(inkOf(side.place), 0.14),
+      })),
+      hooks: { setCursor: [() => this.showValues()] },
+    };
+  }
+
+  /** The values at the cursor stand in the chips' fixed slots; without a cursor the last ones do. */
+  showValues() {
+    const left = this.plot?.cursor.left ?? -1;
+    const at = left >= 0 ? this.plot.posToVal(left, "x") : null;
+    this.sides.forEach(({ lines }, index) => {
+      const { x, y } = lines[this.axis];
+      const value = at === null ? y.at(-1) : heightAt(x, y, at);
+      this.words[index].textContent = score(value);
+    });
+    figure.querySelector("[data-cursor-words]").textContent = at === null ? "at the end" : `at ${AXES[this.axis].words(at)}`;
+  }
+}
+
+function seriesOf({ place }) {
+  const end = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
+  const line = { stroke: inkOf(place), width: 2, dash: DASHES[(place - 1) % DASHES.length], spanGaps: true, points: { show: false } };
+  return [line, end, end];
+}
+
+/** A line's height between its points; null beyond its ends. */
+function heightAt(x, y, at) {
+  if (!x.length || at < x[0] || at > x.at(-1)) return null;
+  const next = x.findIndex((value) => value >= at);
+  if (next <= 0) return y[0];
+  const share = (at - x[next - 1]) / (x[next] - x[next - 1] || 1);
+  return y[next - 1] + share * (y[next] - y[next - 1]);
+}
+
+if (figure) new CompareChart(JSON.parse(document.getElementById("compare-curves").textContent));

@@ -1,0 +1,263 @@
+"""Comparing runs and groups: what is picked, how it is drawn, what may be said of it, and more seeds of it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
+from webapp.accounts.services import add_member
+from webapp.comparing import telling_apart
+from webapp.comparing.curves import curves_of, drawn, iqm_with_band
+from webapp.comparing.figures import compared, differences
+from webapp.comparing.pareto import plane
+from webapp.comparing.sides import picked
+from webapp.jobs import seeds
+from webapp.jobs.models import Job, JobGroup, Round
+from webapp.jobs.recorder import Recorder
+from webapp.jobs.services import SpecRefused
+from webapp.money.models import Account
+from webapp.papers.statistics import bootstrap
+
+pytestmark = pytest.mark.django_db
+
+
+def _ran(project: Any, means: list[float], spec: Any = None, usd: float = 0.0, **options: Any) -> Job:
+    """A job whose rounds had these returns."""
+    job, epoch = make_running_job(project=project, spec=spec, **options)
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+    for round_no, mean in enumerate(means, start=1):
+        spent = round(usd * 10**12 * round_no / len(means))
+        recorder.record(round_finished(round_no, mean=mean, spent=spent))
+    Account.objects.filter(job=job).update(spent_picodollars=round(usd * 10**12))
+    return job
+
+
+def _group(project: Any, ends: list[float], name: str = "Five", **changes: Any) -> JobGroup:
+    for seed, end in enumerate(ends):
+        spec = make_spec(name=f"{name} {seed}", group=name, training__seed=seed, **changes)
+        _ran(project, [0.0, end, end, end], spec=spec, usd=0.25)
+    return JobGroup.objects.get(project=project, name=name)
+
+
+def test_sides_come_in_the_order_of_the_address_and_from_this_project_only() -> None:
+    project = make_project()
+    one, other, foreign = make_job(project), make_job(project), make_job()
+    group = _group(project, [1.0, 2.0])
+    found = picked(
+        project, [other.pk, f"group_{group.pk}", foreign.pk, one.pk, other.pk, "group_999", "group_x"]
+    )
+    assert [side.key for side in found.sides] == [other.pk, f"group_{group.pk}", one.pk]
+    assert [side.place for side in found.sides] == [1, 2, 3]
+    assert len(found.sides[1].jobs) == 2
+    assert found.left_out == ("3 of what was picked is not in this project.",)
+
+
+def test_a_group_of_several_questions_is_as_many_sides() -> None:
+    project = make_project()
+    _group(project, [1.0, 2.0], training__algorithm__learning_rate=0.001)
+    group = _group(project, [3.0, 4.0], training__algorithm__learning_rate=0.01)
+    found = picked(project, [f"group_{group.pk}"])
+    assert [side.name for side in found.sides] == ["learning_rate 0.001", "learning_rate 0.01"]
+    assert [len(side.jobs) for side in found.sides] == [2, 2]
+    (difference,) = differences(found.sides)
+    assert difference.path == "training.algorithm.learning_rate"
+    assert difference.values == ("0.001", "0.01")
+
+
+def test_only_so_many_sides_are_compared() -> None:
+    project = make_project()
+    found = picked(project, [make_job(project).pk for _ in range(12)])
+    assert len(found.sides) == 10
+    assert "10 of 12 are shown" in found.left_out[0]
+
+
+def test_curves_of_many_runs_take_one_query(django_assert_num_queries: Any) -> None:
+    project = make_project()
+    group = _group(project, [10.0, 20.0, 30.0])
+    alone = _ran(project, [1.0, 2.0])
+    found = picked(project, [f"group_{group.pk}", alone.pk])
+    with django_assert_num_queries(1):
+        curves = curves_of(found.jobs)
+    first, second = drawn(found.sides, curves)
+    assert set(first["lines"]) == {"steps", "time", "usd"}
+    steps = first["lines"]["steps"]
+    assert steps["x"][0], steps["x"][-1] == (256.0, 1024.0)
+    assert all(low <= y <= high for low, y, high in zip(steps["low"], steps["y"], steps["high"], strict=True))
+    assert steps["low"][-1] < steps["high"][-1]
+    assert first["lines"]["usd"]["x"][-1] == 0.25
+    assert "low" not in second["lines"]["steps"], "one run has no interval"
+    assert second["lines"]["time"]["x"] == [1.0, 2.0]
+
+
+def test_long_runs_are_thinned_and_keep_their_last_round() -> None:
+    job = make_job()
+    reports = [round_finished(n, mean=float(n)).report.model_dump(mode="json") for n in range(1, 701)]
+    now = job.created_at
+    rows = [Round(job=job, round_no=at, epoch=1, at=now, report=report) for at, report in enumerate(reports, 1)]
+    Round.objects.bulk_create(rows)
+    Job.objects.filter(pk=job.pk).update(round_no=700)
+    curve = curves_of([Job.objects.get(pk=job.pk)])[job.pk]
+    assert len(curve.steps) <= 300
+    assert curve.steps[-1] == 700 * 256
+
+
+def test_the_band_is_that_of_the_statistics() -> None:
+    scores = np.random.default_rng(3).normal(10.0, 3.0, 20)
+    mean, low, high = iqm_with_band(scores[:, None])
+    said = bootstrap(scores, repetitions=20_000)
+    assert mean[0] == pytest.approx(said.value)
+    assert low[0] == pytest.approx(said.low, abs=0.3)
+    assert high[0] == pytest.approx(said.high, abs=0.3)
+
+
+def test_figures_lead_by_return_and_mark_what_nothing_beats() -> None:
+    project = make_project()
+    dear = _ran(project, [100.0] * 4, usd=0.9)
+    cheap = _ran(project, [50.0] * 4, usd=0.1)
+    wasteful = _ran(project, [40.0] * 4, usd=0.5)
+    nothing = make_job(project)
+    found = picked(project, [dear.pk, cheap.pk, wasteful.pk, nothing.pk])
+    whole = compared(found, curves_of(found.jobs))
+    assert whole.leader is not None
+    assert whole.leader.side.key == dear.pk
+    assert [one.efficient for one in whole.sides] == [True, True, False, False]
+    assert whole.sides[3].iqm is None
+    assert whole.scored_by == "training"
+    drawn_plane = plane(whole.sides)
+    assert drawn_plane is not None
+    assert len(drawn_plane.dots) == 3
+    assert drawn_plane.front.count(",") == 2, "the front joins the cheap one and the best one"
+    Job.objects.update(evaluation_return_mean=7.0)
+    found = picked(project, [dear.pk, cheap.pk])
+    assert compared(found, curves_of(found.jobs)).scored_by == "evaluation"
+
+
+# Telling apart
+
+
+def test_permutations_are_counted_exactly() -> None:
+    far = np.array([10.0, 11.0, 12.0, 13.0])
+    assert telling_apart.permutation_p(far, far - 9) == pytest.approx(2 / 70)
+    assert telling_apart.permutation_p(far[:3], far[:3] - 9) == pytest.approx(0.1)
+    assert telling_apart.permutation_p(far, far.copy()) == 1.0
+    many = np.arange(30.0)
+    assert telling_apart.permutation_p(many, many + 40) < 0.001
+
+
+def test_three_seeds_tell_nothing_apart_and_four_may() -> None:
+    ours = np.array([10.0, 11.0, 12.0])
+    few = telling_apart.apart(ours, ours - 9)
+    assert (few.told, few.more) == (False, 1)
+    assert few.better.value == 1.0
+    enough = telling_apart.apart(np.append(ours, 13.0), np.append(ours - 9, 4.0))
+    assert (enough.told, enough.more) == (True, 0)
+    single = telling_apart.apart(ours[:1], ours[:1] - 9)
+    assert (single.told, single.more) == (False, 3)
+    same = telling_apart.apart(np.full(5, 3.0), np.full(5, 3.0))
+    assert (same.told, same.more) == (False, None)
+
+
+def test_as_many_seeds_as_are_said_to_be_needed_do_tell_them_apart() -> None:
+    difference, spread = 1.0, 1.0
+    needed = telling_apart.seeds_needed(difference, spread)
+    rng = np.random.default_rng(1)
+    told = [
+        telling_apart.permutation_p(rng.normal(difference, spread, needed), rng.normal(0, spread, needed))
+        <= 0.05
+        for _ in range(60)
+    ]
+    assert 0.65 <= np.mean(told) <= 0.95
+
+
+# Seeds
+
+
+def test_seeds_are_launched_together_as_a_group() -> None:
+    project = make_project()
+    user = project.people.first()
+    spec = make_spec("hopper-simulated", name="Hop", training__seed=5)
+    group = seeds.launch_seeds(project=project, user=user, spec=spec, count=3, key="once")
+    again = seeds.launch_seeds(project=project, user=user, spec=spec, count=3, key="once")
+    assert group == again
+    jobs = list(group.jobs.order_by("name"))
+    assert [job.spec["training"]["seed"] for job in jobs] == [5, 6, 7]
+    assert [job.spec["platform"]["seed"] for job in jobs] == [5, 6, 7]
+    assert jobs[0].name == "Hop, seed 5"
+    other = seeds.launch_seeds(project=project, user=user, spec=spec, count=2)
+    assert other.name == "Hop 2"
+    with pytest.raises(SpecRefused, match="between 1 and 50"):
+        seeds.launch_seeds(project=project, user=user, spec=spec, count=51)
+
+
+def test_all_seeds_are_launched_or_none() -> None:
+    project = make_project()
+    spec = make_spec("hopper-simulated", budget_usd="0.000001")
+    with pytest.raises(SpecRefused, match="must be at least"):
+        seeds.launch_seeds(project=project, user=project.people.first(), spec=spec, count=3)
+    assert not project.jobs.exists()
+
+
+def test_more_seeds_are_new_ones_and_a_single_job_founds_a_group() -> None:
+    project = make_project()
+    job = make_job(project, spec=make_spec(name="Alone, seed 3", training__seed=3))
+    group = seeds.more_seeds(user=job.created_by, like=job, count=2)
+    assert group.name == "Alone"
+    assert sorted(one.spec["training"]["seed"] for one in group.jobs.all()) == [3, 4, 5]
+    assert seeds.more_seeds(user=job.created_by, like=job, count=1) == group
+    assert sorted(one.name for one in group.jobs.all())[-1] == "Alone, seed 6"
+    found = picked(project, [f"group_{group.pk}"])
+    assert [len(side.jobs) for side in found.sides] == [4], "they ask one question"
+
+
+# Pages
+
+
+@pytest.fixture
+def owner(client: Client) -> Any:
+    user = make_user()
+    client.force_login(user)
+    return user
+
+
+def test_the_page_compares_and_offers_the_seeds_that_would_tell(client: Client, owner: Any) -> None:
+    project = make_project(owner)
+    one, other = _ran(project, [100.0] * 4, usd=0.25), _ran(project, [50.0] * 4, usd=0.25)
+    answer = client.get(f"/p/{project.slug}/compare/?of={one.pk}&job={other.pk}")
+    words = answer.content.decode()
+    assert "cannot be told apart by so few seeds; 3 more seeds each would be a beginning." in words
+    assert "Run 3 more seeds of both – about $1.50, at most $6.00" in words
+    asked = {"like": [one.pk, other.pk], "count": "3", "of": [one.pk, other.pk], "idempotency_key": "k"}
+    for _ in range(2):
+        answer = client.post(f"/p/{project.slug}/compare/seeds/", asked)
+    assert project.jobs.count() == 8
+    groups = project.job_groups.order_by("pk")
+    assert answer.headers["Location"].endswith("?" + "&".join(f"of=group_{group.pk}" for group in groups))
+    viewer = make_user()
+    add_member(project, viewer.email, "viewer")
+    client.force_login(viewer)
+    assert (
+        "more seeds of both"
+        not in client.get(f"/p/{project.slug}/compare/?of={one.pk}&of={other.pk}").content.decode()
+    )
+
+
+def test_the_number_of_queries_does_not_grow_with_the_runs(
+    client: Client, owner: Any, django_assert_max_num_queries: Any
+) -> None:
+    project = make_project(owner)
+    group = _group(project, [1.0, 2.0, 3.0, 4.0])
+    alone = _ran(project, [3.0] * 4)
+    client.get(f"/p/{project.slug}/compare/")
+    with django_assert_max_num_queries(14):
+        client.get(f"/p/{project.slug}/compare/?of=group_{group.pk}&of={alone.pk}")
+    page = client.get(f"/p/{project.slug}/groups/{group.pk}/").content.decode()
+    assert "Five 3" in page
+
+
+def test_an_empty_comparison_says_what_to_do(client: Client, owner: Any) -> None:
+    project = make_project(owner)
+    page = client.get(f"/p/{project.slug}/compare/?of=job_nowhere&over=nonsense").content.decode()
+    assert "Nothing is picked yet" in page
+    assert "1 of what was picked is not in this project." in page

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ComparingConfig(AppConfig):
+    name = "webapp.comparing"
+    label = "comparing"

@@ -1,0 +1,109 @@
+"""Return against dollars, drawn as SVG by the server: nothing moves here, so nothing needs a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+from webapp.comparing.figures import SideFigures
+from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
+from webapp.templatetags.look import duration, score
+
+WIDTH, HEIGHT = 560, 300
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 24, 44
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A side in the plane. `low` and `high` end its interval of return; `words` says it all."""
+
+    figures: SideFigures
+    x: float
+    y: float
+    low: float
+    high: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    at: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Plane:
+    dots: tuple[Dot, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    front: str
+    """The points of the line through what nothing beats in return and dollars, as SVG wants them."""
+    left: int = _LEFT
+    right: int = WIDTH - _RIGHT
+    top: int = _TOP
+    bottom: int = HEIGHT - _BOTTOM
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
+    """The sides that have a return, over dollars a run (or seconds a run, `by` "time"); None for fewer than two."""
+    known = [one for one in sides if one.iqm is not None]
+    if len(known) < 2:
+        return None
+    across = [_across(one, by) for one in known]
+    if max(across) <= 0:
+        return None
+    x_steps = _nice(0.0, max(across) * 1.05)
+    bounds = [bound for one in known if one.iqm for bound in (one.iqm.low, one.iqm.high)]
+    y_steps = _nice(min(bounds), max(bounds))
+    horizontal = _scale(x_steps, _LEFT, WIDTH - _RIGHT)
+    vertical = _scale(y_steps, HEIGHT - _BOTTOM, _TOP)
+    dots = tuple(
+        Dot(one, horizontal(at), *(vertical(value) for value in one.iqm), _words(one))
+        for one, at in zip(known, across, strict=True)
+        if one.iqm
+    )
+    return Plane(
+        dots,
+        tuple(Tick(horizontal(value), _axis(value, by)) for value in x_steps),
+        tuple(Tick(vertical(value), score(value).removesuffix(".0")) for value in y_steps),
+        " ".join(f"{dot.x:.1f},{dot.y:.1f}" for dot in _front(dots)),
+    )
+
+
+def _front(dots: Sequence[Dot]) -> list[Dot]:
+    """From the cheapest on, each that returns more than all cheaper ones (a smaller y is higher)."""
+    front: list[Dot] = []
+    for dot in sorted(dots, key=lambda one: (one.x, one.y)):
+        if not front or dot.y < front[-1].y:
+            front.append(dot)
+    return front
+
+
+def _across(one: SideFigures, by: str) -> float:
+    return one.cost_a_run / PICODOLLARS_PER_USD if by == "usd" else one.time_s
+
+
+def _axis(value: float, by: str) -> str:
+    return f"${value:.3g}" if by == "usd" else duration(value) if value else "0 s"
+
+
+def _words(one: SideFigures) -> str:
+    value = score(one.iqm.value) if one.iqm else ""
+    return f"{one.side.name}: return {value}, {display_usd(one.cost_a_run)} and {duration(one.time_s)} a run"
+
+
+def _nice(low: float, high: float) -> list[float]:
+    """Four to seven round values that hold everything from low to high."""
+    if high <= low:
+        low, high = low - 0.5 * (abs(low) or 1), high + 0.5 * (abs(high) or 1)
+    raw = (high - low) / 4
+    power = 10.0 ** floor(log10(raw))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
+    return [step * at for at in range(floor(low / step + 1e-9), ceil(high / step - 1e-9) + 1)]
+
+
+def _scale(steps: Sequence[float], start: float, end: float) -> Callable[[float], float]:
+    return lambda value: start + (value - steps[0]) / (steps[-1] - steps[0]) * (end - start)

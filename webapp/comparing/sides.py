@@ -1,0 +1,160 @@
+"""What is compared: sides, each one question asked with one seed or several. A side is a job or a group of jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F
+
+from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.states import TERMINAL
+
+MOST_SIDES = 10
+MOST_JOBS = 100
+_NOT_ASKED = ("name", "tags", "group", "budget_usd", "at_line", "schema_version")
+_NO_QUESTION = {("training", "seed"), ("platform", "seed")}
+
+
+@dataclass(frozen=True)
+class Side:
+    """`key` names it in an address; `place` (from 1) is its colour and its dash on the whole page."""
+
+    key: str
+    name: str
+    jobs: tuple[Job, ...]
+    place: int
+    group: JobGroup | None = None
+
+    @property
+    def running(self) -> int:
+        """How many of its runs are not over."""
+        return sum(job.observed not in TERMINAL for job in self.jobs)
+
+    @property
+    def unreal(self) -> str:
+        """The word for money that nobody pays, if any of it is such."""
+        return next((job.unreal for job in self.jobs if job.unreal), "")
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The sides of an address, and what had to be left out of it, in words."""
+
+    sides: tuple[Side, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def jobs(self) -> list[Job]:
+        return [job for side in self.sides for job in side.jobs]
+
+
+def picked(project: Any, keys: Sequence[str]) -> Picked:
+    """The sides that an address names (`job_…`, `group_12`), in its order. Groups of several questions become as many
+    sides. Nothing of another project is ever found."""
+    keys = list(dict.fromkeys(keys))
+    jobs = {job.pk: job for job in _with_accounts(project).filter(pk__in=keys)}
+    numbers = [int(key[6:]) for key in keys if key.startswith("group_") and key[6:].isdecimal()]
+    groups = {
+        f"group_{group.pk}": group for group in JobGroup.objects.filter(project=project, pk__in=numbers)
+    }
+    members: dict[str, list[Job]] = {key: [] for key in groups}
+    rows = _with_accounts(project).filter(groups__in=[group.pk for group in groups.values()])
+    for job in rows.annotate(group_id=F("groups__pk")).order_by("created_at", "pk"):
+        members[f"group_{job.group_id}"].append(job)  # type: ignore[attr-defined]
+    found: list[tuple[str, str, list[Job], JobGroup | None]] = []
+    for key in keys:
+        if key in jobs:
+            found.append((key, jobs[key].name, [jobs[key]], None))
+        elif key in groups:
+            found += _of_group(key, groups[key], members[key])
+    return _limited(found, sum(key not in jobs and key not in groups for key in keys))
+
+
+def of_group(project: Any, group: JobGroup) -> Picked:
+    """The questions in a group, each with its seeds."""
+    return picked(project, [f"group_{group.pk}"])
+
+
+def by_question(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Jobs that ask the same but for their seed, together, in the order in which they were first asked."""
+    found: dict[str, list[Job]] = {}
+    for job in jobs:
+        found.setdefault(json.dumps(question_of(job.spec), sort_keys=True), []).append(job)
+    return list(found.values())
+
+
+def question_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a spec by path that decide what is learned and what it costs; names, money and seeds left out."""
+    flat = flattened({key: value for key, value in spec.items() if key not in _NOT_ASKED})
+    return {path: value for path, value in flat.items() if tuple(path.split(".")) not in _NO_QUESTION}
+
+
+def flattened(document: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """A document's values by their dotted path."""
+    flat: dict[str, Any] = {}
+    for key, value in document.items():
+        path = f"{above}{key}"
+        if isinstance(value, Mapping):
+            flat |= flattened(value, f"{path}.")
+        else:
+            flat[path] = value
+    return flat
+
+
+def different_paths(questions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The paths whose values are not the same in all of them, in the order of the document."""
+    paths = dict.fromkeys(path for question in questions for path in question)
+    return [path for path in paths if len({json.dumps(one.get(path)) for one in questions}) > 1]
+
+
+def told_value(value: Any) -> str:
+    """A value of a spec as people read it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(told_value(one) for one in value) or "none"
+    return str(value)
+
+
+def _of_group(
+    key: str, group: JobGroup, jobs: Sequence[Job]
+) -> list[tuple[str, str, list[Job], JobGroup | None]]:
+    questions = by_question(jobs)
+    if len(questions) <= 1:
+        return [(key, group.name, list(jobs), group)] if jobs else []
+    asked = [question_of(one[0].spec) for one in questions]
+    paths = different_paths(asked)
+    return [
+        (
+            key,
+            ", ".join(f"{path.rpartition('.')[2]} {told_value(each.get(path))}" for path in paths),
+            one,
+            group,
+        )
+        for one, each in zip(questions, asked, strict=True)
+    ]
+
+
+def _limited(found: Sequence[tuple[str, str, list[Job], JobGroup | None]], unknown: int) -> Picked:
+    left_out = []
+    if unknown:
+        left_out.append(f"{unknown} of what was picked is not in this project.")
+    kept, jobs = [], 0
+    for key, name, members, group in found:
+        jobs += len(members)
+        if len(kept) < MOST_SIDES and jobs <= MOST_JOBS:
+            kept.append(Side(key, name, tuple(members), len(kept) + 1, group))
+    if len(kept) < len(found):
+        left_out.append(
+            f"{len(kept)} of {len(found)} are shown: at most {MOST_SIDES} sides and {MOST_JOBS} runs fit."
+        )
+    return Picked(tuple(kept), tuple(left_out))
+
+
+def _with_accounts(project: Any) -> Any:
+    return Job.objects.filter(project=project).select_related("account").defer("summary", "note")

@@ -1,0 +1,209 @@
+"""Sweeps: one job asked many times with other values of chosen fields, as a group that may spend so much together.
+
+Each run's budget is an equal share of the limit, and a budget over the group holds what they spend in all: raised
+budgets and later seeds stay within it as well.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, Decimal
+from itertools import product
+from typing import Any
+
+from django.db import transaction
+from pydantic import BaseModel, ValidationError
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import JobGroup
+from webapp.jobs.problems import problems
+from webapp.jobs.seeds import free_group_name, launch_together, with_seed
+from webapp.jobs.spec import JobSpec
+from webapp.jobs.spec_fields import title_of
+from webapp.money.amounts import picodollars
+from webapp.money.budgets import create_budget
+from webapp.money.models import Scope
+
+MOST_RUNS = 100
+_RANGE = re.compile(r"^\s*(-?[\d.]+(?:e-?\d+)?)\s*(?:\.\.|–|to)\s*(-?[\d.]+(?:e-?\d+)?)\s*$", re.IGNORECASE)
+_LOGARITHMIC_FROM = 10.0
+_NOT_SWEPT = ("seed", "schema_version", "kind")
+
+
+class SweepRefused(ValueError):
+    """A sweep that cannot be run; the text says what to change."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A field by its path, and the values it takes: as many as are written, or any between two."""
+
+    path: str
+    values: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+
+    @classmethod
+    def read(cls, path: str, text: str) -> Axis:
+        """From "0.001, 0.0003" or "1e-4 .. 1e-2"."""
+        if match := _RANGE.match(text):
+            low, high = float(match[1]), float(match[2])
+            if not low < high:
+                raise SweepRefused(f"{path}: the first end of “{text.strip()}” must be below the second.")
+            return cls(path, (), low, high)
+        values = tuple(dict.fromkeys(value.strip() for value in text.split(",") if value.strip()))
+        if not values:
+            raise SweepRefused(f"{path}: write values such as 0.001, 0.0003 or a range such as 1e-4 .. 1e-2.")
+        return cls(path, values)
+
+    def drawn(self, chance: random.Random, whole: bool) -> str:
+        """One value by chance; of a range that spans a factor of ten or more, evenly over its logarithm."""
+        if self.values:
+            return chance.choice(self.values)
+        if self.low > 0 and self.high / self.low >= _LOGARITHMIC_FROM:
+            value = math.exp(chance.uniform(math.log(self.low), math.log(self.high)))
+        else:
+            value = chance.uniform(self.low, self.high)
+        return str(round(value)) if whole else f"{value:.3g}"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """`way`: "grid" takes every combination, "random" draws `points` of them. Each point runs with `seeds` seeds."""
+
+    base: JobSpec
+    name: str
+    axes: tuple[Axis, ...]
+    way: str
+    points: int
+    seeds: int
+    limit_usd: Decimal
+
+    def changes(self) -> list[dict[str, str]]:
+        """The points, each as values by path; the same sweep always has the same ones."""
+        if not self.axes:
+            raise SweepRefused("Choose at least one field whose values are tried.")
+        if len({axis.path for axis in self.axes}) < len(self.axes):
+            raise SweepRefused("Each field may be chosen once.")
+        known = fields_of(self.base)
+        if strange := [axis.path for axis in self.axes if axis.path not in known]:
+            raise SweepRefused(f"{strange[0]} is no field of this job.")
+        if self.way == "grid":
+            return self._grid()
+        chance, found = random.Random(0), {}
+        for _ in range(20 * self.points):  # few values leave fewer points than were asked for
+            one = {
+                axis.path: axis.drawn(chance, isinstance(known[axis.path].value, int)) for axis in self.axes
+            }
+            found.setdefault(tuple(one.values()), one)
+            if len(found) == self.points:
+                break
+        return list(found.values())
+
+    def _grid(self) -> list[dict[str, str]]:
+        if ranged := [axis.path for axis in self.axes if not axis.values]:
+            raise SweepRefused(f"{ranged[0]}: a grid needs its values one by one, such as 0.001, 0.0003.")
+        paths = [axis.path for axis in self.axes]
+        return [
+            dict(zip(paths, point, strict=True)) for point in product(*(axis.values for axis in self.axes))
+        ]
+
+    def specs(self) -> list[JobSpec]:
+        """Every run's spec. SweepRefused names the first field that does not fit, or says that they are too many."""
+        points = self.changes()
+        runs = len(points) * self.seeds
+        if not 1 <= runs <= MOST_RUNS:
+            raise SweepRefused(f"{runs} runs are too many: at most {MOST_RUNS} go in one sweep.")
+        share = (self.limit_usd / runs).quantize(Decimal("0.000001"), rounding=ROUND_DOWN)
+        if share <= 0:
+            raise SweepRefused(f"${self.limit_usd} leaves nothing for each of {runs} runs.")
+        first = self.base.training.seed
+        return [
+            with_seed(self._at(point, share), seed)
+            for point in points
+            for seed in range(first, first + self.seeds)
+        ]
+
+    def _at(self, point: Mapping[str, str], share: Decimal) -> JobSpec:
+        document = self.base.model_dump(mode="json")
+        for path, value in point.items():
+            *tables, field = path.split(".")
+            here = document
+            for table in tables:
+                here = here[table]
+            here[field] = value
+        told = ", ".join(f"{path.rpartition('.')[2]} {value}" for path, value in point.items())
+        document |= {"name": f"{self.name}: {told}"[:88], "budget_usd": str(share), "group": ""}
+        try:
+            return JobSpec.model_validate(document)
+        except ValidationError as error:
+            raise SweepRefused(problems(error, JobSpec)[0].sentence) from None
+
+
+@dataclass(frozen=True)
+class Field:
+    """A value of a spec that may be swept."""
+
+    path: str
+    title: str
+    value: Any
+
+
+def fields_of(spec: JobSpec) -> dict[str, Field]:
+    """By path, everything in a spec's training and platform that is one number, word or yes-or-no."""
+    found: dict[str, Field] = {}
+    _collect(spec.training, "training", "", found)
+    _collect(spec.platform, "platform", "", found)
+    return found
+
+
+def _collect(model: BaseModel, path: str, above: str, found: dict[str, Field]) -> None:
+    for name, info in type(model).model_fields.items():
+        value, here = getattr(model, name), f"{path}.{name}"
+        title = title_of(name, info)
+        if isinstance(value, BaseModel):
+            _collect(value, here, title, found)
+        elif isinstance(value, (int, float, str)) and name not in _NOT_SWEPT:
+            found[here] = Field(here, f"{above}: {title}" if above else title, value)
+
+
+def launch_sweep(
+    *, project: Any, user: Any, sweep: Sweep, key: str | None = None, clock: Clock = SYSTEM_CLOCK
+) -> JobGroup:
+    """All runs of the sweep as a group below a budget of its limit; all of them or none.
+
+    SweepRefused or SpecRefused say why not. The same key gives the same sweep again.
+    """
+    specs = sweep.specs()
+    if key and (known := JobGroup.objects.filter(project=project, jobs__idempotency_key=f"{key}:0").first()):
+        return known
+    with transaction.atomic():
+        name = free_group_name(project, sweep.name)
+        group = JobGroup.objects.create(project=project, name=name, created_at=clock.now())
+        create_budget(
+            project=project,
+            name=f"Sweep: {name}"[:80],
+            limit_picodollars=picodollars(sweep.limit_usd),
+            scope=Scope.GROUP,
+            of={"group": group},
+            user=user,
+            clock=clock,
+        )
+        launch_together(
+            project=project,
+            user=user,
+            specs=[spec.model_copy(update={"group": name}) for spec in specs],
+            key=key,
+            whole_budget=True,
+            clock=clock,
+        )
+    return group
+
+
+def axes_from(rows: Sequence[tuple[str, str]]) -> tuple[Axis, ...]:
+    """The axes in a form's rows of (path, values); empty rows are left out."""
+    return tuple(Axis.read(path, text) for path, text in rows if path)

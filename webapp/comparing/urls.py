@@ -1,0 +1,13 @@
+"""Addresses of comparisons, groups and sweeps."""
+
+from django.urls import path
+
+from webapp.comparing import views
+
+app_name = "comparing"
+urlpatterns = [
+    path("p/<slug:slug>/compare/", views.page, name="page"),
+    path("p/<slug:slug>/compare/seeds/", views.add_seeds, name="add_seeds"),
+    path("p/<slug:slug>/groups/<int:group_id>/", views.group, name="group"),
+    path("p/<slug:slug>/sweeps/new/", views.sweep_new, name="sweep_new"),
+]

@@ -1,0 +1,157 @@
+"""The pages that compare: picked runs, a group, a new sweep. Everything that is shown is in the address."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.comparing import wording
+from webapp.comparing.curves import AXES, curves_of, drawn
+from webapp.comparing.figures import Comparison, compared, differences
+from webapp.comparing.pareto import plane
+from webapp.comparing.sides import MOST_SIDES, Picked, of_group, picked
+from webapp.comparing.sweep_form import SweepForm, base_of
+from webapp.comparing.sweeps import SweepRefused, launch_sweep
+from webapp.jobs import run_table
+from webapp.jobs.models import JobGroup
+from webapp.jobs.seeds import MOST_SEEDS, more_seeds
+from webapp.jobs.services import SpecRefused
+from webapp.money.models import Budget
+
+
+@project_page()
+@require_safe
+def page(request: HttpRequest, project: Project) -> HttpResponse:
+    """The comparison of the jobs and groups named in the address (`of`, or `job` as the list's boxes say)."""
+    keys = [*request.GET.getlist("of"), *request.GET.getlist("job")]
+    chosen = picked(project, keys)
+    context: dict[str, Any] = {"section": "compare", **run_table.what_may_be_compared(project)}
+    context["chips"] = [
+        {"side": side, "without": "?" + urlencode([("of", key) for key in _other_keys(chosen, side.key)])}
+        for side in chosen.sides
+    ]
+    context["keys"] = list(dict.fromkeys(side.key for side in chosen.sides))
+    context["may_add"] = len(chosen.sides) < MOST_SIDES
+    context |= _comparison(chosen, request)
+    return render(request, "comparing/page.html", context)
+
+
+@project_page()
+@require_safe
+def group(request: HttpRequest, project: Project, group_id: int) -> HttpResponse:
+    """A group of runs: its seeds as one curve, or the points of its sweep compared, each with its seeds."""
+    found = _group_in(project, group_id)
+    chosen = of_group(project, found)
+    rows = wording.member_rows(run_table.jobs_asked_for_group(project, found))
+    context = {
+        "section": "compare",
+        "group": found,
+        "rows": rows,
+        "budgets": Budget.objects.filter(group=found, closed_at=None),
+        "running": sum(row["active"] for row in rows),
+        **_comparison(chosen, request),
+    }
+    return render(request, "comparing/group.html", context)
+
+
+def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
+    """What both pages show of the sides."""
+    if not chosen.sides:
+        return {"comparison": None, "left_out": chosen.left_out}
+    curves = curves_of(chosen.jobs)
+    found: Comparison = compared(chosen, curves)
+    return {
+        "comparison": found,
+        "left_out": chosen.left_out,
+        "verdicts": wording.verdicts(found),
+        "table": [wording.row(one, found) for one in found.sides],
+        "chart": {"sides": drawn(chosen.sides, curves), "sentence": wording.chart_sentence(found)},
+        "planes": [
+            ("usd", "Return and dollars a run", plane(found.sides, "usd")),
+            ("time", "Return and time a run", plane(found.sides, "time")),
+        ],
+        "differences": differences(chosen.sides) if len(chosen.sides) > 1 else [],
+        "any_group": any(len(side.jobs) > 1 for side in chosen.sides),
+        "axes": (("steps", "Steps"), ("time", "Time"), ("usd", "Dollars")),
+        "over": request.GET.get("over") if request.GET.get("over") in AXES else AXES[0],
+        "simulated": any(side.unreal for side in chosen.sides),
+        "idempotency_key": secrets.token_urlsafe(12),
+    }
+
+
+@project_page(needs="editor")
+@require_POST
+def add_seeds(request: HttpRequest, project: Project) -> HttpResponse:
+    """More seeds of each named job's question; then back to the comparison, in which jobs have become groups."""
+    likes = [project.jobs.filter(pk=job_id).first() for job_id in request.POST.getlist("like")[:MOST_SIDES]]
+    count = request.POST.get("count", "")
+    if not likes or not count.isdecimal() or not 1 <= int(count) <= MOST_SEEDS:
+        messages.error(request, f"Nothing was launched: choose between 1 and {MOST_SEEDS} seeds of a run.")
+        return redirect("comparing:page", project.slug)
+    key, keys = request.POST.get("idempotency_key", "")[:60], request.POST.getlist("of")
+    launched = 0
+    for like in likes:
+        if like is None:
+            raise Http404("There is no such job in this project.")
+        try:
+            grown = more_seeds(
+                user=request.user, like=like, count=int(count), key=f"{key}:{like.pk}" if key else None
+            )
+        except SpecRefused as refusal:
+            messages.error(request, f"{like.name}: {refusal}")
+            continue
+        launched += int(count)
+        keys = [f"group_{grown.pk}" if one == like.pk else one for one in keys]
+    if launched:
+        messages.success(request, f"{launched} runs are launched; the figures here grow with them.")
+    asked = urlencode([("of", one) for one in dict.fromkeys(keys)])
+    return redirect(f"{reverse('comparing:page', args=[project.slug])}?{asked}")
+
+
+@project_page(needs="editor")
+@require_http_methods(["GET", "HEAD", "POST"])
+def sweep_new(request: HttpRequest, project: Project) -> HttpResponse:
+    """The form of a sweep, what it would run, and its launch."""
+    base, chosen = base_of(project, request.GET)
+    form = SweepForm(request.POST if request.method == "POST" else None, base=base)
+    context: dict[str, Any] = {"section": "jobs", "form": form, "base": base, "chosen": chosen}
+    context["idempotency_key"] = request.POST.get("idempotency_key") or secrets.token_urlsafe(12)
+    status = 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            try:
+                sweep = form.sweep()
+                context["points"], context["specs"] = sweep.changes(), sweep.specs()
+                if request.POST.get("launch"):
+                    made = launch_sweep(
+                        project=project,
+                        user=request.user,
+                        sweep=sweep,
+                        key=request.POST.get("idempotency_key", "")[:60] or None,
+                    )
+                    return redirect("comparing:group", project.slug, made.pk)
+                status = 200
+            except (SweepRefused, SpecRefused) as refusal:
+                form.add_error(None, str(refusal))
+    return render(request, "comparing/sweep.html", context, status=status)
+
+
+def _other_keys(chosen: Picked, key: str) -> list[str]:
+    return [one for one in dict.fromkeys(side.key for side in chosen.sides) if one != key]
+
+
+def _group_in(project: Project, group_id: int) -> JobGroup:
+    found = JobGroup.objects.filter(project=project, pk=group_id).first()
+    if found is None:
+        raise Http404("There is no such group in this project.")
+    return found
