@@ -95,7 +95,9 @@ def test_long_runs_are_thinned_and_keep_their_last_round() -> None:
     job = make_job()
     reports = [round_finished(n, mean=float(n)).report.model_dump(mode="json") for n in range(1, 701)]
     now = job.created_at
-    rows = [Round(job=job, round_no=at, epoch=1, at=now, report=report) for at, report in enumerate(reports, 1)]
+    rows = [
+        Round(job=job, round_no=at, epoch=1, at=now, report=report) for at, report in enumerate(reports, 1)
+    ]
     Round.objects.bulk_create(rows)
     Job.objects.filter(pk=job.pk).update(round_no=700)
     curve = curves_of([Job.objects.get(pk=job.pk)])[job.pk]

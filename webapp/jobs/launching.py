@@ -44,7 +44,9 @@ def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False) -> Need
 
 def _expected(project: Any, spec: JobSpec, limit: int) -> int:
     try:
-        found = learned(forecast_of(_any_of_its_seeds(spec)), lessons_of(project, spec), float(spec.budget_usd))
+        found = learned(
+            forecast_of(_any_of_its_seeds(spec)), lessons_of(project, spec), float(spec.budget_usd)
+        )
         return min(limit, round(found.dollars.p90 * PICODOLLARS_PER_USD))
     except NoForecast:
         return limit
