@@ -1,0 +1,210 @@
+"""Jobs through the API: launched once, read by pages, changed only as they were seen, and paid to the last digit."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
+from tests.webapp.api_callers import ApiCaller
+from webapp.jobs.recorder import Recorder
+from webapp.jobs.runner import run_job
+from webapp.money.amounts import exact_usd
+from webapp.reports.building import build, folder
+
+pytestmark = pytest.mark.django_db
+
+
+class Mine:
+    def __init__(self) -> None:
+        self.user = make_user()
+        self.project = make_project(self.user)
+        self.call = ApiCaller(self.user)
+        self.jobs = f"/projects/{self.project.slug}/jobs"
+
+    def spec(self, **changes: Any) -> dict[str, Any]:
+        spec: dict[str, Any] = make_spec(**changes).model_dump(mode="json")
+        return spec
+
+
+@pytest.fixture
+def mine() -> Mine:
+    return Mine()
+
+
+def test_the_same_key_launches_once(mine: Mine) -> None:
+    first = mine.call.post(mine.jobs, mine.spec(), Idempotency_Key="a-1")
+    again = mine.call.post(mine.jobs, mine.spec(), Idempotency_Key="a-1")
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["id"] == again.json()["id"]
+    assert first.headers["Location"] == f"/api/v1{mine.jobs}/{first.json()['id']}"
+    assert mine.call.get(first.headers["Location"]).json() == first.json()
+    assert mine.project.jobs.count() == 1
+    other = mine.call.post(mine.jobs, mine.spec(name="Another"), Idempotency_Key="a-1")
+    assert other.status_code == 409
+    assert first.json()["id"] in other.json()["why"]
+    assert mine.call.post(mine.jobs, mine.spec()).status_code == 201
+    assert mine.project.jobs.count() == 2
+
+
+def test_a_launch_that_is_refused_says_the_forms_sentence(mine: Mine, settings: Any) -> None:
+    settings.STARLING_MAX_LOCAL_ACTORS = 4
+    refused = mine.call.post(mine.jobs, mine.spec())
+    assert refused.status_code == 422
+    (error,) = refused.json()["errors"]
+    assert error["path"] == "training.scaling.actors"
+    assert "must be at most 4" in error["sentence"]
+    assert not mine.project.jobs.exists()
+
+
+def test_pages_of_jobs_have_no_holes_while_new_ones_come(mine: Mine) -> None:
+    jobs = [make_job(mine.project, mine.user, make_spec(name=f"Job {number}")) for number in range(5)]
+    seen, cursor = [], ""
+    while True:
+        page = mine.call.get(f"{mine.jobs}?limit=2&cursor={cursor}").json()
+        seen += [one["id"] for one in page["results"]]
+        make_job(mine.project, mine.user)
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert seen == [job.pk for job in reversed(jobs)]
+    for bad in ("x", "WyJ4IiwgMV0", "%00", "WzEsMl0"):
+        assert mine.call.get(f"{mine.jobs}?cursor={bad}").status_code == 422
+
+
+def test_filters_find_what_they_say(mine: Mine) -> None:
+    one = make_job(mine.project, mine.user, make_spec(name="Walker ten", tags=["night"], group="seeds"))
+    two = make_job(mine.project, mine.user, make_spec("hopper-simulated"))
+
+    def found(query: str) -> list[str]:
+        return [job["id"] for job in mine.call.get(f"{mine.jobs}?{query}").json()["results"]]
+
+    assert found("tag=night") == found("group=seeds") == found("name=walker") == [one.pk]
+    assert found("platform=simulated") == found("environment=Hopper-v5") == [two.pk]
+    assert found("state=active") == found("state=queued") == found("algorithm=ppo") == [two.pk, one.pk]
+    assert found("state=failed") == []
+    assert "queued" in mine.call.get(f"{mine.jobs}?state=nonsense").json()["fix"]
+
+
+def test_a_list_asks_the_database_as_often_for_many_jobs_as_for_few(mine: Mine) -> None:
+    counts = []
+    for _ in range(2):
+        for _ in range(3):
+            make_job(mine.project, mine.user, make_spec(tags=["a", "b"]))
+        with CaptureQueriesContext(connection) as asked:
+            mine.call.get(mine.jobs)
+        counts.append(len(asked))
+    assert counts[0] >= counts[1]
+
+
+def test_an_etag_holds_until_something_changes(mine: Mine) -> None:
+    job, epoch = make_running_job(project=mine.project, user=mine.user)
+    address = f"{mine.jobs}/{job.pk}"
+    etag = mine.call.get(address).headers["ETag"]
+    assert mine.call.get(address, If_None_Match=etag).status_code == 304
+    Recorder(job.pk, epoch, keep_checkpoints=3).record(round_finished(1))
+    assert mine.call.get(address, If_None_Match=etag).status_code == 200
+    refused = mine.call.post(f"{address}/stop", If_Match=etag)
+    assert refused.status_code == 412
+    job.refresh_from_db()
+    assert job.desired == "run"
+    fresh = mine.call.get(address).headers["ETag"]
+    assert mine.call.post(f"{address}/stop", If_Match=fresh).json()["wanted"] == "cancelled"
+
+
+def test_pause_resume_and_what_cannot_be(mine: Mine) -> None:
+    job = make_job(mine.project, mine.user)
+    address = f"{mine.jobs}/{job.pk}"
+    assert mine.call.post(f"{address}/pause").json()["state"] == "paused"
+    assert mine.call.post(f"{address}/resume").json()["state"] == "queued"
+    assert mine.call.post(f"{address}/stop").json()["over"] is True
+    refused = mine.call.post(f"{address}/pause")
+    assert (refused.status_code, refused.json()["why"]) == (
+        409,
+        "The job is over (stopped); only one that goes on can be paused.",
+    )
+
+
+def test_a_budget_is_raised_only_with_its_scope(mine: Mine) -> None:
+    job = make_job(mine.project, mine.user)
+    address = f"{mine.jobs}/{job.pk}/budget"
+    weak = ApiCaller(mine.user, ("jobs",))("PUT", address, {"limit_usd": "2"})
+    assert weak.status_code == 403
+    assert weak.json()["type"] == "urn:starling:fresh-sign-in"
+    assert mine.call("PUT", address, {"limit_usd": "2.5"}).json()["limit_usd"] == "2.5"
+    lower = mine.call("PUT", address, {"limit_usd": "1"})
+    assert (lower.status_code, lower.headers["Content-Type"]) == (409, "application/problem+json")
+    assert mine.call("PUT", address, {"limit_usd": "-1"}).json()["errors"][0]["path"] == "limit_usd"
+
+
+def test_events_and_rounds_come_in_order_and_whole(mine: Mine) -> None:
+    job, epoch = make_running_job(project=mine.project, user=mine.user)
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+    for number in range(1, 6):
+        recorder.record(round_finished(number))
+    for what, key in (("events", "seq"), ("rounds", "round_no")):
+        numbers: list[int] = []
+        after: int | None = 0
+        while after is not None:
+            page = mine.call.get(f"{mine.jobs}/{job.pk}/{what}?limit=2&after={after}").json()
+            numbers += [one[key] for one in page["results"]]
+            after = page["next"]
+        assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) == 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_runs_cost_is_the_same_in_api_page_reports_and_ledger(mine: Mine) -> None:
+    """Simulated, so that every call has a price of many digits."""
+    spec = mine.spec(
+        preset="hopper-simulated",
+        training__scaling__actors=2,
+        training__rollout__steps_per_call=16,
+        training__stop={"rounds": 3, "env_steps": None},
+        platform__workers=1,
+    )
+    job_id = mine.call.post(mine.jobs, spec).json()["id"]
+    assert run_job(job_id, owner=os.urandom(8).hex(), hand_over=threading.Event()) == 0
+    job = mine.project.jobs.select_related("account").get(pk=job_id)
+    total = exact_usd(job.account.spent_picodollars + job.account.overrun_picodollars)
+    assert Decimal(total) > 0
+
+    cost = mine.call.get(f"{mine.jobs}/{job_id}/cost").json()
+    assert cost["total_usd"] == mine.call.get(f"{mine.jobs}/{job_id}").json()["spent_usd"] == total
+    assert sum(Decimal(row["cost_usd"]) for row in cost["by_kind"]) == Decimal(total)
+
+    day = datetime.now(UTC).date().isoformat()
+    span = f"first_day={day}&last_day={day}&prices=simulated"
+    for by in ("day", "month", "job", "user", "cloud", "service", "tag"):
+        table = mine.call.get(f"/projects/{mine.project.slug}/costs?{span}&by={by}").json()
+        assert table["total_usd"] == total, by
+        assert sum(Decimal(row["cost_usd"]) for row in table["rows"]) == Decimal(total)
+
+    question = {"format": "json", "first_day": day, "last_day": day, "by": "call", "prices": "simulated"}
+    asked = mine.call.post(f"/projects/{mine.project.slug}/reports", question)
+    assert asked.status_code == 202
+    assert mine.call.get(asked.headers["Location"]).json()["file"] is None
+    build(asked.json()["id"])
+    ready = mine.call.get(asked.headers["Location"]).json()
+    assert ready["state"] == "ready"
+    file = mine.call.get(ready["file"])
+    assert b"".join(file.streaming_content) == (folder() / f"{ready['id']}.json").read_bytes()
+    assert json.loads((folder() / f"{ready['id']}.json").read_text())["total"]["cost_usd"] == total
+
+    browser = Client()
+    browser.force_login(mine.user)
+    page = browser.get(
+        reverse("reports:page", args=[mine.project.slug]) + f"?from={day}&to={day}&prices=simulated"
+    )
+    assert re.search(re.escape(total), page.content.decode())
