@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
+from tests.webapp.test_forms import posted
 from webapp.accounts.services import add_member
 from webapp.comparing import telling_apart
 from webapp.comparing.curves import curves_of, drawn, iqm_with_band
@@ -14,6 +15,7 @@ from webapp.comparing.figures import compared, differences
 from webapp.comparing.pareto import plane
 from webapp.comparing.sides import picked
 from webapp.jobs import seeds
+from webapp.jobs.forms import job_form
 from webapp.jobs.models import Job, JobGroup, Round
 from webapp.jobs.recorder import Recorder
 from webapp.jobs.services import SpecRefused
@@ -263,3 +265,18 @@ def test_an_empty_comparison_says_what_to_do(client: Client, owner: Any) -> None
     page = client.get(f"/p/{project.slug}/compare/?of=job_nowhere&over=nonsense").content.decode()
     assert "Nothing is picked yet" in page
     assert "1 of what was picked is not in this project." in page
+
+
+def test_the_form_launches_seeds_as_a_group(client: Client, owner: Any) -> None:
+    project = make_project(owner)
+    address = f"/p/{project.slug}/jobs/new/?preset=cartpole"
+    asked = posted(job_form(None, make_spec()))
+    for wrong in ("0", "51", "many"):
+        refused = client.post(address, {**asked, "seeds": wrong})
+        assert refused.status_code == 422
+        assert "must be a whole number between 1 and 50" in refused.content.decode()
+    assert not project.jobs.exists()
+    answer = client.post(address, {**asked, "seeds": "3"})
+    group = project.job_groups.get()
+    assert answer.headers["Location"] == f"/p/{project.slug}/groups/{group.pk}/"
+    assert group.jobs.count() == 3

@@ -136,6 +136,8 @@ def job_act(request: HttpRequest, project: Project) -> HttpResponse:
     except (bulk.NotPossible, labelling.LabelRefused) as refusal:
         messages.error(request, str(refusal))
         return _back(request, project)
+    if request.POST.get("stay") and outcome.done:
+        return redirect("jobs:detail", project.slug, outcome.done[0])
     if action == "archive" and outcome.done:
         request.session[UNDO] = list(outcome.done)
     if outcome.refused:

@@ -18,6 +18,15 @@ MOST_SEEDS = 50
 _LONGEST_NAME = 100
 
 
+def seeds_asked(text: str) -> int:
+    """How many seeds a form asks for; 1 for an empty field, SpecRefused for what is no such number."""
+    text = text.strip() or "1"
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_SEEDS:
+        sentence = f"Seeds (seeds) must be a whole number between 1 and {MOST_SEEDS}; {text[:20]} was given."
+        raise SpecRefused([Problem("seeds", sentence)])
+    return int(text)
+
+
 def with_seed(spec: JobSpec, seed: int) -> JobSpec:
     """The same job from another seed. A simulated cloud takes its chance from it too, so that times and costs of
     several seeds are as far apart as those of several days."""

@@ -20,7 +20,7 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials.services import emulated
 from webapp.gateway import machines
-from webapp.jobs import clouds, detail, forecasting, queries, services
+from webapp.jobs import clouds, detail, forecasting, queries, seeds, services
 from webapp.jobs.filled_in import begun_with
 from webapp.jobs.forms import SpecForm, job_form, sections
 from webapp.jobs.learned import lessons_of
@@ -48,8 +48,13 @@ def job_new(request: HttpRequest, project: Project) -> HttpResponse:
     if not form.is_valid():
         return _form_page(request, form, chosen.name, status=422)
     key = request.POST.get("idempotency_key", "")[:100] or None
+    launch = {"project": project, "user": request.user, "spec": form.spec}
     try:
-        job = services.submit_job(project=project, user=request.user, spec=form.spec, idempotency_key=key)
+        count = seeds.seeds_asked(request.POST.get("seeds", ""))
+        if count > 1:
+            group = seeds.launch_seeds(**launch, count=count, key=key[:90] if key else None)
+            return redirect("comparing:group", project.slug, group.pk)
+        job = services.submit_job(**launch, idempotency_key=key)
     except services.SpecRefused as refusal:  # what a cloud has changed between the look and the launch
         form.add_error(None, str(refusal))
         return _form_page(request, form, chosen.name, status=422)
@@ -90,6 +95,7 @@ def _form_page(request: HttpRequest, form: SpecForm, preset: str, status: int = 
         "chosen": preset,
         "environments": catalogue.ENTRIES.values(),
         "emulated_kinds": [kind for kind, cloud in clouds.CLOUD_OF.items() if emulated(cloud)],
+        "seeds": request.POST.get("seeds", "1"),
         "idempotency_key": request.POST.get("idempotency_key") or secrets.token_urlsafe(12),
     }
     return render(request, "jobs/new.html", context, status=status)

@@ -19,6 +19,18 @@ function budget() {
   return text !== "" && Number.isFinite(value) && value > 0 ? value : null;
 }
 
+/** How many runs are asked for that differ in their seed only; 1 while that is no number. */
+function seeds() {
+  const value = Number(form.elements.namedItem("seeds").value);
+  return Number.isInteger(value) && value > 1 ? value : 1;
+}
+
+function worstCase(most, runs) {
+  if (most === null) return "Set a budget: the job stops before it can spend more.";
+  if (runs === 1) return `This job cannot cost more than ${money(most)}.`;
+  return `Each of the ${runs} runs cannot cost more than ${money(most)}; together ${money(most * runs)}.`;
+}
+
 function shownValue(input, blank) {
   if (input.tagName === "SELECT") return input.selectedOptions[0]?.textContent ?? "";
   const text = input.value.trim();
@@ -43,9 +55,8 @@ function showReview() {
   const amount = review.querySelector("[data-budget]");
   amount.textContent = most === null ? "\u2013" : money(most);
   amount.classList.toggle("simulated-money", simulated || emulated);
-  review.querySelector("[data-worst-case]").textContent =
-    most === null ? "Set a budget: the job stops before it can spend more." : `This job cannot cost more than ${money(most)}.`;
-  launch.textContent = most === null ? "Launch" : `Launch \u2013 at most ${money(most)}`;
+  review.querySelector("[data-worst-case]").textContent = worstCase(most, seeds());
+  launch.textContent = most === null ? "Launch" : `Launch \u2013 at most ${money(most * seeds())}`;
 }
 
 function showFirstProblem() {
