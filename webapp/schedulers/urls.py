@@ -1,8 +1,9 @@
-"""Addresses of schedulers, all below their project's."""
+"""Addresses of schedulers, and of what decided for a job, all below their project's."""
 
 from django.urls import path
 
 from webapp.schedulers import views
+from webapp.schedulers.decisions import job_decisions
 
 app_name = "schedulers"
 _BASE = "p/<slug:slug>/schedulers/"
@@ -15,4 +16,5 @@ urlpatterns = [
     path(f"{_BASE}<str:scheduler_id>/", views.scheduler_page, name="scheduler"),
     path(f"{_BASE}<str:scheduler_id>/<int:number>.json", views.scheduler_export, name="export"),
     path(f"{_BASE}<str:scheduler_id>/remove/", views.scheduler_remove, name="remove"),
+    path("p/<slug:slug>/jobs/<str:job_id>/decisions", job_decisions, name="decisions"),
 ]

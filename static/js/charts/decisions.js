@@ -1,0 +1,94 @@
+/** Why each round had its actors: told below the chart for the round under the cursor, and marked where it changed. */
+import { colour } from "./colours.js";
+import { count } from "../format.js";
+
+const AGAIN_MS = 2000;
+const MOST_MARKS = 120;
+
+export class Decisions {
+  constructor() {
+    this.said = [];
+    this.last = 0;
+    this.every = 1;
+    this.askedAt = 0;
+    this.usual = null;
+    this.place = document.querySelector("[data-chart='actors'] .chart-sentence");
+    this.hooks = { ready: [makeReachable], draw: [(plot) => this.mark(plot)] };
+    this.load();
+  }
+
+  async load() {
+    if (Date.now() - this.askedAt < AGAIN_MS) return;
+    this.askedAt = Date.now();
+    try {
+      const answer = await fetch("decisions", { headers: { Accept: "application/json" } });
+      if (answer.ok && !answer.redirected) Object.assign(this, await answer.json());
+    } catch {
+      // No network: the next look tries again.
+    }
+  }
+
+  /** @param {number} round @returns {string} empty for one that is not known (yet) */
+  of(round) {
+    if (round > this.last) return "";
+    let low = 0;
+    let high = this.said.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.said[middle][0] <= round) low = middle + 1;
+      else high = middle;
+    }
+    return low ? this.said[low - 1][1] : "";
+  }
+
+  /** @param {number | null} round null when the cursor has left: then what is true now stands there again */
+  show(round, actors) {
+    if (!this.place) return;
+    if (round === null) {
+      if (this.usual !== null) this.place.textContent = this.usual;
+      this.usual = null;
+      return;
+    }
+    if (round > this.last) this.load();
+    const why = this.of(round);
+    if (!why) return;
+    this.usual ??= this.place.textContent;
+    this.place.textContent = `Round ${count(round)} had ${count(actors)}: ${why}.`;
+  }
+
+  /** A dot wherever the number was changed, as long as dots can be told apart. */
+  mark(plot) {
+    const [places, , , actors] = plot.data;
+    const changes = actors.map((one, at) => (at && one !== null && one !== actors[at - 1] ? at : 0)).filter(Boolean);
+    if (changes.length > MOST_MARKS) return;
+    const { ctx: context } = plot;
+    context.save();
+    context.fillStyle = colour("--surface");
+    context.strokeStyle = colour("--series-1");
+    context.lineWidth = 1.5 * devicePixelRatio;
+    for (const at of changes) {
+      context.beginPath();
+      context.arc(plot.valToPos(places[at], "x", true), plot.valToPos(actors[at], "y", true), 2.5 * devicePixelRatio, 0, 2 * Math.PI);
+      context.fill();
+      context.stroke();
+    }
+    context.restore();
+  }
+}
+
+/** With the keyboard: Tab comes to the chart, the arrows go from round to round. @param {uPlot} plot */
+function makeReachable(plot) {
+  const place = plot.root.parentElement;
+  place.tabIndex = 0;
+  place.onkeydown = (event) => step(event, plot);
+  place.onblur = () => plot.setCursor({ left: -10, top: -10 });
+}
+
+function step(event, plot) {
+  const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+  if (!(event.key in steps) || !plot.data[0].length) return;
+  event.preventDefault();
+  const last = plot.data[0].length - 1;
+  const at = Math.min(last, Math.max(0, (plot.cursor.idx ?? last) + steps[event.key]));
+  plot.setCursor({ left: plot.valToPos(plot.data[0][at], "x"), top: 0 });
+}
