@@ -105,6 +105,7 @@ DOORS: dict[str, Door] = {
     "reports:hand_over_bill": Door("owner", "post"),
     "landscapes:surfaces": Door("viewer"),
     "landscapes:ask": Door("editor", "post"),
+    "schedulers:decisions": Door("viewer"),
     "schedulers:list": Door("viewer"),
     "schedulers:new": Door("editor"),
     "schedulers:training": Door("viewer"),
