@@ -33,6 +33,7 @@ from tests.journeys import (
     machine_scenes,
     report_scenes,
     scenes,
+    scheduler_scenes,
     standing_scenes,
 )
 from tests.servers import answers, server_process, wait_until
@@ -69,6 +70,10 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     on_lambda = standing_scenes.functions_kept_ready(connected["ready"])
+    scheduler_scenes.surfaces_of(by_name["Hopper, simulated cloud"])
+    trained = scheduler_scenes.schedulers_in_every_state(project, ada)
+    schedulers = f"/p/{project.slug}/schedulers/"
+    scheduler = trained["done"].version.scheduler_id
     return {
         "budgets": (budgets, None),
         "budgets-none": (f"/p/{empty.slug}/budgets/", None),
@@ -90,6 +95,13 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", _until_drawn),
         "job-standing": (f"{jobs}{on_lambda.pk}/", None),
         "job-queued": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/", None),
+        "schedulers": (schedulers, None),
+        "schedulers-none": (f"/p/{empty.slug}/schedulers/", None),
+        "schedulers-new": (f"{schedulers}new/?begin_with={scheduler}.1", None),
+        "schedulers-one": (f"{schedulers}{scheduler}/", None),
+        "schedulers-training": (f"{schedulers}trainings/{trained['running'].pk}/", None),
+        "schedulers-failed": (f"{schedulers}trainings/{trained['failed'].pk}/", None),
+        "schedulers-job": (f"{jobs}new/?preset=hopper-minionsrl", _until_forecast),
         "clouds": (clouds, None),
         "clouds-empty": (f"/p/{empty.slug}/clouds/", None),
         "clouds-new": (f"{clouds}new/aws_role/", None),
