@@ -34,6 +34,12 @@ export function score(value) {
   return grouped(value, Math.abs(value) < 1000 ? 1 : 0).replace("-", "\u2212");
 }
 
+/** Any other figure: three significant digits, thousands grouped. */
+export function figures(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
+  return value.toLocaleString("en-GB", { maximumSignificantDigits: 3 }).replace("-", "\u2212");
+}
+
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return UNKNOWN;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;

@@ -17,7 +17,7 @@ const REFUSED = new Set([4401, 4403, 4404]);
 
 export class LiveFeed {
   /**
-   * @param {{socketPath: string, streamPath: string, onSnapshot: (m: Snapshot) => void, onEvents: (m: Events) => void,
+   * @param {{socketPath: string, streamPath: string, onSnapshot: (m: Snapshot) => void, onEvents: (m: Events) => void, onSignOfLife?: (m: object) => void,
    *   onStatus: (s: string) => void}} options
    */
   constructor(options) {
@@ -86,8 +86,9 @@ export class LiveFeed {
         this.seq = message.last;
         this.options.onEvents({ ...message, events: fresh });
       }
-    } else if (message.t === "hb" && message.seq > this.seq) {
-      this.reconnect();
+    } else if (message.t === "hb") {
+      if (message.seq > this.seq) this.reconnect();
+      else this.options.onSignOfLife?.(message);
     }
   }
 

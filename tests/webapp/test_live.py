@@ -96,8 +96,8 @@ async def test_a_snapshot_then_what_happens(seen: Seen) -> None:
         snapshot = await _message(viewer, "snapshot")
         assert snapshot["seq"] == await sync_to_async(seen.last_seq)()
         assert snapshot["job"]["observed"] == "running"
-        assert snapshot["series"]["return"]["x"] == [256, 512]
-        assert snapshot["series"]["return"]["evaluation"] == {"x": [512], "y": [50.0]}
+        assert snapshot["series"]["columns"]["steps"] == [256, 512]
+        assert snapshot["series"]["evaluations"] == {"round": [2], "steps": [512], "mean": [50.0]}
         assert [event["seq"] for event in snapshot["events"]] == list(range(1, snapshot["seq"] + 1))
         await sync_to_async(seen.rounds)(3, 4, 5)
         assert await _events(viewer, snapshot["seq"] + 3) == [snapshot["seq"] + n for n in (1, 2, 3)]

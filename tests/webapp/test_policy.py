@@ -220,7 +220,7 @@ def test_a_film_is_queued_made_and_shown(
     job = job_with_checkpoints(project, 1)
     with django_capture_on_commit_callbacks(execute=True):
         answer = client.post(address(job, "films/"), {"checkpoint": policies.kept(job)[0].name})
-    assert answer["Location"] == f"{address(job)}#policy"
+    assert answer["Location"] == f"{address(job)}checkpoints/"
     film = Film.objects.get()
     assert asked == [film.pk]
     fragment = client.get(address(job, "policy")).content.decode()

@@ -93,7 +93,9 @@ class JobConsumer(AsyncWebsocketConsumer):
             try:
                 chunk = await asyncio.wait_for(queue.get(), max(0.0, heartbeat_at - time.monotonic()))
             except TimeoutError:
-                await self._send(encode({"t": "hb", "at": SYSTEM_CLOCK.now().isoformat(), "seq": seq}))
+                waiting = await feed.why_waiting()
+                life = {"t": "hb", "at": SYSTEM_CLOCK.now().isoformat(), "seq": seq, "waiting": waiting}
+                await self._send(encode(life))
                 heartbeat_at = time.monotonic() + HEARTBEAT_S
             else:
                 if chunk is None:

@@ -1,24 +1,15 @@
-"""What a job's page shows beside its live figures: the events worth telling, and where its money went."""
+"""Where a job's money went, and the amounts that every bar and sentence about it shows."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Q, Sum
 
-from webapp.jobs.models import Event, EventKind
+from webapp.jobs.models import Job
+from webapp.money.amounts import exact_usd
 from webapp.money.models import Account, ChargeKind, ChargeState
-
-EVENTS_SHOWN = 100
-
-
-def telling_events(job_id: str) -> list[dict[str, Any]]:
-    """The last events that are not rounds, in order: rounds are many, and would push everything else off the list."""
-    rows = Event.objects.filter(job_id=job_id).exclude(kind=EventKind.ROUND).order_by("-seq")[:EVENTS_SHOWN]
-    return [
-        {"seq": row.seq, "at": row.at.isoformat(), "kind": row.kind, "payload": row.payload}
-        for row in reversed(rows)
-    ]
 
 
 def cost_by_kind(account: Account) -> list[dict[str, Any]]:
@@ -35,3 +26,20 @@ def cost_by_kind(account: Account) -> list[dict[str, Any]]:
     )
     by_kind = {row["kind"]: row for row in sums}
     return [{"word": kind.label, **by_kind[kind]} for kind in ChargeKind if kind in by_kind]
+
+
+def suggested_limit(job: Job) -> Decimal:
+    """Twice the present budget, which is what somebody who wants the job to go on most often means."""
+    return Decimal(exact_usd(job.account.limit_picodollars)) * 2
+
+
+def spent_of(job: Job) -> dict[str, Any]:
+    """The account's amounts, as bars and sentences show them."""
+    account = job.account
+    spent = account.spent_picodollars + account.overrun_picodollars
+    return {
+        "spent": spent,
+        "reserved": account.reserved_picodollars,
+        "limit": account.limit_picodollars,
+        "free": max(0, account.limit_picodollars - spent - account.reserved_picodollars),
+    }

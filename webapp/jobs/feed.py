@@ -30,6 +30,7 @@ Result = TypeVar("Result")
 LOOK_EVERY_S = 2.0
 QUEUE_LENGTH = 200
 _SNAPSHOT_AGE_S = 0.5
+_WAITING_AGE_S = 2.0
 _READERS = 2
 _LISTEN_AGAIN_AFTER_S = 1.0
 
@@ -87,6 +88,8 @@ class JobFeed:
         self._seq: int | None = None
         self._snapshot: tuple[float, int, str] | None = None
         self._snapshot_lock = asyncio.Lock()
+        self._waiting: tuple[float, str] | None = None
+        self._waiting_lock = asyncio.Lock()
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
     @property
@@ -117,6 +120,13 @@ class JobFeed:
                 seq, text = await self._readers.read(_encoded_snapshot, self._job_id)
                 self._snapshot = (time.monotonic(), seq, text)
             return self._snapshot[1], self._snapshot[2]
+
+    async def why_waiting(self) -> str:
+        """Why nothing comes, in words; asked once for all viewers who are about to be told."""
+        async with self._waiting_lock:
+            if self._waiting is None or time.monotonic() - self._waiting[0] > _WAITING_AGE_S:
+                self._waiting = time.monotonic(), await self._readers.read(queries.why_waiting, self._job_id)
+            return self._waiting[1]
 
     async def chunk_after(self, seq: int) -> Chunk | None:
         """What the database holds after event `seq`; None if that was the last."""

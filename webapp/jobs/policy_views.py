@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -95,4 +94,4 @@ def _chosen(job: Job, name: str) -> policies.Kept:
 
 
 def _to_tab(project: Project, job: Job) -> HttpResponse:
-    return redirect(f"{reverse('jobs:detail', args=[project.slug, job.pk])}#policy")
+    return redirect("jobs:checkpoints", project.slug, job.pk)

@@ -3,19 +3,19 @@
 Messages are those of the live page: a snapshot, then events in order without a gap.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.http import Http404
 
-from training.environments import catalogue
-from webapp.charts import all_series
-from webapp.charts.rows import EvaluationRow, RoundRow
+from webapp.charts.columns import point_of
+from webapp.charts.series import series_of
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.models import Event, EventKind, Job, Round
-from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd, exact_usd
+from webapp.jobs import watching
+from webapp.jobs.event_words import told
+from webapp.jobs.models import Event, EventKind, Job
+from webapp.money.amounts import exact_usd
 from webapp.money.burning import burn_sentence
 from webapp.money.models import Account, ChargeKind, ChargeState
 
@@ -23,7 +23,6 @@ EVENTS_IN_SNAPSHOT = 50
 EVENTS_AT_ONCE = 500
 FURTHEST_BEHIND = 2_000
 """A viewer further behind than this gets a snapshot instead of the events."""
-POINTS_IN_CHART = 2_000
 
 
 SORTS = {
@@ -77,29 +76,8 @@ def header(job: Job) -> dict[str, Any]:
         "platform_s": job.platform_s,
         "calls_in_flight": _calls_in_flight(job.account),
         "burn": burn_sentence(job, SYSTEM_CLOCK.now()),
-        "reached": reached_sentence(job),
+        **watching.told_live(job),
     }
-
-
-def reached_sentence(job: Job) -> str:
-    """What it had cost when an evaluation first reached the environment's reference; empty if none has."""
-    if job.evaluation_return_mean is None:
-        return ""
-    entry = catalogue.ENTRIES.get(job.spec["training"]["environment"]["id"])
-    if entry is None or entry.reference_return is None:
-        return ""
-    reached = Event.objects.filter(
-        job=job, kind=EventKind.EVALUATION, payload__return_mean__gte=entry.reference_return
-    ).order_by("seq")
-    round_no = reached.values_list("payload__round_no", flat=True).first()
-    spent = (
-        Round.objects.filter(job=job, round_no=round_no)
-        .values_list("report__spend__spent_picodollars", flat=True)
-        .first()
-    )
-    if spent is None:
-        return ""
-    return f"Reached {entry.reference_return:,.0f} in round {round_no:,} for {display_usd(spent)}."
 
 
 def _money(account: Account) -> dict[str, str]:
@@ -116,51 +94,62 @@ def _calls_in_flight(account: Account) -> int:
     return account.charges.filter(state=ChargeState.OPEN).exclude(kind=ChargeKind.RENT).count()
 
 
-def events_after(job_id: str, seq: int, limit: int = EVENTS_AT_ONCE) -> list[dict[str, Any]]:
-    """Events with a higher number, in order."""
-    rows = Event.objects.filter(job_id=job_id, seq__gt=seq).order_by("seq")[:limit]
-    return [_event(row) for row in rows]
-
-
 def events_before(
-    job_id: str, seq: int | None = None, limit: int = EVENTS_IN_SNAPSHOT
+    job: Job, seq: int | None = None, limit: int = EVENTS_IN_SNAPSHOT, *, rounds: bool = True
 ) -> list[dict[str, Any]]:
-    """The last events (before number `seq`, if given), in order."""
-    rows = Event.objects.filter(job_id=job_id)
+    """The last events (before number `seq`, if given), in order; without those of rounds if they are not wanted."""
+    rows = Event.objects.filter(job=job)
     rows = rows if seq is None else rows.filter(seq__lt=seq)
-    return [_event(row) for row in reversed(rows.order_by("-seq")[:limit])]
+    rows = rows if rounds else rows.exclude(kind=EventKind.ROUND)
+    return [_event(row, job.started_at) for row in reversed(rows.order_by("-seq")[:limit])]
 
 
-def _event(row: Event) -> dict[str, Any]:
-    return {"seq": row.seq, "at": _iso(row.at), "kind": row.kind, "payload": row.payload}
+def _event(row: Event, started_at: datetime | None) -> dict[str, Any]:
+    """An event as pages get it: its words, and of a round the figures that charts show."""
+    shown = {
+        "seq": row.seq,
+        "at": _iso(row.at),
+        "kind": row.kind,
+        "told": told(row.kind, row.payload)._asdict(),
+    }
+    if row.kind == EventKind.ROUND:
+        report = row.payload["report"]
+        passed_s = (row.at - started_at).total_seconds() if started_at is not None else 0.0
+        return {**shown, "point": point_of(report, passed_s), "why": report["plan_reason"]}
+    return {**shown, "payload": row.payload}
 
 
 def snapshot(job_id: str) -> dict[str, Any]:
     """Everything a page needs to start from, as it was when the job's last event had number `seq`."""
     # No transaction (it would hold up writers on SQLite): the job's row says how far everything else is to be read.
     job = _with_account(job_id)
-    series = all_series(round_rows(job_id, job.round_no), evaluation_rows(job_id, job.last_seq))
     return {
         "t": "snapshot",
         "seq": job.last_seq,
         "job": header(job),
-        "series": series,
-        "events": events_before(job_id, job.last_seq + 1),
+        "series": series_of(job),
+        "events": events_before(job, job.last_seq + 1),
     }
 
 
 def events_message(job_id: str, after: int) -> dict[str, Any] | None:
     """What came after number `after`, with the header as it is now; None if nothing did."""
-    events = events_after(job_id, after)
-    if not events:
+    rows = list(Event.objects.filter(job_id=job_id, seq__gt=after).order_by("seq")[:EVENTS_AT_ONCE])
+    if not rows:
         return None
+    job = _with_account(job_id)
     return {
         "t": "events",
-        "first": events[0]["seq"],
-        "last": events[-1]["seq"],
-        "events": events,
-        "job": header(_with_account(job_id)),
+        "first": rows[0].seq,
+        "last": rows[-1].seq,
+        "events": [_event(row, job.started_at) for row in rows],
+        "job": header(job),
     }
+
+
+def why_waiting(job_id: str) -> str:
+    """Why the job does not move, in words; empty while it does."""
+    return watching.why_waiting(_with_account(job_id), SYSTEM_CLOCK.now())
 
 
 def last_seq(job_id: str) -> int:
@@ -191,62 +180,6 @@ def stream_messages(job: Job, after: int) -> list[dict[str, Any]]:
 
 def _with_account(job_id: str) -> Job:
     return Job.objects.select_related("account").get(pk=job_id)
-
-
-_ROUND_FIGURES = (
-    "round_no",
-    "report__total_env_steps",
-    "report__actors",
-    "report__episode_return_mean",
-    "report__started_s",
-    "report__collect_s",
-    "report__update_s",
-    "report__total_s",
-    "report__spend__spent_picodollars",
-    "report__cost_picodollars",
-)
-
-
-def round_rows(job_id: str, last: int) -> list[RoundRow]:
-    """The figures of the rounds up to number `last`, for charts; of a long run every n-th and the last."""
-    rounds = Round.objects.filter(job_id=job_id, round_no__lte=last)
-    every = -(-last // POINTS_IN_CHART)
-    if every > 1:
-        rounds = rounds.annotate(left=F("round_no") % every).filter(Q(left=0) | Q(round_no=last))
-    return _as_rows(rounds.order_by("round_no").values_list(*_ROUND_FIGURES))
-
-
-def _as_rows(values: Sequence[Any]) -> list[RoundRow]:
-    rows, cost_so_far = [], 0
-    for no, steps, actors, mean, started, collect, update, total, spent, cost in values:
-        cost_so_far += cost or 0
-        usd = (spent if spent is not None else cost_so_far) / PICODOLLARS_PER_USD
-        rows.append(RoundRow(no, steps, actors, mean, started + total, collect, update, total, usd))
-    return rows
-
-
-def evaluation_rows(job_id: str, last_seq: int) -> list[EvaluationRow]:
-    """The evaluations up to an event number, by round; those that a resume repeats are gone."""
-    values = (
-        Event.objects.filter(
-            job_id=job_id, kind__in=(EventKind.EVALUATION, EventKind.RESUMED), seq__lte=last_seq
-        )
-        .order_by("seq")
-        .values_list(
-            "kind",
-            "payload__round_no",
-            "payload__total_env_steps",
-            "payload__return_mean",
-            "payload__from_round",
-        )
-    )
-    by_round: dict[int, EvaluationRow] = {}
-    for kind, no, steps, mean, from_round in values:
-        if kind == EventKind.EVALUATION:
-            by_round[no] = EvaluationRow(no, steps, mean)
-        else:
-            by_round = {known: row for known, row in by_round.items() if known <= from_round}
-    return [by_round[no] for no in sorted(by_round)]
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -37,6 +37,7 @@ from webapp.jobs.models import Checkpoint, Desired, Job
 from webapp.jobs.preflight import obstacle
 from webapp.jobs.recorder import Recorder
 from webapp.jobs.recovery import begin_run, give_up, resume_point, run_ended
+from webapp.jobs.run_log import RunLog
 from webapp.jobs.services import limits
 from webapp.jobs.trajectories import remembered
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
@@ -55,9 +56,14 @@ def run_job(job_id: str, *, owner: str, hand_over: threading.Event, clock: Clock
     epoch = take_lease(job_id=job_id, owner=owner, clock=clock)
     if epoch is None:
         return 0
+    with RunLog(job_id) as run_log:
+        return _run_under(job_id, epoch, hand_over, clock, run_log)
+
+
+def _run_under(job_id: str, epoch: int, hand_over: threading.Event, clock: Clock, run_log: RunLog) -> int:
     try:
         with Heartbeat(job_id, epoch):
-            run = _Run(job_id, epoch, hand_over, clock)
+            run = _Run(job_id, epoch, hand_over, clock, run_log)
             stopped = run.train()
         # The heart stands still by now: it would take the lease that is given back here for one that was lost.
         run.end(stopped)
@@ -88,7 +94,9 @@ class CannotRun(Exception):
 class _Run:
     """One run of a job under one epoch of its lease."""
 
-    def __init__(self, job_id: str, epoch: int, hand_over: threading.Event, clock: Clock) -> None:
+    def __init__(
+        self, job_id: str, epoch: int, hand_over: threading.Event, clock: Clock, run_log: RunLog
+    ) -> None:
         self._job = Job.objects.select_related("account").get(pk=job_id)
         self._epoch = epoch
         self._hand_over = hand_over
@@ -97,6 +105,7 @@ class _Run:
         keep = self._spec.training.checkpoints.keep
         self._store = CheckpointFiles(checkpoint_folder(job_id), keep)
         self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, clock=clock)
+        self._log = run_log
         allowed = limits().actors(self._spec.platform.kind)
         self._bounds = Bounds(actors_max=allowed)
         self._ledger = WatchedLedger(
@@ -123,6 +132,7 @@ class _Run:
 
     def end(self, stopped: Stopped) -> None:
         """Write the last event, or hand the job over; with it the lease is given back."""
+        self._log.tell(stopped)
         if stopped.reason_code == "paused" and self._hand_over.is_set():
             self._recorder.flush()
             reason = "The worker was stopped; the job goes on from its checkpoint once one is back."
@@ -159,6 +169,7 @@ class _Run:
                     stopped = event
                     continue
                 self._recorder.record(event)
+                self._log.tell(event)
                 if isinstance(event, RoundFinished):
                     self._round_over(event)
         finally:

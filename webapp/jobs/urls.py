@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.jobs import list_page, policy_views, views
+from webapp.jobs import job_page, list_page, policy_views, views
 
 app_name = "jobs"
 urlpatterns = [
@@ -11,7 +11,17 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/views/", list_page.view_change, name="views"),
     path("p/<slug:slug>/jobs/new/", views.job_new, name="new"),
     path("p/<slug:slug>/jobs/new/forecast", views.job_forecast, name="forecast"),
-    path("p/<slug:slug>/jobs/<str:job_id>/", views.job_detail, name="detail"),
+    path("p/<slug:slug>/jobs/<str:job_id>/", job_page.job_charts, name="detail"),
+    path("p/<slug:slug>/jobs/<str:job_id>/actors/", job_page.job_actors, name="actors"),
+    path("p/<slug:slug>/jobs/<str:job_id>/actors/calls", job_page.job_calls, name="calls"),
+    path("p/<slug:slug>/jobs/<str:job_id>/events/", job_page.job_events, name="events"),
+    path("p/<slug:slug>/jobs/<str:job_id>/logs/", job_page.job_logs, name="logs"),
+    path("p/<slug:slug>/jobs/<str:job_id>/logs/lines", job_page.job_log_lines, name="log_lines"),
+    path("p/<slug:slug>/jobs/<str:job_id>/logs/log.jsonl", job_page.job_log_file, name="log_file"),
+    path("p/<slug:slug>/jobs/<str:job_id>/cost/", job_page.job_cost, name="cost"),
+    path("p/<slug:slug>/jobs/<str:job_id>/checkpoints/", job_page.job_checkpoints, name="checkpoints"),
+    path("p/<slug:slug>/jobs/<str:job_id>/spec/", job_page.job_spec, name="spec"),
+    path("p/<slug:slug>/jobs/<str:job_id>/series", job_page.job_series, name="series"),
     path("p/<slug:slug>/jobs/<str:job_id>/labels/", list_page.job_labels, name="labels"),
     path("p/<slug:slug>/jobs/<str:job_id>/stop/", views.job_stop, name="stop"),
     path("p/<slug:slug>/jobs/<str:job_id>/budget/", views.job_raise_budget, name="raise_budget"),

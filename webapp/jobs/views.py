@@ -1,8 +1,7 @@
-"""The pages of jobs: form and job (the list is `list_page`). Reads come from `queries`, changes go through `services`."""
+"""The form of a job, and what people do to one; pages are `list_page` and `job_page`. Changes go through `services`."""
 
 from __future__ import annotations
 
-import json
 import secrets
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -17,23 +16,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials.services import emulated
-from webapp.gateway import machines
-from webapp.jobs import clouds, detail, forecasting, queries, seeds, services
+from webapp.jobs import clouds, forecasting, queries, seeds, services
 from webapp.jobs.filled_in import begun_with
 from webapp.jobs.forms import SpecForm, job_form, sections
 from webapp.jobs.learned import lessons_of
-from webapp.jobs.models import Job, Observed
-from webapp.jobs.policy_views import panel
 from webapp.jobs.presets import presets
 from webapp.jobs.problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.states import TERMINAL
-from webapp.jobs.wording import EVENT_ICONS, reason_in_words, shown_state, states_for_script
-from webapp.money import bill_panel
-from webapp.money.amounts import exact_usd
-from webapp.money.queries import budgets_above
 from webapp.schedulers import choosing
 
 
@@ -101,38 +92,6 @@ def _form_page(request: HttpRequest, form: SpecForm, preset: str, status: int = 
     return render(request, "jobs/new.html", context, status=status)
 
 
-@project_page()
-@require_safe
-def job_detail(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    job = queries.job_in(project, job_id)
-    document = job.spec
-    environment = catalogue.ENTRIES.get(document["training"]["environment"]["id"])
-    context = {
-        "section": "jobs",
-        "job": job,
-        "state": shown_state(job),
-        "reason": reason_in_words(job),
-        **_spent(job),
-        "header": queries.header(job),
-        "states": states_for_script(),
-        "event_icons": EVENT_ICONS,
-        "events": detail.telling_events(job.pk),
-        "environment": environment,
-        "environment_id": document["training"]["environment"]["id"],
-        "steps_wanted": document["training"]["stop"]["env_steps"],
-        "spec_json": json.dumps(document, indent=2, ensure_ascii=False),
-        "cost_rows": detail.cost_by_kind(job.account),
-        "over": job.observed in TERMINAL,
-        "stopped_by_budget": job.observed == Observed.PAUSED and job.reason_code == "budget",
-        "suggested_limit": f"{suggested_limit(job):f}",
-        "budgets_above": budgets_above(job.account.pk, SYSTEM_CLOCK.now()),
-        **panel(job),
-        **machines.panel(job),
-        **bill_panel.panel(job),
-    }
-    return render(request, "jobs/detail.html", context)
-
-
 @project_page(needs="editor")
 @require_POST
 def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
@@ -178,19 +137,3 @@ def job_stream(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
     """What a socket would have sent since number `after`, for pages that have none."""
     after = queries.event_number(request.GET.get("after"))
     return JsonResponse(queries.stream_messages(queries.job_in(project, job_id), after), safe=False)
-
-
-def suggested_limit(job: Job) -> Decimal:
-    """Twice the present budget, which is what somebody who wants the job to go on most often means."""
-    return Decimal(exact_usd(job.account.limit_picodollars)) * 2
-
-
-def _spent(job: Job) -> dict[str, Any]:
-    account = job.account
-    spent = account.spent_picodollars + account.overrun_picodollars
-    return {
-        "spent": spent,
-        "reserved": account.reserved_picodollars,
-        "limit": account.limit_picodollars,
-        "free": max(0, account.limit_picodollars - spent - account.reserved_picodollars),
-    }

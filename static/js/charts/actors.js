@@ -1,52 +1,44 @@
 /** How many actors each round had, as steps. */
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { colour, faint } from "./colours.js";
-import { LiveChart } from "./live_chart.js";
+import { Decisions } from "./decisions.js";
+import { LineRecipe } from "./lines.js";
 import { FromZero } from "./scale.js";
 import { count, wholeCount } from "../format.js";
 
-export class ActorsChart extends LiveChart {
-  constructor(figure, columns) {
-    super(figure, new ActorsRecipe(columns));
-  }
-}
-
-class ActorsRecipe {
-  constructor(columns) {
-    this.columns = columns;
-    this.x = new FromZero(10);
+export class ActorsRecipe extends LineRecipe {
+  constructor(sight) {
+    super(sight, { name: "actors", title: "Actors", variable: "--series-1", words: count, ticks: wholeCount });
     this.y = new FromZero(4);
-    const stepped = uPlot.paths.stepped({ align: -1 });
-    this.lines = [
-      { series: () => ({ stroke: colour("--series-1"), fill: faint(colour("--series-1"), 0.1), width: 2, paths: stepped, points: { show: false } }) },
-    ];
+    this.mayBeLog = false;
+    this.decisions = new Decisions();
+    this.hooks = this.decisions.hooks;
   }
 
-  data() {
-    return [this.columns.round, this.columns.actors];
+  legend(at) {
+    const { axes, values } = this.sight.columns;
+    this.decisions.show(at === null ? null : axes.round[at], values.actors?.[at]);
+    return super.legend(at);
   }
 
-  xRange(low, high) {
-    return this.x.over(0, high);
+  table() {
+    const { head, columns } = super.table();
+    return { head: [...head, "Why"], columns: [...columns, this.sight.columns.axes.round.map((round) => this.decisions.of(round))] };
+  }
+
+  /** A number that was decided is not smoothed. */
+  get smoothing() {
+    return 0;
+  }
+
+  lines() {
+    const [low, high, value, none] = super.lines();
+    const ink = colour("--series-1");
+    const paths = uPlot.paths.stepped({ align: -1 });
+    return [{ ...low, paths }, { ...high, paths }, { ...value, paths, stroke: ink, width: 2, fill: faint(ink, 0.1) }, none];
   }
 
   yRange(low, high) {
-    return this.y.over(0, high * 1.1);
-  }
-
-  xWords = wholeCount;
-  yWords = wholeCount;
-
-  legend(at) {
-    const { round, actors } = this.columns;
-    const shown = at ?? actors.length - 1;
-    return [
-      { name: "Actors", value: count(actors[shown]), mark: "line", variable: "--series-1" },
-      { name: "in round", value: count(round[shown]) },
-    ];
-  }
-
-  summary() {
-    return this.columns.round.length ? `Actors: ${count(this.columns.actors.at(-1))} in the last round.` : "Actors: no rounds yet.";
+    return this.y.over(0, (high || 0) * 1.1);
   }
 }

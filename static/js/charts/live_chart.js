@@ -1,38 +1,55 @@
 /**
  * One chart that keeps up with its job: thin axes, a legend line of fixed height, the theme's colours, the size of
- * its place. Charts are given a recipe and drawn by the page, at most once a frame.
+ * its place, and a cursor that all charts of a page share. Drawn by the page, at most once a frame, and only where
+ * somebody can see it.
  *
- * A recipe has: `lines` (what to draw, in the order of the data), `data()` (uPlot columns), `xRange`, `yRange`
- * (see scale.js), `xWords`, `yWords` (values as text), `legend(at)` (entries for a position, or for the last one if
- * null), `summary()` (one sentence for those who do not see the chart), and if need be `paths` or `hooks` of uPlot.
+ * A recipe has: `lines()` (uPlot series after the first), `data()` (uPlot columns), `yRange(low, high)`, `yWords`
+ * (values as text), `legend(at)` (entries for a position, or for the last one if null), `summary()` (a sentence or two
+ * for those who do not see the chart), `table()` ({head, rows} of what is drawn), and if need be `bands()`, `hooks`,
+ * `mayBeLog`. What it reads of the job is `sight`: {columns, view}.
  */
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { colour, faint } from "./colours.js";
+import { startExports } from "./export.js";
+import { writeLegend } from "./legend.js";
+import { FromZero } from "./scale.js";
 
 const SUMMARY_EVERY_MS = 10000;
+const LOGARITHMIC = 3;
+const AROUND_ZERO = 4;
+export const TOGETHER = "job";
 
 export class LiveChart {
-  /** @param {HTMLElement} figure @param {object} recipe */
-  constructor(figure, recipe) {
-    this.figure = figure;
-    this.recipe = recipe;
+  /** @param {HTMLElement} figure @param {object} recipe @param {{columns: object, view: object}} sight */
+  constructor(figure, recipe, sight) {
+    Object.assign(this, { figure, recipe, sight, summarisedAt: 0, seen: true, waiting: false });
     this.place = figure.querySelector("[data-plot]");
     this.legend = figure.querySelector("[data-legend]");
-    this.place.setAttribute("role", "img");
-    this.summarisedAt = 0;
     this.make();
+    startExports(this);
     new ResizeObserver(() => this.resize()).observe(this.place);
+    new IntersectionObserver(([entry]) => this.looked(entry.isIntersecting), { rootMargin: "200px" }).observe(this.place);
     document.addEventListener("starling:theme", () => this.make());
   }
 
-  /** Builds the chart anew: at first, and when the theme or the axes change. */
+  /** Builds the chart anew: at first, and when the theme or the view change. */
   make() {
+    const { axis } = this.sight.view;
+    this.x = new FromZero(axis.least, axis.nice);
+    this.recipe.y?.reset();
     this.plot?.destroy();
     this.plot = new uPlot(this.options(), this.recipe.data(), this.place);
     this.showLegend();
   }
 
+  looked(seen) {
+    this.seen = seen;
+    if (seen && this.waiting) this.draw();
+  }
+
   draw() {
+    this.waiting = !this.seen;
+    if (this.waiting) return;
     const data = this.recipe.data();
     this.figure.classList.toggle("has-data", data[0].length > 0);
     this.plot.setData(data);
@@ -46,44 +63,58 @@ export class LiveChart {
   }
 
   options() {
-    const { recipe } = this;
-    const axis = {
+    const { recipe, sight } = this;
+    const { axis, log } = sight.view;
+    const style = {
       stroke: colour("--text-2"),
       font: `12px ${getComputedStyle(document.body).fontFamily}`,
       grid: { stroke: faint(colour("--line"), 0.8), width: 1 },
       ticks: { show: false },
     };
+    const distribution = log && recipe.mayBeLog ? (recipe.positive() ? LOGARITHMIC : AROUND_ZERO) : 1;
     return {
       width: this.place.clientWidth || 600,
       height: this.place.clientHeight || 200,
       legend: { show: false },
       padding: [8, 36, 0, 0],
-      cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+      cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 8 }, points: { size: 7 }, sync: { key: TOGETHER }, bind: { dblclick: () => () => sight.view.zoom && sight.view.set({ zoom: null }) } },
       scales: {
-        x: { time: false, range: (plot, low, high) => recipe.xRange(low, high) },
-        y: { range: (plot, low, high) => recipe.yRange(low, high) },
+        x: { time: false, range: (plot, low, high) => this.xRange(low, high) },
+        y: { distr: distribution, range: (plot, low, high) => yRange(recipe, distribution, low, high) },
       },
       axes: [
-        {
-          ...axis,
-          grid: { show: false },
-          space: 80,
-          size: 28,
-          values: (plot, at) => at.map(recipe.xWords),
-          ...(recipe.xIncrements?.() ? { incrs: recipe.xIncrements() } : {}),
-        },
-        { ...axis, space: 44, size: 60, values: (plot, at) => at.map(recipe.yWords) },
+        { ...style, grid: { show: false }, space: 80, size: 28, values: (plot, at) => at.map(axis.tick), ...(axis.increments ? { incrs: axis.increments } : {}) },
+        { ...style, space: 44, size: 60, values: (plot, at) => at.map((value) => (value === null ? "" : recipe.yWords(value))) },
       ],
-      series: [{}, ...recipe.lines.map((line) => line.series())],
-      hooks: { setCursor: [() => this.showLegend()], ...(recipe.hooks ?? {}) },
+      series: [{}, ...recipe.lines()],
+      bands: recipe.bands?.() ?? [],
+      hooks: { setCursor: [() => this.showLegend()], setSelect: [(plot) => this.zoom(plot)], ...(recipe.hooks ?? {}) },
     };
+  }
+
+  xRange(low, high) {
+    if (!this.sight.view.zoom || !Number.isFinite(low)) return this.x.over(0, high);
+    return low === high ? [low - 1, high + 1] : [low, high];
+  }
+
+  /** What was drawn over with the pointer becomes all there is, here and in the other charts. */
+  zoom(plot) {
+    const { left, width } = plot.select;
+    if (width < 8 || !this.sight.columns.length) return;
+    const rounds = this.sight.columns.axes.round;
+    const [from, to] = [left, left + width].map((pixel) => rounds[plot.posToIdx(pixel)]);
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    const now = this.sight.view.zoom;
+    if (to > from && (now?.[0] !== from || now?.[1] !== to)) this.sight.view.set({ zoom: [from, to] });
   }
 
   showLegend() {
     if (!this.plot) return;
-    const entries = this.recipe.legend(this.plot.cursor.idx ?? null);
-    while (this.legend.children.length > entries.length) this.legend.lastChild.remove();
-    entries.forEach((entry, at) => writeEntry(this.legend.children[at] ?? this.legend.appendChild(newEntry()), entry));
+    const { axis } = this.sight.view;
+    const at = this.plot.cursor.idx ?? null;
+    const entries = this.recipe.legend(at);
+    if (at !== null && this.plot.data[0][at] !== undefined) entries.push({ name: "at", value: axis.words(this.plot.data[0][at]) });
+    writeLegend(this.legend, entries);
   }
 
   summarise() {
@@ -93,30 +124,8 @@ export class LiveChart {
   }
 }
 
-/** What marks an entry: a line, a dashed line, a dot or a filled box, so that colour is not the only sign. */
-const KEYS = {
-  line: '<path d="M0 4h12" stroke-width="2"/>',
-  dashed: '<path d="M0 4h4M8 4h4" stroke-width="2"/>',
-  dot: '<circle cx="6" cy="4" r="3" fill="currentColor" stroke="none"/>',
-  box: '<rect width="12" height="8" rx="1.5" fill="currentColor" stroke="none"/>',
-};
-
-function newEntry() {
-  const entry = document.createElement("span");
-  entry.className = "entry";
-  entry.innerHTML = '<svg class="key" viewBox="0 0 12 8" fill="none" stroke="currentColor"></svg><span></span><b></b>';
-  return entry;
-}
-
-/** @param {HTMLElement} element @param {{name: string, value: string, mark?: string, variable?: string}} entry */
-function writeEntry(element, entry) {
-  const [key, name, value] = element.children;
-  key.style.display = entry.mark ? "" : "none";
-  if (entry.mark && key.dataset.mark !== entry.mark) {
-    key.dataset.mark = entry.mark;
-    key.innerHTML = KEYS[entry.mark];
-  }
-  if (entry.variable) key.style.color = `var(${entry.variable})`;
-  if (name.textContent !== entry.name) name.textContent = entry.name;
-  if (value.textContent !== entry.value) value.textContent = entry.value;
+function yRange(recipe, distribution, low, high) {
+  if (distribution === 1) return recipe.yRange(low, high);
+  if (!Number.isFinite(low) || !Number.isFinite(high)) return [1, 10];
+  return distribution === LOGARITHMIC ? uPlot.rangeLog(low, high, 10, false) : uPlot.rangeAsinh(low, high, 10, false);
 }

@@ -1,69 +1,73 @@
-/** Where a round's time goes: collecting, updating and the rest, one on top of the other. */
+/** Where a round's time goes, one part on top of the other. */
 import { colour } from "./colours.js";
-import { LiveChart } from "./live_chart.js";
 import { FromZero } from "./scale.js";
-import { count, shortTime, wholeCount } from "../format.js";
+import { count, shortTime } from "../format.js";
 
+/** From the bottom up; each with a dash of its own, so that colour is not the only sign. */
 const PARTS = [
-  { name: "Other", variable: "--series-6" },
-  { name: "Update", variable: "--series-5" },
-  { name: "Collect", variable: "--series-1" },
+  { name: "startup_s", title: "Start-up", variable: "--series-2", dash: [2, 2] },
+  { name: "rollout_s", title: "Rollout", variable: "--series-1", dash: [] },
+  { name: "transfer_s", title: "Transfer", variable: "--series-4", dash: [6, 3] },
+  { name: "update_s", title: "Update", variable: "--series-5", dash: [10, 3] },
+  { name: "detector_s", title: "Detector", variable: "--series-3", dash: [6, 2, 2, 2] },
+  { name: "idle_s", title: "Idle", variable: "--series-6", dash: [1, 3] },
 ];
 
-export class RoundTimeChart extends LiveChart {
-  constructor(figure, columns) {
-    super(figure, new RoundTimeRecipe(columns));
+export class RoundTimeRecipe {
+  constructor(sight) {
+    Object.assign(this, { sight, y: new FromZero(), ceiling: Infinity, yWords: shortTime });
   }
-}
 
-class RoundTimeRecipe {
-  constructor(columns) {
-    this.columns = columns;
-    this.x = new FromZero(10);
-    this.y = new FromZero();
-    this.ceiling = Infinity;
-    // Drawn from the highest sum to the lowest; each is filled down to zero and covered by the next.
-    this.lines = PARTS.map((part) => ({
-      series: () => ({ stroke: colour(part.variable), fill: opaque(part.variable), width: 1.5, points: { show: false } }),
-    }));
+  /** Drawn from the highest sum to the lowest; each is filled down to zero and covered by the next. */
+  lines() {
+    return [...PARTS].reverse().map(({ variable, dash }) => ({ stroke: colour(variable), fill: opaque(variable), width: 1.5, dash, points: { show: false } }));
   }
 
   data() {
-    const { round, collect, update, total } = this.columns;
-    return [round, total, collect.map((seconds, at) => seconds + update[at]), collect];
-  }
-
-  xRange(low, high) {
-    return this.x.over(0, high);
+    const { columns, view } = this.sight;
+    const sums = [];
+    let below = new Array(columns.length).fill(0);
+    for (const { name } of PARTS) {
+      const part = columns.values[name];
+      below = part ? below.map((sum, at) => sum + (part[at] ?? 0)) : below;
+      sums.unshift(below);
+    }
+    this.totals = below;
+    return [columns.axes[view.axis.column], ...sums];
   }
 
   yRange(low, high) {
-    const ceiling = ceilingOf(this.columns.total);
-    if ((ceiling < Infinity) !== (this.ceiling < Infinity)) this.y.reset();
+    const ceiling = ceilingOf(this.totals);
+    if (ceiling < Infinity !== this.ceiling < Infinity) this.y.reset();
     this.ceiling = ceiling;
-    return this.y.over(0, Math.min(high, ceiling));
+    return this.y.over(0, Math.min(high || 0, ceiling));
   }
 
-  xWords = wholeCount;
-  yWords = shortTime;
-
   legend(at) {
-    const { round, collect, update, total } = this.columns;
-    const shown = at ?? round.length - 1;
-    const other = shown < 0 ? undefined : Math.max(0, total[shown] - collect[shown] - update[shown]);
-    const values = { Collect: collect[shown], Update: update[shown], Other: other };
-    const entries = [...PARTS].reverse().map(({ name, variable }) => ({ name, value: shortTime(values[name]), mark: "box", variable }));
-    if (at !== null) return [...entries, { name: "in round", value: count(round[shown]) }];
+    const { columns } = this.sight;
+    const shown = at ?? columns.length - 1;
+    const entries = PARTS.filter(({ name }) => (columns.values[name] ?? []).some((value) => value > 0)).map(({ name, title, variable }) => ({
+      name: title,
+      value: shortTime(columns.values[name][shown]),
+      mark: "box",
+      variable,
+    }));
+    if (at !== null || !this.totals?.length) return entries;
     // Asked for here too: the chart itself takes its range only after the legend is written.
-    const [, top] = this.yRange(0, Math.max(0, ...total));
-    const beyond = total.filter((seconds) => seconds > top).length;
+    const [, top] = this.yRange(0, this.totals.reduce((most, one) => Math.max(most, one), 0));
+    const beyond = this.totals.filter((seconds) => seconds > top).length;
     return beyond ? [...entries, { name: "beyond the chart", value: count(beyond) }] : entries;
   }
 
   summary() {
-    const { collect, update, total } = this.columns;
-    if (!total.length) return "Round time: no rounds yet.";
-    return `The last round took ${shortTime(total.at(-1))}: collecting ${shortTime(collect.at(-1))}, updating ${shortTime(update.at(-1))}.`;
+    const { columns } = this.sight;
+    if (!columns.length) return "Where a round goes: no rounds yet.";
+    const last = PARTS.map(({ name, title }) => [title, columns.values[name]?.at(-1) ?? 0]).filter(([, value]) => value > 0);
+    return `The last round took ${shortTime(this.totals?.at(-1) ?? 0)}: ${last.map(([title, value]) => `${title.toLowerCase()} ${shortTime(value)}`).join(", ")}.`;
+  }
+
+  table() {
+    return { head: PARTS.map(({ title }) => `${title} [s]`), columns: PARTS.map(({ name }) => this.sight.columns.values[name] ?? []) };
   }
 }
 
@@ -73,7 +77,7 @@ class RoundTimeRecipe {
  */
 function ceilingOf(totals) {
   if (totals.length < 10) return Infinity;
-  const sorted = [...totals].sort((one, other) => one - other);
+  const sorted = Float64Array.from(totals).sort();
   const usual = sorted[Math.floor(0.9 * sorted.length)];
   return sorted.at(-1) > 4 * usual ? 1.5 * usual : Infinity;
 }

@@ -1,41 +1,30 @@
-/** What the job has cost over the platform's time, with the line it cannot cross. */
+/** What the job has cost, with the line it cannot cross. */
 import { colour, faint } from "./colours.js";
-import { LiveChart } from "./live_chart.js";
-import { FromZero, TIME_INCREMENTS_S, niceTimeAbove } from "./scale.js";
-import { axisMoney, axisTime, duration, money } from "../format.js";
+import { FromZero } from "./scale.js";
+import { axisMoney, money } from "../format.js";
 
-export class SpendChart extends LiveChart {
-  constructor(figure, columns) {
-    super(figure, new SpendRecipe(columns));
-  }
-
-  /** @param {number} usd */
-  setLimit(usd) {
-    if (usd === this.recipe.limit) return;
-    this.recipe.limit = usd;
-    this.recipe.y.reset();
-    this.plot.redraw();
-  }
-}
-
-class SpendRecipe {
-  constructor(columns) {
-    this.columns = columns;
-    this.limit = 0;
-    this.x = new FromZero(10, niceTimeAbove);
-    this.y = new FromZero();
-    this.lines = [
-      { series: () => ({ stroke: colour("--series-3"), fill: faint(colour("--series-3"), 0.12), width: 2, points: { show: false } }) },
-    ];
+export class SpendRecipe {
+  constructor(sight) {
+    Object.assign(this, { sight, limit: 0, y: new FromZero(), yWords: axisMoney });
     this.hooks = { draw: [(plot) => this.drawLimit(plot)] };
   }
 
-  data() {
-    return [this.columns.platformTime, this.columns.spentUsd];
+  /** @param {number} usd @returns {boolean} whether it is another one than before */
+  setLimit(usd) {
+    if (usd === this.limit) return false;
+    this.limit = usd;
+    this.y.reset();
+    return true;
   }
 
-  xRange(low, high) {
-    return this.x.over(0, high);
+  lines() {
+    const ink = colour("--series-3");
+    return [{ stroke: ink, fill: faint(ink, 0.12), width: 2, points: { show: false } }];
+  }
+
+  data() {
+    const { columns, view } = this.sight;
+    return [columns.axes[view.axis.column], columns.axes.spent_usd];
   }
 
   yRange(low, high) {
@@ -57,22 +46,19 @@ class SpendRecipe {
     context.restore();
   }
 
-  xWords = axisTime;
-  xIncrements = () => TIME_INCREMENTS_S;
-  yWords = axisMoney;
-
   legend(at) {
-    const { platformTime, spentUsd } = this.columns;
-    const shown = at ?? spentUsd.length - 1;
-    const entries = [
-      { name: "Spent", value: money(spentUsd[shown]), mark: "line", variable: "--series-3" },
+    const { spent_usd: spent } = this.sight.columns.axes;
+    return [
+      { name: "Spent", value: money(spent[at ?? spent.length - 1]), mark: "line", variable: "--series-3" },
       { name: "Limit", value: this.limit ? money(this.limit) : "\u2013", mark: "dashed", variable: "--state-budget" },
     ];
-    if (at !== null) entries.push({ name: "at", value: duration(platformTime[shown]) });
-    return entries;
   }
 
   summary() {
-    return `Spent ${money(this.columns.spentUsd.at(-1) ?? 0)} of ${money(this.limit)}.`;
+    return `Spent ${money(this.sight.columns.axes.spent_usd.at(-1) ?? 0)} of ${money(this.limit)}.`;
+  }
+
+  table() {
+    return { head: ["Spent"], columns: [this.sight.columns.axes.spent_usd] };
   }
 }

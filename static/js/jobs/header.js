@@ -22,6 +22,9 @@ export function showHeader(job) {
   write("reason", reasonInWords(job));
   write("burn", job.burn);
   write("reached", job.reached);
+  write("progress", job.progress);
+  write("no-news", job.no_news);
+  write("plan", job.plan);
   showBar(Number(job.spent_usd), Number(job.reserved_usd), Number(job.limit_usd));
   showSentences(job);
   showState(job);
@@ -35,6 +38,11 @@ function stateOf(job) {
 function reasonInWords(job) {
   if (job.reason) return job.reason;
   return job.observed === "running" ? `Round ${count(job.round_no + 1)} is under way.` : `${stateOf(job).word}.`;
+}
+
+/** A sign of life brings the reason why nothing else came; it holds until something does. */
+export function showWaiting(words) {
+  if (words) write("reason", words);
 }
 
 function write(name, text) {
@@ -61,9 +69,6 @@ function showSentences(job) {
     const parts = `${money(job.spent_usd)} spent, ${reserved}${money(job.free_usd)} free.`;
     sentence.replaceChildren("This job cannot cost more than ", bold, `: ${parts}`);
   }
-  const evaluated = job.evaluation_return_mean === null ? "" : `, evaluated ${score(job.evaluation_return_mean)}`;
-  const reward = job.episode_return_mean === null ? "No return yet" : `Return ${score(job.episode_return_mean)}`;
-  write("progress-sentence", `${reward}${evaluated}`);
 }
 
 function showState(job) {

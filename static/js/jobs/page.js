@@ -1,36 +1,35 @@
-/** A job's page: live messages in, one redraw a frame out. */
+/**
+ * The head of a job's page, the same on all its tabs: live messages in, one redraw a frame out. A tab that shows more
+ * of them joins in with `joinIn`.
+ */
 import { LiveFeed } from "../live.js";
-import { Columns } from "../charts/columns.js";
-import { ReturnChart } from "../charts/return.js";
-import { ActorsChart } from "../charts/actors.js";
-import { SpendChart } from "../charts/spend.js";
-import { RoundTimeChart } from "../charts/round_time.js";
 import { EventList } from "./events.js";
-import { showHeader, showStatus } from "./header.js";
-import { startTabs } from "./tabs.js";
+import { showHeader, showStatus, showWaiting } from "./header.js";
 import { startCopying } from "./copying.js";
 
 const OVER = new Set(["succeeded", "failed", "cancelled"]);
 const STALE_MS = 12000;
 const page = document.querySelector("[data-job-page]");
-const figure = (name) => page.querySelector(`[data-chart="${name}"]`);
-export const columns = new Columns();
-const spend = new SpendChart(figure("spend"), columns);
-const charts = [
-  new ReturnChart(figure("return"), columns),
-  new ActorsChart(figure("actors"), columns),
-  spend,
-  new RoundTimeChart(figure("round_time"), columns),
-];
-const events = new EventList(page.querySelector(".events"));
+const list = page.querySelector("[data-events]");
+const events = list && !list.closest("[data-older]") ? new EventList(list) : null;
+const parts = [];
 
 /** What waits for the next frame. */
-const pending = { job: JSON.parse(document.getElementById("job-header").textContent), events: [], charts: false, seq: 0 };
+const pending = { job: JSON.parse(document.getElementById("job-header").textContent), events: [], seq: 0 };
 let frame = 0;
 let status = "";
 let over = OVER.has(pending.job.observed);
 
-function schedule() {
+/**
+ * @param {{snapshot?: (m: object) => void, events?: (m: object) => void, draw?: (job: object) => void}} part
+ * called with the messages as they come, and once in a frame that has something new
+ */
+export function joinIn(part) {
+  parts.push(part);
+}
+
+/** Draws in the next frame, also without a new message. */
+export function schedule() {
   frame ||= requestAnimationFrame(draw);
 }
 
@@ -39,11 +38,9 @@ function draw() {
   const { job, seq } = pending;
   showHeader(job);
   over = OVER.has(job.observed);
-  events.add(pending.events.splice(0));
-  spend.setLimit(Number(job.limit_usd));
-  if (pending.charts) for (const chart of charts) chart.draw();
-  pending.charts = false;
-  // The charts commit in microtasks of their own; this one comes after them.
+  events?.add(pending.events.splice(0));
+  for (const part of parts) part.draw?.(job);
+  // Charts commit in microtasks of their own; this one comes after them.
   queueMicrotask(() => {
     document.documentElement.dataset.drawnSeq = String(seq);
     performance.mark(`drawn:${seq}`);
@@ -54,17 +51,18 @@ const feed = new LiveFeed({
   socketPath: page.dataset.socket,
   streamPath: page.dataset.stream,
   onSnapshot(message) {
-    columns.load(message.series);
+    for (const part of parts) part.snapshot?.(message);
     pending.events.push(...message.events);
-    Object.assign(pending, { job: message.job, seq: message.seq, charts: true });
+    Object.assign(pending, { job: message.job, seq: message.seq });
     schedule();
   },
   onEvents(message) {
-    for (const event of message.events) pending.charts = columns.add(event) || pending.charts;
+    for (const part of parts) part.events?.(message);
     pending.events.push(...message.events);
     Object.assign(pending, { job: message.job, seq: message.last });
     schedule();
   },
+  onSignOfLife: (message) => showWaiting(message.waiting),
   onStatus(now) {
     status = now;
     tellStatus();
@@ -73,11 +71,18 @@ const feed = new LiveFeed({
 
 function tellStatus() {
   showStatus(status, feed.heardAt, over);
-  page.classList.toggle("stale", status !== "" && !over && Date.now() - feed.heardAt > STALE_MS);
+  const stale = status !== "" && !over && Date.now() - feed.heardAt > STALE_MS;
+  page.classList.toggle("stale", stale);
+  page.querySelector("[data-stale]").hidden = !stale;
 }
 
-events.add(JSON.parse(document.getElementById("job-events").textContent));
-startTabs(() => charts.forEach((chart) => chart.resize()));
 startCopying();
 setInterval(tellStatus, 200);
-feed.start();
+// Once every part of the page has joined in.
+addEventListener("DOMContentLoaded", () => {
+  if (!parts.some((part) => part.snapshot)) {
+    feed.seq = pending.seq = Number(page.dataset.seq); // the page holds all that came before
+    schedule();
+  }
+  feed.start();
+});

@@ -1,0 +1,99 @@
+/** The tab of charts: all of one view over the same columns, those of the whole run or of the part that is looked at. */
+import { Columns } from "../charts/columns.js";
+import { LiveChart } from "../charts/live_chart.js";
+import { recipeFor } from "../charts/panels.js";
+import { View, startBar } from "../charts/view.js";
+import { count } from "../format.js";
+import { joinIn, schedule } from "./page.js";
+
+const page = document.querySelector("[data-job-page]");
+const bar = page.querySelector("[data-chart-bar]");
+const words = bar.querySelector("[data-bucket-words]");
+export const columns = new Columns();
+const view = new View(changed);
+const sight = { columns, view };
+const charts = [...page.querySelectorAll("[data-chart]")].map((figure) => new LiveChart(figure, recipeFor(figure.dataset.chart, sight), sight));
+const spend = charts.find((chart) => chart.figure.dataset.chart === "spend");
+const showBar = startBar(bar, view);
+let fresh = false;
+let asked = 0;
+
+/** The view is another one: every chart is made anew, over what it looks at now. */
+async function changed() {
+  showBar();
+  await look();
+  for (const chart of charts) chart.make();
+  fresh = true;
+  schedule();
+}
+
+async function look() {
+  const { zoom } = view;
+  if (!zoom || !columns.length) sight.columns = columns;
+  else if (columns.perPoint === 1) sight.columns = columns.between(...zoom);
+  else sight.columns = (await series(`from=${zoom[0]}&to=${zoom[1]}`)) ?? columns;
+}
+
+/** Some rounds, cut into points by the server; null if it could not be asked, or something newer was. */
+async function series(query) {
+  const mine = (asked += 1);
+  try {
+    const answer = await fetch(`${page.dataset.series}?${query}`, { headers: { Accept: "application/json" } });
+    if (!answer.ok || answer.redirected) return null;
+    const found = new Columns();
+    found.load(await answer.json());
+    return mine === asked ? found : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A resume has repeated rounds that points hold together with others. */
+async function reload() {
+  const whole = await series("");
+  if (!whole) return;
+  Object.assign(columns, whole);
+  fresh = true;
+  schedule();
+}
+
+joinIn({
+  snapshot(message) {
+    columns.load(message.series);
+    fresh = true;
+    if (view.zoom) changed();
+  },
+  events(message) {
+    for (const event of message.events) {
+      const outcome = columns.add(event);
+      fresh = fresh || outcome === "changed";
+      if (outcome === "reload") reload();
+    }
+  },
+  draw(job) {
+    if (spend.recipe.setLimit(Number(job.limit_usd))) fresh = true;
+    if (!fresh) return;
+    fresh = false;
+    tellPoints();
+    for (const chart of charts) {
+      const { chart: name } = chart.figure.dataset;
+      if (chart.figure.hidden && columns.knows(name) && tells(name)) chart.figure.hidden = false;
+      chart.draw();
+    }
+    performance.mark("charts-drawn");
+  },
+});
+
+/** Charts that few jobs have something for stay away until there is. */
+function tells(name) {
+  return name !== "staleness" || columns.values.staleness.some((value) => value > 0);
+}
+
+function tellPoints() {
+  const { perPoint } = sight.columns;
+  const what = perPoint === 1 ? "1 point = 1 round" : `1 point = ${count(perPoint)} rounds, their least and most as a band`;
+  const zoom = view.zoom ? `rounds ${count(view.zoom[0])} to ${count(view.zoom[1])}; ` : "";
+  words.textContent = columns.length ? zoom + what : "";
+}
+
+showBar();

@@ -1,0 +1,144 @@
+"""Columns of a job's rounds: spikes survive, resumes are forgotten, a growing run folds as the server cuts it."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.factories import call_failed, checkpoint_saved, evaluated, make_running_job, round_finished
+from webapp.charts.buckets import bucketed
+from webapp.charts.columns import LINES, NAMES, point_of
+from webapp.charts.history import MARKED, Histories, History
+from webapp.charts.series import series_of
+from webapp.jobs.models import EventKind, Job
+from webapp.jobs.recorder import Recorder
+from webapp.jobs.recovery import resume_point
+
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _report(number: int, **changes: Any) -> dict[str, Any]:
+    return {**round_finished(number, mean=float(number)).report.model_dump(mode="json"), **changes}
+
+
+def _history(rounds: int, **changes: Any) -> History:
+    history = History(BEGUN)
+    for number in range(1, rounds + 1):
+        at = BEGUN + timedelta(seconds=number)
+        history.take(number, at, EventKind.ROUND, {"report": _report(number, **changes)})
+    return history
+
+
+def test_each_round_is_a_point_while_there_is_room() -> None:
+    drawn = bucketed(_history(10).columns, 1, 10)
+    assert drawn.per_point == 1
+    assert drawn.columns["return"] == [float(number) for number in range(1, 11)]
+    assert drawn.columns["wall_s"] == [float(number) for number in range(1, 11)]
+    assert not drawn.low
+
+
+def test_a_spike_of_one_round_in_thousands_is_in_the_picture() -> None:
+    history = _history(5_000)
+    history.columns["return"][1234] = 1e6
+    history.columns["return"][4321] = -1e6
+    drawn = bucketed(history.columns, 1, 5_000)
+    assert drawn.per_point == 16
+    assert max(drawn.high["return"]) == 1e6  # type: ignore[type-var]
+    assert min(drawn.low["return"]) == -1e6  # type: ignore[type-var]
+    assert drawn.columns["round"] == [*range(16, 5_000, 16), 5_000]
+
+
+def test_rounds_without_an_episode_are_no_zeros() -> None:
+    history = _history(1_300)
+    for at in range(0, 1_300, 2):
+        history.columns["return"][at] = float("nan")
+    drawn = bucketed(history.columns, 1, 1_300)
+    assert drawn.columns["return"][0] == 4.0
+    assert drawn.low["return"][0] == 2.0
+
+
+def test_looking_closer_brings_every_round_back() -> None:
+    drawn = bucketed(_history(5_000).columns, 1_001, 1_300)
+    assert drawn.per_point == 1
+    assert drawn.columns["round"] == list(range(1_001, 1_301))
+
+
+def test_parts_of_a_round_add_up_to_its_time() -> None:
+    report = _report(
+        1,
+        usage={"startup_s": 1.0, "run_s": 2.0, "transfer_s": 1.0},
+        learner_usage={"hessian_products": 50, "minibatches": 100},
+        collect_s=8.0,
+        update_s=4.0,
+        total_s=13.0,
+    )
+    point = point_of(report, 1.0)
+    assert [point[one] for one in ("startup_s", "rollout_s", "transfer_s")] == [2.0, 4.0, 2.0]
+    assert [point[one] for one in ("update_s", "detector_s", "idle_s")] == [2.0, 2.0, 1.0]
+
+
+def test_what_is_unknown_is_left_out() -> None:
+    point = point_of(_report(1, episode_return_mean=None, curvature=None), 1.0)
+    assert "return" not in point
+    assert "curvature" not in point
+    assert set(point) < set(NAMES)
+
+
+def test_a_resume_takes_the_later_rounds_away() -> None:
+    history = _history(30)
+    judged = {"round_no": 20, "total_env_steps": 1, "return_mean": 1.0, "episode_returns": [1.0]}
+    history.take(31, BEGUN, EventKind.EVALUATION, judged)
+    history.take(32, BEGUN, EventKind.RESUMED, {"from_round": 12})
+    assert history.rounds == 12
+    assert history.evaluations == []
+    assert history.marks["resumed"] == [12]
+
+
+@pytest.mark.django_db
+def test_a_job_s_series_follows_its_events() -> None:
+    job, epoch = make_running_job()
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+    for event in (round_finished(1), round_finished(2), evaluated(2), checkpoint_saved(2), round_finished(3)):
+        recorder.record(event)
+    recorder.record(call_failed())
+    recorder.flush()
+    series = series_of(Job.objects.get(pk=job.pk))
+    assert series["columns"]["round"] == [1, 2, 3]
+    assert series["evaluations"] == {"round": [2], "steps": [512], "mean": [100.0]}
+    assert series["marks"] == {**{kind: [] for kind in MARKED}, "checkpoint": [2], "call_failed": [4]}
+    resume_point(job_id=job.pk, epoch=epoch, load=lambda row: b"")
+    recorder.record(round_finished(3, mean=7.0))
+    again = series_of(Job.objects.get(pk=job.pk))
+    assert again["columns"]["round"] == [1, 2, 3]
+    assert again["columns"]["return"][-1] == 7.0
+    assert again["marks"]["resumed"] == [2]
+
+
+@pytest.mark.django_db
+def test_only_new_events_are_read(django_assert_num_queries: Any) -> None:
+    job, epoch = make_running_job()
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+    recorder.record(round_finished(1))
+    job.refresh_from_db()
+    known = Histories()
+    known.of(job.pk, job.started_at, job.last_seq)
+    with django_assert_num_queries(0):
+        known.of(job.pk, job.started_at, job.last_seq)
+    recorder.record(round_finished(2))
+    job.refresh_from_db()
+    with django_assert_num_queries(1):
+        _, history = known.of(job.pk, job.started_at, job.last_seq)
+    assert history.rounds == 2
+
+
+def test_a_hundred_thousand_rounds_are_cut_quickly() -> None:
+    history = _history(1)
+    for column in history.columns.values():
+        column.extend([1.0] * 99_999)
+    history.columns["round"][:] = type(history.columns["round"])("d", range(1, 100_001))
+    began_s = time.perf_counter()
+    drawn = bucketed(history.columns, 1, 100_000)
+    assert len(drawn.columns["round"]) <= 600
+    assert set(drawn.low) <= set(LINES)
+    assert time.perf_counter() - began_s < 2.0

@@ -1,0 +1,94 @@
+"""What a job's page says in sentences: each from figures alone, and nothing where nothing is known."""
+
+import pytest
+
+from webapp.jobs.sentences import (
+    Judged,
+    mean_interval,
+    no_news_sentence,
+    parts_sentence,
+    plan_sentence,
+    progress_sentence,
+    queued_sentence,
+    simulated_sentence,
+    stalled_sentence,
+)
+
+USD = 10**12
+
+
+def test_progress_with_what_it_is_held_against() -> None:
+    judged = Judged(41, 1840.0, 96.0, 20)
+    assert progress_sentence(1700.0, judged, (2383.0, "PPO after 1,000,000 steps")) == (
+        "Return 1,840 (20 deterministic episodes, 95 % 1,794–1,886); reference 2,383 (PPO after 1,000,000 steps)."
+    )
+
+
+def test_progress_before_an_evaluation_and_before_anything() -> None:
+    assert progress_sentence(12.34, None, None) == "Return 12.3 while exploring, not evaluated yet."
+    assert progress_sentence(None, None, None) == "No return yet."
+
+
+def test_one_episode_has_no_interval() -> None:
+    assert mean_interval(Judged(1, 10.0, 0.0, 1)) is None
+    assert progress_sentence(None, Judged(1, 10.0, 0.0, 1), None) == "Return 10.0 (1 deterministic episode)."
+
+
+def test_the_interval_is_students() -> None:
+    """Returns 8, 10, 12: mean 10, sample deviation 2, so 10 ± 4.303 · 2 / √3; what is stored is the population's."""
+    span = mean_interval(Judged(1, 10.0, (8 / 3) ** 0.5, 3))
+    assert span == pytest.approx((10 - 4.9686, 10 + 4.9686), abs=1e-3)
+
+
+def test_where_the_money_went() -> None:
+    parts = {"learner": 770, "actors": 170, "cold_starts": 20, "failed": 20, "evaluation": 17, "requests": 3}
+    scaled = {key: part * USD // 1000 for key, part in parts.items()}
+    assert parts_sentence(scaled, USD) == (
+        "Of $1.00: learner 77 %, actors 17 %, cold starts 2 %, failed calls 2 %, evaluation 2 %, the rest < 1 %."
+    )
+    assert parts_sentence({}, 0) == ""
+
+
+def test_why_a_round_had_so_many_actors() -> None:
+    assert plan_sentence(12, 22, "R 1.8 is mid-range of the last 6 rounds") == (
+        "Round 12 used 22 actors: R 1.8 is mid-range of the last 6 rounds."
+    )
+    assert plan_sentence(0, 0, "") == ""
+
+
+def _flat(*means: float) -> list[Judged]:
+    return [Judged(5 * at, mean, 1.0, 5) for at, mean in enumerate(means, start=1)]
+
+
+def test_no_news_only_after_several_evaluations() -> None:
+    assert no_news_sentence(_flat(1, 9, 5, 6), 30, 0, 30) == ""
+    assert no_news_sentence(_flat(1, 9, 5, 6, 7), 35, 380 * USD // 1000, 25) == (
+        "No improvement in 25 rounds ($0.380): stopping now keeps checkpoint 25."
+    )
+    assert no_news_sentence(_flat(1, 9, 5, 6, 7), 35, 0, None).endswith("there is no checkpoint yet.")
+    assert no_news_sentence([], 35, 0, None) == ""
+
+
+def test_whose_numbers_a_simulated_job_has() -> None:
+    assert simulated_sentence("lambda", "7 measured and 11 assumed", 18) == (
+        "No money is spent: profile lambda, of its 18 numbers 7 measured and 11 assumed."
+    )
+
+
+def test_why_it_waits() -> None:
+    assert (
+        queued_sentence(3, 2, 12, 12)
+        == "All 12 places for running jobs are taken; 2 jobs are ahead of this one."
+    )
+    assert queued_sentence(3, 0, 12, 12) == "All 12 places for running jobs are taken; it is the next."
+    assert queued_sentence(2, 0, 1, 12) == "Waiting for a worker to take it."
+    assert "the worker may be away" in queued_sentence(34, 0, 1, 12)
+
+
+def test_why_it_stands_still() -> None:
+    assert stalled_sentence(13, 5, 2.3, 3, 4.0) == ""
+    assert stalled_sentence(13, 48, 20.0, 3, 41.0) == ""  # a long round among long rounds
+    assert stalled_sentence(13, 48, 2.3, 3, 41.0) == (
+        "Round 13 has taken 48 s so far; rounds before it took 2.3 s: 3 calls are still out, the oldest for 41 s."
+    )
+    assert "no call is out" in stalled_sentence(1, 48, None, 0, None)

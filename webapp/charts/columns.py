@@ -1,0 +1,103 @@
+"""The figures of a round that charts show, by name: one row each, read from the round's report as it is stored.
+
+A new figure is a new row here; the page gets it with the others and names it in static/js/charts/panels.js.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+USD = 10**12
+Report = Mapping[str, Any]
+Read = Callable[[Report], float | None]
+
+_HESSIAN_PRODUCT_PER_GRADIENT = 2.0
+"""A product with the Hessian is a gradient of a gradient: twice the work of the gradient itself."""
+
+
+def _part(report: Report, key: str) -> Mapping[str, Any]:
+    return report.get(key) or {}
+
+
+def _update(key: str) -> Read:
+    return lambda report: _part(report, "update").get(key)
+
+
+def _collecting(key: str) -> Read:
+    """The round's time of collecting, divided as the seconds of its calls are: start-up, rollout, transfer."""
+
+    def read(report: Report) -> float | None:
+        usage = _part(report, "usage")
+        whole = sum(usage.get(one) or 0.0 for one in ("startup_s", "run_s", "transfer_s"))
+        if not whole:
+            return report["collect_s"] if key == "run_s" else 0.0
+        return float(report["collect_s"] * (usage.get(key) or 0.0) / whole)
+
+    return read
+
+
+def _detector_share(report: Report) -> float:
+    work = _part(report, "learner_usage")
+    products = _HESSIAN_PRODUCT_PER_GRADIENT * (work.get("hessian_products") or 0)
+    return float(products / (products + (work.get("minibatches") or 0))) if products else 0.0
+
+
+def _spent(report: Report) -> float | None:
+    spend = _part(report, "spend").get("spent_picodollars")
+    return None if spend is None else spend / USD
+
+
+AXES: dict[str, Read] = {
+    "round": lambda report: report["round_no"],
+    "steps": lambda report: report["total_env_steps"],
+    "platform_s": lambda report: report["started_s"] + report["total_s"],
+    "spent_usd": _spent,
+}
+"""What any chart may have along its horizontal axis, beside the time of this machine's clock (`wall_s`)."""
+
+LINES: dict[str, Read] = {
+    "return": lambda report: report["episode_return_mean"],
+    "length": lambda report: report["episode_length_mean"],
+    "actors": lambda report: report["actors"],
+    "kl": _update("approximate_kl"),
+    "entropy": _update("entropy"),
+    "clip_fraction": _update("clip_fraction"),
+    "explained_variance": _update("explained_variance"),
+    "gradient_norm": _update("gradient_norm"),
+    "value_loss": _update("value_loss"),
+    "staleness": lambda report: report.get("staleness_mean"),
+    "curvature": lambda report: _part(report, "curvature").get("ratio"),
+    "noise_scale": lambda report: _part(report, "noise_scale").get("scale"),
+    "policy_shift": lambda report: report.get("policy_shift"),
+}
+"""Drawn as lines: of several rounds in one point, the last value is told with the least and the most."""
+
+PARTS: dict[str, Read] = {
+    "startup_s": _collecting("startup_s"),
+    "rollout_s": _collecting("run_s"),
+    "transfer_s": _collecting("transfer_s"),
+    "update_s": lambda report: report["update_s"] * (1.0 - _detector_share(report)),
+    "detector_s": lambda report: report["update_s"] * _detector_share(report),
+    "idle_s": lambda report: max(0.0, report["total_s"] - report["collect_s"] - report["update_s"]),
+    "cost_usd": lambda report: report["cost_picodollars"] / USD,
+    "failed_calls": lambda report: report["failed_calls"],
+    "cold_starts": lambda report: report["cold_starts"],
+}
+"""Amounts that stand for themselves: of several rounds in one point, their mean is told."""
+
+READERS: dict[str, Read] = {**AXES, **LINES, **PARTS}
+WALL = "wall_s"
+NAMES = (*AXES, WALL, *LINES, *PARTS)
+
+
+def point_of(report: Report, wall_s: float) -> dict[str, float | None]:
+    """Every column's value for one round, as live pages get it; those that are unknown are left out."""
+    values = {name: read(report) for name, read in READERS.items()}
+    values[WALL] = wall_s
+    return {name: significant(value) for name, value in values.items() if value is not None}
+
+
+def significant(value: float) -> float:
+    """As exact as a screen can show: whole numbers as they are, others to six digits."""
+    return value if value == int(value) else float(f"{value:.6g}")

@@ -1,0 +1,138 @@
+"""Each event of a job in words, with its icon and tone: for pages, live messages and the log of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from webapp.jobs.models import EventKind
+from webapp.money.amounts import display_usd
+
+Payload = Mapping[str, Any]
+
+
+class Told(NamedTuple):
+    """`tone` is empty for what is as usual."""
+
+    text: str
+    icon: str = "dot"
+    tone: str = ""
+
+
+def told(kind: str, payload: Payload) -> Told:
+    """One event in words."""
+    return _WORDS.get(kind, _note)(payload)
+
+
+def _note(payload: Payload) -> Told:
+    return Told(str(payload.get("text", "")))
+
+
+def _state(payload: Payload) -> Told:
+    observed, code = payload.get("observed"), payload.get("reason_code")
+    text = sentence(payload.get("text"))
+    if observed == "paused" and code == "budget":
+        return Told(text, "sign-stop-fill", "budget")
+    looks = {
+        "failed": ("x-octagon-fill", "failed"),
+        "recovering": ("arrow-repeat", "warning"),
+        "succeeded": ("check-circle", "ok"),
+    }
+    return Told(text, *looks.get(str(observed), ("arrow-right-circle", "")))
+
+
+def _started(payload: Payload) -> Told:
+    round_no = payload.get("resumed_from_round")
+    first = f"Went on from the checkpoint of round {round_no:,}." if round_no else "Training started."
+    return Told(" ".join([first, *payload.get("notes", ())]), "arrow-right-circle")
+
+
+def _round(payload: Payload) -> Told:
+    report = payload["report"]
+    took, cost = short_time(report["total_s"]), display_usd(report["cost_picodollars"])
+    reward = score(report["episode_return_mean"])
+    return Told(
+        f"Round {report['round_no']:,}: return {reward}, {plural(report['actors'], 'actor')}, {took}, {cost}."
+    )
+
+
+def _evaluation(payload: Payload) -> Told:
+    spread = f"{score(payload['return_mean'])} ± {score(payload['return_std'])}"
+    episodes = plural(len(payload["episode_returns"]), "episode")
+    return Told(
+        f"Evaluated after round {payload['round_no']:,}: {spread} over {episodes}.", "bar-chart", "running"
+    )
+
+
+def _checkpoint(payload: Payload) -> Told:
+    which = "Best policy so far" if payload.get("best") else "Checkpoint"
+    size = file_size(payload["byte_count"])
+    return Told(f"{which} of round {payload['round_no']:,} saved, {size}.", "bookmark-check")
+
+
+def _call_failed(payload: Payload) -> Told:
+    what = "An update" if payload["call_kind"] == "update" else f"A call ({payload['call_kind']})"
+    again = "It is tried again." if payload["will_retry"] else "It is not tried again."
+    text = f"{what} of round {payload['round_no']:,} failed: {sentence(payload['reason'])} {again}"
+    return Told(text, "exclamation-triangle-fill", "warning")
+
+
+def _resumed(payload: Payload) -> Told:
+    return Told(str(payload.get("text") or "Went on."), "arrow-repeat", "warning")
+
+
+def _budget(payload: Payload) -> Told:
+    return Told(str(payload.get("text", "")), "sign-stop-fill", "budget")
+
+
+def _stopped(payload: Payload) -> Told:
+    text = (
+        f"{sentence(payload['reason'])} {plural(payload['rounds'], 'round')}, {payload['env_steps']:,} steps."
+    )
+    if payload["reason_code"] == "budget":
+        return Told(text, "sign-stop-fill", "budget")
+    if payload["reason_code"] == "failing":
+        return Told(text, "x-octagon-fill", "failed")
+    return Told(text, "check-circle", "" if payload["reason_code"] in ("cancelled", "paused") else "ok")
+
+
+_WORDS: dict[str, Callable[[Payload], Told]] = {
+    EventKind.STATE: _state,
+    EventKind.STARTED: _started,
+    EventKind.ROUND: _round,
+    EventKind.EVALUATION: _evaluation,
+    EventKind.CHECKPOINT: _checkpoint,
+    EventKind.CALL_FAILED: _call_failed,
+    EventKind.RESUMED: _resumed,
+    EventKind.BUDGET: _budget,
+    EventKind.STOPPED: _stopped,
+}
+
+
+def sentence(text: Any) -> str:
+    """With a capital at its beginning and a mark at its end."""
+    whole = str(text or "").strip()
+    if not whole:
+        return ""
+    return whole[0].upper() + whole[1:] + ("" if whole.endswith((".", "!", "?")) else ".")
+
+
+def plural(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def score(value: float | None) -> str:
+    """A return: one decimal under a thousand, none above; a dash where it is not known."""
+    if value is None:
+        return "–"
+    shown = f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
+    return shown.replace("-", "\u2212")
+
+
+def short_time(seconds: float) -> str:
+    """As of a call or a round: three significant digits."""
+    return f"{seconds * 1000:.0f} ms" if 0 < seconds < 1 else f"{seconds:.3g} s"
+
+
+def file_size(byte_count: int) -> str:
+    return f"{max(1, round(byte_count / 1e3))} kB" if byte_count < 1e6 else f"{byte_count / 1e6:.1f} MB"

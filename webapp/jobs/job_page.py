@@ -1,0 +1,171 @@
+"""The page of one job: a head that all its tabs share, and a tab an address. Each works without a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_safe
+
+from training.environments import catalogue
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.charts.series import series_of
+from webapp.clock import SYSTEM_CLOCK
+from webapp.gateway import machines
+from webapp.jobs import detail, queries, run_log, watching
+from webapp.jobs.models import Job, Observed
+from webapp.jobs.policy_views import panel
+from webapp.jobs.round_calls import round_calls
+from webapp.jobs.states import TERMINAL
+from webapp.jobs.wording import EVENT_ICONS, reason_in_words, shown_state, states_for_script
+from webapp.money import bill_panel
+from webapp.money.queries import budgets_above
+
+TABS = (
+    ("detail", "Charts"),
+    ("actors", "Actors"),
+    ("events", "Events"),
+    ("logs", "Logs"),
+    ("cost", "Cost"),
+    ("checkpoints", "Checkpoints & video"),
+    ("spec", "Spec"),
+)
+"""By name of address, in order."""
+EVENTS_A_PAGE = 200
+
+Gather = Callable[[HttpRequest, Job], dict[str, Any]]
+View = Callable[..., HttpResponseBase]
+
+
+def _tab(name: str, gather: Gather) -> View:
+    """The view of one tab: the shared head, and what `gather` finds for the rest."""
+
+    @project_page()
+    @require_safe
+    def view(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+        job = queries.job_in(project, job_id)
+        context = {**_head(job), "tab": name, "tabs": TABS, **gather(request, job)}
+        return render(request, f"jobs/tabs/{name}.html", context)
+
+    return view
+
+
+def _head(job: Job) -> dict[str, Any]:
+    document = job.spec
+    return {
+        "section": "jobs",
+        "job": job,
+        "state": shown_state(job),
+        "reason": watching.why_waiting(job, SYSTEM_CLOCK.now()) or reason_in_words(job),
+        **detail.spent_of(job),
+        "header": queries.header(job),
+        "told": watching.told_of_money(job),
+        "states": states_for_script(),
+        "event_icons": EVENT_ICONS,
+        "steps_wanted": document["training"]["stop"]["env_steps"],
+        "over": job.observed in TERMINAL,
+        "stopped_by_budget": job.observed == Observed.PAUSED and job.reason_code == "budget",
+        "suggested_limit": f"{detail.suggested_limit(job):f}",
+        "budgets_above": budgets_above(job.account.pk, SYSTEM_CLOCK.now()),
+        **machines.panel(job),
+    }
+
+
+def _charts(request: HttpRequest, job: Job) -> dict[str, Any]:
+    environment = catalogue.ENTRIES.get(job.spec["training"]["environment"]["id"])
+    return {"environment": environment}
+
+
+def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:
+    asked = request.GET.get("round", "")
+    round_no = int(asked) if asked.isdecimal() and len(asked) < 10 else None
+    return {"calls": round_calls(job, round_no, SYSTEM_CLOCK.now()), "following": round_no is None}
+
+
+def _events(request: HttpRequest, job: Job) -> dict[str, Any]:
+    before = queries.event_number(request.GET.get("before")) or None
+    rounds = bool(request.GET.get("rounds"))
+    rows = queries.events_before(job, before, EVENTS_A_PAGE, rounds=rounds)
+    older = rows[0]["seq"] if len(rows) == EVENTS_A_PAGE else None
+    return {"events": rows[::-1], "rounds": rounds, "older": older, "newest": before is None}
+
+
+def _logs(request: HttpRequest, job: Job) -> dict[str, Any]:
+    level = request.GET.get("level", "")
+    wanted = request.GET.get("q", "")[:200]
+    page = run_log.read(job.pk, level=level, wanted=wanted)
+    return {"log": page, "level": level, "q": wanted, "levels": run_log.LEVELS}
+
+
+def _cost(request: HttpRequest, job: Job) -> dict[str, Any]:
+    return {"cost_rows": detail.cost_by_kind(job.account), **bill_panel.panel(job)}
+
+
+def _checkpoints(request: HttpRequest, job: Job) -> dict[str, Any]:
+    return panel(job)
+
+
+def _spec(request: HttpRequest, job: Job) -> dict[str, Any]:
+    return {"spec_json": json.dumps(job.spec, indent=2, ensure_ascii=False)}
+
+
+job_charts = _tab("detail", _charts)
+job_actors = _tab("actors", _actors)
+job_events = _tab("events", _events)
+job_logs = _tab("logs", _logs)
+job_cost = _tab("cost", _cost)
+job_checkpoints = _tab("checkpoints", _checkpoints)
+job_spec = _tab("spec", _spec)
+
+
+@project_page()
+@require_safe
+@never_cache
+def job_calls(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """The actors' grid by itself, for the page that keeps itself fresh."""
+    job = queries.job_in(project, job_id)
+    return render(request, "jobs/calls.html", {"job": job, **_actors(request, job)})
+
+
+@project_page()
+@require_safe
+@never_cache
+def job_log_lines(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """Lines after a position, for the page that follows the log."""
+    job = queries.job_in(project, job_id)
+    after = queries.event_number(request.GET.get("after"))
+    level, wanted = request.GET.get("level", ""), request.GET.get("q", "")[:200]
+    page = run_log.read(job.pk, after=after, level=level, wanted=wanted)
+    answer = render(request, "jobs/log_lines.html", {"log": page})
+    answer["Starling-Position"] = str(page.position)
+    return answer
+
+
+@project_page()
+@require_safe
+def job_log_file(request: HttpRequest, project: Project, job_id: str) -> HttpResponseBase:
+    """The whole log as it lies there."""
+    path = run_log.log_file(queries.job_in(project, job_id).pk)
+    if not path.is_file():
+        raise Http404("This job has no log yet.")
+    return FileResponse(
+        path.open("rb"), as_attachment=True, filename=path.name, content_type="application/jsonl"
+    )
+
+
+@project_page()
+@require_safe
+@never_cache
+@gzip_page
+def job_series(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """The columns of some rounds, cut into points anew: what a page asks for when somebody looks closer."""
+    job = queries.job_in(project, job_id)
+    first, last = (queries.event_number(request.GET.get(end)) for end in ("from", "to"))
+    return JsonResponse(series_of(job, first or 1, last or job.round_no))

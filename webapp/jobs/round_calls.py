@@ -1,0 +1,144 @@
+"""The calls of one round, as the job's page lists them: state, age, start, steps, cost and what went wrong."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Max, Min
+
+from webapp.jobs.event_words import sentence
+from webapp.jobs.models import Event, EventKind, Job
+from webapp.money.models import Charge, ChargeKind, ChargeState
+
+ROWS_SHOWN = 200
+_SLOT = re.compile(r"-s(\d+)-")
+_ATTEMPT = re.compile(r"-a(\d+)$")
+_KINDS = {ChargeKind.ROLLOUT: "Actor", ChargeKind.EVALUATE: "Evaluation", ChargeKind.UPDATE: "Learner"}
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """One call. `state` is open, done, failed or released; `age_s` by this machine's clock, `took_s` the platform's."""
+
+    name: str
+    who: str
+    slot: int | None
+    attempt: int
+    state: str
+    age_s: float
+    took_s: float | None
+    startup_s: float | None
+    cold: bool
+    env_steps: int | None
+    cost: int | None
+    reserved: int
+    error: str
+
+    @property
+    def word(self) -> str:
+        return {"open": "In flight", "done": "Done", "failed": "Failed", "released": "Not used"}[self.state]
+
+    @property
+    def icon(self) -> str:
+        return {
+            "open": "play-fill",
+            "done": "check-lg",
+            "failed": "exclamation-triangle-fill",
+            "released": "slash-circle",
+        }[self.state]
+
+    @property
+    def tone(self) -> str:
+        return {"open": "running", "done": "ok", "failed": "failed", "released": "waiting"}[self.state]
+
+
+@dataclass(frozen=True)
+class RoundCalls:
+    """A round's calls, the unfinished and failed ones first; `more` of them are not in `rows`."""
+
+    round_no: int
+    first: int
+    last: int
+    rows: list[CallRow]
+    cells: list[CallRow]
+    more: int
+
+    def count(self, state: str) -> int:
+        return sum(row.state == state for row in self.cells)
+
+    @property
+    def open(self) -> int:
+        return self.count("open")
+
+    @property
+    def done(self) -> int:
+        return self.count("done")
+
+    @property
+    def failed(self) -> int:
+        return self.count("failed")
+
+    @property
+    def cold(self) -> int:
+        return sum(row.cold for row in self.cells)
+
+    @property
+    def cost(self) -> int:
+        return sum(row.cost or 0 for row in self.cells)
+
+    @property
+    def before(self) -> int | None:
+        return self.round_no - 1 if self.round_no > self.first else None
+
+    @property
+    def after(self) -> int | None:
+        return self.round_no + 1 if self.round_no < self.last else None
+
+
+def round_calls(job: Job, round_no: int | None, now: datetime) -> RoundCalls | None:
+    """The calls of this round, or of the newest one; None while no call has been made."""
+    calls = Charge.objects.filter(account=job.account).exclude(kind=ChargeKind.RENT)
+    ends = calls.aggregate(first=Min("round_no"), last=Max("round_no"))
+    if ends["last"] is None:
+        return None
+    chosen = min(max(round_no if round_no is not None else ends["last"], ends["first"]), ends["last"])
+    problems = _problems(job, chosen)
+    rows = [_row(charge, problems, now) for charge in calls.filter(round_no=chosen).order_by("pk")]
+    urgent = {"failed": 0, "open": 1, "done": 2, "released": 3}
+    ordered = sorted(rows, key=lambda row: (urgent[row.state], row.slot if row.slot is not None else -1))
+    return RoundCalls(
+        chosen, ends["first"], ends["last"], ordered[:ROWS_SHOWN], rows, max(0, len(rows) - ROWS_SHOWN)
+    )
+
+
+def _problems(job: Job, round_no: int) -> dict[str, str]:
+    events = Event.objects.filter(job=job, kind=EventKind.CALL_FAILED, payload__round_no=round_no)
+    return dict(events.values_list("payload__call_id", "payload__reason"))
+
+
+def _row(charge: Charge, problems: dict[str, str], now: datetime) -> CallRow:
+    usage: dict[str, Any] = charge.usage or {}
+    error = problems.get(charge.name, "")
+    state = {ChargeState.OPEN: "open", ChargeState.RELEASED: "released"}.get(
+        ChargeState(charge.state), "done"
+    )
+    took = [usage.get(part) for part in ("startup_s", "run_s", "transfer_s")]
+    slot, attempt = _SLOT.search(charge.name), _ATTEMPT.search(charge.name)
+    return CallRow(
+        name=charge.name,
+        who=_KINDS.get(ChargeKind(charge.kind), charge.get_kind_display()),
+        slot=int(slot[1]) if slot else None,
+        attempt=int(attempt[1]) if attempt else 1,
+        state="failed" if error and state != "open" else state,
+        age_s=((charge.resolved_at or now) - charge.opened_at).total_seconds(),
+        took_s=sum(part or 0.0 for part in took) if any(part for part in took) else None,
+        startup_s=usage.get("startup_s"),
+        cold=bool(usage.get("cold_start")),
+        env_steps=usage.get("env_steps") if usage else None,
+        cost=charge.settled_picodollars,
+        reserved=charge.reserved_picodollars,
+        error=sentence(error),
+    )
