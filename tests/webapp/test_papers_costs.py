@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from cloud.retiming import retime
 from cloud.work_file import read_work_file
+from webapp.papers import calculation
 from webapp.papers import rows as row_files
 from webapp.papers.claims import Better, Cheaper
 from webapp.papers.contests import Contests, judged
@@ -283,3 +284,27 @@ def test_an_arm_at_home_elsewhere_is_the_same_arm(name: str) -> None:
             if cell in set(there.cells()):
                 assert recipe_hash(there.spec(cell)) == recipe_hash(experiment.spec(cell))
                 assert there.evaluation_seeds(cell) == experiment.evaluation_seeds(cell)
+
+
+def test_calculations_are_found_and_tell_where_each_figure_is(tmp_path: Path) -> None:
+    found = calculation.names()
+    assert {"not_run", "nitro_startup", "minionsrl_latency"} <= set(found)
+    results = calculation.write("not_run", tmp_path, tmp_path)
+    known = {*experiment_names(), *found}
+    for _, where, remark in results["tables"][0]["rows"]:
+        assert remark
+        for name in where.split(", "):
+            assert name in known or name == "not run" or " " in name or name == "on demand"
+    assert "Nitro 13" in (tmp_path / "not_run.md").read_text()
+
+
+def test_a_script_of_rounds_by_hand() -> None:
+    """Two rounds of three actors: six rollouts and two updates, each update after its own rollouts."""
+    script = calculation.rounds_of(calculation.HOPPER, 3, 2, memory_mb=2048)
+    assert [task.kind for task in script.tasks] == (["rollout"] * 3 + ["update"]) * 2
+    assert script.tasks[3].after == (0, 1, 2)
+    assert script.tasks[4].after == (3,)
+    assert script.memory_mb == 2048
+    found = retime(script, place_of("functions_starling"), seed=0)
+    assert [one.round_no for one in found.rounds] == [1, 2]
+    assert len(found.done) == 8

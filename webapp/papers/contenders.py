@@ -91,6 +91,31 @@ COMPARATORS = (
 )
 
 
+def impact(name: str, title: str, **scaling: Any) -> Arm:
+    """IMPACT as the papers run it: one pass, nobody waits."""
+    algorithm = {
+        "kind": "impact",
+        "learning_rate": 5e-4,
+        "discount": 0.99,
+        "clip": 0.4,
+        "entropy_coefficient": 0.01,
+        "epochs": 1,
+        "minibatch_size": 256,
+    }
+    training = {"algorithm": algorithm, "loop": {"kind": "asynchronous"}, "scaling": scaling}
+    return Arm(name=name, title=title, changes={"training": training})
+
+
+IMPACTS = (
+    impact("impact_nitro", "IMPACT with Nitro", kind="boosting"),
+    impact("impact_16", "IMPACT, fixed at 16", kind="fixed", actors=16),
+)
+# As many steps of the optimiser in a round of 16 × 16 samples as in one of 16 × 256.
+IMPACT_ON_CARTPOLE = {
+    arm.name: {"training": {"algorithm": {"minibatch_size": 16, "learning_rate": 1e-3}}} for arm in IMPACTS
+}
+
+
 def adapt(target: float, most: int = 64) -> dict[str, Any]:
     """MinionsRL-Adapt for an environment's target, as changes of a setting would hold it."""
     return {"kind": "reward_ratio", "actors_max": most, "target_return": target}
@@ -130,6 +155,7 @@ def nitro_claims(environments: tuple[str, ...], *, few: bool) -> tuple[Cheaper |
             label="B",
         ),
         against("fixed_16"),
+        against("nitro", against_at="cluster_paper", label="T", paper="needs both (ablation, figure 17)."),
         against("nitro_spending"),
         Cheaper(
             arm="nitro",
@@ -157,6 +183,17 @@ def nitro_claims(environments: tuple[str, ...], *, few: bool) -> tuple[Cheaper |
     ]
     if not few:
         asked += [against(arm.name) for arm in (*CONTROLS[:3], *COMPARATORS)]
+        asked.append(
+            Cheaper(
+                arm="impact_nitro",
+                at="functions_paper",
+                against=("impact_16",),
+                against_at="cluster_paper",
+                environments=environments,
+                label="T",
+                paper="up to −42 % against IMPACT on its cluster.",
+            )
+        )
         asked.append(
             Cheaper(
                 arm="fixed_16",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.papers.claims import Cheaper
-from webapp.papers.contenders import TARGETS, fixed, recipe, scaled
+from webapp.papers.contenders import TARGETS, fixed, impact, recipe, scaled
 from webapp.papers.experiment import Arm, Setting, merged
 from webapp.papers.schooling import Schooling
 
@@ -31,22 +31,6 @@ CARTPOLE_RECIPE: dict[str, Any] = {
         "network": {"hidden": [64, 64]},
         "rollout": {"steps_per_call": 32},
         "evaluation": {"episodes": 5},
-    }
-}
-_IMPACT: dict[str, Any] = {
-    "training": {
-        "algorithm": {
-            "kind": "impact",
-            "learning_rate": 5e-4,
-            "discount": 0.99,
-            "clip": 0.4,
-            "entropy_coefficient": 0.01,
-        },
-        "scaling": {"kind": "fixed", "actors": MOST},
-        "loop": {"kind": "asynchronous"},
-        "stop": {"rounds": ROUNDS * MOST},
-        "evaluation": {"every_rounds": MOST},
-        "checkpoints": {"every_rounds": 100},
     }
 }
 
@@ -93,7 +77,7 @@ def adapt_arm() -> Arm:
 
 
 def impact_arm() -> Arm:
-    return Arm(name="impact", title="IMPACT with 32 actors, asynchronous", changes=_IMPACT)
+    return impact("impact", "IMPACT with 32 actors, asynchronous", kind="fixed", actors=MOST)
 
 
 def cheaper(

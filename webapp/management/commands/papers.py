@@ -10,11 +10,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from webapp.papers.calculation import find, write
+from webapp.papers.calculation import names as calculations
 from webapp.papers.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
 from webapp.papers.rows import RunHeld, papers_folder, run_file
 from webapp.papers.runner import HELD_EXIT, Choice, Runner
 
 WRONG_INPUT_EXIT = 2
+RESULTS = settings.BASE_DIR / "docs" / "results"
 _NOT_EVIDENCE = "quick: not evidence"
 
 
@@ -52,6 +55,9 @@ class Command(BaseCommand):
     def handle(self, *, action: str, name: str | None, **options: Any) -> None:
         if action == "list":
             self._list(as_json=options["as_json"])
+            return
+        if name in calculations():
+            self._calculate(name, quick=options["quick"], as_json=options["as_json"])
             return
         try:
             if name is None:
@@ -97,6 +103,9 @@ class Command(BaseCommand):
             cells = list(experiment.cells())
             done = sum(run_file(experiment, folder, cell).complete for cell in cells)
             rows.append({"name": name, "title": experiment.title, "runs": len(cells), "complete": done})
+        rows += [
+            {"name": name, "title": find(name).title, "runs": 0, "complete": 0} for name in calculations()
+        ]
         if as_json:
             self.stdout.write(json.dumps(rows))
             return
@@ -104,6 +113,17 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{row['name']:<22} {row['complete']:>3} of {row['runs']:<3} runs  {row['title']}"
             )
+
+    def _calculate(self, name: str, *, quick: bool, as_json: bool) -> None:
+        """Whatever is asked of a calculation, it is computed and its report written."""
+        target = papers_folder(settings.STARLING_DATA, name, quick=True) if quick else RESULTS
+        results = write(name, target, settings.BASE_DIR, quick=quick)
+        if as_json:
+            self._tell(json.dumps(results))
+            return
+        self._tell(f"{target / name}.md")
+        for one in results["verdicts"]:
+            self._tell(f"{one['verdict']}: {one['claim']} {one['reason']}")
 
     def _run(self, runner: Runner, *, as_json: bool, quick: bool) -> None:
         _on_signals(runner.stop)
@@ -147,7 +167,7 @@ class Command(BaseCommand):
     ) -> None:
         from webapp.papers.report import write_report
 
-        target = folder if quick else settings.BASE_DIR / "docs" / "results"
+        target = folder if quick else RESULTS
         results = write_report(name, experiment, folder, target, quick=quick, draws=draws)
         if as_json:
             self._tell(json.dumps(results))

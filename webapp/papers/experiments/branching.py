@@ -1,4 +1,4 @@
-"""The branching study: does curvature say in which rounds more actors help? Nitro's figures 2–4 and 9, on all rounds.
+"""The branching study: does curvature say in which rounds more actors help? Nitro's figures 2, 7 and 9, on all rounds.
 
 At every round of a base run, 5 replicates of two branches: one more round with 4 actors, or with 16.
 """
@@ -41,7 +41,7 @@ EXPERIMENT = Experiment(
         Foretells(arm="forks", environment="Hopper-v5", paper=_PAPER),
     ),
     beside=(
-        "Nitro's figures 2 to 4 and 9 show rewards after a boost at the rounds of lowest, median and highest"
+        "Nitro's figures 2, 7 and 9 show rewards after a boost at the rounds of lowest, median and highest"
         " R (Hopper: R 0.78, 2.16 and 3.43). Chosen rounds say nothing of the others, and R and the gain of"
         " more data both change as training goes on; here every round is forked, and the round is taken out of"
         " the correlation."

@@ -1,4 +1,4 @@
-"""MinionsRL's figures 1b and 2: on CartPole, with the same number of actors in all, when they are used matters.
+"""MinionsRL's figure 2: on CartPole, with the same number of actors in all, when they are used matters.
 
 Its minibatches are of a fixed size, so that more actors also mean more updates. Arms with the whole round as one
 minibatch have equal updates whatever the actors: what is left there is due to the schedule alone.
@@ -41,7 +41,7 @@ def _claims(ours: str, theirs: str) -> tuple[Better | Cheaper, ...]:
         "environments": _ONE,
     }
     return (
-        Better(**shared, paper="equal budgets, different final rewards (figure 1b)."),
+        Better(**shared, paper="equal budgets, different final rewards (figure 2)."),
         Cheaper(**shared, label="L"),
     )
 
@@ -64,8 +64,8 @@ EXPERIMENT = Experiment(
         *_claims("falling_equal_updates", "rising_equal_updates"),
     ),
     beside=(
-        "MinionsRL's figure 1b shows that schedules of equal budgets end at different rewards on CartPole,"
-        " from single curves; its learned schedules (figure 2) are high early, low on the plateau, and a"
+        "MinionsRL's figure 2 shows that schedules of equal budgets end at different rewards on CartPole,"
+        " from single curves; its learned schedules (figure 5) are high early, low on the plateau, and a"
         " little higher at the end."
     ),
 )

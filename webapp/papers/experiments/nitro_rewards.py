@@ -1,4 +1,6 @@
-"""Nitro's figures 7 to 10: reward and cost of boosting against fixed numbers of actors and other policies.
+"""Nitro's figures 10 to 12, 14, 15 and 17: rewards and cost of boosting against fixed numbers and other policies.
+
+RLlib (figure 12) is PPO here: in the released code both are one program, and the paper's stack has its speed.
 
 At the papers' learning rate of 5e-5, 50 rounds are early learning. `nitro_rewards_fast` asks the same at 3e-4.
 """
@@ -8,6 +10,8 @@ from webapp.papers.contenders import (
     COMPARATORS,
     CONTROLS,
     HEADLINE,
+    IMPACT_ON_CARTPOLE,
+    IMPACTS,
     NITRO_VENUES,
     TARGETS,
     adapt,
@@ -44,6 +48,7 @@ EXPERIMENT = Experiment(
         *HEADLINE,
         *CONTROLS,
         *COMPARATORS,
+        *IMPACTS,
         Arm(
             name="minions_adapt",
             title="MinionsRL-Adapt",
@@ -51,7 +56,7 @@ EXPERIMENT = Experiment(
         ),
     ),
     settings=(
-        Setting(environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE),
+        Setting(environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE, own=IMPACT_ON_CARTPOLE),
         Setting(environment="Hopper-v5", seeds=tuple(range(5)), arms=tuple(arm.name for arm in HEADLINE)),
     ),
     targets=TARGETS,

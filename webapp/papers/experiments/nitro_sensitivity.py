@@ -1,4 +1,4 @@
-"""Nitro's figures 16 to 18: the decay d and the window n. Memory is arithmetic: see `nitro_memory`."""
+"""Nitro's figure 16 (a, b): the decay d and the window n. Memory (c) is arithmetic: see `nitro_memory`."""
 
 from webapp.papers.claims import Cheaper
 from webapp.papers.contenders import CARTPOLE, TARGETS, nitro, recipe

@@ -1,0 +1,1 @@
+"""Figures that need no training, one file each."""
