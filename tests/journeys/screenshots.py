@@ -104,7 +104,7 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "schedulers-one": (f"{schedulers}{scheduler}/", None),
         "schedulers-training": (f"{schedulers}trainings/{trained['running'].pk}/", None),
         "schedulers-failed": (f"{schedulers}trainings/{trained['failed'].pk}/", None),
-        "schedulers-job": (f"{jobs}new/?preset=hopper-minionsrl", _until_forecast),
+        "schedulers-job": (f"{jobs}new/?preset=hopper-minionsrl", None),
         "clouds": (clouds, None),
         "clouds-empty": (f"/p/{empty.slug}/clouds/", None),
         "clouds-new": (f"{clouds}new/aws_role/", None),
