@@ -30,6 +30,8 @@ def round_times(sitting: Sitting) -> list[RoundTimes]:
         if call.done:
             rounds[call.work.round_no].append(call)
     spans = list(_spans(rounds))
+    if not spans:
+        return []
     begins = [begin_s for _, begin_s, _ in spans[1:]] + [float("inf")]
     return [
         _times(rounds[number], end_s - begin_s, end_s, next_begin_s)

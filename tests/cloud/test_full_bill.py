@@ -336,3 +336,10 @@ def test_a_place_without_a_price_says_so() -> None:
     assert found.picodollars == 0
     assert "c5.4xlarge" in found.problem
     assert asdict(found)["problem"] == found.problem
+
+
+def test_before_the_first_update_the_papers_have_nothing_to_price() -> None:
+    """Bills of running jobs are drawn up at any moment."""
+    sitting = Sitting({}, [], [])
+    assert round_times(sitting) == []
+    assert {cost for _, cost in paper_costs([sitting], PriceBook.load())} == {0}

@@ -55,6 +55,21 @@ def test_the_limit_is_met_at_the_rate_of_the_last_rounds() -> None:
 
 
 @pytest.mark.django_db
+def test_rent_that_is_booked_by_the_minute_makes_no_bursts() -> None:
+    """Rounds of a second, and a cent at the end of each minute: 60 cents an hour, whenever one looks."""
+    job, epoch = make_running_job(clock=FixedClock(), spec=_endless())
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3, clock=FixedClock())
+    rates = []
+    for round_no in range(1, 1001):
+        recorder.record(round_finished(round_no, spent=round_no // 60 * USD // 100))
+        if round_no > 500 and round_no % 50 == 11:
+            burn = burn_of(Job.objects.select_related("account").get(pk=job.pk))
+            assert burn is not None
+            rates.append(burn.hourly / USD)
+    assert rates == pytest.approx([0.6] * len(rates), rel=0.25)
+
+
+@pytest.mark.django_db
 def test_a_job_that_is_done_before_says_so() -> None:
     job = _running(10, USD // 1000, spec=make_spec(training__stop={"env_steps": 256 * 110, "rounds": None}))
     assert (

@@ -5,12 +5,13 @@ Time is the platform's, which on a simulated cloud is virtual: a rate by this ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from math import ceil
 from statistics import fmean, pstdev
-from typing import Any
+from typing import Any, NamedTuple
 
 from webapp.jobs.models import Job, Observed, Round
 from webapp.money.amounts import display_usd
@@ -19,12 +20,15 @@ from webapp.money.models import Account
 from webapp.money.queries import budgets_above
 
 ROUNDS_LOOKED_AT = 40
+LEAST_SPAN_S = 300.0
+"""Rent is booked by the minute: over less than a few of them, a rate would be that of single bookings."""
 ROUNDS_AT_LEAST = 4
 _PIECES = 8
 _TENTH = 1.2816
 """So many standard deviations from the mean lies a tenth of a normal distribution."""
 _LEAST_DOUBT = 0.02
 _FIGURES = (
+    "round_no",
     "report__started_s",
     "report__total_s",
     "report__spend__spent_picodollars",
@@ -59,33 +63,45 @@ def burn_of(job: Job) -> Burn | None:
     """None while too little is known, and for a job that does not run or costs nothing."""
     if job.observed != Observed.RUNNING:
         return None
-    rows = Round.objects.filter(job=job, report__spend__isnull=False).order_by("-round_no")
-    points = [
-        (started + total, spent, steps)
-        for started, total, spent, steps in rows.values_list(*_FIGURES)[:ROUNDS_LOOKED_AT]
-        if spent is not None
-    ][::-1]
+    points = _points(job, range(job.round_no, job.round_no - ROUNDS_LOOKED_AT, -1))
     if len(points) < ROUNDS_AT_LEAST:
         return None
-    return _burn(points, job.account, job.spec["training"]["stop"], job.round_no)
+    span_s = points[-1].at_s - points[0].at_s
+    if 0 < span_s < LEAST_SPAN_S and points[0].round_no > 1:
+        stride = ceil(LEAST_SPAN_S / span_s)
+        points = _points(job, range(job.round_no, job.round_no - ROUNDS_LOOKED_AT * stride, -stride))
+    return _burn(points, job.account, job.spec["training"]["stop"])
 
 
-def _burn(
-    points: Sequence[tuple[float, int, int]], account: Account, stop: dict[str, Any], round_no: int
-) -> Burn | None:
-    """From (seconds, spent, steps) after each of some rounds."""
-    (first_s, first_spent, first_steps), (last_s, _, last_steps) = points[0], points[-1]
+class _Point(NamedTuple):
+    """Where a job stood after a round."""
+
+    round_no: int
+    at_s: float
+    spent: int
+    steps: int
+
+
+def _points(job: Job, round_nos: Iterable[int]) -> list[_Point]:
+    rows = Round.objects.filter(job=job, round_no__in=list(round_nos), report__spend__isnull=False)
+    return [
+        _Point(round_no, started_s + total_s, spent, steps)
+        for round_no, started_s, total_s, spent, steps in rows.order_by("round_no").values_list(*_FIGURES)
+        if spent is not None
+    ]
+
+
+def _burn(points: Sequence[_Point], account: Account, stop: dict[str, Any]) -> Burn | None:
+    first, last = points[0], points[-1]
     spent = account.spent_picodollars + account.overrun_picodollars
-    passed_s = last_s - first_s
-    if passed_s <= 0 or points[-1][1] <= first_spent:
+    passed_s, steps, rounds = last.at_s - first.at_s, last.steps - first.steps, last.round_no - first.round_no
+    if passed_s <= 0 or last.spent <= first.spent:
         return None
-    rate = (points[-1][1] - first_spent) / passed_s
+    rate = (last.spent - first.spent) / passed_s
     ends = [
-        (stop["env_steps"] - last_steps) / (last_steps - first_steps) * passed_s
-        if stop.get("env_steps") and last_steps > first_steps
-        else None,
-        (stop["rounds"] - round_no) * passed_s / (len(points) - 1) if stop.get("rounds") else None,
-        stop["minutes"] * 60 - last_s if stop.get("minutes") else None,
+        (stop["env_steps"] - last.steps) / steps * passed_s if stop.get("env_steps") and steps > 0 else None,
+        (stop["rounds"] - last.round_no) * passed_s / rounds if stop.get("rounds") else None,
+        stop["minutes"] * 60 - last.at_s if stop.get("minutes") else None,
     ]
     left = account.limit_picodollars - spent
     return Burn(
@@ -97,14 +113,13 @@ def _burn(
     )
 
 
-def _doubt(points: Sequence[tuple[float, int, int]], rate: float) -> float:
+def _doubt(points: Sequence[_Point], rate: float) -> float:
     """How far off the rate may be: from how much it differs between pieces of what was looked at."""
     size = max(1, (len(points) - 1) // _PIECES)
-    marks = points[::size]
     rates = [
-        (spent - before) / (now_s - then_s)
-        for (then_s, before, _), (now_s, spent, _) in pairwise(marks)
-        if now_s > then_s
+        (after.spent - before.spent) / (after.at_s - before.at_s)
+        for before, after in pairwise(points[::size])
+        if after.at_s > before.at_s
     ]
     if len(rates) < 2:
         return _LEAST_DOUBT
