@@ -38,7 +38,7 @@ class Surface(models.Model):
     done = models.IntegerField(default=0)
 
     class Meta:
-        ordering = ["-pk"]
+        ordering = ["-round_no", "-pk"]
         indexes = [models.Index(fields=["state", "since"], name="surface_to_look_after")]
         constraints = [
             models.UniqueConstraint(fields=["job", "sha256"], name="surface_once"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -45,4 +44,4 @@ def surface_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResp
 
 
 def _to_tab(project: Project, job: Job) -> HttpResponse:
-    return redirect(f"{reverse('jobs:detail', args=[project.slug, job.pk])}#policy")
+    return redirect("jobs:checkpoints", project.slug, job.pk)

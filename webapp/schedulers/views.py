@@ -17,7 +17,7 @@ from webapp.schedulers import queries, services, storing
 from webapp.schedulers.documents import exported
 from webapp.schedulers.forms import training_form
 from webapp.schedulers.models import EpisodeKind, SchedulerTraining
-from webapp.schedulers.wording import dots, drawn, environment_title, gap, standing
+from webapp.schedulers.wording import dots, drawn, environment_title, gap, scale, standing
 
 _TRAININGS_SHOWN = 20
 _EPISODES_SHOWN = 100
@@ -133,7 +133,11 @@ def _told(project: Project, training_id: int) -> dict[str, Any]:
         "facts": facts,
         "gap": gap(facts),
         "dots": dots(episodes),
+        "scale": scale(episodes),
         "real_done": len(real),
-        "rows": [{"episode": one, "drawn": drawn(one.actors)} for one in reversed(ran)][:_EPISODES_SHOWN],
+        "rows": [
+            {"episode": one, "number": one.number - facts["rehearsals"], "drawn": drawn(one.actors)}
+            for one in reversed(ran)
+        ][:_EPISODES_SHOWN],
         "hidden": max(0, len(ran) - _EPISODES_SHOWN),
     }

@@ -18,7 +18,7 @@ _STANDINGS = {
     TrainingState.STOPPED: ("waiting", "stop-circle-fill", "Stopped"),
     TrainingState.FAILED: ("failed", "x-octagon-fill", "Failed"),
 }
-_WIDTH, _HEIGHT = 640.0, 160.0
+_WIDTH, _HEIGHT = 940.0, 156.0
 _CHART_EPISODES = 400
 
 
@@ -107,6 +107,12 @@ def dots(episodes: Sequence[Episode]) -> list[Dot]:
         y = _HEIGHT * (1 - ((one.score or 0.0) - low) / span)
         found.append(Dot(round(x, 1), round(y, 1), one.kind, f"{one.kind} {one.number}: {one.score:.2f}"))
     return found
+
+
+def scale(episodes: Sequence[Episode]) -> dict[str, str]:
+    """The ends of the chart's upright axis."""
+    scores = [one.score for one in episodes if one.score is not None][-_CHART_EPISODES:]
+    return {"low": f"{min(scores):.2f}", "high": f"{max(scores):.2f}"} if scores else {}
 
 
 def drawn(actors: Sequence[int]) -> str:

@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["-pk"],
+                "ordering": ["-round_no", "-pk"],
                 "indexes": [models.Index(fields=["state", "since"], name="surface_to_look_after")],
                 "constraints": [
                     models.UniqueConstraint(fields=("job", "sha256"), name="surface_once"),
