@@ -88,11 +88,7 @@ def _by_environment(contests: Contests, claim: Cheaper) -> list[dict[str, Any]]:
 def _verdict(
     sentence: str, contest: Contest, claim: Cheaper | Better | Foretells, figures: dict[str, Any]
 ) -> Verdict:
-    parts = []
-    if contest.interval is not None:
-        one = contest.interval
-        parts.append(f"{one.value:.3g}, 95 % interval {one.low:.3g} to {one.high:.3g}.")
-    parts += [contest.reason] if contest.reason else []
+    parts = [contest.reason] if contest.reason else []
     if contest.reached:
         parts.append(f"Reached the target, ours and theirs: {contest.reached}.")
     over = figures.get("over_draws")

@@ -95,11 +95,7 @@ def _markdown(experiment: Experiment, results: dict[str, Any], *, has_figure: bo
     elif not results["verdicts"]:
         lines += ["Nothing was claimed.", ""]
     else:
-        for one in results["verdicts"]:
-            label = f" ({one['label']})" if one.get("label") else ""
-            paper = f" The paper: {one['paper']}" if one.get("paper") else ""
-            lines.append(f"- **{one['verdict'].capitalize()}**{label}: {one['claim']} {one['reason']}{paper}")
-        lines.append("")
+        lines += _verdict_lines(results["verdicts"])
     if experiment.beside:
         lines += ["## Beside the paper", "", experiment.beside, ""]
     if has_figure:
@@ -129,6 +125,40 @@ def _markdown(experiment: Experiment, results: dict[str, Any], *, has_figure: bo
         "",
     ]
     return "\n".join(lines)
+
+
+def _verdict_lines(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Claims about returns as sentences; those about money as a table, with the paper's own figures beside ours."""
+    plain = [one for one in found if "figures" not in one]
+    lines = [f"- **{one['verdict'].capitalize()}**: {one['claim']} {one['reason']}" for one in plain]
+    lines += [""] if plain else []
+    contests = [one for one in found if "figures" in one]
+    if not contests:
+        return lines
+    lines += ["| verdict | kind | claim | ours | the paper | remarks |", "|---|---|---|---|---|---|"]
+    for one in contests:
+        ours = _ours(one["figures"].get("interval"), ratio="ratio" in one["claim"])
+        paper = one.get("paper") or "–"
+        lines.append(
+            f"| **{one['verdict']}** | {one['label']} | {one['claim']} | {ours} | {paper} | {one['reason']} |"
+        )
+    alone = [(one, row) for one in contests for row in one["figures"].get("by_environment", [])]
+    if alone:
+        lines += ["", "Each environment alone, p values by Holm over them:", ""]
+        lines += ["| claim | environment | ours | p | verdict |", "|---|---|---|---|---|"]
+    for one, row in alone:
+        ours = _ours(row["interval"], ratio="ratio" in one["claim"])
+        p_value = "–" if row["p_holm"] is None else f"{row['p_holm']:.2g}"
+        lines.append(f"| {one['claim']} | {row['environment']} | {ours} | {p_value} | {row['word']} |")
+    return [*lines, ""]
+
+
+def _ours(interval: dict[str, float] | None, *, ratio: bool) -> str:
+    """A ratio is told as a change as well, which is how the papers tell it."""
+    if interval is None:
+        return "–"
+    told = f"{interval['value']:.3g} [{interval['low']:.3g}, {interval['high']:.3g}]"
+    return f"{told}, {interval['value'] - 1:+.0%}".replace("-", "−") if ratio else told.replace("-", "−")
 
 
 def _table(arms: Sequence[dict[str, Any]]) -> list[str]:
