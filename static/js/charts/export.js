@@ -4,7 +4,7 @@ import { colour } from "./colours.js";
 const MARGIN = 16;
 const HEAD = 48;
 
-/** @param {import("./live_chart.js").LiveChart} chart */
+/** @param {object} chart a LiveChart */
 export function startExports(chart) {
   const acts = { png: savePicture, csv: saveNumbers, table: toggleTable };
   for (const button of chart.figure.querySelectorAll("[data-export]")) {
