@@ -27,6 +27,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.chromium import QUIET, chromium_path
 from tests.journeys import (
     alert_scenes,
+    api_scenes,
     bill_scenes,
     budget_scenes,
     cloud_scenes,
@@ -67,6 +68,7 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     connected = cloud_scenes.connections_in_every_state(project, ada)
     cloud_scenes.profiles_in_every_state(project, ada, connected)
     told = alert_scenes.alerts_in_every_state(project, ada, by_name)
+    api_scenes.tokens_in_every_state(project, ada)
     alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     on_lambda = standing_scenes.functions_kept_ready(connected["ready"])
@@ -135,6 +137,9 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "machines-join": (f"{jobs}{with_machines.pk}/", _join),
         "members": (f"/p/{project.slug}/members/", None),
         "account": ("/account/", None),
+        "tokens": ("/account/tokens/", None),
+        "tokens-made": ("/account/tokens/", _make_token),
+        "api": ("/api/", _open_operation),
         "missing": ("/nowhere/", None),
     }
 
@@ -190,6 +195,16 @@ def _join(page: Page) -> None:
 def _renew_key(page: Page) -> None:
     page.click("[data-dialog=renew]")
     page.click("#renew .btn-primary")
+
+
+def _make_token(page: Page) -> None:
+    page.fill("[name='name']", "A notebook")
+    page.click("text=Make the token")
+    page.wait_for_selector("[data-copy-text='key']")
+
+
+def _open_operation(page: Page) -> None:
+    page.click("[id$='jobs_create_job'] > summary")
 
 
 def _submit_nothing(page: Page) -> None:

@@ -34,6 +34,8 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
+LITTLE_TO_DRAW = 20
+"""Requests to an address that takes nothing."""
 QUIET = ("django.request", "webapp.jobs.doorbell", "webapp.jobs.forecasting")
 
 
@@ -77,8 +79,10 @@ def _fuzz(requests: int, modes: list[schemathesis.GenerationMode], config: Any) 
         send()
 
     for operation in operations:
+        asks = any(True for _ in operation.iter_parameters()) or operation.body
+        share = requests // len(operations) // len(modes)
         for mode in modes:
-            tried(operation, mode, max(1, requests // len(operations) // len(modes)))
+            tried(operation, mode, max(1, share if asks else min(share, LITTLE_TO_DRAW)))
     return sent
 
 

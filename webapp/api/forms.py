@@ -11,9 +11,9 @@ from webapp.api.models import Scope
 
 DAYS = ((7, "In a week"), (30, "In 30 days"), (90, "In 90 days"), (365, "In a year"), (0, "Never"))
 ABILITIES = (
-    ("", "Read: everything you can see"),
-    (Scope.JOBS, "Run jobs: also launch, pause and stop, test connections"),
-    (Scope.BUDGET, "Raise budgets: also let jobs spend more"),
+    ("", "Read"),
+    (Scope.JOBS, "Read and run jobs"),
+    (Scope.BUDGET, "Run jobs and raise budgets"),
 )
 
 
