@@ -153,6 +153,9 @@ GATES = {
 
 def _until_drawn(page: Page) -> None:
     page.wait_for_selector("html[data-drawn-seq]", state="attached")
+    for figure in page.locator("[data-chart]:not([hidden])").all():  # charts out of sight are not drawn
+        figure.scroll_into_view_if_needed()
+    page.evaluate("scrollTo(0, 0)")
 
 
 def _until_forecast(page: Page) -> None:

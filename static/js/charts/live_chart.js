@@ -48,10 +48,10 @@ export class LiveChart {
   }
 
   draw() {
+    this.figure.classList.toggle("has-data", this.sight.columns.length > 0);
     this.waiting = !this.seen;
     if (this.waiting) return;
     const data = this.recipe.data();
-    this.figure.classList.toggle("has-data", data[0].length > 0);
     this.plot.setData(data);
     this.showLegend();
     this.summarise();
