@@ -124,7 +124,7 @@ def test_the_page_shows_the_runs_before_it_launches_them(client: Client) -> None
     assert refused.status_code == 422
     assert "learning_rate" in refused.content.decode()
     asked["values_0"] = "0.001, 0.01"
-    assert "2 points, 4 runs of at most $0.500000 each" in client.post(address, asked).content.decode()
+    assert "2 points, 4 runs of at most $0.500 each" in client.post(address, asked).content.decode()
     assert project.jobs.count() == 1
     answer = client.post(address, {**asked, "launch": "1"})
     group = project.job_groups.get()

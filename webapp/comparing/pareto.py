@@ -10,8 +10,8 @@ from webapp.comparing.figures import SideFigures
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
 from webapp.templatetags.look import duration, score
 
-WIDTH, HEIGHT = 560, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 24, 44
+WIDTH, HEIGHT = 440, 270
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 28, 20, 32
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     across = [_across(one, by) for one in known]
     if max(across) <= 0:
         return None
-    x_steps = _nice(0.0, max(across) * 1.05)
+    unit = _time_unit(max(across))[0] if by == "time" else 1.0
+    x_steps = [unit * step for step in _nice(0.0, max(across) / unit * 1.05)]
     bounds = [bound for one in known if one.iqm for bound in (one.iqm.low, one.iqm.high)]
     y_steps = _nice(min(bounds), max(bounds))
     horizontal = _scale(x_steps, _LEFT, WIDTH - _RIGHT)
@@ -67,7 +68,7 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     )
     return Plane(
         dots,
-        tuple(Tick(horizontal(value), _axis(value, by)) for value in x_steps),
+        tuple(Tick(horizontal(value), _axis(value, by, max(across))) for value in x_steps),
         tuple(Tick(vertical(value), score(value).removesuffix(".0")) for value in y_steps),
         " ".join(f"{dot.x:.1f},{dot.y:.1f}" for dot in _front(dots)),
     )
@@ -86,8 +87,16 @@ def _across(one: SideFigures, by: str) -> float:
     return one.cost_a_run / PICODOLLARS_PER_USD if by == "usd" else one.time_s
 
 
-def _axis(value: float, by: str) -> str:
-    return f"${value:.3g}" if by == "usd" else duration(value) if value else "0 s"
+def _axis(value: float, by: str, longest: float) -> str:
+    if by == "usd":
+        return f"${value:.3g}"
+    size, unit = _time_unit(longest)
+    return f"{value / size:.3g} {unit}"
+
+
+def _time_unit(longest_s: float) -> tuple[float, str]:
+    """Seconds, minutes or hours, so that ticks are round in the one that people would say."""
+    return (1.0, "s") if longest_s < 120 else (60.0, "min") if longest_s < 7200 else (3600.0, "h")
 
 
 def _words(one: SideFigures) -> str:

@@ -25,6 +25,7 @@ from webapp.jobs import run_table
 from webapp.jobs.models import JobGroup
 from webapp.jobs.seeds import MOST_SEEDS, more_seeds
 from webapp.jobs.services import SpecRefused
+from webapp.money.amounts import picodollars
 from webapp.money.models import Budget
 
 
@@ -132,6 +133,7 @@ def sweep_new(request: HttpRequest, project: Project) -> HttpResponse:
             try:
                 sweep = form.sweep()
                 context["points"], context["specs"] = sweep.changes(), sweep.specs()
+                context["share"] = picodollars(context["specs"][0].budget_usd)
                 if request.POST.get("launch"):
                     made = launch_sweep(
                         project=project,

@@ -47,7 +47,7 @@ def _against(one: SideFigures) -> str:
     if one.against is None:
         return UNKNOWN
     share = f"beaten by the best in {one.against.better.value:.0%} of pairs"
-    if len(one.scores) > 1:
+    if len(one.scores) >= FEWEST:  # of fewer, the interval would promise what they cannot
         share += f" ({one.against.better.low:.0%}–{one.against.better.high:.0%})"
     return share
 

@@ -15,7 +15,8 @@ register = template.Library()
 
 
 class Place(NamedTuple):
-    """One row of the rail. `of_project` places have the project's slug in their address."""
+    """One row of the rail. `of_project` places have the project's slug in their address; on narrow screens those that
+    are not `in_bar` stand below More."""
 
     section: str
     word: str
@@ -23,15 +24,16 @@ class Place(NamedTuple):
     url_name: str
     of_project: bool = True
     at_foot: bool = False
+    in_bar: bool = False
 
 
 # A new page of the rail is one row here.
 PLACES = (
-    Place("jobs", "Jobs", "play-btn", "jobs:list"),
-    Place("compare", "Compare", "intersect", "comparing:page"),
-    Place("budgets", "Budgets", "piggy-bank", "money:budgets"),
+    Place("jobs", "Jobs", "play-btn", "jobs:list", in_bar=True),
+    Place("compare", "Compare", "intersect", "comparing:page", in_bar=True),
+    Place("budgets", "Budgets", "piggy-bank", "money:budgets", in_bar=True),
     Place("reports", "Reports", "bar-chart", "reports:page"),
-    Place("clouds", "Clouds", "cloud", "credentials:list"),
+    Place("clouds", "Clouds", "cloud", "credentials:list", in_bar=True),
     Place("schedulers", "Schedulers", "diagram-3", "schedulers:list"),
     Place("members", "Members", "people", "accounts:members"),
     Place("account", "Account", "gear", "accounts:account", of_project=False, at_foot=True),
@@ -46,6 +48,7 @@ def rail(context: dict[str, Any]) -> dict[str, Any]:
             "word": place.word,
             "icon": place.icon,
             "at_foot": place.at_foot,
+            "in_bar": place.in_bar,
             "here": context.get("section") == place.section,
             "url": reverse(
                 place.url_name, args=[membership.project.slug] if place.of_project and membership else []
