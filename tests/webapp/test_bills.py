@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from cloud.bill_parts import PARTS
 from cloud.local import LocalOptions
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
@@ -19,7 +20,7 @@ from webapp.jobs.models import Job
 from webapp.jobs.presets import presets
 from webapp.jobs.runner import run_job
 from webapp.money import bills
-from webapp.money.bill_words import about_duration, numbers_behind, shown_bill
+from webapp.money.bill_words import Row, about_duration, breakdown_sentence, numbers_behind, shown_bill
 from webapp.money.models import Account, BillSheet
 
 SMALL: dict[str, Any] = {
@@ -356,3 +357,17 @@ def test_clouds_and_software_are_chosen_from_lists_that_say_what_they_are() -> N
 
 def test_drawing_up_is_paced_by_what_it_takes() -> None:
     assert timedelta(seconds=10) < bills.AT_LEAST_EVERY < timedelta(minutes=1)
+
+
+def test_a_bill_in_one_sentence_names_the_dearest_parts() -> None:
+    def rows(**shares: float) -> list[Row]:
+        parts = {part.key: part for part in PARTS}
+        return [Row(parts[key], round(share * 127 * 10**8), share, 0) for key, share in shares.items()]
+
+    assert breakdown_sentence(rows(learner=77, actors=17, cold_starts=2, failed=2, evaluation=2)) == (
+        "Of $1.27: learner 77 %, actors 17 %, cold starts 2 %, failed calls 2 %, evaluation 2 %."
+    )
+    few = rows(learner=90, actors=6, idle=1.6, requests=1, failed=0.7, storage=0.4, evaluation=0.3)
+    assert breakdown_sentence(few).endswith("requests 1 %, failed calls 1 %, the rest 1 %.")
+    assert breakdown_sentence(rows(actors=99.8, requests=0.2)) == "Of $1.27: actors 100 %."
+    assert breakdown_sentence([]) == ""
