@@ -23,6 +23,7 @@ from webapp.papers.experiment import (
     Setting,
     experiment_names,
     find_experiment,
+    merged,
     recipe_hash,
 )
 from webapp.papers.followed import NotThere, completed
@@ -31,6 +32,7 @@ from webapp.papers.report import write_report
 from webapp.papers.results import Outcome, read_summaries
 from webapp.papers.rows import RunFile
 from webapp.papers.runner import Choice, Runner
+from webapp.papers.schooling import Schooling
 from webapp.papers.seed_run import SeedRun
 from webapp.papers.statistics import Interval
 from webapp.papers.venues import VENUES, place_of
@@ -230,6 +232,42 @@ def test_a_control_spends_what_it_must_and_knows_nothing(folder: Path) -> None:
     assert all(row["ratio"] is None for row in rows if row["kind"] == "round")
     boosted = RunFile(folder, Cell("boosted", CART, 0)).rows()
     assert all(row["ratio"] is not None and row["why"] for row in boosted if row["kind"] == "round")
+
+
+def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
+    """From rehearsals on the runs there are and one real episode; what that cost stands with it."""
+    school = {"recorded": ("few",), "actors_max": 4, "rounds": 3, "episodes": 1, "rehearsals": 2}
+    experiment = TINY.model_copy(
+        update={
+            "arms": (
+                *TINY.arms,
+                Arm(name="scheduler", title="S", study=Schooling(**school)),
+                Arm(name="on", title="S, on", study=Schooling(**school, begin_with="scheduler")),
+                Arm(name="used", title="U", scheduler="on"),
+            ),
+            "base": merged(TINY.base, {"training": {"stop": {"target_return": 400.0}}}),
+        }
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("webapp.papers.seed_run.be_nice", lambda: None)
+        for arm in ("scheduler", "on", "used"):
+            cell = Cell(arm, CART, 0)
+            assert SeedRun(experiment, cell, RunFile(folder, cell), root=folder, folder=folder).run()
+    rows = RunFile(folder, Cell("scheduler", CART, 0)).rows()
+    assert [row.get("played") for row in rows] == [None, "rehearsal", "rehearsal", "real", None]
+    assert rows[-1]["cost_usd"] == rows[-2]["episode_usd"] > 0
+    states = [RunFile(folder, Cell(arm, CART, 0)).scheduler.read_bytes() for arm in ("scheduler", "on")]
+    assert states[0] != states[1]
+    decided = [row for row in RunFile(folder, Cell("used", CART, 0)).rows() if row["kind"] == "round"]
+    assert all("the scheduler gives" in row["why"] and 1 <= row["actors"] <= 4 for row in decided)
+
+
+def test_a_scheduler_may_begin_with_another_task_s() -> None:
+    experiment = find_experiment("minionsrl_finetune")
+    needed = experiment.needed(Cell("scheduler_tuned", "Hopper-v5", 0))
+    assert Cell("scheduler_donor", CART, 0) in needed
+    assert Cell("fixed_8", "Hopper-v5", 0) in needed
+    assert experiment.needed(Cell("tuned", "Hopper-v5", 7)) == [Cell("scheduler_tuned", "Hopper-v5", 0)]
 
 
 def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:

@@ -104,7 +104,8 @@ def episodes(
             "rounds": one.rounds,
             "actors": list(one.actors),
             "platform_s": one.platform_s,
-            "episode_usd": one.cost_picodollars / PICODOLLARS_PER_USD,
+            # Nobody pays for a rehearsal: its dollars are those of the rounds it was put together from.
+            "episode_usd": one.cost_picodollars / PICODOLLARS_PER_USD if one.kind == "real" else 0.0,
             "best_return": one.best_return,
             "reached": one.reached,
             "score": one.score,
