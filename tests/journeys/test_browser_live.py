@@ -119,9 +119,9 @@ def test_a_cut_connection_is_told_and_made_good(live_site: str, page: "Page") ->
 
 SHOWN_POINTS = """
 async () => {
-  const address = document.querySelector("script[src*='jobs/page']").src;
+  const address = document.querySelector("script[src*='jobs/charts']").src;
   const columns = (await import(address)).columns;
-  return { rounds: columns.round, evaluations: columns.evaluationSteps };
+  return { rounds: columns.axes.round, evaluations: columns.evaluations.steps };
 }
 """
 
@@ -209,19 +209,20 @@ def test_charts_follow_axis_smoothing_theme_and_tabs(live_site: str, page: "Page
         *(round_finished(no, mean=float(no), spent=no * 10**9) for no in range(1, 31)), evaluated(20)
     )
     watched.open()
-    for axis in ("rounds", "time", "usd", "steps"):
+    for axis in ("rounds", "wall", "time", "usd", "steps"):
         page.click(f"[data-axis={axis}]")
         assert page.get_attribute(f"[data-axis={axis}]", "aria-pressed") == "true"
-    page.uncheck("[data-smooth]")
+    page.fill("[data-smooth]", "0")
+    page.check("[data-log]")
     page.click("[data-theme-menu] summary")
     page.click("[data-theme-menu] [data-theme=dark]")
-    page.click("#tab-cost")
+    page.click(".tabs >> text=Cost")
     assert page.is_visible("text=Cost by round (CSV)")
-    assert not page.is_visible("#charts")
-    page.click("#tab-charts")
+    page.go_back()
+    assert page.is_checked("[data-log]")
     watched.record(round_finished(31))
     watched.seen()
-    assert "Return" in (page.get_attribute("[data-chart=return] [data-plot]", "aria-label") or "")
+    assert "Return over 31 rounds" in (page.get_attribute("[data-chart=return] [data-plot]", "aria-label") or "")
     assert watched.faults == []
 
 
@@ -237,6 +238,7 @@ def test_nothing_moves_while_values_change(live_site: str, page: "Page") -> None
     watched = Watched(live_site, page)
     watched.record(round_finished(1, mean=9.9))
     watched.open()
+    page.evaluate("document.fonts.ready.then(() => null)")
     before = page.evaluate(PLACES)
     watched.record(
         *(round_finished(no, mean=no * 1234.5, spent=no * 10**10) for no in range(2, 40)), evaluated(30)

@@ -1,0 +1,76 @@
+"""A site with jobs in a fresh data folder: Valkey, one web process, people with sessions, rounds being recorded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.core.management import call_command
+from django.test import Client
+
+from tests.factories import make_running_job, make_spec
+from tests.servers import answers, server_process, wait_until
+from webapp.accounts import services as accounts
+from webapp.embedded_valkey import embedded_valkey, free_port
+from webapp.jobs.recorder import Recorder
+
+
+class Watched(NamedTuple):
+    job: Any
+    recorder: Recorder
+
+
+@contextmanager
+def served() -> Iterator[tuple[str, int]]:
+    """The site's address and the web process's number. Doorbells ring here and are heard there."""
+    call_command("migrate", verbosity=0)
+    folder = Path(settings.STARLING_DATA)
+    valkey = embedded_valkey(folder / "valkey", port=free_port(), password="")
+    with ExitStack() as stack:
+        stack.enter_context(server_process(valkey.command))
+        wait_until(valkey.answers, within_s=20, what="Valkey answers")
+        settings.REDIS_URL = valkey.url
+        call_command("collectstatic", interactive=False, verbosity=0, skip_checks=True)
+        port = free_port()
+        command = [sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port)]
+        command += ["--lifespan", "off", "--ws", "websockets-sansio", "--ws-per-message-deflate", "false"]
+        environment = {**os.environ, "REDIS_URL": valkey.url, "SECRET_KEY": settings.SECRET_KEY}
+        process = stack.enter_context(
+            server_process(command, environment=environment, log=folder / "web.log")
+        )
+        url = f"http://127.0.0.1:{port}"
+        wait_until(lambda: answers(f"{url}/livez"), within_s=60, what="the site answers")
+        yield url, process.pid
+
+
+def running_jobs(count: int) -> tuple[Any, list[Watched]]:
+    """A project with running jobs that nobody runs: what they tell is made up."""
+    owner = accounts.create_person("bench@example.org", "correct horse battery")
+    project = accounts.ensure_personal_project(owner)
+    jobs = []
+    for _ in range(count):
+        job, epoch = make_running_job(project=project, user=owner, spec=make_spec("hopper-simulated"))
+        jobs.append(Watched(job, Recorder(job.pk, epoch, keep_checkpoints=3)))
+    return project, jobs
+
+
+def session_of(person: Any) -> str:
+    client = Client()
+    client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+    return str(client.cookies[settings.SESSION_COOKIE_NAME].value)
+
+
+def resident_kb(pid: int) -> int:
+    """What the process holds in memory now."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmRSS")))
+
+
+def processor_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,88 @@
+"""Looking closely at a run: a view that can be sent, zoom, what is drawn taken away, tabs that follow the run."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.factories import call_failed, evaluated, round_finished
+from tests.journeys.test_browser_live import Watched
+from webapp.jobs.run_log import RunLog
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+RETURN = "[data-chart=return]"
+
+
+def _long(watched: Watched, rounds: int) -> None:
+    from benchmarks.watching.rounds import long_history
+
+    long_history(watched.job, rounds)
+
+
+def test_a_spike_among_thousands_of_rounds_is_found_by_looking_closer(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    _long(watched, 3_000)
+    watched.page.goto(f"{watched.address}?x=rounds&smooth=0")
+    watched.seen()
+    assert page.inner_text("[data-bucket-words]").startswith("1 point = 8 rounds")
+    place = page.locator(f"{RETURN} [data-plot] .u-over").bounding_box()
+    assert place is not None
+    y = place["y"] + place["height"] / 2
+    page.mouse.move(place["x"] + place["width"] * 0.4, y)
+    page.mouse.down()
+    page.mouse.move(place["x"] + place["width"] * 0.5, y, steps=4)
+    page.mouse.up()
+    page.wait_for_selector("[data-bucket-words]:has-text('1 point = 1 round')")
+    assert "from=" in page.url
+    assert "x=rounds" in page.url
+    page.go_back()
+    page.wait_for_selector("[data-bucket-words]:has-text('1 point = 8 rounds')")
+    assert watched.faults == []
+
+
+def test_what_is_drawn_as_picture_file_and_table(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    watched.record(
+        *(round_finished(no, mean=float(no), spent=no * 10**9) for no in range(1, 6)), evaluated(5)
+    )
+    watched.open()
+    for kind, start in (("csv", b"round,steps,"), ("png", b"\x89PNG")):
+        page.click(f"{RETURN} .chart-menu summary")
+        with page.expect_download() as download:
+            page.click(f"{RETURN} [data-export={kind}]")
+        assert download.value.path().read_bytes().startswith(start)
+    page.click(f"{RETURN} .chart-menu summary")
+    page.click(f"{RETURN} [data-export=table]")
+    assert page.locator(f"{RETURN} [data-table] tbody tr").count() == 5
+    assert watched.faults == []
+
+
+def test_one_cursor_for_all_charts(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    watched.record(*(round_finished(no, mean=float(no), actors=no) for no in range(1, 31)))
+    page.set_viewport_size({"width": 1280, "height": 1400})
+    page.goto(f"{watched.address}?x=rounds&smooth=0")
+    watched.seen()
+    page.hover(f"{RETURN} [data-plot] .u-over")
+    shown = page.inner_text(f"{RETURN} [data-legend]")
+    number = shown.rsplit("round", 1)[1].strip()
+    assert f"round {number}" in page.inner_text("[data-chart=actors] [data-legend]")
+    assert page.inner_text("[data-chart=actors] [data-legend] b >> nth=0") == number
+
+
+def test_events_and_log_follow_the_run(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    page.goto(f"{watched.address}events/")
+    page.wait_for_selector("[data-live=mark][data-state=live]")
+    watched.record(round_finished(1), call_failed())
+    page.wait_for_selector("text=It fell over. It is tried again.")
+    with RunLog(watched.job.pk) as log:
+        log.tell(round_finished(1))
+        page.goto(f"{watched.address}logs/")
+        page.wait_for_selector("text=Round 1: return 20.0")
+        log.tell(round_finished(2))
+        page.wait_for_selector("text=Round 2: return 20.0")
+    assert watched.faults == []
