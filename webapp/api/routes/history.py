@@ -25,9 +25,10 @@ from webapp.api.shapes import (
 )
 from webapp.api.tensorboard import event_file
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import policies, queries
+from webapp.jobs import policies
 from webapp.jobs.detail import cost_by_kind
 from webapp.jobs.models import Job, Round
+from webapp.jobs.queries import job_in
 from webapp.money.amounts import exact_usd
 from webapp.money.chain import headroom
 from webapp.money.costs import prices_of
@@ -52,9 +53,12 @@ def list_events(
 ) -> NumberedPage[EventShape]:
     """Ask again with `next` to follow a job: events are numbered without a gap."""
     job = _job(request, slug, job_id)
-    found = queries.events_after(job.pk, after, limit + 1)
-    more = found[limit - 1]["seq"] if len(found) > limit else None
-    return NumberedPage(results=found[:limit], next=more)
+    found = list(job.events.filter(seq__gt=after).order_by("seq")[: limit + 1])
+    more = found[limit - 1].seq if len(found) > limit else None
+    results = [
+        EventShape(seq=row.seq, at=row.at, kind=row.kind, payload=row.payload) for row in found[:limit]
+    ]
+    return NumberedPage(results=results, next=more)
 
 
 @router.get(
@@ -186,7 +190,7 @@ def get_cost(request: HttpRequest, slug: str, job_id: str) -> JobCost:
 
 
 def _job(request: HttpRequest, slug: str, job_id: str) -> Job:
-    return queries.job_in(project_of(request, slug), job_id)
+    return job_in(project_of(request, slug), job_id)
 
 
 def _chosen(job: Job, name: str) -> policies.Kept:
