@@ -1,0 +1,113 @@
+"""From two runs to their comparison: launched by the form, chosen in the list, compared, with more seeds on offer."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.factories import make_project, make_spec, make_user
+from tests.journeys import comparing_scenes
+from tests.journeys.signed_in import sign_in, watch_for_faults
+from webapp.jobs.services import submit_job
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+
+def test_two_quick_jobs_are_chosen_and_compared(live_site: str, live_worker: Path, page: "Page") -> None:
+    faults = watch_for_faults(page)
+    user = make_user()
+    project = make_project(user)
+    for name, rate in (("Slow learner", 0.0001), ("Quick learner", 0.001)):
+        spec = make_spec(
+            name=name,
+            training__algorithm__learning_rate=rate,
+            training__scaling={"kind": "fixed", "actors": 1},
+            training__stop={"rounds": 4},
+        )
+        submit_job(project=project, user=user, spec=spec)
+    sign_in(page, live_site, user)
+    page.goto(f"{live_site}/p/{project.slug}/jobs/?q=learner")
+    for name in ("Slow learner", "Quick learner"):
+        page.wait_for_selector(f"tr[data-job]:has-text('{name}') .pill:has-text('Succeeded')", timeout=90_000)
+        page.check(f"[aria-label='Choose {name}']")
+    assert page.inner_text("[data-chosen-words]") == "2 chosen"
+    page.click("button[value=compare]")
+    page.wait_for_selector(".compare-chart.has-data canvas")
+    words = page.inner_text("main")
+    assert "cannot be told apart by so few seeds; 3 more seeds each would be a beginning." in words
+    table = page.inner_text("[aria-labelledby=figures-title]")
+    assert "Slow learner" in table
+    assert "the best so far" in table
+    differences = page.inner_text("[aria-labelledby=differences-title]")
+    assert "training.algorithm.learning_rate" in differences
+    assert "0.0001" in differences
+    assert "training.scaling" not in differences, "only what differs is shown"
+    page.click("[data-axis=usd]")
+    assert "over=usd" in page.url
+    assert page.get_attribute("[data-axis=usd]", "aria-pressed") == "true"
+    page.click("[aria-label='Take Slow learner out']")
+    assert page.locator(".chip").count() == 1
+    assert faults == []
+
+
+def test_the_list_is_asked_its_columns_chosen_and_its_jobs_archived(live_site: str, page: "Page") -> None:
+    faults = watch_for_faults(page)
+    user = make_user()
+    project = make_project(user)
+    comparing_scenes.seeds_of(project, user, "Hopper, 32 actors", peak=2300, pace=35, usd=0.6, count=3)
+    sign_in(page, live_site, user)
+    page.goto(f"{live_site}/p/{project.slug}/jobs/")
+    page.keyboard.press("/")
+    page.keyboard.type("tag:baseline cost>0.1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=tag*")
+    assert page.locator("tr[data-job]").count() == 3
+    page.click("summary:has-text('Columns')")
+    page.check(".column-boxes label:has-text('Tags') input")
+    page.click("text=Show these")
+    page.wait_for_selector("th.column-tags")
+    assert page.input_value("[data-question]") == "tag:baseline cost>0.1", "the question stays"
+    page.click("summary:has-text('Views')")
+    page.fill("#view-name", "Baselines")
+    page.click(".view-save button")
+    page.click("summary:has-text('Views')")
+    assert page.get_attribute("a:has-text('Baselines')", "aria-current") == "true"
+    page.keyboard.press("Escape")
+    page.check("[data-choose-all]")
+    page.click("button[value=archive]")
+    page.wait_for_selector("text=3 jobs archived")
+    assert page.locator("tr[data-job]").count() == 0
+    page.click("text=Undo")
+    page.wait_for_selector("tr[data-job]")
+    assert page.locator("tr[data-job]").count() == 3
+    assert faults == []
+
+
+def test_no_comparison_is_wider_than_its_window(live_site: str, page: "Page") -> None:
+    user = make_user()
+    project = make_project(user)
+    group = comparing_scenes.seeds_of(
+        project, user, "Hopper, 32 actors", peak=2300, pace=35, usd=0.6, count=2
+    )
+    base, alone = f"{live_site}/p/{project.slug}", project.jobs.order_by("pk").first()
+    sign_in(page, live_site, user)
+    for path in (
+        "jobs/",
+        "jobs/?q=stat:active",
+        f"jobs/{alone.pk}/",
+        "compare/",
+        f"compare/?of=group_{group.pk}&of={alone.pk}",
+        f"groups/{group.pk}/",
+        "sweeps/new/",
+    ):
+        page.goto(f"{base}/{path}")
+        for width in (360, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.wait_for_timeout(100)
+            over = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            assert over <= 0, (path, width)
