@@ -167,7 +167,7 @@ def test_each_share_of_a_limit_is_told_once_and_the_next_takes_its_place() -> No
     assert sources.tell_crossings(clock=clock) == 0
     half = Alert.objects.get()
     assert (half.kind, half.severity, half.subject) == ("budget", "info", f"job:{job.pk}")
-    assert half.sentence.startswith("Hopper has spent $0.550 of $1.00, 50 % of its limit.")
+    assert half.sentence.startswith("Hopper has spent $0.550 of $1.00, past 50 % of its limit.")
     _spend(job, 0.55, 0.83, clock)
     sources.look(clock=clock)
     (standing,) = Alert.objects.exclude(state=State.RESOLVED)

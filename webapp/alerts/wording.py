@@ -105,7 +105,8 @@ def crossing_sentence(row: Crossing) -> str:
         return f"{name} is going to meet its limit of {limit}{when}; {spent} is spent. {_what_then(one)}"
     if row.threshold >= 100:
         return f"{name} has spent all of its {limit}. {_what_then(one)}"
-    return f"{name} has spent {spent} of {limit}, {row.threshold} % of its limit. {_what_then(one)}"
+    past = "past " if 100 * row.spent_picodollars >= (row.threshold + 1) * row.limit_picodollars else ""
+    return f"{name} has spent {spent} of {limit}, {past}{row.threshold} % of its limit. {_what_then(one)}"
 
 
 def _what_then(one: Account | Budget) -> str:
