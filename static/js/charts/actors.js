@@ -11,7 +11,7 @@ export class ActorsRecipe extends LineRecipe {
     super(sight, { name: "actors", title: "Actors", variable: "--series-1", words: count, ticks: wholeCount });
     this.y = new FromZero(4);
     this.mayBeLog = false;
-    this.decisions = new Decisions();
+    this.decisions = new Decisions(sight);
     this.hooks = this.decisions.hooks;
   }
 
