@@ -2,27 +2,32 @@
 import { colour } from "./colours.js";
 import { count } from "../format.js";
 
-const AGAIN_MS = 2000;
+const AGAIN_MS = 1000;
+const MEANWHILE_MS = 10000;
 const MOST_MARKS = 120;
 
 export class Decisions {
-  constructor() {
+  /** @param {{columns: object}} sight */
+  constructor(sight) {
+    this.sight = sight;
     this.said = [];
     this.last = 0;
     this.every = 1;
     this.askedAt = 0;
     this.usual = null;
+    this.shown = null;
     this.place = document.querySelector("[data-chart='actors'] .chart-sentence");
     this.hooks = { ready: [makeReachable], draw: [(plot) => this.mark(plot)] };
     this.load();
   }
 
-  async load() {
-    if (Date.now() - this.askedAt < AGAIN_MS) return;
+  async load(afterMs = AGAIN_MS) {
+    if (Date.now() - this.askedAt < afterMs) return;
     this.askedAt = Date.now();
     try {
       const answer = await fetch("decisions", { headers: { Accept: "application/json" } });
       if (answer.ok && !answer.redirected) Object.assign(this, await answer.json());
+      this.tell();
     } catch {
       // No network: the next look tries again.
     }
@@ -43,13 +48,19 @@ export class Decisions {
 
   /** @param {number | null} round null when the cursor has left: then what is true now stands there again */
   show(round, actors) {
+    this.shown = round === null ? null : { round, actors };
+    if (round !== null && round > this.last) this.load();
+    this.tell();
+  }
+
+  tell() {
     if (!this.place) return;
-    if (round === null) {
+    if (this.shown === null) {
       if (this.usual !== null) this.place.textContent = this.usual;
       this.usual = null;
       return;
     }
-    if (round > this.last) this.load();
+    const { round, actors } = this.shown;
     const why = this.of(round);
     if (!why) return;
     this.usual ??= this.place.textContent;
@@ -59,6 +70,7 @@ export class Decisions {
   /** A dot wherever the number was changed, as long as dots can be told apart. */
   mark(plot) {
     const [places, , , actors] = plot.data;
+    if (this.sight.columns.lastRound > this.last) this.load(MEANWHILE_MS);
     const changes = actors.map((one, at) => (at && one !== null && one !== actors[at - 1] ? at : 0)).filter(Boolean);
     if (changes.length > MOST_MARKS) return;
     const { ctx: context } = plot;
