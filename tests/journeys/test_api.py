@@ -1,0 +1,101 @@
+"""The whole way by program: the downloaded client launches, watches, pauses, stops and reports on a served site."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.factories import make_project, make_user
+from tests.servers import wait_until
+from webapp.api.tokens import make_token
+from webapp.jobs.models import Job
+from webapp.money.amounts import exact_usd
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+SMALL = (
+    *("--set", "training.scaling.actors=2", "--set", "training.rollout.steps_per_call=64"),
+    *("--set", 'training.stop={"env_steps": 2000000}', "--set", "budget_usd=2"),
+    *("--set", "platform.workers=1", "--set", "training.checkpoints.every_rounds=2"),
+)
+
+
+class Command:
+    """The client, as somebody has it on another machine: the file, Python, and the environment."""
+
+    def __init__(self, site: str, token: str, folder: Path) -> None:
+        self._file = folder / "starling.py"
+        with urllib.request.urlopen(f"{site}/api/client") as answer:
+            self._file.write_bytes(answer.read())
+        self._environment = {
+            "STARLING_URL": site,
+            "STARLING_TOKEN": token,
+            "HOME": str(folder),
+            "PATH": "/usr/bin",
+        }
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-I", str(self._file), "jobs", *words],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        process = self.start(*words)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == code, err
+        return out or err
+
+    def told(self, *words: str) -> Any:
+        return json.loads(self(*words, "--json").splitlines()[-1])
+
+
+def test_a_job_by_program_from_launch_to_bill(live_site: str, live_worker: Path, tmp_path: Path) -> None:
+    user = make_user()
+    project = make_project(user)
+    _, key = make_token(user=user, name="CI", scopes=("jobs",))
+    starling = Command(live_site, key, tmp_path)
+
+    assert starling("list") == ""
+    job_id = starling.told("run", "cartpole", *SMALL)["id"]
+    watching = starling.start("watch", job_id, "--json")
+    wait_until(lambda: Job.objects.get(pk=job_id).round_no >= 4, within_s=60, what="four rounds")
+
+    starling("pause", job_id)
+    wait_until(lambda: Job.objects.get(pk=job_id).observed == "paused", within_s=30, what="it pauses")
+    out, err = watching.communicate(timeout=30)
+    assert watching.returncode == 1, err
+    *events, last = map(json.loads, out.splitlines())
+    assert [one["seq"] for one in events] == list(range(1, len(events) + 1))
+    assert last.get("state") == "paused", (last, err)
+
+    at = Job.objects.get(pk=job_id).round_no
+    assert starling.told("resume", job_id)["wanted"] == "run"
+    wait_until(lambda: Job.objects.get(pk=job_id).round_no > at, within_s=60, what="it goes on")
+    starling("stop", job_id)
+    wait_until(lambda: Job.objects.get(pk=job_id).observed == "cancelled", within_s=30, what="it stops")
+
+    job = Job.objects.select_related("account").get(pk=job_id)
+    report = starling.told("report", job_id)
+    assert report["total_usd"] == exact_usd(job.account.spent_picodollars + job.account.overrun_picodollars)
+    assert report["reserved_usd"] == "0"
+    assert f"total                  ${report['total_usd']} (actual)" in starling("report", job_id)
+
+    board = Path(starling("tensorboard", job_id, str(tmp_path / "board")).strip())
+    assert board.read_bytes()[12 + 9 : 12 + 9 + 15].endswith(b"brain.Event:2")
+    assert job_id in starling("list", "--state", "stopped")
+    assert "There is no such job" in starling("stop", "job_nowhere", code=1)
+    refused = json.loads(
+        starling("run", "cartpole", "--set", "budget_usd=-1", "--json", code=1).splitlines()[0]
+    )
+    assert refused["errors"][0]["path"] == "budget_usd"
+    assert project.jobs.count() == 1
