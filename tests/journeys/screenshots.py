@@ -31,6 +31,7 @@ from tests.journeys import (
     bill_scenes,
     budget_scenes,
     cloud_scenes,
+    comparing_scenes,
     machine_scenes,
     report_scenes,
     scenes,
@@ -71,6 +72,7 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
     api_scenes.tokens_in_every_state(project, ada)
     alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
+    comparisons = comparing_scenes.comparisons(project, ada)
     on_lambda = standing_scenes.functions_kept_ready(connected["ready"])
     scheduler_scenes.surfaces_of(by_name["Hopper, simulated cloud"])
     trained = scheduler_scenes.schedulers_in_every_state(project, ada)
@@ -82,6 +84,11 @@ def pages() -> dict[str, tuple[str, Callable[[Page], None] | None]]:
         "budget-new": (f"{budgets}new/", None),
         "budget-change": (f"{budgets}{month.pk}/", None),
         "list": (jobs, None),
+        **{name: (path, None) for name, path in comparisons.items()},
+        "runs-chosen": (jobs, _choose_three),
+        "runs-columns": (jobs, lambda page: page.click("summary:has-text('Columns')")),
+        "runs-help": (jobs, lambda page: page.click("summary:has-text('What can be asked')")),
+        "sweep-points": (comparisons["sweep-new"], _show_runs),
         "list-empty": (f"/p/{empty.slug}/jobs/", None),
         "form": (f"{jobs}new/?preset=hopper-simulated", _until_forecast),
         "form-local": (f"{jobs}new/?preset=hopper", _until_forecast),
@@ -149,6 +156,17 @@ GATES = {
     "sign-up": "/accounts/signup/",
     "password-reset": "/accounts/password/reset/",
 }
+
+
+def _choose_three(page: Page) -> None:
+    for box in page.query_selector_all("[name=job]")[:3]:
+        box.check()
+
+
+def _show_runs(page: Page) -> None:
+    page.fill("[name=values_0]", "0.001, 0.0003, 0.0001")
+    page.click("[name=look]")
+    page.wait_for_selector(".points")
 
 
 def _until_drawn(page: Page) -> None:
