@@ -243,6 +243,9 @@ class Charge(models.Model):
         indexes = [
             models.Index(fields=["account"], condition=Q(state="open"), name="charge_open"),
             models.Index(fields=["account", "round_no"], name="charge_of_round"),
+            # Not partial: SQLite uses a partial index only where its condition is written out in the query.
+            models.Index(fields=["account", "basis"], name="charge_by_basis"),
+            models.Index(fields=["resolved_at"], name="charge_resolved"),
         ]
 
     def __str__(self) -> str:
