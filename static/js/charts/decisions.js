@@ -64,7 +64,7 @@ export class Decisions {
     const why = this.of(round);
     if (!why) return;
     this.usual ??= this.place.textContent;
-    this.place.textContent = `Round ${count(round)} had ${count(actors)}: ${why}.`;
+    this.place.textContent = `Round ${count(round)} had ${count(actors)} actor${actors === 1 ? "" : "s"}: ${why}.`;
   }
 
   /** A dot wherever the number was changed, as long as dots can be told apart. */
