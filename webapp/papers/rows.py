@@ -11,7 +11,6 @@ counts as done on any machine, so evidence that took hours is neither lost with 
 from __future__ import annotations
 
 import fcntl
-import gzip
 import json
 import os
 import shutil
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from webapp.papers.experiment import Cell, Experiment
+from webapp.papers.packing import packed
 
 Row = dict[str, Any]
 
@@ -72,9 +72,7 @@ class RunFile:
         self.kept.parent.mkdir(parents=True, exist_ok=True)
         self.kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
         if work.exists():
-            # Without a time stamp, so that the same work is the same file.
-            packed = gzip.compress(work.read_bytes(), mtime=0)
-            self.kept.with_suffix(".work.jsonl.gz").write_bytes(packed)
+            self.kept.with_suffix(".work.jsonl.gz").write_bytes(packed(work))
         if scheduler.exists():
             shutil.copyfile(scheduler, self.kept.with_suffix(".scheduler"))
         return True
