@@ -28,7 +28,7 @@ from webapp.papers.experiment import (
 )
 from webapp.papers.followed import NotThere, completed
 from webapp.papers.priced import PricedRun, return_at
-from webapp.papers.report import write_report
+from webapp.papers.report import results_of, schooling_lines, write_report
 from webapp.papers.results import Outcome, read_summaries
 from webapp.papers.rows import RunFile
 from webapp.papers.runner import Choice, Runner
@@ -256,6 +256,10 @@ def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
     rows = RunFile(folder, Cell("scheduler", CART, 0)).rows()
     assert [row.get("played") for row in rows] == [None, "rehearsal", "rehearsal", "real", None]
     assert rows[-1]["cost_usd"] == rows[-2]["episode_usd"] > 0
+    told = results_of("tiny", experiment, read_summaries(experiment, folder, quick=False), quick=False)
+    assert f"S: ${rows[-1]['cost_usd']:,.2f} for its real episodes" in "\n".join(
+        schooling_lines(experiment, told["arms"])
+    )
     states = [RunFile(folder, Cell(arm, CART, 0)).scheduler.read_bytes() for arm in ("scheduler", "on")]
     assert states[0] != states[1]
     decided = [row for row in RunFile(folder, Cell("used", CART, 0)).rows() if row["kind"] == "round"]

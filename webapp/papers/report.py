@@ -11,6 +11,7 @@ from webapp.papers.cost_report import cost_lines, cost_tables, cost_verdicts, pr
 from webapp.papers.experiment import Experiment
 from webapp.papers.figure import learning_curves
 from webapp.papers.results import Outcome, Summary, read_summaries
+from webapp.papers.schooling import Schooling
 from webapp.papers.verdicts import threshold_of, verdicts
 
 DRAWS = 200
@@ -108,6 +109,7 @@ def _markdown(experiment: Experiment, results: dict[str, Any], *, has_figure: bo
         " is of a machine that did other work as well: no figure of speed.",
         "",
         *cost_lines(experiment, results["costs"]),
+        *schooling_lines(experiment, results["arms"]),
         *_thresholds(results["arms"]),
         "## How we would know that it is wrong",
         "",
@@ -180,6 +182,17 @@ def _table(arms: Sequence[dict[str, Any]]) -> list[str]:
 
 def _each(by_seed: dict[str, float | None]) -> str:
     return ", ".join("–" if value is None else f"{value:,.0f}" for value in by_seed.values()) or "–"
+
+
+def schooling_lines(experiment: Experiment, arms: Sequence[dict[str, Any]]) -> list[str]:
+    """What training the schedulers cost: it is on no bill of a run that they decide in, and is not hidden."""
+    told = [
+        f"- {arm['environment']}, {arm['title']}: ${usd:,.2f} for its real episodes; rehearsals cost nothing."
+        for arm in arms
+        if isinstance(experiment.arm(arm["arm"]).study, Schooling)
+        for usd in arm["cost_usd_by_seed"].values()
+    ]
+    return ["## What schedulers cost before they decide anything", "", *told, ""] if told else []
 
 
 def _thresholds(arms: Sequence[dict[str, Any]]) -> list[str]:
