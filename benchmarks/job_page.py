@@ -11,7 +11,7 @@ _ROUNDS, _UPDATES_A_SECOND, _SECONDS = 100_000, 10, 10
 
 
 def measure(*, quick: bool = False) -> Iterator[Figure]:
-    """A round has 13 lines and 9 parts; the page gets at most 600 points, with the least and most of each line."""
+    """A round has 13 lines and 9 parts; the page gets at most 400 points, with the least and most of each line."""
     rounds = 5_000 if quick else _ROUNDS
     found = measured("page", rounds, _UPDATES_A_SECOND, _SECONDS)
     what = f"{rounds:,} rounds"

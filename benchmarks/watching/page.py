@@ -106,7 +106,8 @@ def main(rounds: int, rate: int, seconds: int) -> dict[str, float]:
         cdp = context.new_cdp_session(page)
         weights = _weighed(cdp, url)
         page.goto(address)
-        page.wait_for_function("performance.getEntriesByName('painted').length")
+        while not page.evaluate("performance.getEntriesByName('painted').length"):
+            page.wait_for_timeout(50)
         weighed = dict(weights)
         data_ms, drawn_ms, painted_ms = (
             page.evaluate(_FIRST.format(name)) for name in ("data", "charts-drawn", "painted")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from webapp.charts.columns import AXES, LINES, PARTS, WALL, significant
 
-MOST_POINTS = 600
+MOST_POINTS = 400
 Numbers = npt.NDArray[np.float64]
 
 
@@ -75,10 +75,15 @@ def _means(values: Numbers, starts: npt.NDArray[np.intp]) -> Numbers:
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
+def _digits(name: str) -> int:
+    """Places along an axis are told further than heights, of which a screen shows some hundreds."""
+    return 6 if name in AXES or name == WALL else 4
+
+
 def _listed(columns: Mapping[str, Numbers]) -> dict[str, Any]:
     """As JSON holds them; a column in which nothing is known is left out."""
     return {
-        name: [None if value != value else significant(value) for value in column.tolist()]
+        name: [None if value != value else significant(value, _digits(name)) for value in column.tolist()]
         for name, column in columns.items()
         if name in AXES or name == WALL or not np.isnan(column).all()
     }

@@ -98,6 +98,6 @@ def point_of(report: Report, wall_s: float) -> dict[str, float | None]:
     return {name: significant(value) for name, value in values.items() if value is not None}
 
 
-def significant(value: float) -> float:
-    """As exact as a screen can show: whole numbers as they are, others to six digits."""
-    return value if value == int(value) else float(f"{value:.6g}")
+def significant(value: float, digits: int = 6) -> float:
+    """As exact as a screen can show: whole numbers as they are, others to so many digits."""
+    return value if value == int(value) else float(f"{value:.{digits}g}")

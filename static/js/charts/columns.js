@@ -3,7 +3,7 @@
  * webapp/charts/buckets.py. A point is 1, 2, 4, 8, ... rounds: of lines it holds the last value with the least and the
  * most, of parts their mean. What a resume repeats is dropped as soon as it is told.
  */
-const MOST_POINTS = 1200;
+const MOST_POINTS = 800;
 const AXES = ["round", "steps", "platform_s", "spent_usd", "wall_s"];
 const MARKED = new Set(["checkpoint", "call_failed", "resumed", "budget"]);
 
