@@ -119,8 +119,9 @@ def _as_papers_see(run: Retimed, memory_mb: int) -> list[RoundTimes]:
         done = by_round[times.round_no]
         boot_s = 0.0
         if place == 0:
+            # Of the first to land: where nobody waits, others of this round come when everything stands already.
             boot_s = sum(
-                min((call.startup_s for call in done if call.kind == kind), default=0.0)
+                next((call.startup_s for call in done if call.kind == kind), 0.0)
                 for kind in ("rollout", "update")
             )
         found.append(
