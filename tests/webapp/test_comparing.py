@@ -91,6 +91,7 @@ def test_curves_of_many_runs_take_one_query(django_assert_num_queries: Any) -> N
     assert first["lines"]["usd"]["x"][-1] == 0.25
     assert "low" not in second["lines"]["steps"], "one run has no interval"
     assert second["lines"]["time"]["x"] == [1.0, 2.0]
+    assert second["lines"]["usd"]["x"] == [], "what costs nothing has no place over dollars"
 
 
 def test_long_runs_are_thinned_and_keep_their_last_round() -> None:

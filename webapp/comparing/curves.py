@@ -93,12 +93,12 @@ def _line(runs: Sequence[RunCurve], axis: str) -> dict[str, list[float]]:
     if not runs:
         return {"x": [], "y": []}
     xs = [getattr(run, axis) for run in runs]
+    first, last = max(x[0] for x in xs), min(x[-1] for x in xs)
+    if last <= first:  # such as dollars of what costs nothing
+        return {"x": [], "y": []}
     if len(runs) == 1:
         keep = np.unique(np.linspace(0, len(xs[0]) - 1, POINTS).round().astype(int))
         return {"x": _short(xs[0][keep]), "y": _short(runs[0].smoothed[keep])}
-    first, last = max(x[0] for x in xs), min(x[-1] for x in xs)
-    if last <= first:
-        return {"x": [], "y": []}
     grid = np.linspace(first, last, POINTS)
     heights = np.stack([np.interp(grid, x, run.smoothed) for x, run in zip(xs, runs, strict=True)])
     mean, low, high = iqm_with_band(heights)

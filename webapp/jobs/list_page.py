@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,6 +11,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -21,7 +23,7 @@ from webapp.jobs.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns
 from webapp.jobs.models import Job
 from webapp.jobs.presets import presets
 from webapp.jobs.question import FIGURES, WORDS, NotUnderstood, Term, parse
-from webapp.jobs.wording import FILTERS, reason_in_words, shown_state
+from webapp.jobs.wording import FILTERS, Shown, reason_in_words, shown_state
 
 JOBS_A_PAGE = 50
 UNDO = "archived_just_now"
@@ -67,6 +69,7 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     page = Paginator(jobs, JOBS_A_PAGE).get_page(request.GET.get("page"))
     shown = run_table.with_what_is_shown(page.object_list, asked.columns)
     context = {"columns": asked.columns, "rows": [_row(job, asked.columns) for job in shown], "asked": asked}
+    context["jobs_url"] = reverse("jobs:list", args=[project.slug])
     if request.GET.get("rows"):
         return render(request, "jobs/rows.html", context)
     context |= {"section": "jobs", "page": page, **_around(project, asked, page)}
@@ -75,16 +78,22 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _row(job: Job, columns: list[Column]) -> dict[str, Any]:
-    cells = [(column, column.text(job)) for column in columns]
+    cells = [(column.cell, column.text(job)) for column in columns]
     account = job.account
     version = f"{job.last_seq}/{account.spent_picodollars}/{account.reserved_picodollars}"
     return {
         "job": job,
-        "state": shown_state(job),
+        "pill": _pill(shown_state(job)),
         "reason": reason_in_words(job),
         "cells": cells,
         "version": version,
     }
+
+
+@cache
+def _pill(state: Shown) -> str:
+    """A state's pill: there are few states and many rows."""
+    return render_to_string("jobs/pill.html", {"state": state})
 
 
 def _around(project: Project, asked: Asked, page: Any) -> dict[str, Any]:
