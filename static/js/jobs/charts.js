@@ -59,6 +59,7 @@ async function reload() {
 
 joinIn({
   snapshot(message) {
+    performance.mark("data");
     columns.load(message.series);
     fresh = true;
     if (view.zoom) changed();
