@@ -27,7 +27,7 @@ STARLING_MAIL_FROM the sender of mails (default: starling@ the host of STARLING_
 STARLING_ALERT_HOSTS   hosts of your own network, separated by commas, as host or host:port, that alerts may be sent to
                    although they are private, by http as well (default: none; public hosts by https only)
 STARLING_API_REQUESTS_A_MINUTE   what one API token may ask of this process (default: 600)
-STARLING_METRICS_TOKEN   what /metrics wants to be told as a bearer token (default: none; this machine alone may read it)
+STARLING_METRICS_TOKEN   what /metrics wants to be told as a bearer token (default: none; only this machine may read it)
 STARLING_HEADLESS  set by `manage.py train`, which serves and stores nothing: the data folder is left alone
 STARLING_FAILPOINTS  for tests only: where a job's process is to die or fail (see webapp/jobs/failpoints.py)
 """

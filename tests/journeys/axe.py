@@ -20,4 +20,6 @@ def violations(page: "Page") -> list[str]:
     # As a debugger puts it in: the page's own policy allows no foreign script.
     page.evaluate(_SCRIPT.read_text(encoding="utf-8") + "; undefined")
     found: list[dict[str, Any]] = page.evaluate(_RUN)
-    return [f"{one['id']}: {one['help']} ({len(one['nodes'])}): {' | '.join(one['nodes'][:3])}" for one in found]
+    return [
+        f"{one['id']}: {one['help']} ({len(one['nodes'])}): {' | '.join(one['nodes'][:3])}" for one in found
+    ]

@@ -61,7 +61,9 @@ def test_what_follows_from_a_scheduler_is_filled_in_at_the_launch() -> None:
 
 def test_without_one_nothing_is_launched_and_the_way_to_one_is_told() -> None:
     project = make_project()
-    with pytest.raises(SpecRefused, match=r"none is trained in this project yet\. Train one under Schedulers"):
+    with pytest.raises(
+        SpecRefused, match=r"none is trained in this project yet\. Train one under Schedulers"
+    ):
         make_job(project, spec=_learned(""))
     theirs = schedulers.make_version()
     with pytest.raises(SpecRefused, match="none is trained in this project"):

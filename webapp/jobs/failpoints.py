@@ -10,7 +10,9 @@ from collections import Counter
 from django.conf import settings
 
 _OF_HOLDINGS = ("after_intent", "before_made", "after_made", "after_ending", "before_gone", "after_gone")
-NAMES = frozenset({*_OF_HOLDINGS, "after_checkpoint_file", "after_round", "after_reserve", "after_alert_sent"})
+NAMES = frozenset(
+    {*_OF_HOLDINGS, "after_checkpoint_file", "after_round", "after_reserve", "after_alert_sent"}
+)
 _hits: Counter[str] = Counter()
 
 
