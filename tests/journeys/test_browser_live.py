@@ -222,7 +222,9 @@ def test_charts_follow_axis_smoothing_theme_and_tabs(live_site: str, page: "Page
     assert page.is_checked("[data-log]")
     watched.record(round_finished(31))
     watched.seen()
-    assert "Return over 31 rounds" in (page.get_attribute("[data-chart=return] [data-plot]", "aria-label") or "")
+    assert "Return over 31 rounds" in (
+        page.get_attribute("[data-chart=return] [data-plot]", "aria-label") or ""
+    )
     assert watched.faults == []
 
 
