@@ -222,9 +222,9 @@ def test_charts_follow_axis_smoothing_theme_and_tabs(live_site: str, page: "Page
     assert page.is_checked("[data-log]")
     watched.record(round_finished(31))
     watched.seen()
-    assert "Return over 31 rounds" in (
-        page.get_attribute("[data-chart=return] [data-plot]", "aria-label") or ""
-    )
+    # The sentence about a picture is renewed every ten seconds at most, and the last word is not left out.
+    said = '[data-chart=return] [data-plot][aria-label*="Return over 31 rounds"]'
+    page.wait_for_selector(said, state="attached", timeout=20_000)
     assert watched.faults == []
 
 

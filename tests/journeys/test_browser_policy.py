@@ -23,7 +23,7 @@ def test_a_policy_is_downloaded_filmed_and_watched(live_site: str, live_worker: 
     job = job_with_checkpoints(make_project(user), 2)
     sign_in(page, live_site, user)
     page.goto(f"{live_site}/p/{job.project.slug}/jobs/{job.pk}/")
-    page.click("text=Checkpoints & policy")
+    page.click(".tabs >> text=Checkpoints & video")
     with page.expect_download() as awaited:
         page.click("text=Download the newest policy")
     archive = zipfile.ZipFile(io.BytesIO(awaited.value.path().read_bytes()))

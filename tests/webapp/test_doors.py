@@ -76,6 +76,16 @@ DOORS: dict[str, Door] = {
     "jobs:new": Door("editor"),
     "jobs:forecast": Door("editor", "post"),
     "jobs:detail": Door("viewer"),
+    "jobs:actors": Door("viewer"),
+    "jobs:calls": Door("viewer"),
+    "jobs:events": Door("viewer"),
+    "jobs:logs": Door("viewer"),
+    "jobs:log_lines": Door("viewer"),
+    "jobs:log_file": Door("viewer"),
+    "jobs:cost": Door("viewer"),
+    "jobs:checkpoints": Door("viewer"),
+    "jobs:spec": Door("viewer"),
+    "jobs:series": Door("viewer"),
     "jobs:stop": Door("editor", "post"),
     "jobs:raise_budget": Door("editor", "post"),
     "jobs:stream": Door("viewer"),
@@ -127,7 +137,7 @@ ELSEWHERE = {"api:token_revoke", "metrics"}
 """Whose doors are tested in test_api_pages.py; those of the API itself in test_api_doors.py."""
 ALSO_ABSENT = {
     *("reports:file", "reports:built"),
-    *("jobs:policy_zip", "jobs:film_ask", "jobs:film"),
+    *("jobs:policy_zip", "jobs:film_ask", "jobs:film", "jobs:log_file"),
     *("gateway:machines", "gateway:join", "gateway:package"),
 }
 """These have nothing to show for a job that never ran here: 404 for those who may."""

@@ -117,15 +117,15 @@ def test_the_tab_lists_what_is_kept_the_best_first(client: Client, project: Any)
         (2, False, 512, 102.0),
         (1, False, 256, 101.0),
     ]
-    page = client.get(address(job)).content.decode()
-    assert "Checkpoints &amp; policy" in page
+    page = client.get(address(job, "checkpoints/")).content.decode()
+    assert "Checkpoints &amp; video" in page
     assert "Download the best policy (ONNX, card, loader)" in page
     assert "Film it" in page
 
 
 def test_a_job_without_checkpoints_says_so(client: Client, project: Any) -> None:
     job, _ = make_running_job(project=project)
-    assert "No checkpoint yet" in client.get(address(job)).content.decode()
+    assert "No checkpoint yet" in client.get(address(job, "checkpoints/")).content.decode()
     assert client.get(address(job, "policy.zip")).status_code == 404
 
 
@@ -170,7 +170,7 @@ def test_who_may_do_what(client: Client, project: Any, asked: list[int]) -> None
     add_member(project, viewer.email, "viewer")
     client.force_login(viewer)
     assert client.get(address(job, "policy.zip")).status_code == 200
-    assert "Film it" not in client.get(address(job)).content.decode()
+    assert "Film it" not in client.get(address(job, "checkpoints/")).content.decode()
     assert client.post(address(job, "films/")).status_code == 403
     client.force_login(make_user())
     assert client.get(address(job, "policy")).status_code == 404
@@ -249,7 +249,7 @@ def test_a_film_that_fails_says_why_and_can_be_tried_again(
     chosen = policies.kept(job)[0]
     film = films.ask_for_film(job=job, chosen=chosen, user=job.created_by)
     films.make_film(film.pk)
-    page = client.get(address(job)).content.decode()
+    page = client.get(address(job, "checkpoints/")).content.decode()
     assert "No film of round 1: MuJoCo cannot draw without a screen on this machine." in page
     assert "Film again" in page
     film = films.ask_for_film(job=job, chosen=chosen, user=job.created_by)

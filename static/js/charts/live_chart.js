@@ -117,8 +117,15 @@ export class LiveChart {
     writeLegend(this.legend, entries);
   }
 
+  /** Not too often, as it is read aloud; the last word is never left out. */
   summarise() {
-    if (Date.now() - this.summarisedAt < SUMMARY_EVERY_MS) return;
+    const due = this.summarisedAt + SUMMARY_EVERY_MS - Date.now();
+    if (due > 0) {
+      this.later ??= setTimeout(() => this.summarise(), due);
+      return;
+    }
+    clearTimeout(this.later);
+    this.later = null;
     this.summarisedAt = Date.now();
     this.place.setAttribute("aria-label", this.recipe.summary());
   }
