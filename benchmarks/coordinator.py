@@ -192,8 +192,8 @@ def _timed(
     """A whole run, without its first rounds."""
     from benchmarks.null_cloud import NullCloud, Prepared
     from cloud.aws_lambda import LambdaOptions
+    from cloud.billing.price_book import PriceBook
     from cloud.metering import MeteredPlatform
-    from cloud.price_book import PriceBook
     from training.engine import train
     from training.messages import RoundFinished
     from training.ports import Control

@@ -199,7 +199,7 @@ def _real_result() -> tuple[dict[str, object], bytes]:
 
 def _set_up(connection: Any, role: str) -> None:
     from cloud.actor.bundle import thin
-    from cloud.aws_functions import deploy, function_name
+    from cloud.aws.functions import deploy, function_name
 
     deploy(connection.open().client("lambda"), function_name(connection.prefix, 1769), thin(), role, 1769)
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import Figure
+from cloud.billing.price_book import PriceBook
+from cloud.billing.retiming import retime
+from cloud.billing.script import Script
+from cloud.billing.work import Work, WorkWriter
+from cloud.billing.work_file import WorkFile, read_work_file
+from cloud.numbers.ranges import drawn
 from cloud.place import Place
-from cloud.price_book import PriceBook
-from cloud.ranges import drawn
-from cloud.retiming import retime
-from cloud.script import Script
 from cloud.simulated_options import SimulatedOptions
-from cloud.work import Work, WorkWriter
-from cloud.work_file import WorkFile, read_work_file
 from training.ports import Settlement
 from training.reports import Usage
 from training.spec import TrainingSpec

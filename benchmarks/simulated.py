@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import Figure
-from cloud import stack as stacks
 from cloud.calibration import check, measuring
 from cloud.calibration.part import Parts
 from cloud.calibration.writing import write_toml
+from cloud.numbers import stack as stacks
 
 _AT_MOST_PERCENT = 15.0
 _PATIENCE_S = 180.0

@@ -14,23 +14,23 @@ from typing import Literal
 
 from pydantic import Field
 
-from cloud.aws_asking import Asking
-from cloud.aws_flight import Flight, Landed, outcome_of
-from cloud.aws_functions import function_name
-from cloud.aws_gate import AccountLimits, Gate
-from cloud.aws_invoke import Reply
-from cloud.aws_provisioned import KeptReady
-from cloud.aws_senders import Senders
-from cloud.aws_weights import AwsWeights
+from cloud.aws.asking import Asking
+from cloud.aws.flight import Flight, Landed, outcome_of
+from cloud.aws.functions import function_name
+from cloud.aws.gate import AccountLimits, Gate
+from cloud.aws.invoke import Reply
+from cloud.aws.provisioned import KeptReady
+from cloud.aws.senders import Senders
+from cloud.aws.weights import AwsWeights
+from cloud.billing.price_book import PriceBook
+from cloud.billing.price_parts import functions, own_price, provisioned_capacity
 from cloud.connections import AwsClients, AwsConnection
-from cloud.execution import Deliver, Execution
 from cloud.failures import Failure
-from cloud.learner_thread import LearnerThread
 from cloud.outcomes import Learner, learner_outcome
-from cloud.price_book import PriceBook
-from cloud.price_parts import functions, own_price, provisioned_capacity
 from cloud.pricing import Part, Standing, Tariff
 from cloud.register import Holder, nobody
+from cloud.workers.execution import Deliver, Execution
+from cloud.workers.learner_thread import LearnerThread
 from training.frozen import Frozen
 from training.messages import BlobRef, Call, Outcome
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, model_validator
 
+from cloud.billing.price_book import PriceBook
+from cloud.billing.price_parts import own_price
 from cloud.connections import AzureConnection
-from cloud.price_book import PriceBook
-from cloud.price_parts import own_price
 from cloud.pricing import Part, PoolPrice, Standing, Tariff
 from training.frozen import Frozen
 
 if TYPE_CHECKING:
-    from cloud.azure_platform import AzureContainerPlatform
+    from cloud.azure.platform import AzureContainerPlatform
     from cloud.pulled import Reached
     from cloud.register import Holder
 
@@ -117,7 +117,7 @@ class AzureContainerOptions(Frozen):
         return self
 
     def open(self, connection: AzureConnection, reached: Reached, holder: Holder) -> AzureContainerPlatform:
-        from cloud.azure_platform import AzureContainerPlatform
+        from cloud.azure.platform import AzureContainerPlatform
 
         return AzureContainerPlatform(self, replace(connection, region=self.region), reached, holder)
 

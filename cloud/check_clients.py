@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cloud.aws_checks import ClientMaker
-from cloud.azure_clients import AzureClients
+from cloud.aws.checks import ClientMaker
+from cloud.azure.clients import AzureClients
 from cloud.connections import AwsClients, AwsConnection, AwsKeys, AzureConnection
 
 _CONNECT_S = 3

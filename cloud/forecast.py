@@ -14,9 +14,9 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
-from cloud import stack as stacks
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
+from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceBook
 from cloud.forecasting.bill import PARTS, Bill
 from cloud.forecasting.course import MOST_ROUNDS, Course, Outlook, outlook
 from cloud.forecasting.flight import Count
@@ -30,11 +30,11 @@ from cloud.forecasting.words import Told, relevant, sentences, title_of
 from cloud.forecasting.works import spaces_of
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
+from cloud.numbers import stack as stacks
+from cloud.numbers.profile import Pool
+from cloud.numbers.profile import load as load_profile
+from cloud.numbers.quantity import Quantity
 from cloud.platforms import PlatformOptions
-from cloud.price_book import PICODOLLARS_PER_USD, PriceBook
-from cloud.profile import Pool
-from cloud.profile import load as load_profile
-from cloud.quantity import Quantity
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from training.environments.expectations import expectation_of

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from cloud.price_book import PriceBook
-from cloud.price_parts import own_price
+from cloud.billing.price_book import PriceBook
+from cloud.billing.price_parts import own_price
 from cloud.pricing import Part, Standing, Tariff
 from cloud.pulled import Patience, PulledCalls, Reached
 from training.frozen import Frozen

@@ -11,13 +11,13 @@ from typing import Literal
 from pydantic import Field
 
 from cloud import blobs
+from cloud.billing.price_book import PriceBook
+from cloud.billing.price_parts import own_price
 from cloud.blobs import BlobShelf, MissingWeights
-from cloud.execution import Execution
-from cloud.executor import Executor, LocalExecutor, cores
 from cloud.failures import Failure
-from cloud.price_book import PriceBook
-from cloud.price_parts import own_price
 from cloud.pricing import Part, Standing, Tariff
+from cloud.workers.execution import Execution
+from cloud.workers.executor import Executor, LocalExecutor, cores
 from training.frozen import Frozen
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cloud.landlord import PayingRents, Renting
+from cloud.billing.work import WorkWriter, work_of
 from cloud.pricing import Tariff, usd
-from cloud.rents import Rents
+from cloud.rents.job import Rents
+from cloud.rents.landlord import PayingRents, Renting
 from cloud.timing import NS, to_ns
-from cloud.work import WorkWriter, work_of
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Ledger, Platform, Preparing, Reservation, Settlement
 from training.reports import Spend

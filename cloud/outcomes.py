@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from cloud import blobs
-from cloud.execution import Execution
 from cloud.failures import Failure
+from cloud.workers.execution import Execution
 from training.functions.body import Result
 from training.messages import Call, Outcome
 from training.reports import Usage

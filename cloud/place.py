@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cloud import machines
-from cloud import profile as profiles
-from cloud import stack as stacks
-from cloud.price_book import PriceBook
+from cloud.billing.price_book import PriceBook
+from cloud.billing.tariffs import Purchase, tariff_of
+from cloud.numbers import machines
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.numbers.profile import Profile
+from cloud.numbers.stack import Stack
 from cloud.pricing import Tariff
-from cloud.profile import Profile
 from cloud.simulated_options import SimulatedOptions
 from cloud.simulation.core import Setting
-from cloud.stack import Stack
-from cloud.tariffs import Purchase, tariff_of
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Protocol
 
-from cloud.price_book import PICODOLLARS_PER_USD, PriceError, PriceRow
+from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, PriceRow
 from training.messages import Call, Outcome
 from training.ports import PriceLine
 from training.reports import Usage
@@ -183,8 +183,8 @@ class PoolPrice:
 
     At most `most` stand; one that had no work for `idle_s` is given up. `parts` are those of one actor.
 
-    `in_groups`: the platform orders whole groups by itself, and says when one is certainly gone (cloud.landlord). A
-    group is billed by started seconds.
+    `in_groups`: the platform orders whole groups by itself, and says when one is certainly gone
+    (cloud.rents.landlord). A group is billed by started seconds.
     """
 
     parts: tuple[Part, ...]

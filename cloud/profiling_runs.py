@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
+from cloud.numbers.stack import Stack
 from cloud.pricing import Tariff
-from cloud.processes import bound_to_this_process
 from cloud.profiling import Run
-from cloud.stack import Stack
+from cloud.workers.processes import bound_to_this_process
 from training.environments.model import EnvironmentSpec
 from training.frozen import Frozen
 from training.messages import Call, Outcome, RolloutRequest

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from cloud import answers, blobs, failures, wire
 from cloud.actor.talk import WEIGHTS
 from cloud.blobs import BlobShelf, MissingWeights
-from cloud.execution import Deliver, Execution
 from cloud.failures import Failure
-from cloud.learner_thread import LearnerThread
 from cloud.outcomes import Learner, done_or_ended, ended, learner_outcome
+from cloud.workers.execution import Deliver, Execution
+from cloud.workers.learner_thread import LearnerThread
 from training.environments import packages
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome

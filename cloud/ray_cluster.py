@@ -19,17 +19,18 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from cloud import answers, blobs, failures, ray_driver, wire
+from cloud import answers, blobs, failures, wire
 from cloud.actor.watchdog import GRACE_S
-from cloud.execution import Execution
-from cloud.executor import cores
+from cloud.billing.price_book import PriceBook
+from cloud.billing.price_parts import machine_parts, own_price
 from cloud.failures import Failure
-from cloud.learner_thread import LearnerThread
 from cloud.outcomes import done_or_ended, learner_outcome
-from cloud.price_book import PriceBook
-from cloud.price_parts import machine_parts, own_price
 from cloud.pricing import Part, Standing, Tariff
-from cloud.ray_head import NoRay, RayHead
+from cloud.ray import driver as ray_driver
+from cloud.ray.head import NoRay, RayHead
+from cloud.workers.execution import Execution
+from cloud.workers.executor import cores
+from cloud.workers.learner_thread import LearnerThread
 from training.environments import packages
 from training.frozen import Frozen
 from training.functions.body import Result

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cloud import blobs, failures
-from cloud import profile as profiles
-from cloud import stack as stacks
+from cloud.billing.work import Work, work_of
 from cloud.blobs import BlobShelf, MissingWeights
-from cloud.executor import Executor, LocalExecutor
 from cloud.failures import Failure
 from cloud.meter import Meter
-from cloud.profile import Profile
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.numbers.profile import Profile
+from cloud.numbers.stack import Stack
 from cloud.simulated_options import SimulatedOptions
 from cloud.simulation.core import Simulation
 from cloud.simulation.trip import Trip
-from cloud.stack import Stack
 from cloud.timing import NS, billed_ms, to_ns
-from cloud.work import Work, work_of
+from cloud.workers.executor import Executor, LocalExecutor
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
 from training.reports import Usage

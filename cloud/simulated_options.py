@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic.config import JsonDict
 
-from cloud import machines
-from cloud import profile as profiles
-from cloud import stack as stacks
-from cloud.price_book import PriceBook, UnknownSku
+from cloud.billing.price_book import PriceBook, UnknownSku
+from cloud.billing.tariffs import Purchase, tariff_of
+from cloud.numbers import machines
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.numbers.profile import Functions
 from cloud.pricing import Tariff
-from cloud.profile import Functions
 from cloud.simulation.core import Setting
-from cloud.tariffs import Purchase, tariff_of
 from training.frozen import Frozen
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 
 ROOT = Path(__file__).resolve().parent.parent
 _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -1,8 +1,8 @@
 """Several server processes run as one: started in order, watched, restarted, and stopped in reverse order.
 
 Knows nothing of what the services do; `manage.py up` says which they are. Everything happens in the one thread that
-calls in, because the kernel ties each service's life to the thread that started it (see cloud/processes.py): when
-this process is killed, `kill -9` included, no service is left behind.
+calls in, because the kernel ties each service's life to the thread that started it (see cloud/workers/processes.py):
+when this process is killed, `kill -9` included, no service is left behind.
 """
 
 import os
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import IO
 
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 
 _TICK_S = 0.05
 _QUICK_DEATH_S = 15.0

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cloud.aws_asking import Asking
-from cloud.aws_flight import Flight, outcome_of
-from cloud.aws_weights import AwsWeights
+from cloud.aws.asking import Asking
+from cloud.aws.flight import Flight, outcome_of
+from cloud.aws.weights import AwsWeights
 from cloud.wire import Answer, Work, pack_answer, to_json
 from training.batch import Batch
 from training.codec import decode, encode

@@ -29,7 +29,7 @@ from django.test import Client
 from django.urls import reverse
 
 from benchmarks.reporting.uvicorn_process import serving
-from cloud.price_book import PriceBook
+from cloud.billing.price_book import PriceBook
 from cloud.pricing import price_line
 from webapp.accounts import services as accounts
 from webapp.jobs.models import Job

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 from webapp.embedded_valkey import free_port
 
 _KB_PER_MB = 1024

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from cloud.billing.work import Work, work_of
 from cloud.profiling_runs import Plan
-from cloud.work import Work, work_of
 from training.environments.model import EnvironmentSpec
 from training.messages import Call
 from training.ports import Platform

@@ -10,11 +10,11 @@ from datetime import date
 
 from cloud.calibration.account import Sample
 from cloud.calibration.figures import fit, of, quantity
-from cloud.profile import Functions, Network, Profile
-from cloud.quantity import Quantity
+from cloud.numbers.profile import Functions, Network, Profile
+from cloud.numbers.quantity import Quantity
+from cloud.numbers.stack import Stack
 from cloud.simulation.draws import Draws
 from cloud.simulation.speed import Speeds
-from cloud.stack import Stack
 
 _NO_CHANCE = Draws(0.0, 0.0, 1.0, 1.0, 1.0)
 _NS = 1e9

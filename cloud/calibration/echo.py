@@ -8,7 +8,7 @@ import sys
 import time
 
 from cloud import frames
-from cloud.processes import die_with_parent
+from cloud.workers.processes import die_with_parent
 from training.messages import RolloutRequest
 from training.reports import Usage
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cloud.quantity import Kind, Quantity
+from cloud.numbers.quantity import Kind, Quantity
 
 # A figure is never called more certain than this: another hour on the same machine differs by as much.
 _LEAST_SPREAD = 0.05

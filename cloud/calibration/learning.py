@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cloud.calibration.figures import fit, quantity
-from cloud.stack import Speed, Update
+from cloud.numbers.stack import Speed, Update
 
 _NETWORKS = {
     "mlp": "64x64 and 256x256 at minibatches of 64, 256 and 1,024",

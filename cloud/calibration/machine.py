@@ -11,7 +11,7 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from cloud.executor import cores
+from cloud.workers.executor import cores
 
 _LIBRARIES = ("numpy", "torch", "gymnasium", "mujoco", "ale-py")
 

@@ -16,10 +16,10 @@ from typing import Any
 from cloud.calibration import learning, machine, place
 from cloud.calibration.figures import fit, of, quantity
 from cloud.calibration.part import BUSY_LIMIT, Asked, Parts, run
-from cloud.executor import cores
-from cloud.profile import Profile
-from cloud.quantity import Quantity
-from cloud.stack import Inference, Speed, Stack
+from cloud.numbers.profile import Profile
+from cloud.numbers.quantity import Quantity
+from cloud.numbers.stack import Inference, Speed, Stack
+from cloud.workers.executor import cores
 from training.environments.atari import atari_game
 
 # What the profiles of clouds and the papers' experiments are about.

@@ -9,9 +9,9 @@ from typing import Any
 
 from cloud.calibration import machine
 from cloud.calibration.figures import fit, of, quantity
-from cloud.executor import cores
-from cloud.profile import Chance, LearnerPlace, Network, Pool, Profile
-from cloud.quantity import Quantity
+from cloud.numbers.profile import Chance, LearnerPlace, Network, Pool, Profile
+from cloud.numbers.quantity import Quantity
+from cloud.workers.executor import cores
 
 _LEARNER_SKU = "c5.2xlarge"
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from cloud.calibration.measuring import Calibration
 from cloud.calibration.part import BUSY_LIMIT
-from cloud.quantity import quantities
+from cloud.numbers.quantity import quantities
 
 
 def table(found: Calibration) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from cloud.quantity import Quantity
+from cloud.numbers.quantity import Quantity
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from cloud.forecasting.flight import Count, Counts
 from cloud.pricing import CallPrice, Tariff, total
-from cloud.rent import SLICE_S
+from cloud.rents.slices import SLICE_S
 from cloud.timing import NS
 from training.loops.evaluation import CALLS_AT_MOST
 from training.messages import Call, EvaluateRequest, RolloutRequest, UpdateRequest

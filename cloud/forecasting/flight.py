@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cloud.billing.work import Work
 from cloud.simulation.core import Simulation
 from cloud.simulation.trip import Trip
 from cloud.timing import billed_ms, to_ns
-from cloud.work import Work
 from training.loops.run import UPDATE_ATTEMPTS
 
 Counts = npt.NDArray[np.float64]

@@ -6,9 +6,9 @@ import heapq
 from dataclasses import replace
 from typing import Protocol
 
+from cloud.billing.work import Work
 from cloud.forecasting.flight import Flight
 from cloud.forecasting.works import Works
-from cloud.work import Work
 from training.loops.model import AnyLoop, Asynchronous
 from training.replay import CircularBuffer
 

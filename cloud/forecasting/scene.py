@@ -10,11 +10,11 @@ from typing import Any
 from cloud.forecasting.flight import Flight, flight_over
 from cloud.forecasting.rounds import Rounds, rounds_of, tried_again
 from cloud.forecasting.works import Works
+from cloud.numbers.profile import Pool, Profile
+from cloud.numbers.quantity import Quantity, quantities, with_values
+from cloud.numbers.stack import Stack
 from cloud.pricing import Tariff
-from cloud.profile import Pool, Profile
-from cloud.quantity import Quantity, quantities, with_values
 from cloud.simulation.core import Setting, Simulation
-from cloud.stack import Stack
 from training.environments.spaces import Spaces
 from training.loops.model import AnyLoop, Asynchronous
 from training.spec import TrainingSpec

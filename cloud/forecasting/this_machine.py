@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloud.executor import cores
+from cloud.billing.price_book import PriceBook
 from cloud.forecasting.scene import Scene
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
-from cloud.price_book import PriceBook
-from cloud.profile import Profile
+from cloud.numbers.profile import Profile
+from cloud.numbers.stack import Stack
 from cloud.ray_cluster import RayOptions
 from cloud.simulation.core import Setting
-from cloud.stack import Stack
+from cloud.workers.executor import cores
 from training.spec import TrainingSpec
 
 _NEVER = 1e9

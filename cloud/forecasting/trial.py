@@ -11,7 +11,7 @@ from cloud.forecasting.flight import OF_ACTORS, Count, Counts, Flight
 from cloud.forecasting.rounds import Rounds
 from cloud.forecasting.scene import Scale, Scene
 from cloud.forecasting.works import Works
-from cloud.profile import Pool
+from cloud.numbers.profile import Pool
 from cloud.timing import to_ns
 from training.loops.model import AnyLoop, Asynchronous
 

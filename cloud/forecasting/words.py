@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloud.forecasting.scene import Name, Scene
-from cloud.profile import Functions, Pool
-from cloud.quantity import Quantity, quantities
+from cloud.numbers.profile import Functions, Pool
+from cloud.numbers.quantity import Quantity, quantities
 from training.environments.expectations import expectation_of
 from training.loops.model import Asynchronous
 from training.spec import TrainingSpec

@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from cloud.work import Work
+from cloud.billing.work import Work
 from training.architectures import CNN, Convolution, Layer, learner_macs, policy_macs, towers
 from training.codec import encode
 from training.environments.catalogue import ENTRIES

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cloud import aws_functions
 from cloud.actor.bundle import ZIPPED_LIMIT_BYTES, Bundle, BundleError
-from cloud.aws_functions import LOG_DAYS, function_name
-from cloud.aws_words import code_of
+from cloud.aws import functions as aws_functions
+from cloud.aws.functions import LOG_DAYS, function_name
+from cloud.aws.words import code_of
 from cloud.connections import AwsClients
 from cloud.provision import aws_bucket
 from cloud.provision.aws_things import (

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cloud import aws_functions
-from cloud.aws_functions import TAG, function_name
+from cloud.aws import functions as aws_functions
+from cloud.aws.functions import TAG, function_name
 from cloud.connections import AwsClients
 from cloud.provision import aws_bucket
 from cloud.provision.aws_things import APP, Owner, account_of, described, is_anothers, missing, tags_of

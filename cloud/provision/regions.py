@@ -5,7 +5,7 @@ Jobs run where there are prices alone: without one no budget can be kept.
 
 from __future__ import annotations
 
-from cloud.price_book import PriceBook, UnknownSku
+from cloud.billing.price_book import PriceBook, UnknownSku
 
 AWS: dict[str, str] = {
     "us-east-1": "N. Virginia",

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from cloud.profile import Functions, Profile
+from cloud.billing.work import Work
+from cloud.numbers.profile import Functions, Profile
+from cloud.numbers.stack import Stack
 from cloud.simulation.draws import draw
 from cloud.simulation.functions import FunctionFleet
 from cloud.simulation.learner import Learner
@@ -19,9 +21,7 @@ from cloud.simulation.network import Ways
 from cloud.simulation.pool import Actor, ActorPool
 from cloud.simulation.speed import Speeds
 from cloud.simulation.trip import Trip
-from cloud.stack import Stack
 from cloud.timing import to_ns
-from cloud.work import Work
 
 
 @dataclass(frozen=True)

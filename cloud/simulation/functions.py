@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from cloud.profile import Functions
+from cloud.numbers.profile import Functions
 from cloud.simulation.network import StartLimit
 from cloud.simulation.speed import Speeds
 from cloud.simulation.trip import Trip

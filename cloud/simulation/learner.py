@@ -11,7 +11,7 @@ from collections import deque
 from fractions import Fraction
 from typing import Literal
 
-from cloud.profile import LearnerPlace
+from cloud.numbers.profile import LearnerPlace
 from cloud.simulation.speed import Speeds
 from cloud.simulation.trip import Trip
 from cloud.timing import to_ns

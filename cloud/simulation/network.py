@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud.profile import Network
+from cloud.numbers.profile import Network
 from cloud.timing import to_ns
 
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cloud.profile import Pool
+from cloud.numbers.profile import Pool
 from cloud.simulation.draws import draw
 from cloud.simulation.network import StartLimit
 from cloud.simulation.speed import Speeds

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from cloud.profile import Functions, Profile
+from cloud.billing.work import Work
+from cloud.numbers.profile import Functions, Profile
+from cloud.numbers.stack import Speed, Stack
 from cloud.simulation.draws import Draws
-from cloud.stack import Speed, Stack
 from cloud.timing import to_ns
-from cloud.work import Work
 
 
 class Speeds:

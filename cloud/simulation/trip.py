@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cloud.billing.work import Work
 from cloud.simulation.draws import Draws
-from cloud.work import Work
 
 Stage = Literal["waiting", "out", "back", "landed"]
 Fault = Literal["", "function_failed", "deadline", "body", "cancelled", "closed"]

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from cloud import aws_log
 from cloud.actor import bundle
-from cloud.aws_checks import AwsQuestion, check_aws
-from cloud.aws_functions import function_name
+from cloud.aws import log as aws_log
+from cloud.aws.checks import AwsQuestion, check_aws
+from cloud.aws.functions import function_name
 from cloud.aws_lambda import LambdaOptions
+from cloud.billing.price_book import PriceBook
 from cloud.check_clients import aws_clients
 from cloud.checks import Findings
 from cloud.connections import AwsConnection, AwsKeys, AwsRole
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
 from cloud.provision.aws import set_up
 from cloud.provision.aws_removal import remove
 from cloud.provision.aws_things import Owner, described

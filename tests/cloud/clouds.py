@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloud.profile import Profile
+from cloud.numbers.profile import Profile
+from cloud.numbers.stack import Stack
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from cloud.simulation.core import Setting
-from cloud.stack import Stack
 from tests.cloud.instant_executor import InstantExecutor
 
 

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable
 
 from cloud import failures
-from cloud.execution import Execution
 from cloud.failures import Failure
+from cloud.workers.execution import Execution
 from training.functions.body import Result
 from training.messages import Call, RolloutRequest
 from training.reports import Usage

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from cloud.gateway.serving import Application, served
 from cloud.mailbox import MemoryMailbox
-from cloud.processes import bound_to_this_process
 from cloud.pulled import Patience, PulledCalls
+from cloud.workers.processes import bound_to_this_process
 from tests.servers import ROOT
 
 QUICK = Patience(begin_s=30.0, lease_s=2.0, stay_s=60.0)

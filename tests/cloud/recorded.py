@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloud import failures
-from cloud.execution import Execution
+from cloud.billing.price_book import PriceBook
+from cloud.billing.work_file import Sitting
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.place import Place
-from cloud.price_book import PriceBook
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
-from cloud.work_file import Sitting
+from cloud.workers.execution import Execution
 from tests.cloud import clouds
 from tests.training.runs import events_of
 from training.functions.body import Warmth

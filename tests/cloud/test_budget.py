@@ -14,13 +14,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cloud.billing.price_book import PriceBook
+from cloud.billing.tariffs import Purchase, tariff_of
 from cloud.ledger import MemoryLedger
 from cloud.meter import Meter
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
 from cloud.pricing import Tariff
 from cloud.simulated_options import SimulatedOptions
-from cloud.tariffs import Purchase, tariff_of
 from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor
 from training.messages import Outcome

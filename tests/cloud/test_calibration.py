@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from cloud import profile as profiles
-from cloud import stack as stacks
 from cloud.calibration import check, machine, measuring, part
 from cloud.calibration.figures import fit, of, quantity, worst_miss
 from cloud.calibration.samples import Slot, initial, network_for, recipe, trajectory, update_call
 from cloud.calibration.writing import toml_of, write_toml
-from cloud.quantity import Quantity
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.numbers.quantity import Quantity
 from training.batch import Batch
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec

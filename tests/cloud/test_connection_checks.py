@@ -14,9 +14,11 @@ from botocore import exceptions as botocore_errors
 from botocore.exceptions import ClientError
 from requests.adapters import BaseAdapter
 
-from cloud import aws_words, azure_words, checks
-from cloud.aws_checks import AwsQuestion, check_aws
-from cloud.azure_checks import AzureQuestion, check_azure
+from cloud import checks
+from cloud.aws import words as aws_words
+from cloud.aws.checks import AwsQuestion, check_aws
+from cloud.azure import words as azure_words
+from cloud.azure.checks import AzureQuestion, check_azure
 from cloud.check_clients import aws_clients, azure_clients
 from cloud.checks import Check, Findings, Report
 from cloud.connections import AwsConnection, AwsKeys, AwsRole, AzureConnection, AzurePrincipal

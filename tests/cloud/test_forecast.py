@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from cloud.billing.price_book import PriceBook
 from cloud.forecast import Forecast, NoForecast, forecast, forecast_in, scene_of
 from cloud.forecasting.plan import plan_of
 from cloud.forecasting.scene import Scene
 from cloud.forecasting.works import Works, spaces_of
 from cloud.local import LocalOptions
-from cloud.price_book import PriceBook
+from cloud.numbers.quantity import Quantity
 from cloud.pricing import price_line
-from cloud.quantity import Quantity
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import clouds
 from tests.cloud.unlearned import really
@@ -388,7 +388,11 @@ def test_most_jobs_end_where_they_were_forecast() -> None:
         expected = expectation_of(training.environment.id)
         steps = round(rng.triangular(expected.shortest, expected.usual, expected.longest + 1e-9))
         ended = really(
-            training, options, cloud.profile, cloud.stack, episode_steps=lambda round_no, steps=steps: steps
+            training,
+            options,
+            cloud.profile,
+            cloud.stack,
+            episode_steps=lambda round_no, steps=steps: steps,
         )
         for band, true in ((found.minutes, ended.minutes), (found.dollars, ended.usd)):
             inside.append(band.p10 <= true <= band.p90)

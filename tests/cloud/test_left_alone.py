@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cloud.aws_lambda import LambdaOptions
+from cloud.billing.price_book import PriceBook
 from cloud.left_alone import InFlight, LeftAlone, Stands, deadline_s, left_alone
-from cloud.price_book import PriceBook
 from tests.cloud import calls
 
 NOW = 10_000.0

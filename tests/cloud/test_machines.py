@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cloud import machines
-from cloud.machines import MachineError
-from cloud.price_book import PriceBook, UnknownSku
+from cloud.billing.price_book import PriceBook, UnknownSku
+from cloud.numbers import machines
+from cloud.numbers.machines import MachineError
 
 GOOD = '[[machine]]\nsku = "x"\ncloud = "aws"\nvcpu = 2\nmemory_gb = 4\nsource = "made up"\n'
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from cloud.billing.price_book import PriceBook
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
 from cloud.pricing import Tariff, total
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cloud import profile as profiles
-from cloud import stack as stacks
 from cloud.calibration.writing import write_toml
-from cloud.number_files import NumberFiles
-from cloud.profile import Profile
-from cloud.quantity import ProfileError
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.numbers.files import NumberFiles
+from cloud.numbers.profile import Profile
+from cloud.numbers.quantity import ProfileError
 
 
 @pytest.fixture

@@ -11,8 +11,13 @@ from decimal import Decimal
 
 import pytest
 
-from cloud import machines, price_parts
-from cloud.paper_arithmetic import (
+from cloud.billing import price_parts
+from cloud.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.billing.price_book import PriceBook
+from cloud.numbers import machines
+from cloud.pricing import FunctionPrice, Part, lines_of, total
+from tests.cloud import calls
+from tests.cloud.paper_arithmetic import (
     TimeByFunctions,
     creates_per_hour,
     cut,
@@ -22,10 +27,6 @@ from cloud.paper_arithmetic import (
     implied_gb,
     per_hour,
 )
-from cloud.paper_formulas import FORMULAS, RoundTimes
-from cloud.price_book import PriceBook
-from cloud.pricing import FunctionPrice, Part, lines_of, total
-from tests.cloud import calls
 from training.messages import Call
 from training.reports import Usage
 

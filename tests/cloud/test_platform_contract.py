@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from cloud import ray_driver
-from cloud.executor import LocalExecutor
 from cloud.local import LocalOptions, LocalPlatform
+from cloud.ray import driver as ray_driver
 from cloud.ray_cluster import RayOptions
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
+from cloud.workers.executor import LocalExecutor
 from tests.cloud import calls, processes, pullers
 from tests.cloud.aws import lambdas
 from tests.cloud.azure import containers

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from cloud.billing.price_book import PriceBook
+from cloud.billing.tariffs import Purchase, tariff_of
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
 from cloud.simulated import SimulatedPlatform
-from cloud.tariffs import Purchase, tariff_of
 from cloud.timing import NS
 from tests.cloud import calls, clouds
 from training.messages import Call, Outcome

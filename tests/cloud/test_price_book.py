@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cloud.aws_lambda import LambdaOptions
-from cloud.price_book import PriceBook, PriceError, PriceRow, UnknownPrice, UnknownSku
+from cloud.billing.price_book import PriceBook, PriceError, PriceRow, UnknownPrice, UnknownSku
 from cloud.pricing import Part, price_line
 from cloud.provision import regions
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud import price_parts
-from cloud.free_tier import free_tier_share
-from cloud.price_book import PriceBook, PriceError, UnknownPrice
+from cloud.billing import price_parts
+from cloud.billing.free_tier import free_tier_share
+from cloud.billing.price_book import PriceBook, PriceError, UnknownPrice
 from cloud.pricing import FunctionPrice, Part, RunningPrice, Tariff, price_line, total
 from tests.cloud import calls
 from training.messages import Outcome

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from cloud.billing.price_book import PriceBook, PriceError, PriceRow, UnknownSku
 from cloud.local import LocalOptions
-from cloud.price_book import PriceBook, PriceError, PriceRow, UnknownSku
 from cloud.pricing import price_line, total, usd
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls

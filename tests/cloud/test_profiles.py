@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud import profile as profiles
-from cloud import stack as stacks
 from cloud import timing
-from cloud.quantity import ProfileError, Quantity, quantities, with_values
+from cloud.billing.work import Work
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.numbers.quantity import ProfileError, Quantity, quantities, with_values
 from cloud.simulation.draws import Draws, draw
 from cloud.simulation.speed import Speeds
-from cloud.work import Work
 from tests.cloud.clouds import profile, stack
 
 CALM = Draws(0.0, 0.0, 0.5, 0.5, 0.5)

@@ -9,17 +9,17 @@ from functools import cache
 import pytest
 from pydantic import ValidationError
 
-from cloud import stack as stacks
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
-from cloud.executor import LocalExecutor
-from cloud.learner_thread import NoLearner
+from cloud.billing.price_book import PriceBook
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
+from cloud.numbers import stack as stacks
 from cloud.profiling import choice, sizes_of
 from cloud.profiling_runs import Plan, first_weights, likely_picodollars, measured, most_picodollars
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
+from cloud.workers.executor import LocalExecutor
+from cloud.workers.learner_thread import NoLearner
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 
@@ -127,8 +127,8 @@ def test_sizes_that_no_function_has_are_refused(sizes: tuple[int, ...]) -> None:
 
 def test_whoever_asks_for_a_profile_loads_nothing_that_learns() -> None:
     script = (
-        "import sys; from cloud import profiling_runs; from cloud.executor import LocalExecutor;"
-        "from cloud.learner_thread import NoLearner; LocalExecutor(1, learner=NoLearner).close();"
+        "import sys; from cloud import profiling_runs; from cloud.workers.executor import LocalExecutor;"
+        "from cloud.workers.learner_thread import NoLearner; LocalExecutor(1, learner=NoLearner).close();"
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from cloud.billing.retiming import retime
+from cloud.billing.script import Script
+from cloud.numbers.profile import Functions
+from cloud.numbers.quantity import Quantity
+from cloud.numbers.ranges import Spread, drawn, flips, found_at
 from cloud.place import Place
-from cloud.profile import Functions
-from cloud.quantity import Quantity
-from cloud.ranges import Spread, drawn, flips, found_at
-from cloud.retiming import retime
-from cloud.script import Script
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.recorded import Recorded, record
 from tests.training.specs import tiny

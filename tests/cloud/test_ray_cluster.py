@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from cloud import ray_driver
+from cloud.billing.price_book import PriceBook, UnknownSku
 from cloud.ledger import MemoryLedger
 from cloud.local import LocalOptions, LocalPlatform
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook, UnknownSku
+from cloud.ray import driver as ray_driver
+from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions, RayPlatform
-from cloud.ray_head import NoRay
 from tests.cloud import calls, processes
 from tests.cloud.test_platform_contract import gather
 from tests.training.runs import final_learner

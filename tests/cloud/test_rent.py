@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloud.billing.price_book import PriceBook
+from cloud.billing.price_parts import container_parts, machine_parts, provisioned_capacity
 from cloud.ledger import MemoryLedger
-from cloud.price_book import PriceBook
-from cloud.price_parts import container_parts, machine_parts, provisioned_capacity
 from cloud.pricing import Standing, total
-from cloud.rent import Rented
+from cloud.rents.slices import Rented
 from training.ports import Settlement
 
 BOOK = PriceBook.load()

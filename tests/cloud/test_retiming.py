@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloud.bill import Bill
-from cloud.retiming import retime
-from cloud.script import Script
+from cloud.billing.bill import Bill
+from cloud.billing.retiming import retime
+from cloud.billing.script import Script
+from cloud.billing.work import WorkError
+from cloud.billing.work_file import Sitting
 from cloud.simulated_options import SimulatedOptions
-from cloud.work import WorkError
-from cloud.work_file import Sitting
 from tests.cloud import clouds
 from tests.cloud.recorded import CHANCE, Recorded, record
 from tests.training.specs import tiny

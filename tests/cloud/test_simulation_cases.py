@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from cloud.billing.work import Work
 from cloud.simulation.core import Setting, Simulation
 from cloud.simulation.trip import Trip
 from cloud.timing import NS
-from cloud.work import Work
 from tests.cloud.clouds import profile, stack
 
 MB = 1_000_000

@@ -11,9 +11,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from cloud.aws_lambda import LambdaOptions
+from cloud.billing.price_book import PriceBook
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
 from cloud.trajectory_cache import HELD_S, Remembering, TrajectoryCache
 from tests.cloud import calls
 from tests.cloud.test_platform_contract import gather

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from cloud.execution import Execution
 from cloud.failures import Failure
 from cloud.frames import FrameError, Inbox, Ready, from_worker, pack
-from cloud.workers import WorkerPool
+from cloud.workers.execution import Execution
+from cloud.workers.pool import WorkerPool
 from tests.cloud import calls
 from tests.cloud.test_platform_contract import alive
 from training.functions.body import Result
@@ -159,7 +159,7 @@ def test_large_states_travel_both_ways(make_pool: Callable[..., Pool]) -> None:
 def test_workers_die_with_a_parent_that_is_killed() -> None:
     program = (
         "import sys, time\n"
-        "from cloud.workers import WorkerPool\n"
+        "from cloud.workers.pool import WorkerPool\n"
         "pool = WorkerPool(2, print)\n"
         "from tests.cloud.test_workers import Pool\n"
         "mine = Pool(2)\n"

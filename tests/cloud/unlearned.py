@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cloud.billing.price_book import PriceBook
 from cloud.failures import Failure
 from cloud.forecasting.works import Works, spaces_of
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
-from cloud.profile import Profile
+from cloud.numbers.profile import Profile
+from cloud.numbers.stack import Stack
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
-from cloud.stack import Stack
 from tests.cloud.instant_executor import InstantExecutor
 from training.checkpoints import CheckpointRef, Progress
 from training.codec import encode

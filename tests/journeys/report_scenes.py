@@ -6,7 +6,7 @@ import random
 from datetime import timedelta
 from typing import Any
 
-from cloud.price_book import PriceBook
+from cloud.billing.price_book import PriceBook
 from cloud.pricing import price_line
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cloud.billing.price_book import PriceBook
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.emulator.azure.subscription import App, RoleAssignment, Subscription
-from cloud.price_book import PriceBook
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from webapp.embedded_valkey import free_port

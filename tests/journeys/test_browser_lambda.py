@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.account import EVERYTHING, Account, Key
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.price_book import PriceBook
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.journeys.stacks import made_from

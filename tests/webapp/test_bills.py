@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.bill_parts import PARTS
+from cloud.billing.parts import PARTS
 from cloud.local import LocalOptions
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user

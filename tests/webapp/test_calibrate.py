@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from cloud import profile as profiles
-from cloud import stack as stacks
 from cloud.calibration import measuring
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
 
 
 @pytest.fixture

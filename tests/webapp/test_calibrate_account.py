@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from cloud import profile as profiles
+from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsKeys
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.number_files import NumberFiles
-from cloud.price_book import PriceBook
-from cloud.profile import Functions
+from cloud.numbers import profile as profiles
+from cloud.numbers.files import NumberFiles
+from cloud.numbers.profile import Functions
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_connection, make_project
 from webapp.credentials import services

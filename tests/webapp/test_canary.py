@@ -24,10 +24,10 @@ from django.test import Client, RequestFactory
 from django.utils.html import escape
 from django.views.debug import ExceptionReporter
 
-from cloud import worker_process
 from cloud.emulator.aws.account import Account, Key, Policy
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.policies import AwsScope, aws_policy
+from cloud.workers import handle as worker_process
 from tests.factories import make_connection, make_project, make_user
 from webapp.celery import app as celery_app
 from webapp.credentials import opening, services, testing

@@ -22,15 +22,15 @@ from typing import Any
 
 import pytest
 
+from cloud.billing.price_book import PriceBook
+from cloud.billing.price_parts import provisioned_capacity
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.parked import Parked
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.emulator.azure.demo import DemoSubscription, furnish
 from cloud.emulator.azure.server import AzureEmulator
-from cloud.price_book import PriceBook
-from cloud.price_parts import provisioned_capacity
 from cloud.pricing import total
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 from tests.cloud import calls
 from tests.factories import FixedClock, make_project, make_user
 from tests.servers import ROOT, wait_until

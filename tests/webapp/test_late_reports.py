@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from cloud.aws_lambda import LambdaOptions
+from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.meter import BilledInvocation, log_of
 from cloud.emulator.aws.parked import Parked
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
 from tests.cloud import calls
 from tests.factories import FixedClock
 from tests.servers import wait_until

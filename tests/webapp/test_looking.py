@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from cloud.aws_provisioned import KeptReady
+from cloud.aws.provisioned import KeptReady
+from cloud.billing.price_book import PriceBook
+from cloud.billing.price_parts import provisioned_capacity
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.price_book import PriceBook
-from cloud.price_parts import provisioned_capacity
 from cloud.pricing import total
 from cloud.reconciling import Patience
 from cloud.register import Found

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 from tests.servers import ROOT, wait_until
 from webapp.papers.claims import NotWorse, Reaches
 from webapp.papers.experiment import (

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from cloud.retiming import retime
-from cloud.work_file import read_work_file
+from cloud.billing.retiming import retime
+from cloud.billing.work_file import read_work_file
 from webapp.papers import calculation
 from webapp.papers import rows as row_files
 from webapp.papers.claims import Better, Cheaper

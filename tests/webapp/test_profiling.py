@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsKeys
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.price_book import PriceBook
 from cloud.profiling_runs import Plan
 from tests.factories import FixedClock, make_connection, make_project, make_user
 from training.environments.model import EnvironmentSpec

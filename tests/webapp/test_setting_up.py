@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.aws_checks import AwsQuestion, check_aws
-from cloud.aws_functions import function_name
+from cloud.aws.checks import AwsQuestion, check_aws
+from cloud.aws.functions import function_name
 from cloud.check_clients import aws_clients
 from cloud.checks import Findings
 from cloud.connections import AwsKeys

@@ -11,9 +11,9 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from cloud.billing.price_book import PriceBook
+from cloud.billing.price_parts import container_parts
 from cloud.left_alone import LeftAlone
-from cloud.price_book import PriceBook
-from cloud.price_parts import container_parts
 from cloud.pricing import lines_of, total
 from cloud.register import Found
 from tests.cloud import calls

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from cloud.work_file import Sitting, read_work_file
+from cloud.billing.work_file import Sitting, read_work_file
 from tests.factories import make_job, make_spec
 from webapp.jobs.headless import Headless
 from webapp.jobs.runner import run_job

@@ -58,7 +58,7 @@ def _ledger(account_id: int, epoch: int, killed_at: str) -> Any:
 
 def _opened(options: Any, connection: Any, holder: Any) -> Any:
     from cloud.aws_lambda import LambdaPlatform
-    from cloud.azure_platform import AzureContainerPlatform
+    from cloud.azure.platform import AzureContainerPlatform
     from cloud.mailbox import MemoryMailbox
     from cloud.pulled import Reached
 
@@ -73,8 +73,8 @@ def _opened(options: Any, connection: Any, holder: Any) -> Any:
 def _run(told: dict[str, Any]) -> None:
     from django.conf import settings
 
+    from cloud.billing.price_book import PriceBook
     from cloud.metering import MeteredPlatform
-    from cloud.price_book import PriceBook
     from cloud.register import Holder
     from tests.cloud import calls
     from tests.webapp.held import run_of
@@ -128,7 +128,8 @@ def main() -> None:
     django.setup()
     import boto3  # noqa: F401 - what is imported here need not be in each fork
 
-    from cloud import aws_lambda, azure_platform, metering  # noqa: F401
+    from cloud import aws_lambda, metering  # noqa: F401
+    from cloud.azure import platform as azure_platform  # noqa: F401
     from tests.cloud import calls
     from webapp.jobs import runner  # noqa: F401
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from django import forms
 from django.core.validators import RegexValidator
 
-from cloud.price_book import PriceBook
+from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
 from webapp.credentials.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind
 from webapp.credentials.secret import Secret

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from cloud.actor import bundle
 from cloud.actor.bundle import Bundle
-from cloud.azure_clients import AzureClients
+from cloud.azure.clients import AzureClients
 from cloud.checks import scrubbed
 from cloud.provision import aws, aws_removal, azure
 from cloud.provision.aws_things import Owner

@@ -11,8 +11,8 @@ from django.db.models import F
 from django.views.decorators.debug import sensitive_variables
 
 from cloud import checks
-from cloud.aws_checks import AwsQuestion, check_aws
-from cloud.azure_checks import AzureQuestion, check_azure
+from cloud.aws.checks import AwsQuestion, check_aws
+from cloud.azure.checks import AzureQuestion, check_azure
 from cloud.check_clients import aws_clients, azure_clients
 from cloud.checks import Check, Findings
 from webapp.celery import app as celery_app

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from cloud.price_book import PriceBook
+from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from cloud.price_book import PriceBook
+from cloud.billing.price_book import PriceBook
 from cloud.provision.regions import has_prices
 from webapp.credentials.models import Aim, CheckState, Connection, Kind, SetUp
 from webapp.credentials.queries import set_up_given_up, test_given_up, under_way

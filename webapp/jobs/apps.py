@@ -9,7 +9,7 @@ class JobsConfig(AppConfig):
     def ready(self) -> None:
         """Every process of this installation knows the operator's environment packages, none of which is imported
         yet, and what was measured here."""
-        from cloud import profile, stack
+        from cloud.numbers import profile, stack
         from training.environments import packages
 
         packages.enable(settings.STARLING_ENVIRONMENT_PACKAGES)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
+from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsConnection, AzureConnection
 from cloud.hosts import HostsOptions
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
 from cloud.pulled import Reached
 from cloud.register import Holder
 from training.ports import Ledger, Platform

@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString
 
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
+from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.hosts import HostsOptions
-from cloud.price_book import PriceBook, PriceError, UnknownSku
 from webapp.credentials import opening, queries
 from webapp.credentials.models import Connection, SetUp
 from webapp.gateway import machines
@@ -27,7 +27,7 @@ CLOUD_OF = {"aws_lambda": "aws", "azure_container": "azure"}
 _NAMES = {"aws": "AWS", "azure": "Azure"}
 _MEMORY = "training.rollout.memory_mb"
 _AT_ONCE = "Functions at once"
-"""The quota's name in the report of a test (cloud.aws_checks)."""
+"""The quota's name in the report of a test (cloud.aws.checks)."""
 
 
 def offered(project: Any) -> dict[str, list[Named]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cloud.azure_container import AzureContainerOptions
-from cloud.price_book import PriceBook, PriceError, UnknownSku
+from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from webapp.credentials import queries
 from webapp.credentials.models import Connection
 from webapp.gateway import machines
@@ -13,7 +13,7 @@ from webapp.jobs.problems import Problem, at_connection
 from webapp.jobs.spec import JobSpec
 
 _CORES, _GROUPS = "Cores", "Container groups"
-"""The quotas' names in the report of a test (cloud.azure_checks)."""
+"""The quotas' names in the report of a test (cloud.azure.checks)."""
 
 
 def obstacles(connection: Connection, spec: JobSpec, options: AzureContainerOptions) -> Iterator[Problem]:

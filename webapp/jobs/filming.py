@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 
 WITHIN_S = 180
 # How to draw without a screen. EGL is for Linux; elsewhere MuJoCo's own choice draws.

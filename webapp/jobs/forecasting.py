@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from cloud.billing.price_book import PriceError, UnknownSku
 from cloud.forecast import Band, Forecast, NoForecast, forecast
-from cloud.price_book import PriceError, UnknownSku
 from training.environments.spaces import Spaces
 from webapp.jobs.learned import NONE, Lessons, learned
 from webapp.jobs.preflight import scheduler_obstacle

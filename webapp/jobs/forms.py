@@ -10,9 +10,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from cloud import profile as profiles
-from cloud import ray_driver
-from cloud import stack as stacks
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.ray import driver as ray_driver
 from webapp.jobs.problems import Problem, problems
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.spec_fields import (

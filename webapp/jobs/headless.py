@@ -10,8 +10,8 @@ from typing import Any
 
 from django.conf import settings
 
+from cloud.billing.work_file import WorkFile
 from cloud.ledger import MemoryLedger
-from cloud.work_file import WorkFile
 from training.checkpoints import Progress, read_checkpoint
 from training.messages import CheckpointSaved, Event, Stopped
 from training.ports import CheckpointRef, CheckpointStore, Control

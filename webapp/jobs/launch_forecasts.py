@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
+from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError
 from cloud.forecast import NoForecast, first_round_picodollars
-from cloud.price_book import PICODOLLARS_PER_USD, PriceError
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.forecasting import forecast_of
 from webapp.jobs.learned import alike, learned, lessons_of

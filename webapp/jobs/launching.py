@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db.models import Q
 
+from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from cloud.forecast import NoForecast, first_round_picodollars
-from cloud.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from webapp.jobs.forecasting import forecast_of
 from webapp.jobs.learned import learned, lessons_of
 from webapp.jobs.models import Job, JobGroup, Tag

@@ -5,11 +5,11 @@ For processes that train: environments that are not in the catalogue run code of
 
 from __future__ import annotations
 
-from cloud import ray_driver
+from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.platforms import PlatformOptions
-from cloud.price_book import PriceBook, PriceError, UnknownSku
+from cloud.ray import driver as ray_driver
+from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions
-from cloud.ray_head import NoRay
 from training.scaling.learned import Learned
 from training.spec import TrainingSpec
 from webapp.jobs.problems import Problem

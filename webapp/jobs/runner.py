@@ -16,7 +16,7 @@ from django.conf import settings
 from cloud.connections import AwsConnection, AzureConnection
 from cloud.metering import MeteredPlatform
 from cloud.pulled import Reached
-from cloud.ray_head import NoRay
+from cloud.ray.head import NoRay
 from cloud.register import Holder, RegisterClosed
 from training.checkpoints import CheckpointError
 from training.messages import Event, RoundFinished, Stopped

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from cloud.bill_parts import PARTS
+from cloud.billing.parts import PARTS
 from webapp.jobs.event_words import plural, score, short_time
 from webapp.money.amounts import display_usd
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.policies import checkpoint_path
 from webapp.landscapes.models import Surface, SurfaceState

@@ -9,9 +9,9 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from cloud import profile as profiles
-from cloud import stack as stacks
-from cloud.number_tables import rows
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.numbers.as_tables import rows
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.jobs.models import Job, Observed

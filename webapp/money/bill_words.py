@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cloud import profile as profiles
-from cloud import stack as stacks
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
-from cloud.bill_parts import PARTS, BillPart
+from cloud.billing.paper_formulas import FORMULAS
+from cloud.billing.parts import PARTS, BillPart
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
-from cloud.paper_formulas import FORMULAS
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.numbers.profile import Functions
+from cloud.numbers.quantity import ProfileError, quantities
 from cloud.platforms import PlatformOptions
-from cloud.profile import Functions
-from cloud.quantity import ProfileError, quantities
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from webapp.money.amounts import display_usd

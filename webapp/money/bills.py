@@ -16,15 +16,15 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from cloud.bill_grounds import grounds_of
-from cloud.comparison import compare, so_far
-from cloud.free_tier import free_tier_share
-from cloud.full_bill import full_bill
-from cloud.price_book import PriceBook
-from cloud.round_times import paper_costs
+from cloud.billing.comparison import compare, so_far
+from cloud.billing.free_tier import free_tier_share
+from cloud.billing.full_bill import full_bill
+from cloud.billing.grounds import grounds_of
+from cloud.billing.price_book import PriceBook
+from cloud.billing.round_times import paper_costs
+from cloud.billing.work import WorkError
+from cloud.billing.work_file import Sitting
 from cloud.simulated_options import SimulatedOptions
-from cloud.work import WorkError
-from cloud.work_file import Sitting
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job, Observed

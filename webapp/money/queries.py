@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from cloud.work_file import Sitting
+from cloud.billing.work_file import Sitting
 from training.ports import PriceLine, Settlement
 from webapp.jobs.models import Job
 from webapp.money.chain import headroom

@@ -9,15 +9,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cloud.bill import Bill
+from cloud.billing.bill import Bill
+from cloud.billing.retiming import Retimed, retime
+from cloud.billing.script import Script
+from cloud.billing.work import WorkError
+from cloud.billing.work_file import Sitting, read_work_file
+from cloud.numbers.ranges import Flip, Found, Spread, drawn, flips, found_at
 from cloud.place import Place
 from cloud.pricing import usd
-from cloud.ranges import Flip, Found, Spread, drawn, flips, found_at
-from cloud.retiming import Retimed, retime
-from cloud.script import Script
 from cloud.simulated_options import SimulatedOptions
-from cloud.work import WorkError
-from cloud.work_file import Sitting, read_work_file
 from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd
 
 Document = dict[str, Any]

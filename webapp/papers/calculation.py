@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cloud.billing.retiming import Retimed, retime
+from cloud.billing.script import Script
+from cloud.billing.work import Work
+from cloud.billing.work_file import Sitting
 from cloud.place import Place
-from cloud.retiming import Retimed, retime
-from cloud.script import Script
-from cloud.work import Work
-from cloud.work_file import Sitting
 from training.spec import TrainingSpec
 from webapp.papers.fingerprint import fingerprint
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from cloud.numbers.ranges import Found, Key, drawn, found_at, movable, moved_through, touches, turning
 from cloud.place import Place
-from cloud.ranges import Found, Key, drawn, found_at, movable, moved_through, touches, turning
 from webapp.papers.claims import Better, Cheaper
 from webapp.papers.priced import CLOUD_SEED, PricedRun, return_at
 from webapp.papers.statistics import Interval, paired_bootstrap, paired_p_value

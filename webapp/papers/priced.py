@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from cloud.paper_formulas import FORMULAS, RoundTimes
+from cloud.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.billing.retiming import Done, Retimed, retime
+from cloud.billing.script import Script
+from cloud.billing.work import Work
+from cloud.billing.work_file import Sitting, read_work_file
 from cloud.place import Place
-from cloud.retiming import Done, Retimed, retime
-from cloud.script import Script
-from cloud.work import Work
-from cloud.work_file import Sitting, read_work_file
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.papers.results import Outcome
 from webapp.papers.statistics import Reached, time_to_threshold

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 from webapp.papers.experiment import Cell, Experiment
 from webapp.papers.rows import RunFile, run_file
 

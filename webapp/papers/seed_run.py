@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 from training.checkpoints import CheckpointError, Progress, read_checkpoint
 from training.messages import Evaluated, RoundFinished, Stopped
 from training.reports import RoundReport

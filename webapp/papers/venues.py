@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
+from cloud.billing.price_book import PriceBook
 from cloud.place import Place
-from cloud.price_book import PriceBook
 from cloud.simulated_options import SimulatedOptions
 from training.frozen import Frozen
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cloud import profile as profiles
-from cloud import stack as stacks
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
+from cloud.billing.price_book import PriceBook
 from cloud.calibration.account import ENVIRONMENT, Effort, Sample, measure
 from cloud.calibration.account_profile import Account, account_profile, billed_beside_s
 from cloud.calibration.writing import write_toml
-from cloud.learner_thread import NoLearner
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
-from cloud.profile import Profile
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.numbers.profile import Profile
 from cloud.profiling_runs import first_weights, likely_picodollars
+from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials.borrowing import Borrowed, NotBorrowed, ask, borrowed
 from webapp.credentials.models import Connection

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from typing import Any
 
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
-from cloud.executor import LocalExecutor
-from cloud.learner_thread import NoLearner
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.profiling_runs import NoWeights, first_weights, measured
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
+from cloud.workers.executor import LocalExecutor
+from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials.borrowing import Borrowed, Loan, NotBorrowed, borrowed
 from webapp.credentials.models import Connection

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.db import transaction
 
-from cloud import stack as stacks
 from cloud.aws_lambda import LambdaOptions
-from cloud.price_book import PriceBook, PriceError, UnknownSku
+from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.numbers import stack as stacks
 from cloud.pricing import Tariff
 from cloud.profiling_runs import Plan, likely_picodollars, most_picodollars
 from cloud.simulated_options import SimulatedOptions

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from cloud.price_book import PriceBook, UnknownSku
+from cloud.billing.price_book import PriceBook, UnknownSku
 from webapp.credentials.models import Connection
 from webapp.money.amounts import exact_usd
 from webapp.money.costs import harmless

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from cloud import profile as profiles
-from cloud.quantity import ProfileError
+from cloud.numbers import profile as profiles
+from cloud.numbers.quantity import ProfileError
 from webapp.jobs.models import Job
 from webapp.reports.question import Question
 from webapp.reports.sold_services import AWS, LOCAL, MICROSOFT

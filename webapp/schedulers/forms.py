@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cloud import profile as profiles
-from cloud import stack as stacks
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
 from webapp.jobs.forms import SpecForm
 from webapp.jobs.presets import presets
 from webapp.jobs.spec_fields import Named

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.views.decorators.debug import sensitive_variables
 
-from cloud.aws_standing import AwsFinder
-from cloud.azure_clients import AzureClients
-from cloud.azure_standing import AzureFinder
+from cloud.aws.standing import AwsFinder
+from cloud.azure.clients import AzureClients
+from cloud.azure.standing import AzureFinder
 from cloud.register import Finder
 from webapp.credentials import opening, queries
 from webapp.credentials.models import Connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from cloud.price_book import PriceBook, PriceError, UnknownSku
+from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.pricing import Standing, total
 from cloud.timing import NS, to_ns
 from webapp.clock import SYSTEM_CLOCK, Clock

@@ -15,13 +15,13 @@ from typing import Any
 
 from django.db.models import Q
 
-from cloud import aws_log
-from cloud.aws_functions import function_name
-from cloud.aws_invoke import Report
+from cloud.aws import log as aws_log
+from cloud.aws.functions import function_name
+from cloud.aws.invoke import Report
+from cloud.aws.words import code_of, refusal
 from cloud.aws_lambda import LambdaOptions
-from cloud.aws_words import code_of, refusal
+from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsConnection
-from cloud.price_book import PriceBook
 from cloud.pricing import CallPrice, total
 from training.messages import Call
 from training.ports import PriceLine, Settlement

@@ -10,8 +10,8 @@ from typing import Any
 from django.db.models import Count, Max, Sum
 
 from cloud.aws_lambda import LambdaOptions
+from cloud.billing.price_book import PriceBook
 from cloud.left_alone import InFlight, LeftAlone, Stands, deadline_s, left_alone
-from cloud.price_book import PriceBook
 from cloud.pricing import total
 from webapp.credentials.models import Connection
 from webapp.jobs.models import Job

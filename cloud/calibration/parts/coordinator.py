@@ -9,14 +9,14 @@ import time
 from collections import deque
 from typing import Any
 
+from cloud.billing.price_book import PriceBook
 from cloud.calibration.samples import trajectory
-from cloud.execution import Execution
 from cloud.ledger import MemoryLedger
 from cloud.local import LocalOptions, LocalPlatform
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
+from cloud.workers.execution import Execution
 from training.codec import Document, decode, encode
 from training.engine import train
 from training.environments.making import spaces_of
@@ -91,7 +91,7 @@ def _spec(actors: int, rounds: int) -> TrainingSpec:
 
 
 class _Ready:
-    """Implements `cloud.executor.Executor` with answers that were made before."""
+    """Implements `cloud.workers.executor.Executor` with answers that were made before."""
 
     def __init__(self) -> None:
         self.took_s = 0.0

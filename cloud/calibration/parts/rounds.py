@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cloud import profile as profiles
-from cloud import stack as stacks
 from cloud.calibration.parts.coordinator import Nowhere
 from cloud.ledger import MemoryLedger
 from cloud.local import LocalOptions, LocalPlatform
 from cloud.metering import MeteredPlatform
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
 from cloud.pricing import Tariff
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions

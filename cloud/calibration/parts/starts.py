@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from cloud import frames
-from cloud.worker_process import WorkerProcess
+from cloud.workers.handle import WorkerProcess
 
 _READY_S = 60.0
 _ENVIRONMENT = """

@@ -11,9 +11,9 @@ import time
 from typing import Any
 
 from cloud.calibration.samples import DEADLINE_S, Slot
-from cloud.execution import Execution
 from cloud.failures import Failure
-from cloud.workers import WorkerPool
+from cloud.workers.execution import Execution
+from cloud.workers.pool import WorkerPool
 from training.environments.model import EnvironmentSpec
 from training.functions.body import Result
 from training.messages import Call, RolloutRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from cloud.price_book import PriceBook
+from cloud.billing.price_book import PriceBook
 from cloud.pricing import price_line
 
 _MB_MS_PER_GB_S = 1024 * 1000

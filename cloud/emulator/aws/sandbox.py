@@ -17,7 +17,7 @@ from typing import Any
 
 from cloud.emulator.aws.functions import Version
 from cloud.emulator.http import HttpRequest, HttpResponse, HttpServer
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 
 RESPONSE_LIMIT_BYTES = 6_291_556
 _MEMORY_LOOK_S = 0.05

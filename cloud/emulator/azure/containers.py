@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import cloud
-from cloud.processes import bound_to_this_process
+from cloud.workers.processes import bound_to_this_process
 
 _ROOT = Path(cloud.__file__).resolve().parent.parent
 # What the image brings: our sources, a path, and one thread for numbers.

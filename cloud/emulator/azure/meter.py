@@ -6,8 +6,8 @@ import math
 import time
 from dataclasses import dataclass, field
 
-from cloud.price_book import PriceBook
-from cloud.price_parts import container_parts
+from cloud.billing.price_book import PriceBook
+from cloud.billing.price_parts import container_parts
 from cloud.pricing import lines_of, total
 
 _NS = 10**9

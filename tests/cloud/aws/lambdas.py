@@ -9,7 +9,7 @@ from typing import Any
 
 from cloud.actor import bundle
 from cloud.actor.bundle import Bundle
-from cloud.aws_functions import deploy, function_name
+from cloud.aws.functions import deploy, function_name
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
 from cloud.connections import AwsConnection
 from cloud.emulator.aws.account import Account

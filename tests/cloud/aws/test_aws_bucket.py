@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cloud.aws_weights import INLINE_LIMIT_BYTES
+from cloud.aws.weights import INLINE_LIMIT_BYTES
 from cloud.calibration.samples import Slot
 from cloud.emulator.aws.account import Policy
 from cloud.emulator.aws.demo import DemoAccount

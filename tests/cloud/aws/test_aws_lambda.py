@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from cloud.aws_body import Pieces
-from cloud.aws_functions import deploy, function_name, remove
-from cloud.aws_gate import AccountLimits, Gate
+from cloud.aws.body import Pieces
+from cloud.aws.functions import deploy, function_name, remove
+from cloud.aws.gate import AccountLimits, Gate
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
+from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsConnection
 from cloud.emulator.aws.faults import FaultKind
-from cloud.price_book import PriceBook
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.aws.code import zipped
@@ -200,7 +200,7 @@ def test_answers_that_are_not_ours_are_refused_and_the_job_goes_on() -> None:
 
 
 def test_large_weights_go_by_an_address_and_are_read_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.aws_weights.AwsWeights.__init__.__defaults__", (100,))
+    monkeypatch.setattr("cloud.aws.weights.AwsWeights.__init__.__defaults__", (100,))
     with lambdas.opened(at_once=1) as (platform, aws):
         for name in "abc":
             outcome = _one(platform, name)

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import pytest
 
-from cloud import aws_log
-from cloud.aws_functions import function_name
+from cloud.aws import log as aws_log
+from cloud.aws.functions import function_name
 from cloud.aws_lambda import LambdaOptions
+from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.parked import Parked
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
 from cloud.pricing import total
 from tests.cloud import calls
 from tests.cloud.aws import lambdas

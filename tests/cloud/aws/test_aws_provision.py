@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cloud import aws_functions
 from cloud.actor.bundle import Bundle, BundleError
-from cloud.aws_functions import function_name, log_group
+from cloud.aws import functions as aws_functions
+from cloud.aws.functions import function_name, log_group
 from cloud.connections import AwsConnection, AwsKeys
 from cloud.emulator.aws.account import Policy
 from cloud.emulator.aws.demo import DemoAccount

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from cloud.aws_functions import function_name
-from cloud.aws_provisioned import KEPT_FOR_S, KeptReady
-from cloud.aws_standing import AwsFinder
+from cloud.aws.functions import function_name
+from cloud.aws.provisioned import KEPT_FOR_S, KeptReady
+from cloud.aws.standing import AwsFinder
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.register import Found, Holder, Kind, MemoryRegister, Taken
@@ -130,7 +130,7 @@ def test_a_delete_that_was_not_done_stays_in_the_register(aws: AwsEmulator, acco
 def test_who_is_refused_by_the_register_buys_nothing_until_it_is_free(
     aws: AwsEmulator, account: DemoAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cloud.aws_provisioned._TRY_AGAIN_S", 0.05)
+    monkeypatch.setattr("cloud.aws.provisioned._TRY_AGAIN_S", 0.05)
 
     class Busy(MemoryRegister):
         free = False

@@ -6,9 +6,10 @@ import os
 
 import pytest
 
-from cloud import aws_invoke, aws_words
-from cloud.aws_body import Pieces
-from cloud.aws_gate import AccountLimits
+from cloud.aws import invoke as aws_invoke
+from cloud.aws import words as aws_words
+from cloud.aws.body import Pieces
+from cloud.aws.gate import AccountLimits
 from cloud.connections import AwsConnection, AwsRole
 
 NOWHERE = "http://127.0.0.1:9"

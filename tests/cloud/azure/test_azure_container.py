@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from cloud.azure.limit import CreateLimit
+from cloud.azure.platform import AzureContainerPlatform
 from cloud.azure_container import AzureContainerOptions
-from cloud.azure_limit import CreateLimit
-from cloud.azure_platform import AzureContainerPlatform
+from cloud.billing.price_book import PriceBook, UnknownPrice, UnknownSku
 from cloud.emulator.azure.faults import FaultKind
 from cloud.emulator.azure.server import AzureEmulator
-from cloud.price_book import PriceBook, UnknownPrice, UnknownSku
 from cloud.register import MemoryRegister
 from tests.cloud import calls
 from tests.cloud.azure import containers
@@ -150,7 +150,7 @@ def test_an_image_that_cannot_be_fetched_fails_the_calls_with_that_reason() -> N
 
 
 def test_groups_that_fail_to_start_are_taken_away_and_others_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.azure_fleet._BACKOFF_S", (0.1,))
+    monkeypatch.setattr("cloud.azure.fleet._BACKOFF_S", (0.1,))
     with containers.opened() as (platform, azure):
         azure.faults.order("failed_start", 2)
         assert _one(platform).status == "done"
@@ -158,7 +158,7 @@ def test_groups_that_fail_to_start_are_taken_away_and_others_come(monkeypatch: p
 
 
 def test_a_group_that_never_comes_to_work_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.azure_fleet._BACKOFF_S", (0.1,))
+    monkeypatch.setattr("cloud.azure.fleet._BACKOFF_S", (0.1,))
     with containers.opened() as (platform, azure):
         platform.fleet._plan = replace(platform.fleet._plan, start_cap_s=1.0)
         _parked(azure)

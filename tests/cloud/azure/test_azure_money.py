@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from cloud.billing.price_book import PriceBook
 from cloud.emulator.azure.faults import Faults
 from cloud.emulator.azure.meter import GroupSpan
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.price_book import PriceBook
 from cloud.pricing import total
 from tests.cloud import calls
 from tests.cloud.azure import containers
@@ -130,8 +130,8 @@ def test_real_work_is_paid_while_it_stands() -> None:
 
 def test_slices_are_renewed_and_the_money_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two slices of two seconds are granted and no third: everything is ended, and nothing stands unpaid."""
-    monkeypatch.setattr("cloud.rent.SLICE_S", 2)
-    monkeypatch.setattr("cloud.rent.RENEW_AHEAD_S", 1.0)
+    monkeypatch.setattr("cloud.rents.slices.SLICE_S", 2)
+    monkeypatch.setattr("cloud.rents.slices.RENEW_AHEAD_S", 1.0)
     with containers.opened(containers_a_group=1, most_actors=1) as (inner, azure):
         azure.groups.parked = "*"
         tariff = containers.options(containers_a_group=1).tariff(BOOK)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from cloud.azure_clients import AzureClients
-from cloud.azure_groups import AzureGroups, Container
+from cloud.azure.clients import AzureClients
+from cloud.azure.groups import AzureGroups, Container
 from cloud.emulator.azure.demo import DemoSubscription
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.provision.azure import remove, set_up

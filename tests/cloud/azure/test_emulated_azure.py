@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 
-from cloud.azure_clients import AzureClients
-from cloud.azure_groups import AzureGroups
-from cloud.azure_words import code_of
+from cloud.azure.clients import AzureClients
+from cloud.azure.groups import AzureGroups
+from cloud.azure.words import code_of
 from cloud.connections import AzureConnection
 from cloud.emulator.azure.demo import IMAGE, DemoSubscription
 from cloud.emulator.azure.server import AzureEmulator

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.price_book import PriceBook
+from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
 from tests.factories import make_connection, make_project
 from tests.webapp.clouds.connected import AZURE_IDS, url

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from ninja import Query, Router
 
-from cloud.price_book import PriceBook
+from cloud.billing.price_book import PriceBook
 from training.environments import catalogue
 from webapp.accounts.models import Membership
 from webapp.api.guard import Token, project_of

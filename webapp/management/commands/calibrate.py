@@ -48,10 +48,10 @@ class Command(BaseCommand):
             self._machine(options)
 
     def _machine(self, options: dict[str, Any]) -> None:
-        from cloud import stack as stacks
         from cloud.calibration import measuring, report
         from cloud.calibration.part import BUSY_LIMIT
         from cloud.calibration.writing import write_toml
+        from cloud.numbers import stack as stacks
         from training.environments.catalogue import require_known
 
         chosen = options["environments"] or measuring.ENVIRONMENTS
@@ -83,9 +83,9 @@ class Command(BaseCommand):
     def _account(self, options: dict[str, Any]) -> None:
         from pydantic import ValidationError
 
+        from cloud.billing.price_book import UnknownSku
         from cloud.calibration.account import QUICK, SIZES, Effort, NotMeasured
         from cloud.calibration.report import numbers
-        from cloud.price_book import UnknownSku
         from cloud.profiling_runs import NoWeights
         from webapp.credentials.borrowing import NotBorrowed
         from webapp.money.amounts import display_usd

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand
 
 if TYPE_CHECKING:
+    from cloud.billing.price_book import PriceBook
     from cloud.place import Place
-    from cloud.price_book import PriceBook
     from webapp.money.retimed import StoredRun
 
 WRONG_INPUT_EXIT = 2
@@ -43,9 +43,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json", help="one JSON document")
 
     def handle(self, *, run: str, **options: Any) -> None:
-        from cloud.price_book import PriceError, UnknownSku
-        from cloud.quantity import ProfileError
-        from cloud.work import WorkError
+        from cloud.billing.price_book import PriceError, UnknownSku
+        from cloud.billing.work import WorkError
+        from cloud.numbers.quantity import ProfileError
         from webapp.money.retimed import words
 
         try:
@@ -57,8 +57,8 @@ class Command(BaseCommand):
 
 
 def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    from cloud.price_book import PriceBook
-    from cloud.work import WorkError
+    from cloud.billing.price_book import PriceBook
+    from cloud.billing.work import WorkError
     from webapp.money import retimed
 
     if not 0 <= options["draws"] <= _MOST_DRAWS:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cloud.retiming import retime
+from cloud.billing.retiming import retime
 from webapp.papers.calculation import HOPPER, Calculation, Statement, Table, rounds_of, timed
 from webapp.papers.venues import VENUES, place_of
 

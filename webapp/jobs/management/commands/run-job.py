@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from cloud.processes import die_with_parent
+from cloud.workers.processes import die_with_parent
 
 _SIMULATED_NICENESS = 10
 """A virtual clock does not notice that its work gives way to pages and to training that people wait for."""

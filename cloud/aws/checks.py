@@ -1,0 +1,270 @@
+"""The test of a connection to AWS: read only, and each question answered for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from cloud.aws.words import ABSENT, DENIED, code_of, refusal
+from cloud.checks import Check, Findings, Quota, Unanswered
+from cloud.provision.permissions import AWS, BEYOND, DEFAULT_PREFIX, Permission, Target
+from cloud.provision.policies import AwsScope
+
+_SESSION_NAME = "starling-check"
+_SHORTEST_SESSION_S = 900
+_FEW = 100
+_SIMULATE = "iam:SimulatePrincipalPolicy"
+
+
+class ClientMaker(Protocol):
+    """Makes an SDK client. Without credentials: under those one starts with, which a role is taken on from."""
+
+    def __call__(self, service: str, credentials: Mapping[str, str] | None = None) -> Any: ...
+
+
+@dataclass(frozen=True)
+class AwsQuestion:
+    """What is to be tested. A role has both `role_arn` and `external_id`, keys have neither."""
+
+    region: str
+    role_arn: str = ""
+    external_id: str = ""
+    prefix: str = DEFAULT_PREFIX
+
+
+def check_aws(make: ClientMaker, asked: AwsQuestion, findings: Findings) -> None:
+    """Everything that can be asked without changing anything. Raises Unanswered when nothing further can be known."""
+    credentials = _role_taken_on(make("sts"), asked, findings) if asked.role_arn else None
+    arn = _identity(make("sts", credentials), findings)
+    scope = AwsScope(asked.region, findings.account, asked.prefix, asked.role_arn or arn)
+    known = {"lambda:GetAccountSettings": _limits(make("lambda", credentials), findings)}
+    simulation = _Simulation(make("iam", credentials), scope)
+    if _is_root(arn):
+        findings.found(
+            Check(
+                "Not the account's root user",
+                False,
+                "These keys belong to the account's root user, who may do everything and cannot be held back.",
+                "Make a user with the policy shown here and use that user's keys. Then delete the root user's keys.",
+            )
+        )
+        return
+    if simulation.refused:
+        known.update(_probes(make, credentials, scope))
+    findings.found(*(_row(permission, scope, known, simulation) for permission in AWS))
+    if not simulation.refused:
+        findings.found(_narrow(simulation))
+
+
+# Who we are
+
+
+def _role_taken_on(sts: Any, asked: AwsQuestion, findings: Findings) -> dict[str, str]:
+    name = "Starling may take on the role"
+    wanted = {
+        "RoleArn": asked.role_arn,
+        "RoleSessionName": _SESSION_NAME,
+        "DurationSeconds": _SHORTEST_SESSION_S,
+    }
+    try:
+        answer = sts.assume_role(**wanted, ExternalId=asked.external_id)
+    except Exception as error:
+        findings.found(_not_taken_on(name, error))
+        raise Unanswered from None
+    findings.found(Check(name, True, "The role trusts this installation."))
+    findings.found(_external_id_needed(sts, wanted))
+    given = answer["Credentials"]
+    return {key: str(given[key]) for key in ("AccessKeyId", "SecretAccessKey", "SessionToken")}
+
+
+def _not_taken_on(name: str, error: Exception) -> Check:
+    why = refusal(error)
+    if why.code in DENIED:
+        return Check(
+            name,
+            False,
+            "AWS did not let Starling take on this role. AWS does not say whether the role exists.",
+            "Compare the role's trust policy with the one shown here: the principal and the external id have to be the"
+            " same, letter by letter. A role that was just made may need half a minute.",
+        )
+    return Check(name, False, why.words, why.fix)
+
+
+def _external_id_needed(sts: Any, wanted: Mapping[str, Any]) -> Check:
+    """A role that is given without the id can be had through us by anybody who knows its name."""
+    name = "The role asks for the external id"
+    try:
+        sts.assume_role(**wanted)
+    except Exception as error:
+        if code_of(error) in DENIED:
+            return Check(
+                name, True, "Without the id that belongs to this connection, nobody gets the role through us."
+            )
+        return Check(name, None, f"This could not be found out: {refusal(error).words}")
+    return Check(
+        name,
+        False,
+        "The role can be taken on without the external id, so anybody who knows its name could use it through us.",
+        "Put the condition on sts:ExternalId into the role's trust policy, as it is shown here.",
+    )
+
+
+def _identity(sts: Any, findings: Findings) -> str:
+    name = "The credentials are good"
+    try:
+        answer = sts.get_caller_identity()
+    except Exception as error:
+        why = refusal(error)
+        findings.found(Check(name, False, why.words, why.fix))
+        raise Unanswered from None
+    findings.account, findings.identity = str(answer["Account"]), str(answer["Arn"])
+    findings.found(Check(name, True, f"AWS knows them, in account {findings.account}."))
+    return findings.identity
+
+
+def _is_root(arn: str) -> bool:
+    return arn.endswith(":root")
+
+
+# What the account allows
+
+
+def _limits(client: Any, findings: Findings) -> bool | None:
+    """Fills in the quotas; whether they could be read."""
+    try:
+        limit = client.get_account_settings()["AccountLimit"]
+    except Exception as error:
+        if code_of(error) in DENIED:
+            return False
+        why = refusal(error)
+        findings.found(Check("AWS Lambda answers in this region", False, why.words, why.fix))
+        return None
+    at_once = int(limit["ConcurrentExecutions"])
+    free = int(limit.get("UnreservedConcurrentExecutions", at_once))
+    words = ""
+    if at_once < _FEW:
+        words = "AWS starts new accounts so low. Ask for more, which is free: Service Quotas, AWS Lambda."
+    findings.quotas.append(Quota("Functions at once", at_once, "functions", at_once - free, words))
+    return True
+
+
+# Rights
+
+
+class _Simulation:
+    """AWS's own answer to "might this role do that?", asked once for each kind of thing and kept."""
+
+    def __init__(self, iam: Any, scope: AwsScope) -> None:
+        self._iam, self._scope = iam, scope
+        self._decisions: dict[str, Mapping[str, Any]] = {}
+        self.refused = ""
+        """Why nothing can be asked, if so."""
+        try:
+            for on in dict.fromkeys(permission.on for permission in AWS):
+                self._ask([permission.action for permission in AWS if permission.on == on], on)
+            self._ask(BEYOND, "account")
+        except Exception as error:
+            self.refused = refusal(error).words
+            self._decisions.clear()
+
+    def _ask(self, actions: Iterable[str], on: Target) -> None:
+        context = []
+        if on == "actor_role":
+            service = {"ContextKeyName": "iam:PassedToService", "ContextKeyType": "string"}
+            context = [{**service, "ContextKeyValues": ["lambda.amazonaws.com"]}]
+        pages = self._iam.get_paginator("simulate_principal_policy").paginate(
+            PolicySourceArn=self._scope.own_arn,
+            ActionNames=list(actions),
+            ResourceArns=[self._scope.sample(on)],
+            ContextEntries=context,
+        )
+        for page in pages:
+            for result in page["EvaluationResults"]:
+                self._decisions[result["EvalActionName"]] = result
+
+    def allows(self, action: str) -> bool | None:
+        decision = self._decisions.get(action)
+        return None if decision is None else decision["EvalDecision"] == "allowed"
+
+    def why_not(self, action: str) -> tuple[str, str]:
+        """Words and fix for an action that is not allowed."""
+        decision = self._decisions.get(action)
+        if decision is None or decision["EvalDecision"] == "allowed":
+            return "AWS refused it.", ""
+        if not decision.get("OrganizationsDecisionDetail", {}).get("AllowedByOrganizations", True):
+            return "The account's organisation forbids it.", "Ask whoever runs the organisation's policies."
+        if not decision.get("PermissionsBoundaryDecisionDetail", {}).get(
+            "AllowedByPermissionsBoundary", True
+        ):
+            return "A permissions boundary forbids it.", "Add the action to the boundary."
+        if decision["EvalDecision"] == "explicitDeny":
+            return (
+                "A policy forbids it expressly.",
+                "Find the statement with Effect Deny, and take the action out.",
+            )
+        return "No policy allows it.", ""
+
+
+def _row(
+    permission: Permission, scope: AwsScope, known: Mapping[str, bool | None], simulation: _Simulation
+) -> Check:
+    action = permission.action
+    without = f"Needed to {permission.needed_to}."
+    add = f"Add {action} on {scope.arn(permission.on)} to the policy, or copy the whole policy again."
+    tried = known.get(action)  # what really happened counts for more than what AWS thinks would
+    ok = simulation.allows(action) if tried is None else tried
+    if action == _SIMULATE and simulation.refused:
+        return Check(action, False, f"{without} {simulation.refused}", add, optional=True)
+    if ok is None:
+        words = f"{without} Whether it is allowed shows only when it is used."
+        return Check(action, None, words, "", permission.optional)
+    if ok:
+        return Check(action, True, without, "", permission.optional)
+    words, fix = simulation.why_not(action)
+    return Check(action, False, f"{without} {words}", fix or add, permission.optional)
+
+
+def _narrow(simulation: _Simulation) -> Check:
+    name = "No more rights than needed"
+    beyond = [action for action in BEYOND if simulation.allows(action)]
+    if not beyond:
+        return Check(name, True, "Of some rights that Starling never needs, none was given.", optional=True)
+    return Check(
+        name,
+        False,
+        f"These credentials may also {', '.join(beyond)}, which Starling never needs.",
+        "Take away what is not in the policy shown here: what is not given cannot be stolen.",
+        optional=True,
+    )
+
+
+def _probes(
+    make: ClientMaker, credentials: Mapping[str, str] | None, scope: AwsScope
+) -> dict[str, bool | None]:
+    """What can be tried without doing anything: on things that are not there, or as a dry run."""
+    functions, logs = make("lambda", credentials), make("logs", credentials)
+    tags = make("resourcegroupstaggingapi", credentials)
+    function = f"{scope.prefix}-check"
+    address = scope.sample("function")
+    return {
+        "lambda:GetFunction": _allowed(functions.get_function, FunctionName=function),
+        "lambda:GetFunctionConfiguration": _allowed(
+            functions.get_function_configuration, FunctionName=function
+        ),
+        "lambda:ListTags": _allowed(functions.list_tags, Resource=address),
+        "lambda:InvokeFunction": _allowed(functions.invoke, FunctionName=function, InvocationType="DryRun"),
+        "tag:GetResources": _allowed(tags.get_resources, ResourcesPerPage=1),
+        "logs:FilterLogEvents": _allowed(
+            logs.filter_log_events, logGroupName=f"/aws/lambda/{function}", limit=1
+        ),
+    }
+
+
+def _allowed(call: Any, **arguments: Any) -> bool | None:
+    try:
+        call(**arguments)
+    except Exception as error:
+        code = code_of(error)
+        return True if code in ABSENT else False if code in DENIED else None
+    return True

@@ -1,0 +1,202 @@
+"""One invocation of a function: what came of it, in words, and whether it can have cost anything.
+
+Nothing is sent twice here. `ran` says what is known of the execution: it ran, it certainly did not, or nobody knows;
+only what certainly did not run may be sent again under the same call id.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from cloud.actor.watchdog import LAST_WORDS
+from cloud.aws import words as aws_words
+from cloud.aws.body import Pieces
+from cloud.failures import Failure
+
+REQUEST_LIMIT_BYTES = 6 * 2**20
+RESPONSE_LIMIT_BYTES = 6 * 2**20 + 2048
+_REPORT = re.compile(
+    r"REPORT RequestId: (?P<id>\S+)\s+Duration: (?P<duration>[\d.]+) ms\s+Billed Duration: (?P<billed>\d+) ms\s+"
+    r"Memory Size: (?P<memory>\d+) MB\s+Max Memory Used: (?P<most>\d+) MB(?:\s+Init Duration: (?P<init>[\d.]+) ms)?"
+)
+_STUCK_FRAMES = 3
+_WORDS_SHOWN = 500
+
+# The cloud had no room or was not ready; it says so before anything runs.
+_NOT_NOW = {
+    "TooManyRequestsException",
+    "ThrottlingException",
+    "EC2ThrottledException",
+    "ENILimitReachedException",
+    "ENINotReadyException",
+    "ResourceNotReadyException",
+    "ResourceConflictException",
+    "SnapStartNotReadyException",
+}
+_WHO = {
+    "AccessDenied",
+    "AccessDeniedException",
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidClientTokenId",
+    "InvalidSignatureException",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+    "MissingAuthenticationToken",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """The provider's own line about an execution, by which it bills. `ready`: the actor said so in the log."""
+
+    request_id: str
+    duration_s: float
+    billed_s: float
+    init_s: float
+    memory_mb: int
+    most_memory_mb: int
+    ready: bool = False
+
+    @property
+    def words(self) -> str:
+        return f"it used up to {self.most_memory_mb} of {self.memory_mb} MB"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back: a body, or why not. `again`: it did not run and may be sent once more."""
+
+    body: bytes | None = None
+    failure: Failure | None = None
+    report: Report | None = None
+    ran: bool | None = None
+    again: bool = False
+
+
+def invoke(client: Any, function: str, payload: Pieces, qualifier: str | None = None) -> Reply:
+    """Ask once. The client must not ask twice by itself."""
+    if len(payload) > REQUEST_LIMIT_BYTES:
+        held = len(payload) / 2**20
+        words = f"the call has {held:.1f} MiB; a function takes 6 MiB: give a bucket, from which networks are fetched"
+        return Reply(failure=Failure("request_too_large", words), ran=False)
+    asked = {"FunctionName": function, "Payload": payload, "LogType": "Tail"}
+    if qualifier is not None:
+        asked["Qualifier"] = qualifier
+    try:
+        answer = client.invoke(**asked)
+        body = answer["Payload"].read(RESPONSE_LIMIT_BYTES + 1)
+    except Exception as error:
+        return failed(error, function)
+    log = _log_of(answer)
+    report = report_in(log)
+    if answer.get("FunctionError"):
+        return Reply(failure=function_error(body, log, report), report=report, ran=True)
+    return Reply(body=body, report=report, ran=True)
+
+
+def report_in(log: str) -> Report | None:
+    """The last REPORT line of a log."""
+    lines = list(_REPORT.finditer(log))
+    if not lines:
+        return None
+    found = lines[-1]
+    return Report(
+        request_id=found["id"],
+        duration_s=float(found["duration"]) / 1000,
+        billed_s=int(found["billed"]) / 1000,
+        init_s=float(found["init"] or 0.0) / 1000,
+        memory_mb=int(found["memory"]),
+        most_memory_mb=int(found["most"]),
+    )
+
+
+def failed(error: Exception, function: str) -> Reply:
+    """What an error of the SDK means for the call. Its text names no credential."""
+    from botocore import exceptions as sdk
+
+    if isinstance(error, sdk.ClientError):
+        return _client_error(error, function)
+    if isinstance(error, sdk.ConnectTimeoutError | sdk.EndpointConnectionError | sdk.ProxyConnectionError):
+        words = "AWS could not be reached"
+        return Reply(failure=Failure("function_failed", words), ran=False, again=True)
+    if isinstance(error, sdk.NoCredentialsError | sdk.CredentialRetrievalError | sdk.PartialCredentialsError):
+        why = aws_words.refusal(error)
+        return Reply(failure=Failure("credentials", f"{why.words} {why.fix}"), ran=False)
+    if isinstance(error, sdk.ParamValidationError):
+        return Reply(failure=Failure("cloud_refused", _short(error)), ran=False)
+    if isinstance(error, sdk.ReadTimeoutError):
+        words = "no answer came in time; whether the function ran is not known"
+        return Reply(failure=Failure("function_failed", words))
+    words = f"the connection broke before the answer came ({type(error).__name__}); the function may have run"
+    return Reply(failure=Failure("function_failed", words))
+
+
+def _client_error(error: Any, function: str) -> Reply:
+    said = error.response.get("Error", {})
+    code, message = str(said.get("Code", "")), str(said.get("Message", ""))[:_WORDS_SHOWN]
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    if code in _NOT_NOW or status == 429:
+        reason = str(error.response.get("Reason") or code)
+        words = f"AWS had no room: {reason}"
+        return Reply(failure=Failure("function_failed", words), ran=False, again=True)
+    if code in _WHO:
+        words = f"AWS did not accept who we are or what we may do ({code}): {message}"
+        return Reply(failure=Failure("credentials", words), ran=False)
+    if code == "ResourceNotFoundException":
+        words = f"there is no function {function} in this account and region; set the connection up first"
+        return Reply(failure=Failure("function_missing", words), ran=False)
+    if code == "RequestTooLargeException" or status == 413:
+        return Reply(failure=Failure("request_too_large", message), ran=False)
+    if 400 <= status < 500:
+        return Reply(failure=Failure("cloud_refused", f"{code}: {message}"), ran=False)
+    words = f"AWS had an error of its own ({code} {status}); the function may have run"
+    return Reply(failure=Failure("function_failed", words))
+
+
+def function_error(body: bytes, log: str, report: Report | None) -> Failure:
+    """The function's process failed. The body tells how, the log where."""
+    try:
+        told = json.loads(body)
+        kind, message = str(told["errorType"]), str(told["errorMessage"])[:_WORDS_SHOWN]
+    except (ValueError, KeyError, TypeError):
+        kind, message = "Unknown", body[:_WORDS_SHOWN].decode(errors="replace")
+    used = f"; {report.words}" if report is not None else ""
+    match kind:
+        case "Sandbox.Timedout":
+            return Failure("deadline", f"took longer than the function's own limit{used}")
+        case "Runtime.ExitError" if LAST_WORDS in log:
+            return Failure("deadline", f"took longer than its deadline, stuck in{_stuck_in(log)}")
+        case "Runtime.ExitError" | "Runtime.OutOfMemory" if "signal: killed" in message or kind.endswith(
+            "Memory"
+        ):
+            return Failure("function_failed", f"the function was killed, mostly for lack of memory{used}")
+        case "Runtime.ExitError":
+            return Failure("function_failed", f"the function's process ended: {message}{used}")
+        case "Runtime.ImportModuleError" | "Runtime.HandlerNotFound" | "Runtime.UserCodeSyntaxError":
+            return Failure("bundle", f"the function's code cannot be loaded; set it up again: {message}")
+        case "Function.ResponseSizeTooLarge":
+            return Failure(
+                "result_too_large", f"the result is larger than a function may send back: {message}"
+            )
+    return Failure("error", f"{kind}: {message}")
+
+
+def _stuck_in(log: str) -> str:
+    frames = re.findall(r'File "([^"]+)", line (\d+) in (\S+)', log[log.index(LAST_WORDS) :])
+    shown = (
+        f"{'/'.join(file.split('/')[-3:])}:{line} ({name})" for file, line, name in frames[:_STUCK_FRAMES]
+    )
+    return " " + " ← ".join(shown) if frames else " foreign code"
+
+
+def _log_of(answer: Any) -> str:
+    return base64.b64decode(answer.get("LogResult") or b"").decode(errors="replace")
+
+
+def _short(error: Exception) -> str:
+    return str(error)[:_WORDS_SHOWN]

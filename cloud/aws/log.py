@@ -1,0 +1,90 @@
+"""What lost calls cost, from the provider's own log: the actor wrote which call a request was, AWS what it bills.
+
+Log lines come some seconds late, so what is not found yet may be found later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cloud.aws.functions import log_group
+from cloud.aws.invoke import Report, report_in
+
+# A filter may have 1,024 letters.
+_FILTER_LETTERS = 1000
+_LINE = re.compile(r"^starling call (?P<call>.+) request (?P<request>\S+)(?P<ready> ready)?$", re.MULTILINE)
+
+
+def reports_of(
+    log_client: Any, function: str, call_ids: Sequence[str], since_unix_s: float
+) -> dict[str, list[Report]]:
+    """The executions of each call that the log tells of. A call of which nothing is found is left out."""
+    wanted = set(call_ids)
+    requests: dict[str, re.Match[str]] = {}
+    for line in _lines(
+        log_client, function, [f"starling call {one} request" for one in call_ids], since_unix_s
+    ):
+        for found in _LINE.finditer(line):
+            if found["call"] in wanted:
+                requests[found["request"]] = found
+    executions: dict[str, list[Report]] = {}
+    for line in _lines(log_client, function, [f"REPORT RequestId: {one}" for one in requests], since_unix_s):
+        report = report_in(line)
+        if report is not None and report.request_id in requests:
+            named = requests[report.request_id]
+            told = replace(report, ready=named["ready"] is not None)
+            executions.setdefault(named["call"], []).append(told)
+    return executions
+
+
+def unnamed(log_client: Any, function: str, since_unix_s: float, until_unix_s: float) -> list[Report]:
+    """Executions of which nobody can say what call they were: the actor's process ended before it could write that."""
+    named: set[str] = set()
+    reports: dict[str, Report] = {}
+    terms = ["starling call", "REPORT RequestId"]
+    for line in _lines(log_client, function, terms, since_unix_s, until_unix_s):
+        named.update(found["request"] for found in _LINE.finditer(line))
+        report = report_in(line)
+        if report is not None:
+            reports[report.request_id] = report
+    return [report for request_id, report in reports.items() if request_id not in named]
+
+
+def _lines(
+    log_client: Any,
+    function: str,
+    terms: Sequence[str],
+    since_unix_s: float,
+    until_unix_s: float | None = None,
+) -> Iterable[str]:
+    """All lines that hold one of the terms, as many terms at a time as a filter takes."""
+    until = {} if until_unix_s is None else {"endTime": int(until_unix_s * 1000)}
+    for pattern in _filters(terms):
+        asked = {
+            "logGroupName": log_group(function),
+            "filterPattern": pattern,
+            "startTime": int(since_unix_s * 1000),
+            **until,
+        }
+        while True:
+            page = log_client.filter_log_events(**asked)
+            yield from (event["message"] for event in page["events"])
+            token = page.get("nextToken")
+            if not token:
+                break
+            asked["nextToken"] = token
+
+
+def _filters(terms: Sequence[str]) -> Iterable[str]:
+    pattern = ""
+    for term in terms:
+        one = f'?"{term}"'
+        if pattern and len(pattern) + 1 + len(one) > _FILTER_LETTERS:
+            yield pattern
+            pattern = ""
+        pattern = f"{pattern} {one}".strip()
+    if pattern:
+        yield pattern

@@ -1,0 +1,154 @@
+"""The test of a connection to Azure: read only, and each question answered for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Protocol
+
+from cloud.azure.words import DENIED, code_of, refusal
+from cloud.checks import Check, Findings, Quota, Unanswered
+from cloud.provision.permissions import AZURE, Permission
+
+_GROUPS_API = "2021-04-01"
+_PERMISSIONS_API = "2022-04-01"
+_USAGES = "Microsoft.ContainerInstance/locations/usages/read"
+_ASK = "Microsoft.Authorization/permissions/read"
+_QUOTAS = {"ContainerGroups": ("Container groups", "groups"), "StandardCores": ("Cores", "cores")}
+_FEW_CORES = 20
+
+
+class AzureDoor(Protocol):
+    """What the test needs of Azure's SDK, opened for one service principal."""
+
+    def sign_in(self) -> None:
+        """Get a token, or raise the SDK's error."""
+
+    def usages(self, region: str) -> Iterable[Any]:
+        """The region's limits, as the SDK's models."""
+
+    def read(self, path: str, api_version: str) -> Mapping[str, Any]:
+        """A GET of the resource manager, or the SDK's error."""
+
+
+@dataclass(frozen=True)
+class AzureQuestion:
+    """What is to be tested."""
+
+    region: str
+    subscription_id: str
+    resource_group: str
+    tenant_id: str
+    client_id: str
+
+    @property
+    def group_path(self) -> str:
+        return f"/subscriptions/{self.subscription_id}/resourcegroups/{self.resource_group}"
+
+
+def check_azure(door: AzureDoor, asked: AzureQuestion, findings: Findings) -> None:
+    """Everything that can be asked without changing anything. Raises Unanswered when nothing further can be known."""
+    _sign_in(door, asked, findings)
+    tried = {_USAGES: _limits(door, asked, findings)}
+    _group(door, asked, findings)
+    granted, why = _granted(door, asked)
+    findings.found(*(_row(permission, tried, granted, why) for permission in AZURE))
+
+
+def _sign_in(door: AzureDoor, asked: AzureQuestion, findings: Findings) -> None:
+    name = "The credentials are good"
+    try:
+        door.sign_in()
+    except Exception as error:
+        why = refusal(error)
+        findings.found(Check(name, False, why.words, why.fix))
+        raise Unanswered from None
+    findings.identity = f"app {asked.client_id} in tenant {asked.tenant_id}"
+    findings.account = asked.subscription_id
+    findings.found(Check(name, True, "Azure signs the app in."))
+
+
+def _limits(door: AzureDoor, asked: AzureQuestion, findings: Findings) -> bool | None:
+    """Fills in the quotas; whether they could be read."""
+    name = "Container instances may be used in this region"
+    try:
+        usages = list(door.usages(asked.region))
+    except Exception as error:
+        if code_of(error) in DENIED:
+            return False
+        why = refusal(error)
+        findings.found(Check(name, False, why.words, why.fix))
+        return None
+    findings.found(Check(name, True, f"The subscription is registered for them in {asked.region}."))
+    for usage in usages:
+        if usage.name.value in _QUOTAS:
+            title, unit = _QUOTAS[usage.name.value]
+            limit = int(usage.limit)
+            words = ""
+            if unit == "cores" and limit < _FEW_CORES:
+                words = (
+                    "Azure starts some subscriptions so low. Ask for more with a support request; it is free."
+                )
+            findings.quotas.append(Quota(title, limit, unit, int(usage.current_value), words))
+    return True
+
+
+def _group(door: AzureDoor, asked: AzureQuestion, findings: Findings) -> None:
+    name = "The resource group is there"
+    try:
+        group = door.read(asked.group_path, _GROUPS_API)
+    except Exception as error:
+        why = refusal(error)
+        findings.found(Check(name, False, why.words, why.fix))
+        return
+    findings.found(
+        Check(name, True, f"{asked.resource_group} lies in {group.get('location', 'an unnamed region')}.")
+    )
+
+
+def _granted(door: AzureDoor, asked: AzureQuestion) -> tuple[list[Mapping[str, Any]] | None, str]:
+    """What roles allow in the group, inherited ones included; None, and why, if Azure does not say."""
+    path = f"{asked.group_path}/providers/Microsoft.Authorization/permissions"
+    try:
+        return list(door.read(path, _PERMISSIONS_API).get("value", [])), ""
+    except Exception as error:
+        return None, refusal(error).words
+
+
+def _row(
+    permission: Permission,
+    tried: Mapping[str, bool | None],
+    granted: list[Mapping[str, Any]] | None,
+    why_unknown: str,
+) -> Check:
+    action = permission.action
+    without = f"Needed to {permission.needed_to}."
+    where = "subscription" if permission.on == "region" else "resource group"
+    fix = f"Add {action} to the app's role in the {where}, or copy the roles shown here again."
+    ok = tried.get(action)
+    if ok is None and granted is not None:
+        ok = any(_allows(role, action) for role in granted)
+    if granted is None and action == _ASK:
+        return Check(action, False, f"{without} {why_unknown}", fix, optional=True)
+    if ok is None:
+        return Check(
+            action,
+            None,
+            f"{without} Whether it is allowed shows only when it is used.",
+            "",
+            permission.optional,
+        )
+    if ok:
+        return Check(action, True, without, "", permission.optional)
+    return Check(action, False, f"{without} No role of the app allows it.", fix, permission.optional)
+
+
+def _allows(role: Mapping[str, Any], action: str) -> bool:
+    """Whether a role's actions cover this one: stars stand for anything, letter case does not count."""
+    wanted = action.lower()
+
+    def covers(patterns: Iterable[str]) -> bool:
+        return any(fnmatchcase(wanted, pattern.lower()) for pattern in patterns)
+
+    return covers(role.get("actions", ())) and not covers(role.get("notActions", ()))

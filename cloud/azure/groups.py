@@ -1,0 +1,217 @@
+"""Container groups of one resource group, asked for in plain words: what the SDK says becomes one of four answers.
+
+A create or a delete may have been done although no answer came. Names are ours and say all, so whoever is not sure
+looks under the name, or asks again for the same: nothing is made twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cloud.azure.clients import AzureClients
+from cloud.azure.words import refusal
+
+_LOG_LINES = 20
+_DEFAULT_WAIT_S = 5.0
+_AGAIN_CODES = frozenset({"ContainerGroupTransitioning", "TooManyRequests", "SubscriptionRequestsThrottled"})
+_ABSENT = frozenset({"ResourceNotFound", "NotFound"})
+# With these the account has no room now; asking again at once is of no use, later it may be.
+_FULL = frozenset({"ContainerGroupQuotaReached", "ServiceUnavailable", "QuotaExceeded"})
+Provisioning = Literal["coming", "there", "failed"]
+
+
+class NotNow(Exception):
+    """Certainly nothing was done; it may be asked again after `wait_s`."""
+
+    def __init__(self, words: str, wait_s: float) -> None:
+        super().__init__(words)
+        self.wait_s = wait_s
+
+
+class NotSure(Exception):
+    """It may have been done or not; the text says what came instead of an answer."""
+
+
+class Refused(Exception):
+    """Certainly nothing was done, and asking again does not help. `full`: later it might."""
+
+    def __init__(self, words: str, fix: str, *, full: bool = False) -> None:
+        super().__init__(f"{words} {fix}".strip())
+        self.full = full
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container of a group. `secrets` are variables that Azure never shows again."""
+
+    name: str
+    image: str
+    command: Sequence[str]
+    vcpu: int
+    memory_gb: float
+    variables: Mapping[str, str]
+    secrets: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A group as a list shows it."""
+
+    name: str
+    provider_id: str
+    provisioning: Provisioning
+    tags: Mapping[str, str]
+    containers: int = 0
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A group looked at closely: `ended` once no container of it runs any more, or ever will. `words` say how."""
+
+    provisioning: Provisioning
+    ended: bool
+    words: str = ""
+    exit_codes: tuple[int | None, ...] = ()
+
+
+class AzureGroups:
+    """Each method is one request. May be used from several threads."""
+
+    def __init__(self, clients: AzureClients) -> None:
+        self._clients = clients
+        self._where = clients.connection.resource_group
+        self._region = clients.connection.region
+
+    def create(
+        self, name: str, containers: Sequence[Container], tags: Mapping[str, str], *, spot: bool = False
+    ) -> str:
+        """Ask for it; its id. A group of that name that is there already is left as it is."""
+        document = {
+            "location": self._region,
+            "tags": dict(tags),
+            "properties": {
+                "osType": "Linux",
+                # Whoever ends has a reason to; to start again would bill on for nothing.
+                "restartPolicy": "Never",
+                "priority": "Spot" if spot else "Regular",
+                "containers": [_document(one) for one in containers],
+            },
+        }
+        with self._asked():
+            operations = self._clients.container_groups
+            made = operations.begin_create_or_update(self._where, name, document, polling=False).result()
+            return str(made.id)
+
+    def delete(self, name: str) -> None:
+        """Ask for it to go. What is not there is no error."""
+        with self._asked():
+            self._clients.container_groups.begin_delete(self._where, name, polling=False).result()
+
+    def all(self) -> dict[str, Seen]:
+        """Every group that shows, by name."""
+        with self._asked():
+            found = list(self._clients.container_groups.list_by_resource_group(self._where))
+        return {one.name: _seen(one) for one in found}
+
+    def look(self, name: str) -> Looked | None:
+        """None where none shows."""
+        try:
+            with self._asked():
+                group = self._clients.container_groups.get(self._where, name)
+        except _Absent:
+            return None
+        return _looked(group)
+
+    def wear(self, name: str, tags: Mapping[str, str]) -> None:
+        """New tags in place of the old ones."""
+        with self._asked():
+            self._clients.container_groups.update(self._where, name, {"tags": dict(tags)})
+
+    def log(self, name: str, container: str) -> str:
+        """Its last lines; nothing where they cannot be had."""
+        try:
+            with self._asked():
+                found = self._clients.containers.list_logs(self._where, name, container, tail=_LOG_LINES)
+        except (NotNow, NotSure, Refused, _Absent):
+            return ""
+        return str(found.content or "").strip()
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """One of the four answers in place of the SDK's errors."""
+        try:
+            yield
+        except Exception as error:
+            answer = _answer(error)
+            if isinstance(answer, NotNow) and _status(error) == 401:
+                self._clients.forget_token()
+            raise answer from None
+
+
+class _Absent(Refused):
+    """There is none of that name."""
+
+
+def _status(error: Exception) -> int:
+    return int(getattr(error, "status_code", None) or 0)
+
+
+def _answer(error: Exception) -> Exception:
+    from azure.core.exceptions import ClientAuthenticationError
+
+    why, status = refusal(error), _status(error)
+    if status == 401 and why.code == "ExpiredAuthenticationToken":
+        return NotNow(why.words, 0.0)
+    if status == 429 or why.code in _AGAIN_CODES:
+        return NotNow(why.words, _retry_after_s(error))
+    if status == 404 and why.code in _ABSENT:
+        return _Absent(why.words, why.fix)
+    if 400 <= status < 500 or (status == 0 and isinstance(error, ClientAuthenticationError)):
+        return Refused(why.words, why.fix, full=why.code in _FULL)
+    return NotSure(why.words)
+
+
+def _retry_after_s(error: Exception) -> float:
+    headers: Any = getattr(getattr(error, "response", None), "headers", None) or {}
+    try:
+        return min(3600.0, float(headers.get("Retry-After", _DEFAULT_WAIT_S)))
+    except ValueError:
+        return _DEFAULT_WAIT_S
+
+
+def _document(container: Container) -> dict[str, Any]:
+    plain = [{"name": name, "value": value} for name, value in container.variables.items()]
+    sealed = [{"name": name, "secureValue": value} for name, value in container.secrets.items()]
+    requests = {"cpu": container.vcpu, "memoryInGB": container.memory_gb}
+    return {
+        "name": container.name,
+        "properties": {
+            "image": container.image,
+            "command": list(container.command),
+            "environmentVariables": [*plain, *sealed],
+            "resources": {"requests": requests, "limits": requests},
+        },
+    }
+
+
+def _provisioning(group: Any) -> Provisioning:
+    state = str(group.provisioning_state or "")
+    return {"Succeeded": "there", "Failed": "failed", "Canceled": "failed"}.get(state, "coming")  # type: ignore[return-value]
+
+
+def _seen(group: Any) -> Seen:
+    count = len(group.containers or ())
+    return Seen(group.name, group.id, _provisioning(group), dict(group.tags or {}), count)
+
+
+def _looked(group: Any) -> Looked:
+    provisioning = _provisioning(group)
+    state = str(getattr(group.instance_view, "state", "") or "")
+    views = [one.instance_view.current_state for one in group.containers if one.instance_view is not None]
+    codes = tuple(one.exit_code for one in views if one is not None)
+    ended = provisioning == "failed" or state in ("Stopped", "Succeeded", "Failed")
+    told = [f"container {at + 1} ended with exit code {code}" for at, code in enumerate(codes) if code]
+    return Looked(provisioning, ended, "; ".join(told) or f"its state is {state or provisioning}", codes)

@@ -1,0 +1,1 @@
+"""From work to a bill: records, prices, tariffs, the full bill, the papers' formulas, the same run elsewhere."""

@@ -1,0 +1,233 @@
+"""The full bill of a run by part: what was paid for sampling, learning, waiting, failing, and so on.
+
+Pure arithmetic over settlements. Each line of the ledger is divided among parts by the time it paid for; what does not
+divide goes to one of them, so the parts sum to the ledger's total to the last picodollar.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from cloud.billing.parts import PartKey
+from cloud.billing.work import Work
+from cloud.billing.work_file import Sitting
+from cloud.rents.shares import Stretch, shares_of_time
+from cloud.timing import to_ns
+from training.ports import PriceLine, Settlement
+
+_OVERHEAD_SKU = "paper.vm_overhead"
+_STORAGE_SKUS = "s3."
+_REQUEST_UNIT = "request"
+_OF_KIND: dict[str, PartKey] = {"rollout": "actors", "evaluate": "evaluation", "update": "learner"}
+_BY_ITSELF: dict[str, PartKey] = {"provisioned": "provisioned", "cache": "cache"}
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What has to be known of a run's platform to divide its bill.
+
+    `actor_slots`: actors in what is rented as one resource "actors" or "workers". `all_on_learner`: the learner's
+    machine runs the actors as well. `hessian_share`: the share of an update's time that Hessian products took.
+    """
+
+    actor_slots: int = 1
+    all_on_learner: bool = False
+    hessian_share: Callable[[Work], float] = lambda work: 0.0
+
+
+@dataclass
+class FullBill:
+    """Picodollars by part, the ledger's lines summed by SKU, and how often what happened. `time_s`: platform time."""
+
+    parts: Counter[PartKey] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    time_s: float = 0.0
+    _skus: dict[tuple[str, str], tuple[Decimal, int]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        return sum(self.parts.values())
+
+    @property
+    def lines(self) -> tuple[PriceLine, ...]:
+        """One line for each SKU. What was booked without lines is not among them."""
+        return tuple(
+            PriceLine(sku, f"{quantity:f}", unit, picodollars)
+            for (sku, unit), (quantity, picodollars) in sorted(self._skus.items())
+        )
+
+    def divide(self, amount: int, shares: Mapping[PartKey, int], whole: int, rest: PartKey) -> None:
+        """`shares`/`whole` of an amount to each part, rounded down, and what is left to `rest`."""
+        whole = max(whole, sum(shares.values()), 1)
+        left = amount
+        for part, share in shares.items():
+            mine = amount * share // whole
+            self.parts[part] += mine
+            left -= mine
+        self.parts[rest] += left
+
+    def note(self, settlement: Settlement) -> None:
+        """Count its lines by SKU; what they do not explain was booked without knowing."""
+        unexplained = settlement.picodollars
+        for line in settlement.lines:
+            unexplained -= line.picodollars
+            quantity, picodollars = self._skus.get((line.sku, line.unit), (Decimal(0), 0))
+            self._skus[line.sku, line.unit] = (
+                quantity + Decimal(line.quantity),
+                picodollars + line.picodollars,
+            )
+        self.parts["unknown"] += unexplained
+
+
+@dataclass(frozen=True)
+class PaidCall:
+    """A call with its settlement; `done`: something came of it that could be used."""
+
+    work: Work
+    settlement: Settlement
+    done: bool
+
+    @property
+    def part(self) -> PartKey:
+        return _OF_KIND[self.work.kind] if self.done else "failed"
+
+    def seconds(self, name: str) -> float:
+        """One of the times in its usage; 0 where nobody measured it."""
+        return _seconds(self.settlement, name)
+
+    @property
+    def run_ns(self) -> int:
+        return to_ns(self.seconds("run_s"))
+
+    @property
+    def stretch(self) -> Stretch:
+        """From when to when it ran, on the platform's clock."""
+        end_ns = to_ns(self.seconds("landed_s") - self.seconds("transfer_s"))
+        return Stretch(end_ns - self.run_ns, end_ns)
+
+
+def full_bill(sittings: Iterable[Sitting], grounds: Grounds) -> FullBill:
+    """Everything that was settled, by part."""
+    bill = FullBill()
+    for sitting in sittings:
+        calls = paid_calls(sitting)
+        rents = [one for one in sitting.settlements if "resource" in one.usage]
+        for call in calls:
+            _add_call(bill, call, grounds)
+        _add_rents(bill, rents, calls, grounds)
+        for settlement in sitting.settlements:
+            bill.note(settlement)
+        bill.time_s += _time_s(calls, rents)
+    return bill
+
+
+def paid_calls(sitting: Sitting) -> list[PaidCall]:
+    """The calls of a sitting in the order of their settlements. An attempt that was followed by another had failed."""
+    paid = [settlement for settlement in sitting.settlements if "work" in settlement.usage]
+    last: dict[str, int] = {}
+    for work in sitting.works:
+        last[work.name] = max(work.attempt, last.get(work.name, 0))
+    return [
+        PaidCall(work, settlement, _is_done(work, settlement, last[work.name]))
+        for work, settlement in zip(sitting.works, paid, strict=True)
+    ]
+
+
+def _is_done(work: Work, settlement: Settlement, last_attempt: int) -> bool:
+    if work.broken or work.cancelled or work.attempt < last_attempt:
+        return False
+    return settlement.usage.get("status", "done") == "done"
+
+
+def _seconds(settlement: Settlement, name: str) -> float:
+    value: Any = settlement.usage.get(name)
+    return 0.0 if value is None else float(value)
+
+
+def _time_s(calls: Sequence[PaidCall], rents: Sequence[Settlement]) -> float:
+    begins = [call.seconds("sent_s") for call in calls] + [_seconds(rent, "from_s") for rent in rents]
+    ends = [call.seconds("landed_s") for call in calls] + [_seconds(rent, "to_s") for rent in rents]
+    return max(ends, default=0.0) - min(begins, default=0.0)
+
+
+def _add_call(bill: FullBill, call: PaidCall, grounds: Grounds) -> None:
+    bill.counts["calls" if call.done else "failed_calls"] += 1
+    bill.counts["cold_starts"] += bool(call.settlement.usage.get("cold_start"))
+    for line in call.settlement.lines:
+        if line.sku.startswith(_STORAGE_SKUS):
+            bill.parts["storage"] += line.picodollars
+        elif line.unit == _REQUEST_UNIT:
+            bill.parts["requests"] += line.picodollars
+        else:
+            shares, billed_ns = _shares_of_call(call, grounds)
+            bill.divide(line.picodollars, shares, billed_ns, rest=call.part)
+
+
+def _shares_of_call(call: PaidCall, grounds: Grounds) -> tuple[dict[PartKey, int], int]:
+    """How a call's billed time divides: its cold start, its Hessian products; the rest is the call's own part."""
+    if not call.done:
+        return {}, 1
+    billed_ns = to_ns(call.seconds("billed_s"))
+    shares: dict[PartKey, int] = {}
+    if call.settlement.usage.get("cold_start"):
+        shares["cold_starts"] = max(0, billed_ns - call.run_ns)
+    if call.work.hessian_products:
+        shares["detector"] = int(call.run_ns * grounds.hessian_share(call.work))
+    return shares, billed_ns
+
+
+def _add_rents(
+    bill: FullBill, rents: Sequence[Settlement], calls: Sequence[PaidCall], grounds: Grounds
+) -> None:
+    """What stands is divided by what ran on it; the time in which nothing did is idle."""
+    stood_ns: Counter[str] = Counter()
+    for rent in rents:
+        stood_ns[_place(rent)] += to_ns(_seconds(rent, "to_s")) - to_ns(_seconds(rent, "from_s"))
+    each_its_own = any(str(rent.usage["resource"]).startswith("actor-") for rent in rents)
+    stood_ns["actors"] *= 1 if each_its_own else grounds.actor_slots
+    on_learner = [call for call in calls if grounds.all_on_learner or call.work.where == "learner"]
+    shares = {
+        "actors": _actor_shares([call for call in calls if call.work.where == "actor"]),
+        "learner": _learner_shares(on_learner, grounds),
+    }
+    for place, by_part in shares.items():
+        bill.counts[f"{place}_stood_ms"] += stood_ns[place] // 10**6
+        bill.counts[f"{place}_busy_ms"] += min(stood_ns[place], sum(by_part.values())) // 10**6
+    for rent in rents:
+        place = _place(rent)
+        for line in rent.lines:
+            if line.sku == _OVERHEAD_SKU:
+                bill.parts["address_and_disk"] += line.picodollars
+            elif place in shares:
+                bill.divide(line.picodollars, shares[place], stood_ns[place], rest="idle")
+            else:
+                bill.parts[_BY_ITSELF.get(place, "idle")] += line.picodollars
+
+
+def _place(rent: Settlement) -> str:
+    """Actors by the machine or one by one, workers of this machine, the learner, or what is a part by itself."""
+    resource = str(rent.usage["resource"])
+    return "actors" if resource.startswith("actor") or resource == "workers" else resource
+
+
+def _actor_shares(calls: Sequence[PaidCall]) -> Counter[PartKey]:
+    shares: Counter[PartKey] = Counter()
+    for call in calls:
+        shares[call.part] += call.run_ns
+    return shares
+
+
+def _learner_shares(calls: Sequence[PaidCall], grounds: Grounds) -> Counter[PartKey]:
+    """Time of one machine: what runs at the same moment shares it equally."""
+    shares: Counter[PartKey] = Counter()
+    for call, time_ns in zip(calls, shares_of_time([call.stretch for call in calls]), strict=True):
+        detector_ns = 0
+        if call.done and call.work.hessian_products:
+            detector_ns = int(time_ns * grounds.hessian_share(call.work))
+            shares["detector"] += detector_ns
+        shares[call.part] += time_ns - detector_ns
+    return shares

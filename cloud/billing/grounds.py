@@ -1,0 +1,56 @@
+"""What of a job's platform its bill must know: how many actors share a rent, and how fast the learner's software is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
+from cloud.billing.full_bill import Grounds
+from cloud.billing.work import Work
+from cloud.hosts import HostsOptions
+from cloud.local import LocalOptions
+from cloud.numbers import machines
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.numbers.profile import Pool, Profile
+from cloud.numbers.stack import Stack
+from cloud.platforms import PlatformOptions
+from cloud.ray_cluster import RayOptions
+from cloud.simulation.speed import Speeds
+
+_PLAIN_PROFILE, _LAMBDA_PROFILE, _AZURE_PROFILE = "one-machine", "lambda", "aci-today"
+_PLAIN_STACK = "starling-stack"
+
+
+def grounds_of(options: PlatformOptions) -> Grounds:
+    """For a job on this platform."""
+    if isinstance(options, LocalOptions):
+        return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.worker_count)
+    if isinstance(options, LambdaOptions):
+        return grounds(profiles.load(_LAMBDA_PROFILE), stacks.load(_PLAIN_STACK), 1)
+    if isinstance(options, AzureContainerOptions):
+        return grounds(profiles.load(_AZURE_PROFILE), stacks.load(_PLAIN_STACK), options.containers_a_group)
+    if isinstance(options, HostsOptions):
+        return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.actors)
+    if isinstance(options, RayOptions):
+        return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.most_actors)
+    profile = profiles.load(options.profile)
+    gpu = machines.machine(options.machine).gpus > 0
+    slots = 1
+    if isinstance(profile.actors, Pool) and profile.actors.units is not None:
+        slots = profile.actors.units * profile.actors.actors_per_unit
+    return grounds(profile, stacks.load(options.stack), slots, gpu=gpu)
+
+
+def grounds(profile: Profile, stack: Stack, actor_slots: int, *, gpu: bool = False) -> Grounds:
+    """Where actors are not paid for at all, the learner's machine runs them."""
+    speeds = Speeds(profile, stack, gpu=gpu)
+    actors = profile.actors
+    unpaid = isinstance(actors, Pool) and actors.machine_sku is None and actors.core_sku is None
+
+    def hessian_share(work: Work) -> float:
+        whole_ns = speeds.update_ns(work)
+        return 1.0 - speeds.update_ns(replace(work, hessian_products=0)) / whole_ns if whole_ns else 0.0
+
+    return Grounds(actor_slots, unpaid, hessian_share)

@@ -1,0 +1,255 @@
+"""A run's time and bill computed again from the record of its work: on another cloud, another stack, other prices.
+
+Nothing is trained. Calls are sent as they were, each when what it waited for has landed; their times come from the
+same simulation as those of a simulated job, retries and deadlines from the engine's rules, rent from the meter's.
+On the cloud where the run was simulated the result is what it was, to the last digit.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cloud.billing.bill import Bill, BookedLedger
+from cloud.billing.script import Cut, Script, Task
+from cloud.billing.work import Work
+from cloud.place import Place
+from cloud.rents.job import Rents
+from cloud.simulation.core import Simulation
+from cloud.simulation.trip import Trip
+from cloud.timing import NS
+from training.deadlines import Deadlines
+from training.messages import CallKind
+
+_NEVER_NS = 2**62
+
+
+@dataclass(frozen=True)
+class RoundTimes:
+    """A round as its report tells it, in seconds of the platform."""
+
+    round_no: int
+    began_s: float
+    collect_s: float
+    update_s: float
+    total_s: float
+
+
+@dataclass(frozen=True)
+class Done:
+    """A call that came back: how long its body ran, and what it waited for a place to run in."""
+
+    kind: CallKind
+    round_no: int
+    run_s: float
+    startup_s: float
+
+
+@dataclass
+class Retimed:
+    """What a run takes and costs at a place."""
+
+    bill: Bill = field(default_factory=Bill)
+    rounds: list[RoundTimes] = field(default_factory=list)
+    done: list[Done] = field(default_factory=list)
+    end_ns: int = 0
+    calls: int = 0
+    failed: int = 0
+    cold_starts: int = 0
+
+    @property
+    def time_s(self) -> float:
+        return self.end_ns / NS
+
+
+def retime(script: Script, place: Place, *, seed: int) -> Retimed:
+    """Time and bill of one sitting at `place`, with chance drawn from `seed`."""
+    # A replay makes thousands of small objects and no cycles: looking for those would take a third of its time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _Replay(script, place, seed).run()
+    finally:
+        if collecting:
+            gc.enable()
+
+
+class _Replay:
+    """One replay. `_left` counts, for each task and each cut, what it still waits for."""
+
+    def __init__(self, script: Script, place: Place, seed: int) -> None:
+        self._script = script
+        self._simulation = Simulation(place.profile, place.stack, place.setting(seed))
+        self._tariff = place.tariff(script.memory_mb)
+        self._found = Retimed()
+        self._rents = Rents(self._tariff, BookedLedger(self._found.bill), "")
+        self._deadlines = Deadlines(script.longest_s)
+        self._left = list(script.waits)
+        self._attempts = [0] * len(script.tasks)
+        self._flying: dict[str, int] = {}
+        self._actors_flying = 0
+        self._last_try: set[int] = set()
+        self._given_up: set[int] = set()
+        self._cuts: deque[tuple[int, Cut]] = deque()
+        self._sent_ns = [0] * len(script.tasks)
+        self._deadline_s = [0.0] * len(script.tasks)
+        self._landed_ns = [0] * len(script.tasks)
+        self._updates: list[tuple[Task, Trip]] = []
+        self._version_ns = 0
+        # When rent falls due, or earlier: whoever waits until then asks again.
+        self._due_ns = 0
+
+    def run(self) -> Retimed:
+        self._pay()
+        self._send(self._freed(self._script.first))
+        while self._flying or self._cuts:
+            cut_ns = self._cuts[0][0] if self._cuts else _NEVER_NS
+            trip = self._simulation.next(min(cut_ns, self._due_ns))
+            if trip is not None:
+                self._land(trip)
+            elif self._cuts and (cut_ns <= self._simulation.now_ns or not self._flying):
+                self._cut(self._cuts.popleft()[1])
+            if trip is None or self._due_ns <= self._simulation.now_ns:
+                self._pay()
+        self._simulation.close()
+        self._rents.end(self._now_s)
+        self._found.end_ns = self._simulation.now_ns
+        self._found.rounds = [self._round(*update) for update in self._updates]
+        return self._found
+
+    @property
+    def _now_s(self) -> float:
+        return self._simulation.now_ns / NS
+
+    def _pay(self) -> None:
+        """As the meter does before it sends or waits."""
+        now_s, before = self._now_s, self._rents.actors
+        self._rents.need(self._actors_flying, now_s)
+        if self._rents.is_due(now_s):
+            self._rents.pay(now_s, 0)
+            self._prepare(before)
+        self._due_ns = self._rents.due_ns() or _NEVER_NS
+
+    def _prepare(self, before: int | None) -> None:
+        actors = self._rents.actors
+        if actors is not None and actors != before:
+            self._simulation.prepare(actors)
+
+    def _send(self, numbers: Sequence[int]) -> None:
+        """Tasks whose turn has come, in the order in which the engine sends them."""
+        usual: dict[tuple[CallKind, int], float] = {}
+        works = [self._next_attempt(number, usual) for number in numbers]
+        more = sum(work.where == "actor" for work in works)
+        if more:
+            before = self._rents.actors
+            self._rents.grow(self._actors_flying + more, self._now_s, 0)
+            self._prepare(before)
+            self._due_ns = self._rents.due_ns() or _NEVER_NS
+        self._actors_flying += more
+        for number, work in zip(numbers, works, strict=True):
+            if work.attempt == 1:
+                self._sent_ns[number] = self._simulation.now_ns
+            self._flying[work.id] = number
+            self._simulation.submit(work)
+
+    def _next_attempt(self, number: int, usual: dict[tuple[CallKind, int], float]) -> Work:
+        """Its next attempt with the deadline of this moment; `usual` keeps those of first attempts."""
+        task = self._script.tasks[number]
+        attempt = self._attempts[number] = self._attempts[number] + 1
+        work = task.work(attempt)
+        if attempt == 1:
+            key = task.kind, task.episodes
+            if key not in usual:
+                usual[key] = self._deadlines.for_kind(*key)
+            deadline_s = usual[key]
+        else:
+            deadline_s = self._deadlines.for_retry(work.kind, self._deadline_s[number])
+        self._deadline_s[number] = deadline_s
+        return work if work.deadline_s == deadline_s else work.with_deadline(deadline_s)
+
+    def _land(self, trip: Trip) -> None:
+        self._rents.need(self._actors_flying, self._now_s)
+        number = self._flying.pop(trip.work.id)
+        task = self._script.tasks[number]
+        self._actors_flying -= task.where == "actor"
+        self._book(trip)
+        self._learn(trip)
+        if not trip.fault:
+            startup_s = (trip.wait_ns + trip.start_ns) / NS
+            self._found.done.append(Done(task.kind, task.round_no, trip.run_ns / NS, startup_s))
+            if task.kind == "update":
+                self._updates.append((task, trip))
+        elif trip.fault != "cancelled":
+            self._found.failed += 1
+            if self._attempts[number] < task.allowed and number not in self._last_try:
+                self._send([number])
+                return
+        self._landed(number)
+
+    def _landed(self, number: int) -> None:
+        """The task is over: whoever waited for it and for nothing else is sent."""
+        self._landed_ns[number] = self._simulation.now_ns
+        freed = self._freed(self._script.followers[number])
+        if freed:
+            self._send(freed)
+
+    def _freed(self, numbers: Sequence[int]) -> list[int]:
+        """Those who wait for nothing any more, in the order of sending. Cuts among them are put into their place."""
+        freed: list[int] = []
+        waiting = list(numbers)
+        while waiting:
+            number = waiting.pop()
+            self._left[number] -= 1
+            if self._left[number]:
+                continue
+            if number >= len(self._script.tasks):
+                cut = self._script.cuts[number - len(self._script.tasks)]
+                self._cuts.append((self._simulation.now_ns + cut.after_ns, cut))
+            elif number in self._given_up:
+                waiting += self._script.followers[number]
+            else:
+                freed.append(number)
+        return sorted(freed)
+
+    def _cut(self, cut: Cut) -> None:
+        """The run is stopped here: what flies is cancelled, what was never sent will not be."""
+        numbers = set(cut.tasks)
+        self._last_try |= set(self._flying.values())
+        self._given_up |= {number for number in numbers if not self._attempts[number]}
+        for call_id, number in list(self._flying.items()):
+            if number in numbers:
+                self._simulation.cancel(call_id)
+
+    def _book(self, trip: Trip) -> None:
+        self._found.calls += 1
+        self._found.cold_starts += trip.cold and trip.work.where == "actor"
+        self._found.bill.add_call(self._tariff, trip)
+
+    def _learn(self, trip: Trip) -> None:
+        if not trip.fault:
+            # The sum of the parts that its usage tells, rounded as they are there.
+            took_s = (trip.wait_ns + trip.start_ns) / NS + trip.run_ns / NS + trip.way_ns / NS
+            self._deadlines.came(trip.work.kind, took_s)
+        elif trip.fault == "deadline":
+            self._deadlines.overran(trip.work.kind, trip.work.deadline_s)
+
+    def _round(self, task: Task, trip: Trip) -> RoundTimes:
+        """A round ends with its update. When it began and what was collected is told as each loop tells it."""
+        end_ns, sent_s = trip.finished_ns, trip.submitted_ns / NS
+        update_s = max(0.0, end_ns / NS - sent_s)
+        match self._script.loop:
+            case "synchronous":
+                began_s = max((self._sent_ns[number] for number in task.after), default=0) / NS
+                collect_s = sent_s - began_s
+            case "pipelined":
+                # Actors sample meanwhile, and both are waited for.
+                end_ns = max(self._landed_ns[number] for number in self._script.beside(task))
+                began_s = self._sent_ns[task.number] / NS
+                collect_s = end_ns / NS - began_s
+            case _:
+                began_s = self._version_ns / NS
+                collect_s = max(0.0, end_ns / NS - began_s - update_s)
+        self._version_ns = end_ns
+        return RoundTimes(task.round_no, began_s, collect_s, update_s, end_ns / NS - began_s)

@@ -1,0 +1,211 @@
+"""A stored run as a script to be played again: its tasks, who waits for whom, and where the run was cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from cloud.billing.work import Work, WorkError
+from cloud.billing.work_file import Sitting
+from cloud.timing import to_ns
+from training.loops.run import UPDATE_ATTEMPTS
+from training.spec import TrainingSpec
+
+_POLICIES_WITHOUT_CLOCK = frozenset({"fixed", "ramp"})
+
+
+class Task:
+    """A call with its attempts. `allowed` is how many there may be, `episodes` what its deadline goes by."""
+
+    def __init__(
+        self, number: int, works: Sequence[Work], allowed: int, episodes: int, *, simulated: bool
+    ) -> None:
+        most = max(works, key=_amount)
+        self.number = number
+        self.kind = most.kind
+        self.where = most.where
+        self.round_no = most.round_no
+        self.environment = most.environment
+        self.allowed = allowed
+        self.episodes = episodes
+        self.after: tuple[int, ...] = ()
+        self._most = most
+        self._works = {work.attempt: self._made_whole(work, simulated) for work in works}
+
+    def work(self, attempt: int) -> Work:
+        """What the attempt does; one that there was not does the same as those there were."""
+        found = self._works.get(attempt)
+        if found is None:
+            found = self._works[attempt] = self._as_attempt(attempt)
+        return found
+
+    def _made_whole(self, work: Work, simulated: bool) -> Work:
+        """A call that failed without a trace of its work.
+
+        On a simulated cloud its body had raised. Elsewhere nobody counted, and another attempt did the same work.
+        """
+        if work.broken or work.cancelled or _amount(work):
+            return work
+        return replace(work, broken=True) if simulated else self._as_attempt(work.attempt)
+
+    def _as_attempt(self, attempt: int) -> Work:
+        return replace(self._most, id=f"{self._most.name}-a{attempt}", attempt=attempt)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """These tasks were cancelled, so long after the last of those before had landed."""
+
+    tasks: tuple[int, ...]
+    after_ns: int
+
+
+@dataclass(frozen=True)
+class Script:
+    """Tasks in the order in which they were sent. What waits is numbered: first the tasks, then the cuts.
+
+    `waits` counts for each what it waits for, `followers` are who waits for a task, `first` wait for the start.
+    """
+
+    tasks: list[Task]
+    cuts: list[Cut]
+    waits: list[int]
+    followers: list[list[int]]
+    first: list[int]
+    loop: str
+    longest_s: float
+    memory_mb: int
+    notes: tuple[str, ...]
+
+    def beside(self, task: Task) -> list[int]:
+        """The tasks that were sent together with this one, which waited for the same; evaluations left out."""
+        together = self.followers[task.after[0]] if task.after else self.first
+        numbers = [number for number in together if number < len(self.tasks)]
+        return [number for number in numbers if self.tasks[number].kind != "evaluate"]
+
+    @staticmethod
+    def of(sitting: Sitting) -> Script:
+        """The script of a sitting; WorkError if its spec cannot be understood."""
+        spec = training_spec(sitting.spec)
+        usages: list[Any] = [one.usage for one in sitting.settlements if "work" in one.usage]
+        landed_s = {usage["work"]["id"]: usage["landed_s"] for usage in usages if "landed_s" in usage}
+        by_name: dict[str, list[Work]] = {}
+        for work in sorted(sitting.works, key=lambda work: work.serial):
+            by_name.setdefault(work.name, []).append(work)
+        simulated = sitting.spec.get("platform", {}).get("kind") == "simulated"
+        tasks = _tasks(list(by_name.values()), spec, simulated=simulated)
+        numbers = {name: number for number, name in enumerate(by_name)}
+        missing = 0
+        for task, works in zip(tasks, by_name.values(), strict=True):
+            known = [numbers[name] for name in works[0].after if name in numbers]
+            missing += len(works[0].after) - len(known)
+            task.after = tuple(known)
+        cuts = _cuts(list(by_name.values()), landed_s)
+        return _wired(tasks, cuts, spec, _notes(spec, sitting, missing))
+
+
+def training_spec(spec: Mapping[str, Any]) -> TrainingSpec:
+    try:
+        return TrainingSpec.model_validate(spec.get("training"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise WorkError(f"the run's spec cannot be read here: {place}: {first['msg']}") from None
+
+
+def _tasks(works: list[list[Work]], spec: TrainingSpec, *, simulated: bool) -> list[Task]:
+    # The deadlines of an evaluation's calls go by the largest share of the episodes.
+    shares: dict[int, int] = {}
+    for first, *_ in works:
+        if first.kind == "evaluate":
+            shares[first.round_no] = max(shares.get(first.round_no, 1), first.episodes)
+    attempts = {
+        "rollout": spec.rollout.attempts,
+        "evaluate": spec.rollout.attempts,
+        "update": UPDATE_ATTEMPTS,
+    }
+    if spec.loop.kind == "pipelined":
+        attempts["rollout"] = attempts["update"] = max(spec.rollout.attempts, UPDATE_ATTEMPTS)
+    return [
+        Task(
+            number,
+            attempted,
+            attempts[attempted[0].kind],
+            shares[attempted[0].round_no] if attempted[0].kind == "evaluate" else 1,
+            simulated=simulated,
+        )
+        for number, attempted in enumerate(works)
+    ]
+
+
+def _cuts(works: list[list[Work]], landed_s: Mapping[str, float]) -> list[tuple[Cut, list[int]]]:
+    """Each cut, and the tasks that had landed before it."""
+    ended = [landed_s.get(attempted[-1].id) for attempted in works]
+    by_moment: dict[float, list[int]] = {}
+    for number, attempted in enumerate(works):
+        at_s = ended[number]
+        if attempted[-1].cancelled and at_s is not None:
+            by_moment.setdefault(at_s, []).append(number)
+    cuts = []
+    for moment_s, numbers in by_moment.items():
+        before = [
+            number
+            for number, at_s in enumerate(ended)
+            if at_s is not None and at_s <= moment_s and not works[number][-1].cancelled
+        ]
+        last_s = max((at_s for number in before if (at_s := ended[number]) is not None), default=0.0)
+        cuts.append((Cut(tuple(numbers), to_ns(moment_s) - to_ns(last_s)), before))
+    return cuts
+
+
+def _wired(
+    tasks: list[Task], cuts: list[tuple[Cut, list[int]]], spec: TrainingSpec, notes: tuple[str, ...]
+) -> Script:
+    before = [list(task.after) for task in tasks] + [earlier for _, earlier in cuts]
+    followers: list[list[int]] = [[] for _ in tasks]
+    for number, earlier in enumerate(before):
+        for other in earlier:
+            followers[other].append(number)
+    return Script(
+        tasks=tasks,
+        cuts=[cut for cut, _ in cuts],
+        waits=[max(1, len(earlier)) for earlier in before],
+        followers=followers,
+        first=[number for number, earlier in enumerate(before) if not earlier],
+        loop=spec.loop.kind,
+        longest_s=spec.rollout.deadline_s,
+        memory_mb=spec.rollout.memory_mb,
+        notes=notes,
+    )
+
+
+def _notes(spec: TrainingSpec, sitting: Sitting, missing: int) -> tuple[str, ...]:
+    """Why another cloud might have made another run of it, one sentence each."""
+    notes = []
+    if spec.scaling.kind not in _POLICIES_WITHOUT_CLOCK:
+        notes.append(
+            f"The scaling policy ({spec.scaling.kind}) reads times, so that elsewhere it would have chosen other"
+            " numbers of actors; here those of the stored run are kept."
+        )
+    if spec.loop.kind == "asynchronous":
+        notes.append(
+            "In an asynchronous loop times decide which data an update learns from; here it is what it was."
+        )
+    if spec.stop.minutes is not None:
+        notes.append("The run may be stopped by its minutes; here it has the rounds of the stored run.")
+    if any(work.cancelled for work in sitting.works) and spec.loop.kind != "asynchronous":
+        notes.append("The stored run was stopped in the middle of a round.")
+    unknown = sum(one.basis == "assumed" for one in sitting.settlements)
+    if missing or unknown:
+        notes.append(
+            f"The record has holes: {unknown} calls were booked without being heard of,"
+            f" {missing} that others waited for are not in it."
+        )
+    return tuple(notes)
+
+
+def _amount(work: Work) -> int:
+    return work.env_steps + work.minibatches + work.episodes * (work.kind == "rollout")

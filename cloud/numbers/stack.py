@@ -1,0 +1,76 @@
+"""How fast the software is: the same work takes an RLlib-like actor longer than ours, on whatever cloud.
+
+A stack is one TOML file in `cloud/stacks` or in the installation's data folder. Its times hold on one whole core of
+the machine where they were measured; a profile's `core_ratio` says how fast a core of the cloud is beside it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from cloud.numbers.files import NumberFiles
+from cloud.numbers.quantity import Quantity, read_toml
+from training.frozen import Frozen
+
+STACKS = Path(__file__).resolve().parent.parent / "stacks"
+_NOTHING = Quantity(value=0.0, low=0.0, high=0.0, source="not told", kind="assumed")
+
+
+class Speed(Frozen):
+    """Time of work with a network: of one pass, of each sample in it, and of each million multiplications.
+
+    What a sample takes beside its multiplications (activations, the loss, copies) is most of a small network's time.
+    """
+
+    fixed_us: Quantity
+    per_sample_us: Quantity = _NOTHING
+    us_per_million_macs: Quantity
+
+
+class Inference(Frozen):
+    """One observation through the policy on a core, by kind of network."""
+
+    mlp: Speed
+    cnn: Speed
+
+
+class Update(Frozen):
+    """Learning. `fixed` is per minibatch; multiplications are those of a forward pass times samples.
+
+    `call_ms` is what an update call takes beside its minibatches, and `us_per_megabyte` what it takes to read its data.
+    """
+
+    call_ms: Quantity
+    us_per_megabyte: Quantity
+    mlp: Speed
+    cnn: Speed
+    gpu_mlp: Speed
+    gpu_cnn: Speed
+
+
+class Stack(Frozen):
+    title: str = Field(min_length=3)
+    words: str = Field(min_length=10)
+    import_s: Quantity
+    first_environment_s: Quantity
+    rebuild_s: Quantity
+    call_ms: Quantity
+    step_us: Quantity
+    environment_step_us: dict[str, Quantity]
+    environment_step_fallback_us: Quantity
+    inference: Inference
+    update: Update
+    hessian_product_per_gradient: Quantity
+    codec_us_per_megabyte: Quantity
+    coordinator_ms: Quantity
+
+
+def read(path: Path) -> Stack:
+    """A stack from any file."""
+    return read_toml(path, Stack)
+
+
+FILES = NumberFiles(STACKS, "stack", "import_s", read)
+names, load = FILES.names, FILES.load

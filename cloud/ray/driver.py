@@ -1,0 +1,99 @@
+"""This process as a driver of a Ray cluster: attached once, put in words where that fails, and detached."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cloud.actor.body import Actor
+from cloud.ray.head import NoRay
+
+RAY_VERSION = "2.60.0"
+_WORDS_SHOWN = 400
+
+
+def installed() -> bool:
+    """Whether Ray is here, without importing it."""
+    return importlib.util.find_spec("ray") is not None
+
+
+def require() -> None:
+    """NoRay where the library is missing or another than the one this was made with."""
+    if not installed():
+        raise NoRay("Ray is not installed. It is an extra: run `make ray-setup`, then start the job again.")
+    there = importlib.metadata.version("ray")
+    if there != RAY_VERSION:
+        raise NoRay(f"Ray {there} is installed; this was made for {RAY_VERSION}: run `make ray-setup`.")
+
+
+def attached(address: str, namespace: str) -> Any:
+    """The library, with this process as a driver of the cluster at `address`."""
+    if (Path.home() / ".ray" / "auth_token").exists():
+        # A driver shows the token only where it is told to before the library is imported.
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    with _own_signals():
+        # Without its types: they are not there where Ray is not installed.
+        ray: Any = importlib.import_module("ray")
+        if ray.is_initialized():
+            raise NoRay("This process is attached to a Ray cluster already.")
+        try:
+            ray.init(
+                address=address,
+                namespace=namespace,
+                log_to_driver=False,
+                logging_level="ERROR",
+                configure_logging=False,
+            )
+        except Exception as error:
+            ray.shutdown()
+            raise NoRay(_why_not(address, str(error))) from None
+    return ray
+
+
+class RayActor:
+    """What stands on a node: the same body as on every cloud. Calls come and answers go as our own bytes."""
+
+    def __init__(self) -> None:
+        self._actor = Actor()
+
+    def answer(self, request: bytes, weights: bytes | None) -> bytes:
+        return self._actor.answer(request, weights=weights)
+
+
+def _why_not(address: str, said: str) -> str:
+    if "ersion mismatch" in said:
+        return (
+            f"The cluster at {address} runs another version of Ray or Python. Both sides need Ray {RAY_VERSION} and"
+            f" the same Python: {said[:_WORDS_SHOWN]}"
+        )
+    if "auth" in said.lower() and "token" in said.lower():
+        return (
+            f"The cluster at {address} did not accept this machine's token. Put the cluster's token into"
+            " ~/.ray/auth_token of the user that runs the jobs."
+        )
+    return (
+        f"No Ray cluster answers at {address}. The job has to run on one of the cluster's machines, and the address is"
+        f" that of its head, like 10.0.0.5:6379: {said[:_WORDS_SHOWN]}"
+    )
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Ray takes SIGTERM for itself, by which a job here is told to hand over."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""Rent of what stands, whether or not anybody uses it."""

@@ -1,0 +1,114 @@
+"""All that stands for a job: machines and capacity of its tariff, and the actors of its pool."""
+
+from __future__ import annotations
+
+from cloud.pricing import Tariff, total, usd
+from cloud.rents.pool import PoolRent
+from cloud.rents.slices import SLICE_S, Rented
+from cloud.timing import NS, to_ns
+from training.ports import Ledger
+
+
+class Rents:
+    """Pays what falls due. All times are the platform's; whoever asks has booked everything else before."""
+
+    def __init__(self, tariff: Tariff, ledger: Ledger, id_prefix: str) -> None:
+        self._tariff = tariff
+        self._ledger = ledger
+        self._id_prefix = id_prefix
+        self._standing: list[Rented] | None = None
+        pool = tariff.pool
+        self._pool = PoolRent(pool, ledger, id_prefix) if pool is not None and not pool.in_groups else None
+        self._groups: dict[int, Rented] = {}
+
+    @property
+    def actors(self) -> int | None:
+        """How many actors of the pool are paid for; None where there is no pool that grows."""
+        return None if self._pool is None else len(self._pool)
+
+    def due_ns(self) -> int | None:
+        """When something has to be paid or given up next."""
+        dues = [rented.renew_at_ns for rented in (*(self._standing or ()), *self._groups.values())]
+        if self._pool is not None and (pool_ns := self._pool.due_ns) is not None:
+            dues.append(pool_ns)
+        return min(dues, default=None)
+
+    def ahead(self, now_s: float, for_s: float) -> int:
+        """What falls due within the next `for_s` seconds, if all that stands now stands on."""
+        end_ns = to_ns(now_s + for_s)
+        rented = (*(self._standing or ()), *self._groups.values())
+        due: int = sum(one.next_picodollars for one in rented if one.renew_at_ns <= end_ns)
+        if self._pool is not None and (self._pool.due_ns or end_ns + 1) <= end_ns:
+            assert self._tariff.pool is not None
+            due += len(self._pool) * total(self._tariff.pool.standing(1).lines(SLICE_S * NS))
+        return due
+
+    def is_due(self, now_s: float) -> bool:
+        if self._standing is None and self._tariff.standing:
+            return True
+        due_ns = self.due_ns()
+        return due_ns is not None and due_ns <= to_ns(now_s)
+
+    def pay(self, now_s: float, round_no: int) -> str:
+        """Pay what is due, everything from the first time on. Why it cannot go on, if it cannot."""
+        if self._standing is None:
+            self._standing = [
+                Rented(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.standing
+            ]
+        for rented in (*self._standing, *self._groups.values()):
+            if to_ns(now_s) < rented.renew_at_ns:
+                continue
+            refused = rented.keep(now_s, round_no)
+            if refused is not None:
+                what = f"the next {rented.slice_s} s of {rented.standing.resource} ({rented.standing.skus})"
+                return self._too_dear(what, refused.picodollars)
+        refused = self._pool.keep(now_s, round_no) if self._pool is not None else None
+        return (
+            self._too_dear("the next minute of an actor", refused.picodollars) if refused is not None else ""
+        )
+
+    def need(self, actor_calls: int, now_s: float) -> None:
+        """So many calls of actors are in flight at this moment."""
+        if self._pool is not None:
+            self._pool.need(actor_calls, now_s)
+
+    def grow(self, actor_calls: int, now_s: float, round_no: int) -> str:
+        """Have actors for so many calls, as many as can be paid. Why there is not a single one, if so."""
+        if self._pool is None:
+            return ""
+        self._pool.grow(actor_calls, now_s, round_no)
+        self._pool.need(actor_calls, now_s)
+        if len(self._pool):
+            return ""
+        left = usd(self._ledger.headroom())
+        return f"not even one actor can be rented for a minute: {left} of the budget is left"
+
+    def take(self, number: int, actors: int, now_s: float, round_no: int) -> str:
+        """Pay for a group of the pool from now on. Why it cannot be paid for, if so."""
+        assert self._tariff.pool is not None
+        group = self._tariff.pool.group(number, actors)
+        rented = Rented(group, self._ledger, self._id_prefix, now_s)
+        refused = rented.keep(now_s, round_no)
+        if refused is not None:
+            what = f"{rented.slice_s} s of {actors} more actor{'' if actors == 1 else 's'} ({group.skus})"
+            return self._too_dear(what, refused.picodollars)
+        self._groups[number] = rented
+        return ""
+
+    def leave(self, number: int, now_s: float) -> None:
+        """This group is billed no more."""
+        rented = self._groups.pop(number, None)
+        if rented is not None:
+            rented.end(now_s)
+
+    def end(self, now_s: float) -> None:
+        for rented in (*(self._standing or ()), *self._groups.values()):
+            rented.end(now_s)
+        self._standing = []
+        self._groups.clear()
+        if self._pool is not None:
+            self._pool.end(now_s)
+
+    def _too_dear(self, what: str, picodollars: int) -> str:
+        left = usd(self._ledger.headroom())
+        return f"{what} would cost {usd(picodollars)} and {left} of the budget is left"

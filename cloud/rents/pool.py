@@ -1,0 +1,69 @@
+"""Rent of a pool of actors that grows with the calls in flight and shrinks when they stay away."""
+
+from __future__ import annotations
+
+from cloud.pricing import PoolPrice
+from cloud.rents.slices import Rented
+from cloud.timing import to_ns
+from training.ports import Ledger, Reservation
+
+
+class PoolRent:
+    """How many actors are paid for, and therefore may stand. All times are the platform's.
+
+    The n-th actor is needed while at least n calls are in flight; it is given up when that was `idle_s` ago. Each is
+    rented before it is ordered, so a pool never grows beyond what the ledger grants.
+    """
+
+    def __init__(self, price: PoolPrice, ledger: Ledger, id_prefix: str) -> None:
+        self._price = price
+        self._ledger = ledger
+        self._id_prefix = id_prefix
+        self._idle_ns = to_ns(price.idle_s)
+        self._rented: list[Rented] = []
+        self._needed_ns: list[int] = []
+        self._ordered = 0
+
+    def __len__(self) -> int:
+        return len(self._rented)
+
+    @property
+    def due_ns(self) -> int | None:
+        """When rent has to be renewed or an actor is to be given up, whichever is first."""
+        if not self._rented:
+            return None
+        return min(min(rented.renew_at_ns for rented in self._rented), self._needed_ns[-1] + self._idle_ns)
+
+    def need(self, in_flight: int, now_s: float) -> None:
+        """So many calls are in flight at this moment."""
+        count = min(in_flight, len(self._rented))
+        self._needed_ns[:count] = [to_ns(now_s)] * count
+
+    def grow(self, in_flight: int, now_s: float, round_no: int) -> None:
+        """Rent as many more as these calls need, as far as the money goes."""
+        wanted = min(in_flight, self._price.most)
+        while len(self._rented) < wanted:
+            self._ordered += 1
+            rented = Rented(self._price.standing(self._ordered), self._ledger, self._id_prefix, now_s)
+            if rented.keep(now_s, round_no) is not None:
+                return
+            self._rented.append(rented)
+            self._needed_ns.append(to_ns(now_s))
+
+    def keep(self, now_s: float, round_no: int) -> Reservation | None:
+        """Give up whoever was idle for long, and renew the rent of the others; the refused one, if there is one."""
+        while self._rented and to_ns(now_s) >= self._needed_ns[-1] + self._idle_ns:
+            self._rented.pop().end(now_s)
+            self._needed_ns.pop()
+        for rented in self._rented:
+            if to_ns(now_s) >= rented.renew_at_ns:
+                refused = rented.keep(now_s, round_no)
+                if refused is not None:
+                    return refused
+        return None
+
+    def end(self, now_s: float) -> None:
+        for rented in self._rented:
+            rented.end(now_s)
+        self._rented.clear()
+        self._needed_ns.clear()

@@ -1,0 +1,1 @@
+"""Processes and the thread of this machine in which bodies really run."""

@@ -1,0 +1,153 @@
+"""A worker as its pool sees it: one process, one socket, one call at a time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Literal
+
+import cloud
+from cloud import frames
+from training.environments import packages
+from training.messages import Call
+
+DEFAULT_COMMAND = (sys.executable, "-m", "cloud.workers.process")
+STARTS_TRIED = 3
+
+_READ_BYTES = 1 << 18
+_TAIL_BYTES = 2000
+SOURCE_ROOT = Path(cloud.__file__).resolve().parent.parent
+
+# Nothing is inherited: a worker sees the same on every machine. One thread each, as the workers are the parallelism.
+_ENVIRONMENT = {
+    "PATH": os.defpath,
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+def clean_environment() -> dict[str, str]:
+    """A worker imports from where this process does: environments of packages that were put on its path included."""
+    places = [str(SOURCE_ROOT), *(place for place in sys.path if place)]
+    return {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
+
+
+State = Literal["starting", "idle", "busy", "broken"]
+
+
+class WorkerProcess:
+    """Start, feed, kill and replace one worker. `broken` after three starts in a row that came to nothing."""
+
+    def __init__(self, number: int, command: Sequence[str] = DEFAULT_COMMAND) -> None:
+        self.number = number
+        self.state: State = "starting"
+        self.last_words = ""
+        self.calls_run = 0
+        self._command = tuple(command)
+        self._failed_starts = 0
+        self.start()
+
+    def start(self) -> None:
+        """A fresh process; returns at once, the process says `Ready` when it is."""
+        self.socket, theirs = socket.socketpair()
+        self.socket.setblocking(False)
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill
+        with theirs:
+            self._process = subprocess.Popen(
+                [*self._command, str(theirs.fileno()), str(os.getpid()), *packages.enabled()],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=self._output,
+                env=clean_environment(),
+                start_new_session=True,
+            )
+        self.state = "starting"
+        self.calls_run = 0
+        self._inbox = frames.Inbox()
+        self._unsent: deque[memoryview] = deque()
+        self._held: frames.KeptBlobs[bool] = frames.KeptBlobs()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def sending(self) -> bool:
+        return bool(self._unsent)
+
+    def run(self, call: Call, weights: bytes | None) -> None:
+        """Hand over a call, and its weights if this process has not had them yet."""
+        if call.weights is not None and weights is not None and call.weights.sha256 not in self._held:
+            self._held.add(call.weights.sha256, True)
+            self._unsent.append(memoryview(frames.pack(frames.Hold(ref=call.weights, data=weights))))
+        self._unsent.append(memoryview(frames.pack(frames.Run(call=call))))
+        self.state = "busy"
+        self.send()
+
+    def send(self) -> None:
+        """Write what the socket takes now. A dead worker is noticed when reading."""
+        while self._unsent:
+            try:
+                sent = self.socket.send(self._unsent[0])
+            except BlockingIOError:
+                return
+            except OSError:
+                self._unsent.clear()
+                return
+            if sent < len(self._unsent[0]):
+                self._unsent[0] = self._unsent[0][sent:]
+            else:
+                self._unsent.popleft()
+
+    def receive(self) -> list[frames.FromWorker] | None:
+        """What has come in; None when the worker is gone or talks nonsense."""
+        try:
+            data = self.socket.recv(_READ_BYTES)
+            if not data:
+                return None
+            self._inbox.feed(data)
+            messages = [frames.from_worker(body) for body in self._inbox.bodies()]
+        except BlockingIOError:
+            return []
+        except (OSError, ValueError):
+            return None
+        for message in messages:
+            if isinstance(message, frames.Ready):
+                self._failed_starts = 0
+            else:
+                self.calls_run += 1
+            self.state = "idle"
+        return messages
+
+    def kill(self) -> str:
+        """End the process now; says how it ended and what it printed last."""
+        self._process.kill()
+        code = self._process.wait()
+        self.socket.close()
+        self._unsent.clear()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        with self._output as output:
+            size = output.seek(0, os.SEEK_END)
+            output.seek(max(0, size - _TAIL_BYTES))
+            tail = output.read().decode(errors="replace").strip()
+        self.last_words = f"ended with {how}" + (f"; it printed last: {tail}" if tail else "")
+        return self.last_words
+
+    def replace(self) -> None:
+        """A new process for one that was killed, unless this one never gets as far as being ready."""
+        if self.state == "starting":
+            self._failed_starts += 1
+        if self._failed_starts >= STARTS_TRIED:
+            self.state = "broken"
+            return
+        self.start()

@@ -1,0 +1,251 @@
+"""A pool of worker processes: calls in, executions out, whatever happens to the workers.
+
+One thread drives all sockets. It starts the processes too, because the kernel ties a worker's life to the thread
+that started it, and this one lives as long as the pool.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cloud import failures, frames
+from cloud.failures import Failure
+from cloud.workers.execution import Deliver, Execution
+from cloud.workers.handle import DEFAULT_COMMAND, WorkerProcess
+from training.functions.body import Result
+from training.messages import Call, RolloutRequest
+
+
+@dataclass
+class _Task:
+    call: Call
+    weights: bytes | None
+    limit_s: float
+    submitted_s: float
+    begun_s: float = 0.0
+    cold: bool = False
+
+    @property
+    def slot(self) -> int | None:
+        request = self.call.request
+        return request.slot if isinstance(request, RolloutRequest) else None
+
+
+class WorkerPool:
+    """`count` workers, one call each at a time, the rest queued in order.
+
+    A call goes to the worker that ran its slot last if that one is free, as its environments are warm there; it
+    never waits for it. A worker that dies or takes too long is replaced and its call fails; one that does not start
+    three times in a row is given up, and when none is left calls fail with what the workers printed last.
+    """
+
+    def __init__(self, count: int, deliver: Deliver, command: Sequence[str] = DEFAULT_COMMAND) -> None:
+        self._count = count
+        self._command = tuple(command)
+        self._deliver = deliver
+        self._lock = threading.Lock()
+        self._asked: deque[_Task | str] = deque()
+        self._closing = False
+        self._queue: deque[_Task] = deque()
+        self._running: dict[WorkerProcess, _Task] = {}
+        self._home_of_slot: dict[int, WorkerProcess] = {}
+        self._workers: list[WorkerProcess] = []
+        self._broken: Failure | None = None
+        self._selector = selectors.DefaultSelector()
+        self._bell, self._bell_rope = socket.socketpair()
+        self._bell.setblocking(False)
+        self._selector.register(self._bell, selectors.EVENT_READ, None)
+        self._thread = threading.Thread(target=self._work, name="worker-pool", daemon=True)
+        self._thread.start()
+
+    def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None:
+        self._ask(_Task(call, weights, limit_s, time.monotonic()))
+
+    def cancel(self, call_id: str) -> None:
+        self._ask(call_id)
+
+    def worker_pids(self) -> list[int]:
+        """The processes there are now, for tests and diagnosis."""
+        return [worker.pid for worker in list(self._workers)]
+
+    def close(self) -> None:
+        """Kill the workers; what was queued or running is forgotten."""
+        with self._lock:
+            self._closing = True
+            with contextlib.suppress(OSError):
+                self._bell_rope.send(b"!")
+        self._thread.join()
+        self._bell_rope.close()
+
+    def _ask(self, what: _Task | str) -> None:
+        with self._lock:
+            if self._closing:
+                return
+            self._asked.append(what)
+            if len(self._asked) == 1:
+                self._bell_rope.send(b"!")
+
+    # What follows runs in the pool's thread only.
+
+    def _work(self) -> None:
+        try:
+            self._workers = [WorkerProcess(number, self._command) for number in range(self._count)]
+            for worker in self._workers:
+                self._watch(worker)
+            while not self._closing:
+                self._turn()
+        except Exception as error:
+            self._fail_for_ever(error)
+        finally:
+            for worker in self._workers:
+                if worker.state != "broken":
+                    worker.kill()
+            self._selector.close()
+            self._bell.close()
+
+    def _turn(self) -> None:
+        for key, events in self._selector.select(self._seconds_to_limit()):
+            worker = key.data
+            if worker is None:
+                self._bell.recv(4096)
+                continue
+            if events & selectors.EVENT_WRITE:
+                worker.send()
+                self._watch(worker)
+            if events & selectors.EVENT_READ:
+                self._listen(worker)
+        self._take_requests()
+        self._enforce_limits()
+        self._hand_out()
+
+    def _fail_for_ever(self, error: Exception) -> None:
+        """The pool's own fault: nobody may be left waiting for an execution, now or later."""
+        self._broken = failures.from_exception(error)
+        for task in self._running.values():
+            self._tell(task, self._broken)
+        self._running.clear()
+        self._bell.setblocking(True)
+        while not self._closing:
+            self._take_requests()
+            while self._queue:
+                self._tell(self._queue.popleft(), self._broken)
+            self._bell.recv(4096)
+
+    def _take_requests(self) -> None:
+        with self._lock:
+            asked, self._asked = self._asked, deque()
+        for what in asked:
+            if isinstance(what, _Task):
+                self._queue.append(what)
+            else:
+                self._stop(what)
+
+    def _stop(self, call_id: str) -> None:
+        for task in self._queue:
+            if task.call.id == call_id:
+                self._queue.remove(task)
+                self._tell(task, failures.CANCELLED)
+                return
+        for worker, task in self._running.items():
+            if task.call.id == call_id:
+                self._replace(worker, failures.CANCELLED)
+                return
+
+    def _hand_out(self) -> None:
+        idle = [worker for worker in self._workers if worker.state == "idle"]
+        if self._queue and not idle and all(worker.state == "broken" for worker in self._workers):
+            why = Failure("worker_start", f"no worker starts: {self._workers[0].last_words}")
+            while self._queue:
+                self._tell(self._queue.popleft(), why)
+        # Only calls that go out now anyway are matched to warm workers: order is kept, nobody waits.
+        going = [self._queue.popleft() for _ in range(min(len(idle), len(self._queue)))]
+        homeless: list[_Task] = []
+        for task in going:
+            home = self._home_of_slot.get(task.slot) if task.slot is not None else None
+            if home in idle:
+                idle.remove(home)
+                self._begin(home, task)
+            else:
+                homeless.append(task)
+        for task in homeless:
+            self._begin(idle.pop(0), task)
+
+    def _begin(self, worker: WorkerProcess, task: _Task) -> None:
+        task.begun_s = time.monotonic()
+        task.cold = worker.calls_run == 0
+        if task.slot is not None:
+            self._home_of_slot[task.slot] = worker
+        self._running[worker] = task
+        worker.run(task.call, task.weights)
+        self._watch(worker)
+
+    def _listen(self, worker: WorkerProcess) -> None:
+        messages = worker.receive()
+        if messages is None:
+            last_words = self._bury(worker)
+            self._settle_death(worker, Failure("worker_died", f"the worker process {last_words}"))
+            return
+        for message in messages:
+            if isinstance(message, frames.Ready):
+                continue
+            task = self._running.pop(worker)
+            if isinstance(message, frames.Done):
+                result: Result | Failure = Result(message.payload, message.env_state, message.usage)
+            else:
+                result = Failure("error", message.reason)
+            self._tell(task, result, message.run_s)
+        self._watch(worker)
+
+    def _enforce_limits(self) -> None:
+        now_s = time.monotonic()
+        late = [worker for worker, task in self._running.items() if task.begun_s + task.limit_s <= now_s]
+        for worker in late:
+            limit_s = self._running[worker].limit_s
+            self._replace(worker, Failure("deadline", f"took longer than its deadline of {limit_s:g} s"))
+
+    def _replace(self, worker: WorkerProcess, why: Failure) -> None:
+        self._bury(worker)
+        self._settle_death(worker, why)
+
+    def _bury(self, worker: WorkerProcess) -> str:
+        self._selector.unregister(worker.socket)
+        return worker.kill()
+
+    def _settle_death(self, worker: WorkerProcess, why: Failure) -> None:
+        task = self._running.pop(worker, None)
+        if task is not None:
+            self._tell(task, why)
+        worker.replace()
+        if worker.state != "broken":
+            self._watch(worker)
+
+    def _watch(self, worker: WorkerProcess) -> None:
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if worker.sending else 0)
+        key = self._selector.get_map().get(worker.socket)
+        if key is None:
+            self._selector.register(worker.socket, events, worker)
+        elif key.events != events:
+            self._selector.modify(worker.socket, events, worker)
+
+    def _seconds_to_limit(self) -> float | None:
+        if not self._running:
+            return None
+        return max(
+            0.0, min(task.begun_s + task.limit_s for task in self._running.values()) - time.monotonic()
+        )
+
+    def _tell(self, task: _Task, result: Result | Failure, run_s: float | None = None) -> None:
+        now_s = time.monotonic()
+        begun_s = task.begun_s or now_s
+        spent_s = now_s - begun_s
+        ran_s = spent_s if run_s is None else min(run_s, spent_s)
+        self._deliver(
+            Execution(task.call.id, result, begun_s - task.submitted_s, ran_s, spent_s - ran_s, task.cold)
+        )

@@ -1,0 +1,88 @@
+"""One worker process: takes calls from its pool over a socket, runs their bodies, keeps environments warm.
+
+Started as `python -m cloud.workers.process FD PARENT_PID [PACKAGE…]`; the packages are those whose environments may
+be used. It dies with the pool's process, and ends when the socket closes.
+Rollouts need numpy only; nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+import socket
+import sys
+import time
+
+from cloud import failures, frames
+from cloud.workers.processes import die_with_parent
+from training.environments import packages
+from training.functions.body import Warmth
+from training.functions.run import execute
+from training.messages import Call
+
+_READ_BYTES = 1 << 18
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer each call with one message until the other side hangs up."""
+    inbox = frames.Inbox()
+    blobs: frames.KeptBlobs[bytes] = frames.KeptBlobs()
+    warmth = Warmth()
+    connection.sendall(frames.pack(frames.Ready()))
+    while data := connection.recv(_READ_BYTES):
+        inbox.feed(data)
+        for body in inbox.bodies():
+            message = frames.to_worker(body)
+            if isinstance(message, frames.Hold):
+                blobs.add(message.ref.sha256, message.data)
+                continue
+            answer = _answer(message.call, blobs, warmth)
+            if isinstance(answer, frames.Broke):
+                # A body that broke off may have left its environment in the middle of something.
+                warmth = Warmth()
+            connection.sendall(frames.pack(answer))
+
+
+def _answer(call: Call, blobs: frames.KeptBlobs[bytes], warmth: Warmth) -> frames.Done | frames.Broke:
+    began_s = time.perf_counter()
+    try:
+        result = execute(call, _weights(call, blobs), warmth)
+    except Exception as error:
+        reason = failures.from_exception(error).reason
+        return frames.Broke(call_id=call.id, reason=reason, run_s=time.perf_counter() - began_s)
+    return frames.Done(
+        call_id=call.id,
+        payload=result.payload,
+        env_state=result.env_state,
+        usage=result.usage,
+        run_s=time.perf_counter() - began_s,
+    )
+
+
+def _weights(call: Call, blobs: frames.KeptBlobs[bytes]) -> bytes | None:
+    if call.weights is None:
+        return None
+    data = blobs.get(call.weights.sha256)
+    if data is None or hashlib.sha256(data).hexdigest() != call.weights.sha256:
+        raise ValueError(
+            f"the weights of version {call.weights.version} did not arrive as they were published"
+        )
+    return data
+
+
+def main(arguments: list[str]) -> None:
+    descriptor, parent_pid = int(arguments[0]), int(arguments[1])
+    packages.enable(arguments[2:])
+    die_with_parent(parent_pid)
+    # Ctrl-C in the terminal is for the job, which then ends its workers in order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Imported before saying ready, so that the first call's deadline does not pay for it.
+    import training.functions.evaluate
+    import training.functions.rollout  # noqa: F401
+
+    with socket.socket(fileno=descriptor) as connection:
+        serve(connection)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

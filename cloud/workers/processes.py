@@ -1,0 +1,77 @@
+"""Processes that cannot outlive the one that started them.
+
+`python -m cloud.workers.processes -- command ...` becomes that command (same process id), after asking the kernel to
+kill it when its parent dies, however the parent dies: `kill -9` included. The wrapper exists because doing this between
+fork and exec (`preexec_fn`) is unsafe in a program with threads.
+
+Linux only, as the request is Linux's; elsewhere the command runs, but an abrupt death of its parent leaves it behind.
+
+The kernel watches the *thread* that started the child: start children from a thread that lives as long as they should.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+_PR_SET_PDEATHSIG = 1
+_USAGE = "usage: python -m cloud.workers.processes [--parent PID] -- command ..."
+
+
+def die_with_parent(parent_pid: int | None = None, *, with_signal: int = signal.SIGKILL) -> None:
+    """Have the kernel send `with_signal` to this process when its parent dies; survives exec, not fork.
+
+    `parent_pid` closes the race with a parent that died before this call: if this process already belongs to
+    somebody else, it ends at once. Call it first thing in a child.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+    if parent_pid is not None and os.getppid() != parent_pid:
+        os.kill(os.getpid(), with_signal)
+
+
+def bound_to_this_process(command: Sequence[str]) -> list[str]:
+    """The same command, as one that dies with the process calling this. For `subprocess.Popen`."""
+    # By path, not -m: it works from any folder, and -P keeps this folder's names out of the import path.
+    return [sys.executable, "-P", __file__, "--parent", str(os.getpid()), "--", *command]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Bind this process to its parent, then become the command after `--`."""
+    before, separator, command = _split(arguments)
+    if not separator or not command:
+        raise SystemExit(_USAGE)
+    parent_pid = _parent_pid(before)
+    # A process started in the background of a shell script ignores Ctrl-C for ever; the command decides for itself.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    die_with_parent(parent_pid)
+    try:
+        os.execvp(command[0], list(command))
+    except OSError as error:
+        raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from error
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], bool, list[str]]:
+    words = list(arguments)
+    if "--" not in words:
+        return words, False, []
+    at = words.index("--")
+    return words[:at], True, words[at + 1 :]
+
+
+def _parent_pid(words: Sequence[str]) -> int | None:
+    match list(words):
+        case []:
+            return None
+        case ["--parent", pid] if pid.isdecimal():
+            return int(pid)
+        case _:
+            raise SystemExit(_USAGE)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
