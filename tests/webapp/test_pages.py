@@ -184,8 +184,7 @@ def test_the_job_page_tells_its_story(client: Client, project: Any) -> None:
     page = client.get(f"/p/{project.slug}/jobs/{job.pk}/")
     words = text(page)
     assert "This job cannot cost more than $1.00 : $0.00 spent" in words
-    assert "Return 150.0 (" in words
-    assert "reference 475.0" in words
+    assert "Return 150.0 (1 deterministic episode); reference 475.0" in words
     assert "Running" in words
     assert "manage.py train job.json" in text(client.get(f"/p/{project.slug}/jobs/{job.pk}/spec/"))
     cost = client.get(f"/p/{project.slug}/jobs/{job.pk}/cost/").content.decode()
