@@ -21,13 +21,20 @@ def make(environment: EnvironmentSpec) -> Any:
 
     from training.environments import packages
     from training.environments.atari import AtariEnvironment, atari_game
+    from training.environments.planar_robots import PlanarRobot, is_planar_robot
 
     game = atari_game(environment.id)
     if game is not None:
         return AtariEnvironment(game, environment.frame_stack)
     if environment.id not in gymnasium.registry:
         packages.load()
-    return gymnasium.make(environment.id, disable_env_checker=True)
+    made: Any = gymnasium.make(environment.id, disable_env_checker=True)
+    if is_planar_robot(made.unwrapped):
+        innermost = made
+        while isinstance(innermost.env, gymnasium.Wrapper):
+            innermost = innermost.env
+        innermost.env = PlanarRobot(innermost.env)
+    return made
 
 
 def spaces_of(environment: EnvironmentSpec) -> Spaces:
