@@ -24,6 +24,7 @@ from training.batch import Batch
 from training.checkpoints import FileCheckpointStore
 from training.curvature import CurvatureSpec, measured, standardised
 from training.engine import train
+from training.evidence import Evidence
 from training.functions.body import Warmth
 from training.functions.run import execute
 from training.learner import LearnerState
@@ -40,7 +41,7 @@ from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
 from training.scaling.schedule import Schedule
 from training.spec import TrainingSpec
-from training.surface import Evidence, surface_of
+from training.surface import surface_of
 
 ACTORS, STEPS = 16, 256
 _ROUNDS = 6

@@ -19,11 +19,12 @@ from pydantic import Field
 
 from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
+from training.evidence import Evidence, ObjectiveKind
 from training.frozen import Frozen
 from training.lanczos import spectrum_ends
 from training.networks import Parameters
 from training.reports import CurvatureReport
-from training.surface import Evidence, ObjectiveKind, surface_of
+from training.surface import surface_of
 
 RATIO_LIMIT = 1e6
 _FLAT = 1e-8

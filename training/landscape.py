@@ -19,6 +19,7 @@ from training.batch import Batch
 from training.checkpoints import CheckpointError
 from training.codec import decode
 from training.curvature import standardised
+from training.evidence import Evidence, policy_part
 from training.functions.body import Warmth
 from training.functions.evaluate import evaluate
 from training.functions.rollout import rollout
@@ -28,7 +29,7 @@ from training.learner import LearnerState
 from training.messages import Call, EvaluateRequest, RolloutRequest
 from training.networks import Parameters
 from training.seeds import derive
-from training.surface import Evidence, policy_part, surface_of
+from training.surface import surface_of
 from training.trained import Trained
 
 GRID_AT_MOST = 41

@@ -16,10 +16,11 @@ import numpy as np
 from training.architectures import CNN, MLP
 from training.curvature import standardised
 from training.environments.spaces import Spaces
+from training.evidence import Evidence
 from training.frozen import Frozen
 from training.networks import Parameters
 from training.reports import NoiseScaleReport
-from training.surface import Evidence, surface_of
+from training.surface import surface_of
 
 
 class NoiseScaleSpec(Frozen):

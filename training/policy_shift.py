@@ -8,9 +8,9 @@ import numpy as np
 
 from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
+from training.evidence import Evidence
 from training.frozen import Frozen
 from training.networks import Parameters, TorchNetwork
-from training.surface import Evidence
 
 _STATES = 1024
 

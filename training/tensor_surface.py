@@ -9,9 +9,9 @@ import torch
 from training.architectures import CNN, MLP
 from training.distributions import Distribution
 from training.environments.spaces import Spaces
+from training.evidence import Evidence, ObjectiveKind, policy_part
 from training.networks import Floats, Parameters, TorchNetwork
 from training.parts import PART
-from training.surface import Evidence, ObjectiveKind, policy_part
 
 
 class TensorSurface:

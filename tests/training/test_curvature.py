@@ -18,11 +18,12 @@ from training.curvature import RATIO_LIMIT, CurvatureSpec, measured, ratio
 from training.dense_surface import DenseSurface
 from training.distributions import Distribution
 from training.environments.spaces import Spaces
+from training.evidence import Evidence, policy_part
 from training.lanczos import spectrum_ends
 from training.networks import TorchNetwork, initial_parameters
 from training.scaling.boosting import Boosting
 from training.scaling.noise_scale import NoiseScale
-from training.surface import Evidence, policy_part, surface_of
+from training.surface import surface_of
 from training.tensor_surface import TensorSurface
 
 NORMALS = Spaces((11,), (), (-1.0,) * 3, (1.0,) * 3)

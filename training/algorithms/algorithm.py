@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from training.algorithms.optimisation import samples_of
 from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
+from training.evidence import Evidence, samples_of
 from training.frozen import Frozen
 from training.learner import LearnerState
 from training.reports import UpdateReport
-from training.surface import Evidence
 
 if TYPE_CHECKING:
     from training.batch import Batch

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from training.algorithms.optimisation import BETAS, CHUNK, Anchor, Floats, Moved, Objective
+from training.algorithms.descent import BETAS, CHUNK, Anchor, Floats, Moved, Objective
 from training.architectures import CNN, MLP
 from training.distributions import Distribution
 from training.learner import LearnerState

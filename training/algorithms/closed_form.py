@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from training.algorithms.dense import DenseNetwork, NamedVector
+from training.algorithms.descent import BETAS, CHUNK, Anchor, Moved, Objective
 from training.algorithms.heads import head_of
-from training.algorithms.optimisation import BETAS, CHUNK, Anchor, Moved, Objective
 from training.architectures import MLP
 from training.learner import LearnerState
 from training.networks import Floats, Parameters

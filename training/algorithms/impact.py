@@ -19,7 +19,8 @@ from pydantic import Field
 
 from training.algorithms import losses
 from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, evidence_of, explained_variance
-from training.algorithms.optimisation import Anchor, Array, Optimisation, Slopes
+from training.algorithms.descent import Anchor, Array, Slopes
+from training.algorithms.optimisation import Optimisation
 from training.returns import vtrace
 
 if TYPE_CHECKING:

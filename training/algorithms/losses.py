@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from training.algorithms.optimisation import Array, Slopes
+from training.algorithms.descent import Array, Slopes
 
 
 def mean(samples: Array) -> Array:

@@ -1,22 +1,18 @@
-"""One update's optimisation: a state's parameters in, Adam steps down a loss, the next state's parameters out.
-
-Every loss here is a mean over samples of something of log π(a|s), plus something of V(s), less some entropy. So an
-algorithm only says how its loss changes with those two numbers of each sample (`Slopes`), and a `Descent` takes that
-back through the network. There are two: `ClosedForm`, in numpy, for what small networks on a CPU do all day, and
-`Autograd`, in torch, for everything else. Both give the same up to rounding.
-"""
+"""One update's optimisation: a state's parameters in, Adam steps down a loss, the next state's parameters out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from training.algorithms.descent import Anchor, Array, Descent, Floats, Objective
 from training.architectures import CNN, MLP
+from training.evidence import samples_of
 from training.inference import normalised
 from training.learner import LearnerState
 from training.networks import Parameters
@@ -26,71 +22,9 @@ if TYPE_CHECKING:
     from training.algorithms.algorithm import Algorithm
     from training.batch import Batch
 
-Floats = npt.NDArray[np.float32]
-Array = Any  # of numpy or of torch, as the descent computes
-BETAS = (0.9, 0.999)
-CHUNK = 2048
-
 
 class BadLoss(ValueError):
     """A loss or gradient that is not a finite number."""
-
-
-class Slopes(NamedTuple):
-    """How a loss changes with each sample's log-probability and value ([n] each), and what to tell of it."""
-
-    log_probs: Array
-    values: Array
-    measured: dict[str, Array]
-
-
-# From the log-probabilities and values of some samples under the parameters of now.
-Objective = Callable[[Array, Array], Slopes]
-
-
-class Anchor(NamedTuple):
-    """A policy not to stray from: `weight` · KL(policy of `parameters` ‖ policy of now) is added to the loss."""
-
-    parameters: Parameters
-    weight: float
-
-
-class Moved(NamedTuple):
-    """Where a descent has come to: parameters and Adam's moments under their names, and the steps of all time."""
-
-    parameters: Parameters
-    first_moments: Parameters
-    second_moments: Parameters
-    steps: int
-
-
-class Descent(Protocol):
-    """Parameters that move down a loss. What it takes and gives as `Array` is of its own module, `arrays`."""
-
-    arrays: Any
-    device: str
-
-    def array(self, data: npt.NDArray[Any]) -> Array:
-        """`data` where this computes."""
-
-    def taken(self, array: Array, order: npt.NDArray[np.int64]) -> Array:
-        """A copy of `array` with its samples in this order."""
-
-    def values(self, observations: Floats) -> Floats:
-        """The critic's values of [n, …] observations."""
-
-    def log_probs(
-        self, observations: Floats, actions: npt.NDArray[Any], parameters: Parameters | None
-    ) -> Floats:
-        """Log-probabilities of [n, …] actions under the policy with `parameters`, or as it is now."""
-
-    def step(self, observations: Array, actions: Array, objective: Objective) -> dict[str, Array]:
-        """One step. Gives what the objective measured, and the entropy, the gradient's norm and any divergence."""
-
-    def means(self, measured: dict[str, list[Array]]) -> dict[str, float]:
-        """The mean of each."""
-
-    def moved(self) -> Moved: ...
 
 
 def descent_of(
@@ -211,8 +145,3 @@ class Optimisation:
             second_moments=moved.second_moments,
             optimiser_steps=moved.steps,
         )
-
-
-def samples_of(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """[time, environment, …] as [sample, …]."""
-    return array.reshape(-1, *array.shape[2:])

@@ -27,7 +27,8 @@ from training.algorithms.algorithm import (
     evidence_of,
     explained_variance,
 )
-from training.algorithms.optimisation import Anchor, Array, Optimisation, Slopes
+from training.algorithms.descent import Anchor, Array, Slopes
+from training.algorithms.optimisation import Optimisation
 from training.returns import generalised_advantages
 
 if TYPE_CHECKING:

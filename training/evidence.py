@@ -1,0 +1,65 @@
+"""What an update learned from, and how its objective changes with each sample: what all surfaces are made over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from training.networks import Floats, Parameters
+
+ObjectiveKind = Literal["surrogate", "policy_gradient"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an update learned from: [sample, …] each, observations as the network sees them.
+
+    Samples that were laid flat from [time, environment] stand in rows of `columns` environments.
+    """
+
+    observations: npt.NDArray[Any]
+    actions: npt.NDArray[Any]
+    log_probs: Floats
+    advantages: Floats
+    columns: int = 1
+
+    @property
+    def size(self) -> int:
+        return len(self.advantages)
+
+    def some(self, chosen: npt.NDArray[np.int64] | slice) -> Evidence:
+        return Evidence(
+            self.observations[chosen], self.actions[chosen], self.log_probs[chosen], self.advantages[chosen]
+        )
+
+
+def samples_of(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """[time, environment, …] as [sample, …]."""
+    return array.reshape(-1, *array.shape[2:])
+
+
+def policy_part(parameters: Parameters) -> Parameters:
+    """The parameters that the policy depends on."""
+    return {name: array for name, array in parameters.items() if not name.startswith("value.")}
+
+
+def slopes_of(
+    log_probs: Floats, evidence: Evidence, objective: ObjectiveKind, clip: float | None
+) -> tuple[Floats, Floats]:
+    """First and second derivative of J by each sample's log π.
+
+    As dr / d log π = r, both are r A of the clipped ratio, or nothing where the clipped side is the smaller one.
+    """
+    advantages = evidence.advantages
+    share = np.float32(1.0 / len(advantages))
+    if objective == "policy_gradient":
+        return advantages * share, np.zeros_like(advantages)
+    ratios = np.exp(np.clip(log_probs - evidence.log_probs, -20.0, 20.0))
+    free = ratios * advantages
+    if clip is not None:
+        free = np.where(free <= ratios.clip(1.0 - clip, 1.0 + clip) * advantages, free, 0.0)
+    free = free * share
+    return free, free
