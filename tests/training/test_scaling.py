@@ -143,6 +143,11 @@ def test_noise_scale_grows_with_the_noise_and_never_shrinks():
     assert released.decide(with_noise(100.0, 90.0, actors=16), BOUNDS, 0).actors == 16
 
 
+@pytest.mark.parametrize("rule", ["proportional", "released"])
+def test_noise_that_grew_beyond_all_measure_asks_for_the_most(rule):
+    assert NoiseScale(rule=rule).decide(with_noise(5e-324, 1e9), BOUNDS, 0).actors == 64
+
+
 def test_doubling_as_hydrozoa_was_run():
     doubling = Doubling()
     actors = [doubling.decide(after(1.0, first_round=k) if k else [], BOUNDS, 0).actors for k in range(60)]

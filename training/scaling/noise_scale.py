@@ -64,7 +64,8 @@ class NoiseScale(Frozen):
         else:
             asked = max(present, self.actors_min * growth)
         words = f"noise scale {scales[-1]:,.0f} is {growth:.2f} times the first"
-        return within(self._held(round(asked)), bounds, words)
+        # Bounded before it is rounded: over a first scale of almost nothing, growth may be infinite.
+        return within(self._held(round(min(asked, self.actors_max))), bounds, words)
 
     def _held(self, actors: int) -> int:
         return max(self.actors_min, min(self.actors_max, actors))
