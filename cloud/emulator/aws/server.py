@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from cloud.emulator.aws.account import Account
 from cloud.emulator.aws.control import Control
@@ -24,9 +22,9 @@ from cloud.emulator.aws.signatures import Claim, sender
 from cloud.emulator.aws.storage import Storage
 from cloud.emulator.aws.tagging import Tagging
 from cloud.emulator.http import HttpRequest, HttpResponse, HttpServer
+from cloud.emulator.own_thread import OwnThread, T
 
 _REAP_S = 5.0
-T = TypeVar("T")
 
 
 class AwsEmulator:
@@ -62,11 +60,7 @@ class AwsEmulator:
         self._identity = Identity(self.account)
         self._tagging = Tagging(self.account, self.functions)
         self._desk = Desk(self.account, self.faults, self.meter, self.invoking, self.environments)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="aws-emulator", daemon=True)
-        self._failure: BaseException | None = None
+        self._thread = OwnThread("aws-emulator", self._serve)
         self._port = 0
 
     @property
@@ -76,16 +70,11 @@ class AwsEmulator:
     def start(self, port: int = 0) -> AwsEmulator:
         self._port = port
         self._thread.start()
-        self._started.wait()
-        if self._failure is not None:
-            raise self._failure
         return self
 
     def stop(self) -> None:
         """End every process and answer nothing more. Safe to call twice."""
-        if self._loop is not None and self._stop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join()
+        self._thread.stop()
         self._folder.cleanup()
 
     def __enter__(self) -> AwsEmulator:
@@ -96,31 +85,17 @@ class AwsEmulator:
 
     def inside(self, act: Callable[[], T]) -> T:
         """Do something in the emulator's own thread, and wait for it."""
-        assert self._loop is not None
+        return self._thread.inside(act)
 
-        async def doing() -> T:
-            return act()
-
-        return asyncio.run_coroutine_threadsafe(doing(), self._loop).result(30.0)
-
-    def _work(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        except BaseException as error:
-            self._failure = error
-        finally:
-            self._started.set()
-
-    async def _serve(self) -> None:
+    async def _serve(self, ready: Callable[[], None], stop: asyncio.Event) -> None:
         server = HttpServer(self._answer)
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._port = await server.start(self._port)
-        self._started.set()
+        ready()
         try:
-            while not self._stop.is_set():
+            while not stop.is_set():
                 self.environments.reap()
                 try:
-                    await asyncio.wait_for(self._stop.wait(), _REAP_S)
+                    await asyncio.wait_for(stop.wait(), _REAP_S)
                 except TimeoutError:
                     continue
         finally:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from cloud.emulator.azure import certificates
 from cloud.emulator.azure.desk import Desk
@@ -19,8 +17,7 @@ from cloud.emulator.azure.resources import Resources
 from cloud.emulator.azure.signing_in import SigningIn
 from cloud.emulator.azure.subscription import Subscription
 from cloud.emulator.http import HttpRequest, HttpResponse, HttpServer
-
-T = TypeVar("T")
+from cloud.emulator.own_thread import OwnThread, T
 
 
 class AzureEmulator:
@@ -47,11 +44,7 @@ class AzureEmulator:
         self._desk = Desk(self.subscription, self.faults, self.meter, self.groups)
         self._signing_in: SigningIn | None = None
         self._resources: Resources | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="azure-emulator", daemon=True)
-        self._failure: BaseException | None = None
+        self._thread = OwnThread("azure-emulator", self._serve)
         self._port = 0
 
     @property
@@ -66,16 +59,11 @@ class AzureEmulator:
     def start(self, port: int = 0) -> AzureEmulator:
         self._port = port
         self._thread.start()
-        self._started.wait()
-        if self._failure is not None:
-            raise self._failure
         return self
 
     def stop(self) -> None:
         """End every process and answer nothing more. Safe to call twice."""
-        if self._loop is not None and self._stop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join()
+        self._thread.stop()
         self._own_folder.cleanup()
 
     def __enter__(self) -> AzureEmulator:
@@ -86,30 +74,16 @@ class AzureEmulator:
 
     def inside(self, act: Callable[[], T]) -> T:
         """Do something in the emulator's own thread, and wait for it."""
-        assert self._loop is not None
+        return self._thread.inside(act)
 
-        async def doing() -> T:
-            return act()
-
-        return asyncio.run_coroutine_threadsafe(doing(), self._loop).result(30.0)
-
-    def _work(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        except BaseException as error:
-            self._failure = error
-        finally:
-            self._started.set()
-
-    async def _serve(self) -> None:
+    async def _serve(self, ready: Callable[[], None], stop: asyncio.Event) -> None:
         server = HttpServer(self._answer)
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._port = await server.start(self._port, self._certificates.server)
         self._signing_in = SigningIn(self.subscription, self.endpoint)
         self._resources = Resources(self.subscription, self.groups, self.faults, self.endpoint)
-        self._started.set()
+        ready()
         try:
-            await self._stop.wait()
+            await stop.wait()
         finally:
             server.close()
             self.groups.close()

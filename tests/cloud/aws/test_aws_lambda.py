@@ -229,7 +229,7 @@ def test_a_call_larger_than_a_function_takes_says_what_to_do() -> None:
 def test_cancelled_calls_cost_what_they_cost() -> None:
     with lambdas.opened(at_once=1) as (platform, aws):
         ref = platform.publish(0, calls.weights())
-        platform.submit(calls.rollout("runs", ref, steps=30_000))
+        platform.submit(calls.rollout("runs", ref, steps=3_000))
         platform.submit(calls.rollout("waits", ref))
         while not aws.invoking.in_flight:
             time.sleep(0.01)
