@@ -223,8 +223,10 @@ class MeteredPlatform:
             broken=outcome.status == "failed" and not _is_of_the_place(outcome.reason_code),
             cancelled=outcome.status == "cancelled",
         )
+        decision_s = reserved.call.decision_s
         return {
             **outcome.usage.model_dump(),
+            **({"decision_s": decision_s} if decision_s else {}),
             "status": outcome.status,
             "sent_s": outcome.started_s,
             "landed_s": outcome.finished_s,

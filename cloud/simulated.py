@@ -119,7 +119,7 @@ class SimulatedPlatform:
         if trip is None:
             return None
         self.meter.add(trip)
-        return _outcome(self._flights.pop(trip.work.id), trip)
+        return _outcome(self._flights.pop(trip.work.id), trip, self._simulation.shares_of_run(trip.work))
 
     def cancel(self, call_id: str) -> None:
         flight = self._flights.get(call_id)
@@ -190,7 +190,7 @@ class SimulatedPlatform:
         )
 
 
-def _outcome(flight: _Flight, trip: Trip) -> Outcome:
+def _outcome(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Outcome:
     failure = _failure(flight, trip)
     given = flight.result if failure is None and isinstance(flight.result, Result) else None
     status: Literal["done", "failed", "cancelled"] = "done"
@@ -201,7 +201,7 @@ def _outcome(flight: _Flight, trip: Trip) -> Outcome:
         status=status,
         started_s=trip.submitted_ns / NS,
         finished_s=trip.finished_ns / NS,
-        usage=_usage(flight, trip),
+        usage=_usage(flight, trip, shares),
         payload=given.payload if given else b"",
         env_state=given.env_state if given else None,
         reason=failure.reason if failure else "",
@@ -225,8 +225,11 @@ def _failure(flight: _Flight, trip: Trip) -> Failure | None:
     return flight.result
 
 
-def _usage(flight: _Flight, trip: Trip) -> Usage:
-    """Work done and virtual times; of a cancelled call only the time that had passed by then."""
+def _usage(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Usage:
+    """Work done and virtual times; of a cancelled call only the time that had passed by then.
+
+    `shares` of its run are those of environments and policy. What the body measured here is this machine's.
+    """
     done = flight.result.usage if isinstance(flight.result, Result) else Usage()
     return done.model_copy(
         update={
@@ -237,6 +240,8 @@ def _usage(flight: _Flight, trip: Trip) -> Usage:
             "detours": trip.detours,
             "startup_s": (trip.wait_ns + trip.start_ns) / NS,
             "run_s": trip.run_ns / NS,
+            "environment_s": trip.run_ns / NS * shares[0],
+            "inference_s": trip.run_ns / NS * shares[1],
             "transfer_s": trip.way_ns / NS,
             "billed_s": billed_ms(trip.billed_ns) / 1000,
             "memory_mb": flight.call.memory_mb,

@@ -65,6 +65,8 @@ class Work(Message):
     macs: int = Field(0, ge=0)
     pictures: bool = False
     hessian_products: int = Field(0, ge=0)
+    environment_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
+    inference_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
 
     @staticmethod
     def of(usage: Usage) -> Work:

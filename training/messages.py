@@ -65,9 +65,10 @@ AnyRequest = Annotated[RolloutRequest | EvaluateRequest | UpdateRequest, Field(d
 class Call(Message):
     """One function invocation. A retry is a new call with the next attempt and the same seed and state.
 
-    `after` names the tasks without whose outcomes this call would not have been made, where a
-    task is a call with its retries. The call was submitted at the moment when the last of them landed. It is for the
-    books and does not travel to the function.
+    What is excluded is for the books and does not travel to the function. `after` names the tasks without whose
+    outcomes this call would not have been made, where a task is a call with its retries. The call was submitted at the
+    moment when the last of them landed. `decision_macs` and `decision_s` tell of the decision how many actors the round
+    gets, with its update: multiplications of the network that was asked, and the time it took by the platform's clock.
     """
 
     id: str
@@ -82,6 +83,8 @@ class Call(Message):
     env_state: bytes | None = None
     inputs: tuple[bytes, ...] = ()
     after: tuple[str, ...] = Field((), exclude=True)
+    decision_macs: int = Field(0, exclude=True)
+    decision_s: float = Field(0.0, exclude=True)
 
     @property
     def kind(self) -> CallKind:

@@ -19,7 +19,8 @@ class Usage(Message):
     `macs` are the multiplications of one forward pass of one sample: of the policy for rollouts and evaluations, of
     policy and critic for updates. `pictures` says whether such a sample is one. `hessian_products` are of as many
     samples each as a minibatch had. `provisioned`: it ran on capacity that is kept ready and paid for apart.
-    `detours`: payloads that were too large for a request and went by storage.
+    `detours`: payloads that were too large for a request and went by storage. Of a rollout's `run_s`, `environment_s`
+    was for steps and `inference_s` for the policy; the rest read weights and states and packed what was sampled.
     """
 
     env_steps: int = 0
@@ -37,6 +38,8 @@ class Usage(Message):
     detours: int = 0
     startup_s: float = 0.0
     run_s: float = 0.0
+    environment_s: float = 0.0
+    inference_s: float = 0.0
     transfer_s: float = 0.0
     billed_s: float | None = None
     memory_mb: int = 0

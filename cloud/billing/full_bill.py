@@ -32,11 +32,13 @@ class Grounds:
 
     `actor_slots`: actors in what is rented as one resource "actors" or "workers". `all_on_learner`: the learner's
     machine runs the actors as well. `hessian_share`: the share of an update's time that Hessian products took.
+    `decision_ns`: what a decision on a round took beside its update, where no clock measured it.
     """
 
     actor_slots: int = 1
     all_on_learner: bool = False
     hessian_share: Callable[[Work], float] = lambda work: 0.0
+    decision_ns: Callable[[Work], int] = lambda work: 0
 
 
 @dataclass
@@ -103,6 +105,23 @@ class PaidCall:
     def run_ns(self) -> int:
         return to_ns(self.seconds("run_s"))
 
+    def divided(self, time_ns: int, grounds: Grounds) -> dict[PartKey, int]:
+        """So much of its run by part; parts that sum to it. What no part claims is the call's own."""
+        parts: dict[PartKey, int] = {}
+        own = self.part
+        if own == "actors" and self.seconds("environment_s") + self.seconds("inference_s") > 0:
+            own = "transfer"
+            parts["environment"] = self._share_ns("environment_s", time_ns, time_ns)
+            parts["inference"] = self._share_ns("inference_s", time_ns, time_ns - parts["environment"])
+        elif self.done and self.work.hessian_products:
+            parts["detector"] = int(time_ns * grounds.hessian_share(self.work))
+        parts[own] = time_ns - sum(parts.values())
+        return parts
+
+    def _share_ns(self, name: str, time_ns: int, most_ns: int) -> int:
+        """What an actor says of its own time is believed up to the time there was."""
+        return min(most_ns, time_ns * to_ns(self.seconds(name)) // max(self.run_ns, 1))
+
     @property
     def stretch(self) -> Stretch:
         """From when to when it ran, on the platform's clock."""
@@ -164,20 +183,16 @@ def _add_call(bill: FullBill, call: PaidCall, grounds: Grounds) -> None:
             bill.parts["requests"] += line.picodollars
         else:
             shares, billed_ns = _shares_of_call(call, grounds)
-            bill.divide(line.picodollars, shares, billed_ns, rest=call.part)
+            bill.divide(line.picodollars, shares, billed_ns, rest=list(shares)[-1])
 
 
 def _shares_of_call(call: PaidCall, grounds: Grounds) -> tuple[dict[PartKey, int], int]:
-    """How a call's billed time divides: its cold start, its Hessian products; the rest is the call's own part."""
-    if not call.done:
-        return {}, 1
+    """How a call's billed time divides: its cold start and its run by part. The last part takes what is left."""
     billed_ns = to_ns(call.seconds("billed_s"))
     shares: dict[PartKey, int] = {}
-    if call.settlement.usage.get("cold_start"):
+    if call.done and call.settlement.usage.get("cold_start"):
         shares["cold_starts"] = max(0, billed_ns - call.run_ns)
-    if call.work.hessian_products:
-        shares["detector"] = int(call.run_ns * grounds.hessian_share(call.work))
-    return shares, billed_ns
+    return shares | call.divided(call.run_ns, grounds), billed_ns
 
 
 def _add_rents(
@@ -191,7 +206,7 @@ def _add_rents(
     stood_ns["actors"] *= 1 if each_its_own else grounds.actor_slots
     on_learner = [call for call in calls if grounds.all_on_learner or call.work.where == "learner"]
     shares = {
-        "actors": _actor_shares([call for call in calls if call.work.where == "actor"]),
+        "actors": _actor_shares([call for call in calls if call.work.where == "actor"], grounds),
         "learner": _learner_shares(on_learner, grounds),
     }
     for place, by_part in shares.items():
@@ -214,20 +229,18 @@ def _place(rent: Settlement) -> str:
     return "actors" if resource.startswith("actor") or resource == "workers" else resource
 
 
-def _actor_shares(calls: Sequence[PaidCall]) -> Counter[PartKey]:
+def _actor_shares(calls: Sequence[PaidCall], grounds: Grounds) -> Counter[PartKey]:
     shares: Counter[PartKey] = Counter()
     for call in calls:
-        shares[call.part] += call.run_ns
+        shares.update(call.divided(call.run_ns, grounds))
     return shares
 
 
 def _learner_shares(calls: Sequence[PaidCall], grounds: Grounds) -> Counter[PartKey]:
-    """Time of one machine: what runs at the same moment shares it equally."""
+    """Time of one machine: what runs at the same moment shares it equally. Decisions are taken on it too."""
     shares: Counter[PartKey] = Counter()
     for call, time_ns in zip(calls, shares_of_time([call.stretch for call in calls]), strict=True):
-        detector_ns = 0
-        if call.done and call.work.hessian_products:
-            detector_ns = int(time_ns * grounds.hessian_share(call.work))
-            shares["detector"] += detector_ns
-        shares[call.part] += time_ns - detector_ns
+        shares.update(call.divided(time_ns, grounds))
+        if call.done:
+            shares["scheduler"] += to_ns(call.seconds("decision_s")) or grounds.decision_ns(call.work)
     return shares

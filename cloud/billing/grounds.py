@@ -53,4 +53,4 @@ def grounds(profile: Profile, stack: Stack, actor_slots: int, *, gpu: bool = Fal
         whole_ns = speeds.update_ns(work)
         return 1.0 - speeds.update_ns(replace(work, hessian_products=0)) / whole_ns if whole_ns else 0.0
 
-    return Grounds(actor_slots, unpaid, hessian_share)
+    return Grounds(actor_slots, unpaid, hessian_share, speeds.decision_ns)

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 PartKey = Literal[
+    "environment",
+    "inference",
+    "transfer",
     "actors",
     "learner",
     "evaluation",
     "detector",
+    "scheduler",
     "cold_starts",
     "requests",
     "storage",
@@ -30,10 +34,14 @@ class BillPart:
 
 
 PARTS: tuple[BillPart, ...] = (
-    BillPart("actors", "Actors", "Sampling, start-up apart"),
+    BillPart("environment", "Environments", "Actors stepping their environments"),
+    BillPart("inference", "Inference", "Actors asking the policy what to do"),
+    BillPart("transfer", "Transfer", "Actors reading weights, packing and handing over what they sampled"),
+    BillPart("actors", "Actors", "Sampling that nobody timed by its parts"),
     BillPart("learner", "Learner", "Updates"),
     BillPart("evaluation", "Evaluation", "Episodes played to judge the policy"),
     BillPart("detector", "Detector", "Hessian products within updates"),
+    BillPart("scheduler", "Scheduler", "Deciding how many actors each round gets"),
     BillPart("cold_starts", "Cold starts", "Billed while a fresh function started"),
     BillPart("requests", "Requests", "A fee for each call"),
     BillPart("storage", "Storage", "Requests for payloads too large for a call"),

@@ -29,7 +29,8 @@ class Work:
 
     `after` names the tasks without whose outcomes the call would not have been made: it is submitted at the moment
     when the last of them lands. `macs` are multiplications of one forward pass of one sample, of the policy for
-    actors and of policy and critic for the learner. `broken`: its body raised, as it would do anywhere.
+    actors and of policy and critic for the learner; `decision_macs` those of the network that was asked how many actors
+    the round gets, which is told with the round's update. `broken`: its body raised, as it would do anywhere.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Work:
     macs: int = 0
     pictures: bool = False
     hessian_products: int = 0
+    decision_macs: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
     memory_mb: int = 0
@@ -100,6 +102,7 @@ def work_of(
         episodes=episodes,
         memory_mb=call.memory_mb,
         deadline_s=call.deadline_s,
+        decision_macs=call.decision_macs,
         after=call.after,
         broken=broken,
         cancelled=cancelled,

@@ -161,6 +161,7 @@ class Works:
             samples=batch * passes,
             macs=sizes.learner_macs,
             pictures=sizes.pictures,
+            decision_macs=self.training.scaling.decision_macs,
             # A fleet that stands for a larger one has lines that are as much narrower.
             bytes_in=sizes.learner // self._fewer + trajectories * sizes.trajectory,
             bytes_out=(sizes.learner + sizes.weights + _UPDATE_REPORT_BYTES) // self._fewer,

@@ -110,6 +110,10 @@ class Simulation:
             self._release(trip, survives=False)
         self._deliver(trip)
 
+    def shares_of_run(self, work: Work) -> tuple[float, float]:
+        """How much of an actor's run goes to environments and to the policy."""
+        return self._speeds.shares_of_run(work) if work.where == "actor" else (0.0, 0.0)
+
     def close(self) -> list[Trip]:
         """Stop everything now; what was in flight, with its times until now."""
         stopped = list(self._flying.values())
@@ -215,8 +219,9 @@ class Simulation:
             self._plan_next_update()
 
     def _arrived(self, trip: Trip) -> None:
-        """The coordinator takes outcomes one after the other."""
-        self._coordinator_free_ns = max(self.now_ns, self._coordinator_free_ns) + self._speeds.coordinator_ns
+        """The coordinator takes outcomes one after the other; with an update's, it decides on the round."""
+        busy_ns = self._speeds.coordinator_ns + self._speeds.decision_ns(trip.work)
+        self._coordinator_free_ns = max(self.now_ns, self._coordinator_free_ns) + busy_ns
         trip.finished_ns = self._coordinator_free_ns
         if trip.finished_ns > self.now_ns:
             self._at(trip.finished_ns, self._deliver, trip)

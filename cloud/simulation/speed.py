@@ -62,16 +62,35 @@ class Speeds:
 
     def run_ns(self, work: Work, draws: Draws) -> int:
         """An actor's call: work in microseconds of the reference core / (CPU share · core ratio) · exp(σ·z)."""
-        fixed_us, sample_us, per_million_us = self._inference[work.pictures]
         work_us = (
             self._call_us
-            + work.env_steps * self._step_us.get(work.environment, self._step_fallback_us)
-            + work.inferences * (fixed_us + sample_us + work.macs * 1e-6 * per_million_us)
+            + self._stepping_us(work)
+            + work.inferences * self._asking_us(work.macs, pictures=work.pictures)
             + work.bytes_out * self._codec_us_per_byte
         )
         share = min(work.memory_mb / self._whole_core_mb, 1.0) if self._whole_core_mb else self._pool_share
         straggling = math.exp(self._straggler_sigma * draws.straggler_normal)
         return round(work_us * self._ns_per_us / share * straggling)
+
+    def shares_of_run(self, work: Work) -> tuple[float, float]:
+        """How much of an actor's run goes to its environments' steps and to the policy, between 0 and 1 each."""
+        stepping_us = self._stepping_us(work)
+        asking_us = work.inferences * self._asking_us(work.macs, pictures=work.pictures)
+        whole_us = self._call_us + stepping_us + asking_us + work.bytes_out * self._codec_us_per_byte
+        return (stepping_us / whole_us, asking_us / whole_us) if whole_us else (0.0, 0.0)
+
+    def decision_ns(self, work: Work) -> int:
+        """What asking a network how many actors a round gets takes on a core of the learner's machine."""
+        if not work.decision_macs:
+            return 0
+        return round(self._asking_us(work.decision_macs, pictures=False) * self._ns_per_us)
+
+    def _stepping_us(self, work: Work) -> float:
+        return work.env_steps * self._step_us.get(work.environment, self._step_fallback_us)
+
+    def _asking_us(self, macs: int, *, pictures: bool) -> float:
+        fixed_us, sample_us, per_million_us = self._inference[pictures]
+        return fixed_us + sample_us + macs * 1e-6 * per_million_us
 
     def update_ns(self, work: Work) -> int:
         """A learner's call with its machine for itself: reading, minibatches, and Hessian products if there are."""

@@ -96,6 +96,9 @@ calls_made = st.builds(
     billed_s=TIMES,
     landed_s=TIMES,
     transfer_s=TIMES,
+    environment_s=TIMES,
+    inference_s=TIMES,
+    decision_s=TIMES,
     cold_start=st.booleans(),
     status=st.sampled_from(["done", "failed", "cancelled"]),
     work_attempt=st.integers(1, 3),
@@ -159,6 +162,40 @@ def test_a_cold_call_is_divided_between_its_start_and_its_run() -> None:
     # A quarter of 1,001 is 250 and a bit; the bit stays with the run.
     assert parts(found) == {"cold_starts": 250, "actors": 751, "requests": 200}
     assert found.counts["cold_starts"] == found.counts["calls"] == 1
+
+
+def test_an_actors_run_is_divided_by_what_it_did() -> None:
+    times = {"billed_s": 4.0, "run_s": 3.0, "environment_s": 1.5, "inference_s": 0.5}
+    found = bill(call("r1-s0", "rollout", [gb_s(1001), REQUEST], cold_start=True, **times))
+    # Of 4 s: 1 started, 1.5 stepped, 0.5 asked the policy; the last second and the odd picodollar packed and sent.
+    assert parts(found) == {
+        "cold_starts": 250,
+        "environment": 375,
+        "inference": 125,
+        "transfer": 251,
+        "requests": 200,
+    }
+
+
+def test_more_time_than_there_was_is_not_believed() -> None:
+    found = bill(call("r1-s0", "rollout", [gb_s(100)], environment_s=0.75, inference_s=9.0))
+    assert parts(found) == {"environment": 75, "inference": 25}
+
+
+def test_standing_actors_are_divided_too() -> None:
+    core = PriceLine("aci.vcpu.linux", "1", "vCPU-h", 600)
+    ran = call("r1-s0", run_s=30.0, environment_s=20.0, inference_s=4.0)
+    found = bill(rent("actor-1", [core], 0.0, 60.0), ran)
+    assert parts(found) == {"environment": 200, "inference": 40, "transfer": 60, "idle": 300}
+
+
+def test_decisions_are_the_schedulers_by_clock_or_else_by_the_stack() -> None:
+    machine = PriceLine("c5.4xlarge", "1", "h", 1000)
+    measured = call("r1-update", "update", run_s=2.0, landed_s=2.0, decision_s=0.5)
+    counted = call("r2-update", "update", run_s=2.0, landed_s=6.0, work_decision_macs=9)
+    on = Grounds(decision_ns=lambda work: work.decision_macs * 10**8)
+    found = bill(rent("learner", [machine], 0.0, 10.0), measured, counted, on=on)
+    assert parts(found) == {"learner": 400, "scheduler": 50 + 90, "idle": 460}
 
 
 def test_a_warm_call_has_no_start_to_tell_apart() -> None:

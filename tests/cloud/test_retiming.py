@@ -10,15 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloud.billing.bill import Bill
+from cloud.billing.full_bill import full_bill
+from cloud.billing.grounds import grounds
 from cloud.billing.retiming import retime
 from cloud.billing.script import Script
 from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting
 from cloud.simulated_options import SimulatedOptions
+from cloud.simulation.speed import Speeds
 from tests.cloud import clouds
 from tests.cloud.recorded import CHANCE, Recorded, record
 from tests.training.specs import tiny
 from training.ports import Control
+from training.scaling.learned import Learned, as_text
+from training.scheduling.model import SchedulingSpec
+from training.scheduling.trainer import initial_state
 
 QUICK = {"kind": "impala", "minibatch_size": 64}
 LOOPS: dict[str, dict[str, Any]] = {
@@ -69,6 +75,27 @@ def test_on_its_own_cloud_a_run_is_what_it_was(loop: str, place: str) -> None:
     run = record(spec_of(loop), **(CHANCE | PLACES[place]))
     check_equal(run)
     assert run.events[-1].kind == "stopped"
+
+
+@pytest.mark.parametrize("loop", ["synchronous", "asynchronous"])
+def test_a_schedulers_decisions_are_timed_and_billed_again(loop: str) -> None:
+    scaling = scheduler()
+    run = record(spec_of(loop, scaling=scaling), inference_us_per_million_macs=1e6, **CHANCE)
+    check_equal(run)
+    decided = {work.decision_macs for work in run.sitting.works if work.kind == "update"}
+    assert decided == {scaling.decision_macs} and scaling.decision_macs > 0
+    speeds = Speeds(run.place.profile, run.place.stack)
+    bill = full_bill([run.sitting], grounds(run.place.profile, run.place.stack, 1))
+    learner = sum(line.picodollars for line in bill.lines if line.sku == "c5.4xlarge")
+    updates = [work for work in run.sitting.works if work.kind == "update" and not work.broken]
+    share = sum(map(speeds.decision_ns, updates)) / (bill.counts["learner_stood_ms"] * 10**6)
+    assert bill.parts["scheduler"] == pytest.approx(learner * share, rel=0.01)
+    assert bill.total == run.spent_picodollars
+
+
+def scheduler() -> Learned:
+    of = SchedulingSpec(workload=tiny(), target_return=100.0, actors_max=3, rounds=5)
+    return of.policy(as_text(initial_state(of).actor_weights(of.network)), explore=True)
 
 
 @settings(max_examples=15, deadline=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cloud.billing.work import Work
@@ -82,6 +84,13 @@ def test_the_coordinator_takes_outcomes_one_after_the_other() -> None:
     for name in "abc":
         simulation.submit(actor(name))
     assert ends(simulation) == {"a": 3.35, "b": 3.45, "c": 3.55}
+
+
+def test_a_decision_by_a_network_takes_the_coordinator_as_long_as_its_multiplications() -> None:
+    simulation = cloud(coordinator_ms=100.0, inference_us_per_million_macs=1000.0)
+    simulation.submit(replace(update("u"), decision_macs=40 * MB))
+    # Boot 60 s, ten minibatches of 100 ms, the coordinator, and 10 ms + 40 million at 1 ms each.
+    assert ends(simulation) == {"u": 61.15}
 
 
 def test_what_is_too_large_for_an_answer_goes_by_storage() -> None:

@@ -1,6 +1,7 @@
 """Fragments: warm or restored they are the same, and what ends, is cut off or loses a life is told apart."""
 
 import hashlib
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -47,6 +48,15 @@ def test_warm_cold_and_elsewhere_are_the_same(name):
         assert here.payload == there.payload
         assert here.env_state == there.env_state
         state_here, state_there = here.env_state, there.env_state
+
+
+def test_what_went_to_environments_and_to_the_policy_is_told_apart():
+    weights = weights_of("CartPole-v1")
+    began_s = perf_counter()
+    usage = execute(call_of("CartPole-v1", weights, steps=200), weights, Warmth()).usage
+    took_s = perf_counter() - began_s
+    assert 0 < usage.inference_s < took_s and 0 < usage.environment_s < took_s
+    assert took_s / 4 < usage.environment_s + usage.inference_s < took_s
 
 
 def test_many_slots_share_a_few_warm_environments():

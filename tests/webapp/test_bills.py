@@ -20,7 +20,14 @@ from webapp.jobs.models import Job
 from webapp.jobs.presets import presets
 from webapp.jobs.runner import run_job
 from webapp.money import bills
-from webapp.money.bill_words import Row, about_duration, breakdown_sentence, numbers_behind, shown_bill
+from webapp.money.bill_words import (
+    Row,
+    about_duration,
+    actors_sentence,
+    breakdown_sentence,
+    numbers_behind,
+    shown_bill,
+)
 from webapp.money.models import Account, BillSheet
 
 SMALL: dict[str, Any] = {
@@ -85,7 +92,7 @@ def test_a_job_on_standing_containers_pays_for_their_idle_time(client: Client) -
     job = finished(platform__profile="aci-today")
     parts = job.bill.document["parts"]
     assert sum(parts.values()) == job.account.spent_picodollars
-    assert parts["idle"] > parts["actors"] > 0
+    assert parts["idle"] > parts["environment"] > parts["inference"] > parts["transfer"] > 0
     words = text(page_of(client, job))
     assert "Azure Container Instances today (profile aci-today" in words
     assert "standing containers cost" in words
@@ -108,8 +115,14 @@ def test_a_local_job_is_compared_with_functions_and_one_machine(client: Client) 
 def test_a_priced_local_job_has_parts(client: Client) -> None:
     job = finished("cartpole", platform__worker_usd_per_hour=Decimal("0.1"))
     parts = {part: amount for part, amount in job.bill.document["parts"].items() if amount}
-    assert set(parts) <= {"actors", "evaluation", "idle", "failed"}
+    assert set(parts) <= {"environment", "inference", "transfer", "evaluation", "idle", "failed"}
     assert sum(parts.values()) == job.account.spent_picodollars > 0
+    told = re.search(r"Actors came to \$0\.\d+: ([^.]+)\.", text(page_of(client, job)))
+    assert told and {one.split()[0] for one in told[1].split(", ")} == {
+        "environments",
+        "inference",
+        "transfer",
+    }
 
 
 # When a bill is due
@@ -371,3 +384,16 @@ def test_a_bill_in_one_sentence_names_the_dearest_parts() -> None:
     assert breakdown_sentence(few).endswith("requests 1 %, failed calls 1 %, the rest 1 %.")
     assert breakdown_sentence(rows(actors=99.8, requests=0.2)) == "Of $1.27: actors 100 %."
     assert breakdown_sentence([]) == ""
+
+
+def test_what_actors_came_to_is_told_by_what_they_did() -> None:
+    parts = {part.key: part for part in PARTS}
+
+    def rows(**amounts: int) -> list[Row]:
+        return [Row(parts[key], amount * 10**10, 0.0, 0.0) for key, amount in amounts.items()]
+
+    assert actors_sentence(rows(learner=106, environment=11, cold_starts=5, inference=4, transfer=1)) == (
+        "Actors came to $0.210: environments 52 %, start-up 24 %, inference 19 %, transfer 5 %."
+    )
+    assert actors_sentence(rows(actors=3, cold_starts=5)) == "", "nobody timed these by their parts"
+    assert actors_sentence([]) == ""

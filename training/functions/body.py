@@ -10,7 +10,8 @@ from training.reports import Usage
 
 @dataclass(frozen=True)
 class Result:
-    """What a body gives back. `usage` holds the work only; times are the platform's to fill in."""
+    """What a body gives back. `usage` holds the work, and of times only how a rollout's divide: others are the
+    platform's to fill in."""
 
     payload: bytes
     env_state: bytes | None

@@ -7,6 +7,7 @@ several times as much.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,18 @@ class SlotEnvironments:
         )
 
 
+@dataclass(frozen=True)
+class Sampled:
+    """A trajectory, and the time of this process that went to the policy and to all else in its steps."""
+
+    document: dict[str, Any]
+    environment_s: float
+    inference_s: float
+
+
 def sample(
     slot: SlotEnvironments, policy: NumpyPolicy, noise: np.ndarray, request: RolloutRequest
-) -> dict[str, Any]:
+) -> Sampled:
     """A trajectory of `request.steps` steps; `slot` steps along. BadNumber or ChangedSpace name what went wrong."""
     steps = request.steps
     # One row more than there are steps: what each step leads to is what the next one begins with.
@@ -72,8 +82,11 @@ def sample(
     courses = [_Course(slot, n, request, ended) for n in range(request.environments)]
     space = slot.copies[0].action_space
     one_choice = len(policy.action_counts) == 1
+    inference_s, began_s = 0.0, perf_counter()
     for t in range(steps):
+        asked_s = perf_counter()
         actions, log_probs[t] = policy.sample(observations[t], noise[t])
+        inference_s += perf_counter() - asked_s
         taken.append(actions)
         # The unclipped action is what was sampled and what its log-probability is of; only the world sees it clipped.
         if policy.discrete:
@@ -83,6 +96,7 @@ def sample(
         following = observations[t + 1]
         for course, action in zip(courses, applied, strict=True):
             course.step(t, action, following)
+    took_s = perf_counter() - began_s
     for course in courses:
         course.leave(slot)
     slot.observations = observations[-1].copy()
@@ -98,7 +112,7 @@ def sample(
         **ended.document(slot.observations),
     }
     _require_finite(request, document)
-    return document
+    return Sampled(document, took_s - inference_s, inference_s)
 
 
 def _beside(columns: list[list[Any]], dtype: Any) -> np.ndarray:

@@ -31,7 +31,8 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth)
     noise = policy.draw_noise(
         np.random.Generator(np.random.PCG64(call.seed)), request.steps, request.environments
     )
-    document = sample(slot, policy, noise, request)
+    sampled = sample(slot, policy, noise, request)
+    document = sampled.document
     state = slot.saved()
     # What cannot be saved is kept under no name: its copies are good for a reset, as in any other process.
     name = "" if state is None else hashlib.sha256(state).hexdigest()
@@ -45,6 +46,8 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth)
         episodes=len(document["episode_returns"]),
         macs=policy.macs,
         pictures=policy.pictures,
+        environment_s=sampled.environment_s,
+        inference_s=sampled.inference_s,
     )
     return Result(encode(document), state, usage)
 

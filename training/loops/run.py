@@ -57,6 +57,7 @@ class Run:
         self._saved_round: int | None = None
         self._weights = platform.publish(progress.version, progress.weights)
         self._serial = 0
+        self._deciding_s = 0.0
         self.last_failure = "no actor came back"
 
     def now_s(self) -> float:
@@ -72,8 +73,12 @@ class Run:
         return self.flight.heed() or (Halt("budget", drain) if drain else None)
 
     def plan(self) -> Plan:
+        """The plan of the next round. What deciding took is told with the round's update and decides nothing."""
         seed = derive(self.spec.seed, "scaling", self.progress.round_no + 1)
-        return self.spec.scaling.decide(self.progress.history, self._control().bounds, seed)
+        began_s = self._platform.now_s()
+        plan = self.spec.scaling.decide(self.progress.history, self._control().bounds, seed)
+        self._deciding_s = self._platform.now_s() - began_s
+        return plan
 
     def rollout(self, slot: int, serial: int, env_state: bytes | None) -> Call:
         """A fragment of `slot` with the newest policy; `serial` numbers the slot's fragments over the whole run."""
@@ -114,6 +119,8 @@ class Run:
             deadline_s=self._deadlines.for_kind("update"),
             memory_mb=self.spec.rollout.memory_mb,
             inputs=(self.progress.learner, *payloads),
+            decision_macs=self.spec.scaling.decision_macs,
+            decision_s=self._deciding_s,
         )
 
     def advance(
@@ -297,6 +304,8 @@ def summed(usages: Sequence[Usage]) -> Usage:
     return Usage(
         env_steps=sum(usage.env_steps for usage in usages),
         inferences=sum(usage.inferences for usage in usages),
+        environment_s=sum(usage.environment_s for usage in usages),
+        inference_s=sum(usage.inference_s for usage in usages),
         episodes=sum(usage.episodes for usage in usages),
         minibatches=sum(usage.minibatches for usage in usages),
         samples=sum(usage.samples for usage in usages),

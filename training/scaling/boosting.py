@@ -24,10 +24,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from training.curvature import CurvatureSpec
-from training.frozen import Frozen
 from training.measures import AnyMeasure
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, within
+from training.scaling.plan import Bounds, Deciding, Plan, within
 
 _LIKE = 1e-9
 _NO_SPREAD = 0.5
@@ -40,7 +39,7 @@ class _Score(NamedTuple):
     floor: int
 
 
-class Boosting(Frozen):
+class Boosting(Deciding):
     """Nitro: boosts rounds whose objective is flat, less and less as training goes on."""
 
     kind: Literal["boosting"] = "boosting"

@@ -101,6 +101,10 @@ class Learned(Unmeasured):
     def measures(self) -> tuple[AnyMeasure, ...]:
         return (PolicyShiftSpec(),)
 
+    @property
+    def decision_macs(self) -> int:
+        return _policy(self.weights).macs if self.weights else 0
+
     def seen(self, history: Sequence[RoundReport]) -> Any:
         """The state that the next decision is taken in."""
         return state_of(history, self.state, Scales(target_return=self.target_return, rounds=self.rounds))

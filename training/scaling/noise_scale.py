@@ -13,14 +13,13 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from training.frozen import Frozen
 from training.measures import AnyMeasure
 from training.noise_scale import NoiseScaleSpec
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, within
+from training.scaling.plan import Bounds, Deciding, Plan, within
 
 
-class NoiseScale(Frozen):
+class NoiseScale(Deciding):
     """KungFu: grows with the noise of the gradients, and never shrinks."""
 
     kind: Literal["noise_scale"] = "noise_scale"

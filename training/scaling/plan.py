@@ -43,11 +43,23 @@ class ScalingPolicy(Protocol):
     def between(self, round_no: int) -> tuple[int, int]:
         """The fewest and the most actors that it can ask for in that round, for forecasts: nothing is measured yet."""
 
+    @property
+    def decision_macs(self) -> int:
+        """Multiplications of the network that a decision asks; 0 where a decision is a few sums."""
+
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         """The plan for the round after the last of `history`, which may begin late. Equal arguments, equal plans."""
 
 
-class Unmeasured(Frozen):
+class Deciding(Frozen):
+    """The base of all policies."""
+
+    @property
+    def decision_macs(self) -> int:
+        return 0
+
+
+class Unmeasured(Deciding):
     """The base of policies that decide without asking the learner for more than it reports anyway."""
 
     @property
