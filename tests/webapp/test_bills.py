@@ -118,7 +118,8 @@ def test_a_priced_local_job_has_parts(client: Client) -> None:
     assert set(parts) <= {"environment", "inference", "transfer", "evaluation", "idle", "failed"}
     assert sum(parts.values()) == job.account.spent_picodollars > 0
     told = re.search(r"Actors came to \$0\.\d+: ([^.]+)\.", text(page_of(client, job)))
-    assert told and {one.split()[0] for one in told[1].split(", ")} == {
+    assert told
+    assert {one.split()[0] for one in told[1].split(", ")} == {
         "environments",
         "inference",
         "transfer",
