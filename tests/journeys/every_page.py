@@ -1,0 +1,273 @@
+"""Every page there is to look at, by name, over made-up rows in every state: for pictures and for axe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
+
+from django.urls import URLPattern, URLResolver, get_resolver, resolve
+from playwright.sync_api import Page
+
+from tests.journeys import (
+    alert_scenes,
+    api_scenes,
+    bill_scenes,
+    budget_scenes,
+    cloud_scenes,
+    comparing_scenes,
+    machine_scenes,
+    report_scenes,
+    scenes,
+    scheduler_scenes,
+    standing_scenes,
+)
+from webapp.accounts import services as accounts
+from webapp.accounts.models import User
+
+Act = Callable[[Page], None]
+WIDTHS = {"wide": (1280, 900), "narrow": (360, 740)}
+THEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
+
+
+def pages() -> dict[str, tuple[str, Act | None]]:
+    """By name: the address, and what to do there before the picture is taken. Makes what they show."""
+    ada = accounts.create_person("ada@example.org", "correct horse battery")
+    User.objects.filter(pk=ada.pk).update(is_staff=True)
+    bob = accounts.create_person("bob@example.org", "correct horse battery")
+    project = accounts.ensure_personal_project(ada)
+    accounts.add_member(project, bob.email, "viewer")
+    empty = accounts.create_project("Another project", ada)
+    scenes.jobs_in_every_state(project, ada)
+    by_name = {job.name: job for job in project.jobs.all()}
+    scenes.policies_with_films(by_name["Hopper, simulated cloud"])
+    report_scenes.month_of_costs(project, ada, by_name["Hopper, wide"], by_name["Hopper, simulated cloud"])
+    bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"])
+    without_machines = machine_scenes.on_machines(project, ada, "Hopper, no machine yet")
+    with_machines = machine_scenes.on_machines(project, ada, "Hopper, two machines", "attic", "office")
+    budgets = f"/p/{project.slug}/budgets/"
+    jobs = f"/p/{project.slug}/jobs/"
+    clouds = f"/p/{project.slug}/clouds/"
+    connected = cloud_scenes.connections_in_every_state(project, ada)
+    cloud_scenes.profiles_in_every_state(project, ada, connected)
+    told = alert_scenes.alerts_in_every_state(project, ada, by_name)
+    api_scenes.tokens_in_every_state(project, ada)
+    alerts = f"/p/{project.slug}/alerts/"
+    live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
+    comparisons = comparing_scenes.comparisons(project, ada)
+    on_lambda = standing_scenes.functions_kept_ready(connected["ready"])
+    scheduler_scenes.surfaces_of(by_name["Hopper, simulated cloud"])
+    trained = scheduler_scenes.schedulers_in_every_state(project, ada)
+    schedulers = f"/p/{project.slug}/schedulers/"
+    scheduler = trained["done"].version.scheduler_id
+    month = budget_scenes.budgets_of(
+        project, ada, by_name["Hopper, simulated cloud"], by_name["Hopper, wide"]
+    )
+    return {
+        "budgets": (budgets, None),
+        "budgets-none": (f"/p/{empty.slug}/budgets/", None),
+        "budget-new": (f"{budgets}new/", None),
+        "budget-change": (f"{budgets}{month.pk}/", None),
+        "list": (jobs, None),
+        **{name: (path, None) for name, path in comparisons.items()},
+        "runs-chosen": (jobs, _choose_three),
+        "runs-columns": (jobs, lambda page: page.click("summary:has-text('Columns')")),
+        "runs-help": (jobs, lambda page: page.click("summary:has-text('What can be asked')")),
+        "sweep-points": (comparisons["sweep-new"], _show_runs),
+        "list-empty": (f"/p/{empty.slug}/jobs/", None),
+        "form": (f"{jobs}new/?preset=hopper-simulated", _until_forecast),
+        "form-local": (f"{jobs}new/?preset=hopper", _until_forecast),
+        "form-forecast": (f"{jobs}new/?preset=hopper-simulated", _open_forecast),
+        "form-errors": (f"{jobs}new/?preset=cartpole", _submit_nonsense),
+        "job-running": (live, _until_drawn),
+        "job-actors": (f"{live}actors/", None),
+        "job-events": (f"{live}events/?rounds=1", None),
+        "job-logs": (f"{live}logs/", None),
+        "job-cost": (f"{live}cost/", None),
+        "job-bill-local": (f"{jobs}{by_name['Cart pole, first try'].pk}/cost/", None),
+        "job-bill-none": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/cost/", None),
+        "numbers": (f"/p/{project.slug}/numbers/lambda/starling-stack/", None),
+        "job-spec": (f"{live}spec/", None),
+        "job-policy": (f"{live}checkpoints/", None),
+        "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", _until_drawn),
+        "job-standing": (f"{jobs}{on_lambda.pk}/", None),
+        "job-queued": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/", None),
+        "schedulers": (schedulers, None),
+        "schedulers-none": (f"/p/{empty.slug}/schedulers/", None),
+        "schedulers-new": (f"{schedulers}new/?begin_with={scheduler}.1", None),
+        "schedulers-one": (f"{schedulers}{scheduler}/", None),
+        "schedulers-training": (f"{schedulers}trainings/{trained['running'].pk}/", None),
+        "schedulers-failed": (f"{schedulers}trainings/{trained['failed'].pk}/", None),
+        "schedulers-job": (f"{jobs}new/?preset=hopper-minionsrl", None),
+        "clouds": (clouds, None),
+        "clouds-empty": (f"/p/{empty.slug}/clouds/", None),
+        "clouds-new": (f"{clouds}new/aws_role/", None),
+        "clouds-new-errors": (f"{clouds}new/azure_principal/", _submit_nothing),
+        "clouds-role": (f"{clouds}{connected['fresh'].pk}/", None),
+        "clouds-azure": (f"{clouds}{connected['azure'].pk}/", None),
+        "clouds-ready": (f"{clouds}{connected['ready'].pk}/", None),
+        "clouds-missing": (f"{clouds}{connected['missing'].pk}/", _open_credentials),
+        "clouds-profile": (f"{clouds}{connected['ready'].pk}/profile/", None),
+        "clouds-profile-none": (f"{clouds}{connected['fresh'].pk}/profile/", None),
+        "clouds-profile-failed": (f"{clouds}{connected['missing'].pk}/profile/", None),
+        "clouds-profile-simulated": (f"{clouds}simulated/profile/", None),
+        "alerts": (alerts, None),
+        "alerts-bell": (jobs, _open_bell),
+        "alerts-bell-empty": (f"/p/{empty.slug}/jobs/", _open_bell),
+        "alerts-menu": (alerts, _open_alert_menu),
+        "alerts-empty": (f"/p/{empty.slug}/alerts/", None),
+        "alerts-channels": (f"{alerts}channels/", None),
+        "alerts-channel": (f"{alerts}channels/{told['failing'].pk}/", None),
+        "alerts-channel-new": (f"{alerts}channels/new/webhook/", None),
+        "alerts-channel-key": (f"{alerts}channels/{told['failing'].pk}/", _renew_key),
+        "reports": (f"/p/{project.slug}/reports/?range=last-30-days&prices=actual", None),
+        "reports-job": (f"/p/{project.slug}/reports/?range=last-30-days&prices=simulated&by=job", None),
+        "reports-empty": (f"/p/{empty.slug}/reports/", None),
+        "reports-bills": (f"/p/{project.slug}/reports/bills/?range=last-30-days", None),
+        "reports-installation": ("/reports/?range=last-30-days", None),
+        "machines-none": (f"{jobs}{without_machines.pk}/", None),
+        "machines-some": (f"{jobs}{with_machines.pk}/", None),
+        "machines-join": (f"{jobs}{with_machines.pk}/", _join),
+        "members": (f"/p/{project.slug}/members/", None),
+        "account": ("/account/", None),
+        "account-email": ("/accounts/email/", None),
+        "account-password": ("/accounts/password/change/", None),
+        "account-again": ("/accounts/reauthenticate/", None),
+        "sign-out": ("/accounts/logout/", None),
+        "tokens": ("/account/tokens/", None),
+        "tokens-made": ("/account/tokens/", _make_token),
+        "api": ("/api/", _open_operation),
+        "missing": ("/nowhere/", None),
+    }
+
+
+GATES = {
+    "sign-in": "/accounts/login/",
+    "sign-up": "/accounts/signup/",
+    "password-reset": "/accounts/password/reset/",
+    "password-reset-done": "/accounts/password/reset/done/",
+    "password-reset-key": "/accounts/password/reset/key/x-y/",
+    "password-reset-over": "/accounts/password/reset/key/done/",
+    "confirm-sent": "/accounts/confirm-email/",
+    "confirm-refused": "/accounts/confirm-email/nonsense/",
+    "inactive": "/accounts/inactive/",
+    "link-refused": "/sign-in/nonsense/",
+}
+"""What is seen before signing in."""
+
+SAYS_NO = {"link-refused": 403, "refused": 403, "missing": 404}
+"""Pages that say no, with the status they say it with."""
+
+PARTS = {
+    *("alerts:bell", "credentials:steps", "gateway:machines", "jobs:calls", "jobs:log_lines", "jobs:policy"),
+    *("landscapes:surfaces", "money:bill", "profiling:result", "reports:files", "schedulers:decisions"),
+    *("reports:installation_files", "schedulers:progress", "standing:job", "standing:project"),
+}
+"""Addresses of parts of a page, seen in their pages."""
+FILES = {
+    *("api:client", "api:job_tensorboard", "api_nothing_here", "credentials:paper", "credentials:report"),
+    *("gateway:package", "jobs:film", "jobs:log_file", "jobs:policy_zip", "jobs:series", "jobs:spec_file"),
+    *("jobs:stream", "livez", "metrics", "money:cost_csv", "readyz", "reports:built", "reports:file"),
+    *("reports:installation_built", "reports:installation_file", "schedulers:export"),
+}
+"""Addresses that answer with data."""
+ONWARD = {"accounts:home", "account_confirm_login_code", "account_set_password"}
+"""Addresses that only send people on: home, and ways to sign in that this site does not offer."""
+
+
+def unseen(shown: Iterable[str]) -> set[str]:
+    """Names of the addresses that a GET may ask for and that none of these paths is an example of."""
+    seen = {resolve(path.partition("?")[0]).view_name for path in shown if not path.startswith("/nowhere")}
+    return {name for name in _names(get_resolver().url_patterns) if name not in seen | PARTS | FILES | ONWARD}
+
+
+def _names(patterns: Iterable[URLPattern | URLResolver], namespace: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            if pattern.namespace != "api_v1":
+                yield from _names(pattern.url_patterns, pattern.namespace or namespace)
+        elif not _only_for_posts(pattern.callback):
+            yield f"{namespace}:{pattern.name}" if namespace else str(pattern.name)
+
+
+def _only_for_posts(view: Callable[..., object] | None) -> bool:
+    """Whether one of the view's decorators takes no GET: they keep the methods they take in their closure."""
+    while view is not None:
+        if ["POST"] in [cell.cell_contents for cell in view.__closure__ or ()]:
+            return True
+        view = getattr(view, "__wrapped__", None)
+    return False
+
+
+def _choose_three(page: Page) -> None:
+    for box in page.query_selector_all("[name=job]")[:3]:
+        box.check()
+
+
+def _show_runs(page: Page) -> None:
+    page.fill("[name=values_0]", "0.001, 0.0003, 0.0001")
+    page.click("[name=look]")
+    page.wait_for_selector(".points")
+
+
+def _until_drawn(page: Page) -> None:
+    page.wait_for_selector("html[data-drawn-seq]", state="attached")
+    for figure in page.locator("[data-chart]:not([hidden])").all():  # charts out of sight are not drawn
+        figure.scroll_into_view_if_needed()
+    page.evaluate("scrollTo(0, 0)")
+
+
+def _until_forecast(page: Page) -> None:
+    page.wait_for_selector("[data-forecast-more]")
+
+
+def _open_forecast(page: Page) -> None:
+    _until_forecast(page)
+    with page.expect_response("**/new/forecast"):
+        page.fill("[name='budget_usd']", "0.05")
+        page.fill("[name='training.scaling.fixed.actors']", "24")
+    page.click("[data-forecast-more] > summary")
+
+
+def _submit_nonsense(page: Page) -> None:
+    page.fill("[name='training.environment.id']", "CartPoll-v1")
+    page.fill("[name='budget_usd']", "0")
+    page.fill("[name='training.scaling.fixed.actors']", "9000")
+    page.click("[data-launch]")
+    page.wait_for_selector("[aria-invalid='true']")
+
+
+def _open_credentials(page: Page) -> None:
+    page.click("summary:has-text('Hand over the credentials')")
+
+
+def _open_bell(page: Page) -> None:
+    page.click("[data-bell] summary")
+
+
+def _open_alert_menu(page: Page) -> None:
+    page.click(".alert-more summary >> nth=0")
+
+
+def _join(page: Page) -> None:
+    page.click(".machines button")
+    page.wait_for_selector(".join")
+
+
+def _renew_key(page: Page) -> None:
+    page.click("[data-dialog=renew]")
+    page.click("#renew .btn-primary")
+
+
+def _make_token(page: Page) -> None:
+    page.fill("[name='name']", "A notebook")
+    page.click("text=Make the token")
+    page.wait_for_selector("[data-copy-text='key']")
+
+
+def _open_operation(page: Page) -> None:
+    page.click("[id$='jobs_create_job'] > summary")
+
+
+def _submit_nothing(page: Page) -> None:
+    page.click("main .btn-primary")
+    page.wait_for_selector("[aria-invalid='true']")
