@@ -10,6 +10,7 @@ emptied or gone, the run is slower and not otherwise. Off unless the installatio
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections import OrderedDict, deque
 from typing import Any, Protocol
@@ -18,6 +19,8 @@ from cloud import answers, blobs
 from cloud.wire import Answer, Refusal, Work, pack_answer, read_answer
 from training.messages import BlobRef, Call, Outcome, RolloutRequest
 from training.ports import Platform
+
+log = logging.getLogger(__name__)
 
 _PREFIX = "starling:trajectory"
 _LEFT_ALONE_S = 30.0
@@ -53,6 +56,7 @@ class TrajectoryCache:
         self._bytes = 0
         self._asked_again_s = 0.0
         self.hits = self.misses = self.errors = 0
+        self._complained: set[str] = set()
 
     def find(self, call: Call) -> Answer | None:
         """A done answer to a call that asks for the same, whatever its id."""
@@ -60,10 +64,11 @@ class TrajectoryCache:
         if time.monotonic() >= self._asked_again_s:
             try:
                 answer = self._read(call)
-            except Refusal:
+            except Refusal as refusal:
                 self.errors += 1
-            except Exception:
-                self._failed()
+                self._complain("damaged", f"a trajectory in the cache cannot be used: {refusal.reason}")
+            except Exception as error:
+                self._failed(error)
         self.hits += answer is not None
         self.misses += answer is None
         return answer
@@ -76,10 +81,19 @@ class TrajectoryCache:
         answers.result_of(call, answer)
         return answer
 
-    def _failed(self) -> None:
+    def _failed(self, error: Exception) -> None:
         """Whatever the client raised: who cannot be asked does not know it."""
         self.errors += 1
         self._asked_again_s = time.monotonic() + _LEFT_ALONE_S
+        kind = type(error).__name__
+        words = f"the trajectory cache does not answer ({kind}: {error}); the run goes on without it for a while"
+        self._complain(kind, words)
+
+    def _complain(self, kind: str, words: str) -> None:
+        """Once for each kind: a store that is gone fails at every call."""
+        if kind not in self._complained:
+            self._complained.add(kind)
+            log.warning("%s", words)
 
     def keep(self, call: Call, outcome: Outcome) -> None:
         assert call.weights is not None
@@ -96,8 +110,8 @@ class TrajectoryCache:
         )
         try:
             self._put(self._name(call), pack_answer(answer))
-        except Exception:
-            self._failed()
+        except Exception as error:
+            self._failed(error)
 
     def _put(self, name: str, data: bytes) -> None:
         if len(data) > self._most_bytes:

@@ -111,13 +111,23 @@ def test_what_is_damaged_there_is_sampled_again(store: redis.Redis, damage: byte
     assert (cache.errors, len(inline.submitted)) == (1, 2)
 
 
-def test_without_the_store_a_run_is_as_it_is_without_the_cache(tmp_path: Path) -> None:
+def test_without_the_store_a_run_is_as_it_is_without_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     gone = redis.Redis(port=9, socket_connect_timeout=0.1, retry=Retry(NoBackoff(), 0))
     cache = TrajectoryCache(gone, "job", PLENTY)
     learner = final_learner(SPEC, Remembering(InlinePlatform(), cache), tmp_path / "gone")
     assert learner == final_learner(SPEC, InlinePlatform(), tmp_path / "plain")
     assert cache.errors == 1, "it is left alone after that"
     assert cache.hits == 0
+    monkeypatch.setattr("cloud.trajectory_cache._LEFT_ALONE_S", 0.0)
+    cache._asked_again_s = 0.0
+    for number in range(3):
+        _once(Remembering(InlinePlatform(), cache), f"c{number}")
+    assert cache.errors == 7, "finding fails, and keeping"
+    told = [record.message for record in caplog.records if record.name == "cloud.trajectory_cache"]
+    assert len(told) == 1, "one kind of error, told once"
+    assert "ConnectionError" in told[0]
 
 
 def test_a_platform_that_prepares_still_does() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
 from cloud.billing.price_book import PriceBook
@@ -67,7 +68,10 @@ def calibrate_account(
     Functions that are missing are made for it and taken away; no more than the limit is spent, whatever happens.
     """
     loan = ask(connection, sizes, clock=clock)
-    told = lambda step: tell(f"{step['name']}: {step['words']}")  # noqa: E731 - one line of a listing
+
+    def told(step: dict[str, Any]) -> None:
+        tell(f"{step['name']}: {step['words']}")
+
     with borrowed(loan, told=told, clock=clock) as account:
         weights = first_weights(ENVIRONMENT)
         options = LambdaOptions(region=connection.region)
