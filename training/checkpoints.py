@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from training.codec import CodecError, decode, encode
+from training.learner import LearnerState
 from training.ports import CheckpointRef
 from training.reports import RoundReport
+from training.seeds import derive
 from training.spec import TrainingSpec
 
 _MAGIC = b"STARLING-CHECKPOINT-1\n"
@@ -94,6 +96,28 @@ class Progress:
                     f"the checkpoint was made with another {part} ({getattr(asked, part)!r}); it fits only that one"
                 )
         return progress
+
+    def forked(self, spec: TrainingSpec) -> Progress:
+        """The beginning of another run that starts with what this one has learned: its weights and its normalisers.
+
+        Rounds, steps, episodes and the optimiser begin anew; algorithm and seed may be others. CheckpointError where
+        the weights would see observations that they were not learned with.
+        """
+        learned = LearnerState.decode(self.learner)
+        fresh = spec.algorithm.initial_state(spec.network, learned.spaces, derive(spec.seed, "network"))
+        if (learned.observation_moments is None) != (fresh.observation_moments is None):
+            raise CheckpointError(
+                "the checkpoint's weights were learned with observations that were"
+                f"{' not' if learned.observation_moments is None else ''} normalised; they fit only those"
+            )
+        state = replace(
+            fresh,
+            parameters=learned.parameters,
+            target_parameters=learned.parameters if fresh.target_parameters else {},
+            observation_moments=learned.observation_moments,
+            return_moments=fresh.return_moments and (learned.return_moments or fresh.return_moments),
+        )
+        return Progress(learner=state.encode(), weights=state.actor_weights(spec.network))
 
 
 class FileCheckpointStore:

@@ -26,15 +26,21 @@ def train(
     checkpoints: CheckpointStore,
     control: ControlSource,
     resume: bytes | None = None,
+    begin_with: bytes | None = None,
     call_prefix: str = "",
 ) -> Iterator[Event]:
     """Train until the stop rule, a person or the budget ends it; the last event is `Stopped`, whatever the end.
 
-    `resume` is a checkpoint's content; the run goes on from there as if it had never stopped. `call_prefix` goes
-    before every call's id, so that a ledger that sees several runs of one job sees no id twice. The platform is the
-    caller's to close.
+    `resume` is a checkpoint's content; the run goes on from there as if it had never stopped. `begin_with` is one of
+    another run: without `resume`, this one begins with what that had learned. `call_prefix` goes before every call's
+    id, so that a ledger that sees several runs of one job sees no id twice. The platform is the caller's to close.
     """
-    progress = Progress.decode(resume, spec) if resume is not None else _beginning(spec)
+    if resume is not None:
+        progress = Progress.decode(resume, spec)
+    elif begin_with is not None:
+        progress = Progress.decode(begin_with, spec).forked(spec)
+    else:
+        progress = _beginning(spec)
     yield Started(resumed_from_round=progress.round_no if resume is not None else None, notes=_notes(spec))
     loop = _LOOPS[spec.loop.kind]
     yield from loop(Run(spec, platform, checkpoints, control, progress, call_prefix))
