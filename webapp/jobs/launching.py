@@ -16,7 +16,7 @@ from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_usd, picodollars
-from webapp.money.models import Budget
+from webapp.money.models import Budget, Scope
 
 BUDGET = "budget_usd"
 
@@ -38,6 +38,7 @@ def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False) -> Need
     except (UnknownSku, PriceError):  # the run will say so; nothing can be set aside for it before
         return Needs(0, limit)
     above = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
+    above = above.exclude(~Q(group__name=spec.group), scope=Scope.GROUP)
     expected = _expected(project, spec, limit) if above.exists() and not whole_budget else limit
     return Needs(least, min(limit, max(least, expected)))
 

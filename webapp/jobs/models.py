@@ -1,4 +1,4 @@
-"""Tables of jobs. Written only by `services`, `recorder` and `films`, read by `queries` and `policies`.
+"""Tables of jobs. Written only by services (`services`, `origins`, `drafts`, `films` and the like) and the `recorder`.
 
 What the user wants (`desired`) stands apart from what is (`observed`). Whoever runs a job holds its lease; every
 write of a run carries the lease's epoch. `last_seq` numbers the job's events without a gap: it grows in the same
@@ -71,10 +71,14 @@ class Tag(models.Model):
 
 
 class JobGroup(models.Model):
-    """Jobs that belong together: the seeds of one question, the points of a sweep."""
+    """Jobs that belong together: the seeds of one question, the points of a sweep.
+
+    `of_seeds`: launched as the seeds of one question, below one budget that grows with every seed added later.
+    """
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="job_groups")
     name = models.CharField(max_length=100)
+    of_seeds = models.BooleanField(default=False)
     created_at = models.DateTimeField()
 
     class Meta:
@@ -88,7 +92,8 @@ class Job(models.Model):
     """One training run: what was asked, what is wanted of it now, where it stands, and its latest figures.
 
     `algorithm`, `environment` and `cloud` repeat the spec, so that lists can ask for them. One that was archived is
-    left out of lists; nothing else about it changes.
+    left out of lists; nothing else about it changes. `actors_least` and `actors_most` are what somebody has allowed its
+    scaling policy since the launch; None: nothing but the installation's limits.
     """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_job_id, editable=False)
@@ -109,6 +114,8 @@ class Job(models.Model):
     groups = models.ManyToManyField(JobGroup, related_name="jobs")
 
     desired = models.CharField(max_length=10, choices=Desired, default=Desired.RUN)
+    actors_least = models.IntegerField(null=True, blank=True)
+    actors_most = models.IntegerField(null=True, blank=True)
     observed = models.CharField(max_length=10, choices=Observed, default=Observed.QUEUED)
     reason_code = models.CharField(max_length=30, blank=True, default="")
     reason = models.TextField(blank=True, default="")
@@ -158,6 +165,57 @@ class Job(models.Model):
         from webapp.jobs.spec import JobSpec  # migrations and the like do without the engine
 
         return JobSpec.model_validate(self.spec)
+
+
+class Way(models.TextChoices):
+    CLONE = "clone", "Cloned from"
+    AGAIN = "again", "Runs again what ran as"
+    FORK = "fork", "Forked from"
+
+
+class Origin(models.Model):
+    """The job that a job was made from. A fork begins with what that one had learned, which is kept beside the fork's
+    own checkpoints: `sha256` is of those bytes, `round_no` and `checkpoint` say where they were taken."""
+
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="origin")
+    of = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="descendants")
+    way = models.CharField(max_length=10, choices=Way)
+    checkpoint = models.CharField(max_length=200, blank=True, default="")
+    round_no = models.BigIntegerField(null=True, blank=True)
+    sha256 = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(way__in=Way.values), name="origin_way_known"),
+            models.CheckConstraint(
+                condition=~Q(way=Way.FORK) | Q(round_no__isnull=False), name="fork_knows_its_round"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_way_display()} {self.of_id}"
+
+
+class Draft(models.Model):
+    """A job's form as somebody left it, to go on with later: what was typed, valid or not.
+
+    `begun_with` is the part of the form's address that says what its fields are compared with.
+    """
+
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="drafts")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    title = models.CharField(max_length=100)
+    begun_with = models.CharField(max_length=300, blank=True, default="")
+    values = models.JSONField(default=dict)
+    created_at = models.DateTimeField()
+    saved_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["project", "user", "-saved_at"], name="draft_of_person")]
+        ordering = ["-saved_at", "-pk"]
+
+    def __str__(self) -> str:
+        return self.title
 
 
 class SavedView(models.Model):

@@ -21,19 +21,20 @@ from cloud.register import Holder, RegisterClosed
 from training.checkpoints import CheckpointError
 from training.messages import Event, RoundFinished, Stopped
 from training.ports import Control
-from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials import opening
 from webapp.credentials.key_ring import KeysUnusable
 from webapp.credentials.sealing import CannotUnseal
 from webapp.gateway.coordinator import reached
 from webapp.jobs import failpoints
+from webapp.jobs.actor_bounds import bounds_of
 from webapp.jobs.checkpoint_files import CheckpointFiles, CheckpointNotWritten
 from webapp.jobs.events import LeaseLost
 from webapp.jobs.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.jobs.leases import take_lease
 from webapp.jobs.line import WatchedLedger, bounds_near, drain_reason, limits_of
 from webapp.jobs.models import Checkpoint, Desired, Job
+from webapp.jobs.origins import beginning
 from webapp.jobs.preflight import obstacle
 from webapp.jobs.recorder import Recorder
 from webapp.jobs.recovery import begin_run, give_up, resume_point, run_ended
@@ -106,8 +107,8 @@ class _Run:
         self._store = CheckpointFiles(checkpoint_folder(job_id), keep)
         self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, clock=clock)
         self._log = run_log
-        allowed = limits().actors(self._spec.platform.kind)
-        self._bounds = Bounds(actors_max=allowed)
+        self._allowed = limits().actors(self._spec.platform.kind)
+        self._bounds = bounds_of(self._job.actors_least, self._job.actors_most, self._allowed)
         self._ledger = WatchedLedger(
             DatabaseLedger(
                 self._job.account.pk,
@@ -202,9 +203,16 @@ class _Run:
             checkpoints=self._store,
             control=self._control,
             resume=resume.data if resume else None,
+            begin_with=None if resume else self._beginning(),
             # In an account's log and in its warm functions calls of many jobs meet.
             call_prefix=f"{self._job.pk}-e{self._epoch}-",
         )
+
+    def _beginning(self) -> bytes | None:
+        try:
+            return beginning(self._job.pk)
+        except CheckpointError as error:
+            raise CannotRun(f"What this job was to begin with is lost: {error}.") from None
 
     def _load(self, row: Checkpoint) -> bytes | None:
         try:
@@ -222,7 +230,8 @@ class _Run:
             return Control(desired="paused", bounds=self._bounds)
         if time.monotonic() - self._asked_s >= _ASK_EVERY_S:
             self._asked_s = time.monotonic()
-            self._desired = Desired(Job.objects.values_list("desired", flat=True).get(pk=self._job.pk))
+            wanted = Job.objects.values_list("desired", "actors_least", "actors_most").get(pk=self._job.pk)
+            self._desired, self._bounds = Desired(wanted[0]), bounds_of(*wanted[1:], self._allowed)
             self._control_now = self._near_the_line()
         return self._control_now
 

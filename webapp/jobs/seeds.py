@@ -10,9 +10,13 @@ from django.db import transaction
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import launching
 from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.origins import From, same_beginning
 from webapp.jobs.problems import Problem
 from webapp.jobs.services import SpecRefused, submit_job
 from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import picodollars
+from webapp.money.budgets import change_budget, create_budget
+from webapp.money.models import Budget, Scope
 
 MOST_SEEDS = 50
 _LONGEST_NAME = 100
@@ -39,21 +43,58 @@ def with_seed(spec: JobSpec, seed: int) -> JobSpec:
 
 
 def launch_seeds(
-    *, project: Any, user: Any, spec: JobSpec, count: int, key: str | None = None, clock: Clock = SYSTEM_CLOCK
+    *,
+    project: Any,
+    user: Any,
+    spec: JobSpec,
+    count: int,
+    key: str | None = None,
+    made_from: From | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> JobGroup:
-    """`count` jobs from the spec's seed on, as one group, each with the spec's budget; all of them or none.
+    """`count` jobs from the spec's seed on, as one group below one budget of as many times the spec's; all or none.
 
     SpecRefused says why not. The same key gives the same group again.
     """
     if not 2 <= count <= MOST_SEEDS:
         sentence = f"Seeds (seeds) must be between 1 and {MOST_SEEDS}; {count} were given."
         raise SpecRefused([Problem("seeds", sentence)])
+    if key and (known := JobGroup.objects.filter(project=project, jobs__idempotency_key=f"{key}:0").first()):
+        return known
     first = spec.training.seed
     name = spec.group or free_group_name(project, spec.name)
     specs = [with_seed(spec, seed).model_copy(update={"group": name}) for seed in range(first, first + count)]
-    jobs = launch_together(project=project, user=user, specs=specs, key=key, clock=clock)
-    group: JobGroup = jobs[0].groups.get()
+    options = {"key": key, "made_from": made_from, "clock": clock}
+    with transaction.atomic():
+        group, is_new = JobGroup.objects.get_or_create(
+            project=project, name=name, defaults={"created_at": clock.now(), "of_seeds": True}
+        )
+        if is_new:
+            _together(group, user, count * picodollars(spec.budget_usd), clock)
+        elif group.of_seeds:
+            _grow(group, count * picodollars(spec.budget_usd), clock)
+        launch_together(project=project, user=user, specs=specs, **options)
     return group
+
+
+def _together(group: JobGroup, user: Any, limit_picodollars: int, clock: Clock) -> None:
+    """One budget for all seeds of a group."""
+    create_budget(
+        project=group.project,
+        name=f"Seeds: {group.name}"[:80],
+        limit_picodollars=limit_picodollars,
+        scope=Scope.GROUP,
+        of={"group": group},
+        user=user,
+        clock=clock,
+    )
+
+
+def _grow(group: JobGroup, more_picodollars: int, clock: Clock) -> None:
+    """Room for more seeds in the budget of those there are, if that is still kept."""
+    for budget in Budget.objects.filter(group=group, closed_at=None):
+        limit = budget.limit_picodollars + more_picodollars
+        change_budget(budget=budget, clock=clock, limit_picodollars=limit)
 
 
 @transaction.atomic
@@ -69,9 +110,12 @@ def more_seeds(
         raise SpecRefused([Problem("seeds", sentence)])
     group = like.groups.order_by("pk").first() or _founded(like, clock)
     taken = [job.spec["training"]["seed"] for job in group.jobs.only("spec")]
-    spec = like.parsed_spec().model_copy(update={"group": group.name, "name": _without_seed(like.name)})
+    spec = like.parsed_spec().model_copy(update={"group": group.name, "name": without_seed(like.name)})
     specs = [with_seed(spec, max(taken) + at) for at in range(1, count + 1)]
-    launch_together(project=like.project, user=user, specs=specs, key=key, clock=clock)
+    if group.of_seeds and not (key and Job.objects.filter(idempotency_key=f"{key}:0").exists()):
+        _grow(group, count * picodollars(spec.budget_usd), clock)
+    made_from = same_beginning(like)
+    launch_together(project=like.project, user=user, specs=specs, key=key, made_from=made_from, clock=clock)
     return group
 
 
@@ -82,6 +126,7 @@ def launch_together(
     specs: Sequence[JobSpec],
     key: str | None,
     whole_budget: bool = False,
+    made_from: From | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> list[Job]:
     """All of these jobs, or SpecRefused and none."""
@@ -95,6 +140,7 @@ def launch_together(
                 spec=spec,
                 idempotency_key=f"{key}:{at}" if key else None,
                 whole_budget=whole_budget,
+                made_from=made_from,
                 clock=clock,
             )
             for at, spec in enumerate(specs)
@@ -109,12 +155,13 @@ def free_group_name(project: Any, wanted: str) -> str:
 
 
 def _founded(like: Job, clock: Clock) -> JobGroup:
-    name = free_group_name(like.project, _without_seed(like.name))
+    name = free_group_name(like.project, without_seed(like.name))
     group = JobGroup.objects.create(project=like.project, name=name, created_at=clock.now())
     like.groups.add(group)
     return group
 
 
-def _without_seed(name: str) -> str:
+def without_seed(name: str) -> str:
+    """A job's name before it was told apart by its seed."""
     stem, found, rest = name.rpartition(", seed ")
     return stem if found and rest.isdecimal() else name

@@ -11,11 +11,13 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from pydantic import ValidationError
 
+from training.checkpoints import CheckpointError
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import clouds, doorbell, launching
 from webapp.jobs.events import Entry, append_events, note, transition
 from webapp.jobs.leases import is_idle
 from webapp.jobs.models import Desired, EventKind, Job, Observed
+from webapp.jobs.origins import From, remember
 from webapp.jobs.problems import Problem, problems
 from webapp.jobs.spec import JobSpec, Limits
 from webapp.jobs.states import TERMINAL
@@ -66,23 +68,30 @@ def submit_job(
     spec: JobSpec,
     idempotency_key: str | None = None,
     whole_budget: bool = False,
+    made_from: From | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Job:
     """A queued job with its account and first event. The same key in the same project gives the same job again.
 
-    `whole_budget`: the budgets above hold all of its budget for it, not what it is expected to take.
+    `whole_budget`: the budgets above hold all of its budget for it, not what it is expected to take. `made_from`: the
+    job that it is a clone, a repetition or a fork of.
 
     SpecRefused also where the first round's worst case fits neither its own budget nor all of those above it.
     """
     spec = choosing.placed(project, spec)
-    if refused := [*spec.check_limits(limits()), *choosing.obstacles(project, spec)]:
+    refused = [*spec.check_limits(limits()), *choosing.obstacles(project, spec)]
+    if refused := [*refused, *(made_from.obstacles(spec) if made_from is not None else ())]:
         raise SpecRefused(refused)
     needs = launching.needs_of(project, spec, whole_budget=whole_budget)
     if refused := launching.too_little(spec, needs):
         raise SpecRefused(refused)
     try:
         with transaction.atomic():
-            return _create(project, user, spec, needs, idempotency_key, clock)
+            return _create(project, user, spec, needs, idempotency_key, made_from, clock)
+    except CheckpointError as error:
+        raise SpecRefused(
+            [Problem("", f"The fork cannot begin: {error}. Choose another checkpoint.")]
+        ) from None
     except NoRoom as error:
         raise SpecRefused([Problem(launching.BUDGET, str(error))]) from None
     except IntegrityError:
@@ -98,6 +107,7 @@ def _create(
     spec: JobSpec,
     needs: launching.Needs,
     idempotency_key: str | None,
+    made_from: From | None,
     clock: Clock,
 ) -> Job:
     now = clock.now()
@@ -124,7 +134,10 @@ def _create(
     launching.put_on(job, spec, now)
     account = open_account(job_id=job.pk, limit_usd=spec.budget_usd)
     attach(job=job, account=account, least=needs.least, expected=needs.expected, clock=clock)
-    text = f"Submitted by {user} with a budget of {display_usd(account.limit_picodollars)}."
+    if made_from is not None:
+        remember(job, made_from)
+    from_where = made_from.words if made_from is not None else ""
+    text = f"Submitted by {user} with a budget of {display_usd(account.limit_picodollars)}{from_where}."
     job.last_seq = append_events(
         job.pk, [note(text, EventKind.STATE, observed=Observed.QUEUED.value, reason_code="")], clock=clock
     )

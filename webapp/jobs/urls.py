@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.jobs import job_page, list_page, policy_views, views
+from webapp.jobs import job_page, list_page, making_views, policy_views, views
 
 app_name = "jobs"
 urlpatterns = [
@@ -21,6 +21,9 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/cost/", job_page.job_cost, name="cost"),
     path("p/<slug:slug>/jobs/<str:job_id>/checkpoints/", job_page.job_checkpoints, name="checkpoints"),
     path("p/<slug:slug>/jobs/<str:job_id>/spec/", job_page.job_spec, name="spec"),
+    path("p/<slug:slug>/jobs/<str:job_id>/spec.json", making_views.job_spec_file, name="spec_file"),
+    path("p/<slug:slug>/jobs/<str:job_id>/again/", making_views.job_again, name="again"),
+    path("p/<slug:slug>/jobs/<str:job_id>/actors/bounds/", making_views.job_bounds, name="bounds"),
     path("p/<slug:slug>/jobs/<str:job_id>/series", job_page.job_series, name="series"),
     path("p/<slug:slug>/jobs/<str:job_id>/labels/", list_page.job_labels, name="labels"),
     path("p/<slug:slug>/jobs/<str:job_id>/stop/", views.job_stop, name="stop"),

@@ -1,0 +1,95 @@
+"""How many actors a job may have from now on: changed by people while it runs, heeded before its next round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from training.scaling.fixed import Fixed
+from training.scaling.plan import Bounds
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs import clouds
+from webapp.jobs.events import append_events, note
+from webapp.jobs.models import Job
+from webapp.jobs.services import limits
+from webapp.jobs.spec import JobSpec
+from webapp.jobs.states import TERMINAL
+
+BECAUSE = "by the bounds set for this job"
+
+
+class BoundsRefused(ValueError):
+    """Bounds that cannot be; the text says why and what can."""
+
+
+@transaction.atomic
+def change_bounds(
+    *, job: Job, user: Any, least: int | None, most: int | None, clock: Clock = SYSTEM_CLOCK
+) -> Job:
+    """Allow the job's policy from `least` to `most` actors in every round that has not begun; None: as at its launch.
+
+    BoundsRefused for what is no such range, or more than this installation or the account gives; nothing is changed.
+    """
+    job = Job.objects.select_for_update().get(pk=job.pk)
+    if job.observed in TERMINAL:
+        state = job.get_observed_display().lower()
+        raise BoundsRefused(f"The job is over ({state}); its number of actors cannot be changed.")
+    spec = job.parsed_spec()
+    _require_range(least, most, limits().actors(spec.platform.kind))
+    if least is not None and least > spec.training.scaling.largest:
+        _require_room(job, spec, least)
+    if (least, most) == (job.actors_least, job.actors_most):
+        return job
+    text = f"{words(least, most)} Asked for by {user}; before, it was: {words(job.actors_least, job.actors_most)}"
+    facts = {"actors_least": least, "actors_most": most}
+    append_events(job.pk, [note(text, **facts)], clock=clock, changes=facts)
+    job.refresh_from_db()
+    return job
+
+
+def words(least: int | None, most: int | None) -> str:
+    """What bounds come to, in a sentence."""
+    if least is not None and least == most:
+        return f"{least:,} actor{'' if least == 1 else 's'} in every round."
+    if least is not None and most is not None:
+        return f"From {least:,} to {most:,} actors in a round."
+    if least is not None:
+        return f"At least {least:,} actors in a round."
+    if most is not None:
+        return f"At most {most:,} actors in a round."
+    return "As many actors as the scaling policy decides."
+
+
+def bounds_of(least: int | None, most: int | None, allowed: int) -> Bounds:
+    """For the engine: within what this installation gives."""
+    if least is None and most is None:
+        return Bounds(actors_max=allowed)
+    return Bounds(
+        actors_min=min(least or 1, allowed), actors_max=min(most or allowed, allowed), because=BECAUSE
+    )
+
+
+def number(text: str, what: str) -> int | None:
+    """A number of actors as typed; None for an empty field."""
+    bare = text.strip().replace(",", "")
+    if not bare:
+        return None
+    if not bare.isdecimal() or len(bare) > 6:
+        raise BoundsRefused(f"{what} must be a whole number, or empty; {text.strip()[:20]!r} was given.")
+    return int(bare)
+
+
+def _require_range(least: int | None, most: int | None, allowed: int) -> None:
+    for what, value in (("The fewest actors", least), ("The most actors", most)):
+        if value is not None and not 1 <= value <= allowed:
+            raise BoundsRefused(f"{what} must be between 1 and {allowed:,} here; {value:,} was given.")
+    if least is not None and most is not None and least > most:
+        raise BoundsRefused(f"The fewest actors ({least:,}) cannot be more than the most ({most:,}).")
+
+
+def _require_room(job: Job, spec: JobSpec, actors: int) -> None:
+    """More than the job was launched for: its cloud is asked as at a launch."""
+    training = spec.training.model_copy(update={"scaling": Fixed(actors=actors)})
+    if found := clouds.obstacles(job.project, spec.model_copy(update={"training": training})):
+        raise BoundsRefused(" ".join(problem.sentence for problem in found))
