@@ -177,6 +177,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "webapp.compression.CompressedPages",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -212,7 +213,9 @@ _SQLITE_OPTIONS = {
 }
 DATABASES = {
     "default": dj_database_url.parse(
-        _text("DATABASE_URL", f"sqlite:///{STARLING_DATA / 'starling.sqlite3'}"), conn_health_checks=True
+        _text("DATABASE_URL", f"sqlite:///{STARLING_DATA / 'starling.sqlite3'}"),
+        conn_max_age=600,
+        conn_health_checks=True,
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":

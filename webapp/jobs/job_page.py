@@ -10,7 +10,6 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonRe
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from training.environments import catalogue
@@ -163,7 +162,6 @@ def job_log_file(request: HttpRequest, project: Project, job_id: str) -> HttpRes
 @project_page()
 @require_safe
 @never_cache
-@gzip_page
 def job_series(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """The columns of some rounds, cut into points anew: what a page asks for when somebody looks closer."""
     job = queries.job_in(project, job_id)

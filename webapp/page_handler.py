@@ -1,0 +1,87 @@
+"""Django's pages on a few threads that stay, each with its database connection.
+
+Every page of ours is a plain function. Django's own ASGI handler would send such a page through some twenty changes of
+thread (each middleware has two), on a new thread with a new connection each time, which takes longer than most pages.
+Here a request changes thread once, and the answer once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from typing import Any
+
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.core import signals
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
+from django.core.handlers.base import BaseHandler
+from django.http import FileResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import set_script_prefix
+
+THREADS = 16
+"""Requests under way at once in one web process; more wait for their turn."""
+
+
+class PageHandler(ASGIHandler):
+    """An ASGI application for HTTP. Streams may be of either kind: asynchronous ones run in the event loop."""
+
+    def __init__(self) -> None:
+        BaseHandler.__init__(self)
+        self.load_middleware(is_async=False)
+        self._threads = ThreadPoolExecutor(THREADS, "pages")
+
+    def close(self) -> None:
+        """Ends the threads, once what they are at is done."""
+        self._threads.shutdown()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        with body:
+            answer = await self._on_thread(self._answer, scope, body)
+            if not answer.streaming:
+                await self.send_response(answer, send)
+            elif answer.is_async:
+                async with ThreadSensitiveContext():  # the thread that its queries run in
+                    await self.send_response(answer, send)
+                    await sync_to_async(answer.close)()
+            else:
+                await self._send_pieces(answer, send)
+
+    async def _on_thread(self, function: Any, *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+    def _answer(self, scope: Any, body: Any) -> HttpResponseBase:
+        """The whole way of a request, and of its answer unless that is a stream."""
+        set_script_prefix(get_script_prefix(scope))
+        signals.request_started.send(sender=self.__class__, scope=scope)
+        request, refusal = self.create_request(scope, body)
+        answer: HttpResponseBase = self.get_response(request) if request is not None else refusal
+        answer._handler_class = self.__class__  # type: ignore[attr-defined]
+        if isinstance(answer, FileResponse):
+            answer.block_size = self.chunk_size
+        if not answer.streaming:
+            answer.close()
+        return answer
+
+    async def _send_pieces(self, answer: StreamingHttpResponse, send: Any) -> None:
+        """A stream that blocks: each piece is fetched on a thread, and sent before the next one is asked for."""
+        pieces = iter(answer)
+
+        async def fetched() -> AsyncIterator[bytes]:
+            while (piece := await self._on_thread(next, pieces, None)) is not None:
+                yield piece
+
+        try:
+            async with aclosing(fetched()) as stream:
+                sent = StreamingHttpResponse(stream, status=answer.status_code, headers=answer.headers)
+                sent.cookies = answer.cookies
+                await self.send_response(sent, send)
+        finally:
+            await self._on_thread(answer.close)
