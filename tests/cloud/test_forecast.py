@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from cloud.billing.price_book import PriceBook
-from cloud.forecast import Forecast, NoForecast, forecast, forecast_in, scene_of
+from cloud.forecast import NoForecast, forecast, forecast_in, scene_of
 from cloud.forecasting.plan import plan_of
 from cloud.forecasting.scene import Scene
 from cloud.forecasting.works import Works, spaces_of
@@ -20,7 +20,6 @@ from cloud.pricing import price_line
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import clouds
 from tests.cloud.unlearned import really
-from training.environments.expectations import expectation_of
 from training.functions.body import Warmth
 from training.functions.run import execute
 from training.messages import BlobRef, Call, RolloutRequest
@@ -309,120 +308,3 @@ def test_assumptions_give_values_and_ranges() -> None:
     assert "1,000 functions at once" in text
     assert "2000 is reached" in text
     assert all(sentence.endswith(".") for sentence in told)
-
-
-A_JOB_OF_EACH_KIND: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"scaling": fixed(8), "stop": {"env_steps": 200_000}}, {}),
-    ({"scaling": fixed(64), "stop": {"env_steps": 400_000}, "loop": {"kind": "pipelined"}}, {}),
-    ({"scaling": fixed(16), "stop": {"env_steps": 300_000}, "loop": {"kind": "asynchronous"}}, {}),
-    (
-        {
-            "environment": {"id": "CartPole-v1"},
-            "scaling": fixed(8),
-            "rollout": {"steps_per_call": 32},
-            "stop": {"env_steps": 50_000},
-        },
-        {},
-    ),
-    (
-        {
-            "scaling": {"kind": "ramp", "actors_first": 4, "actors_last": 40, "over_rounds": 40},
-            "stop": {"env_steps": 400_000},
-        },
-        {},
-    ),
-    (
-        {"environment": {"id": "HalfCheetah-v5"}, "scaling": fixed(32), "stop": {"env_steps": 300_000}},
-        {"profile": "aci-today"},
-    ),
-    (
-        {"scaling": fixed(16), "stop": {"env_steps": 200_000}, "loop": {"kind": "asynchronous"}},
-        {"profile": "aci-today"},
-    ),
-    (
-        {"environment": {"id": "Walker2d-v5"}, "scaling": fixed(16), "stop": {"env_steps": 200_000}},
-        {"profile": "one-machine"},
-    ),
-    (
-        {
-            "environment": {"id": "Humanoid-v5"},
-            "scaling": fixed(128),
-            "stop": {"env_steps": None, "rounds": 8},
-        },
-        {"learner": "function"},
-    ),
-    (
-        {
-            "algorithm": {"kind": "impact"},
-            "scaling": fixed(24),
-            "stop": {"env_steps": 200_000},
-            "loop": {"kind": "asynchronous", "staleness_limit": 2, "trajectories_per_update": 6},
-        },
-        {"profile": "minionsrl-cluster"},
-    ),
-    ({"scaling": fixed(60), "stop": {"env_steps": None, "minutes": 3}}, {"provisioned": 60}),
-    (
-        {
-            "environment": {"id": "Pendulum-v1"},
-            "algorithm": {"kind": "a2c"},
-            "scaling": fixed(12),
-            "rollout": {"steps_per_call": 64},
-            "evaluation": {"every_rounds": 3, "episodes": 20},
-            "stop": {"env_steps": 80_000},
-        },
-        {"profile": "ray-nodes"},
-    ),
-]
-
-
-def test_most_jobs_end_where_they_were_forecast() -> None:
-    """Each job runs on a cloud that is somewhere in the ranges of what we know, under a seed of its own."""
-    inside, errors = [], []
-    for number, (changes, bought) in enumerate(A_JOB_OF_EACH_KIND):
-        training = spec(**HOPPER | changes)
-        options = SimulatedOptions(seed=100 + number, **bought)
-        found = forecast(training, options, PLENTY)
-        rng = np.random.default_rng(number)
-        scene = scene_of(training, options)
-        cloud = scene.at({name: float(rng.triangular(0, 0.5, 1)) for name in scene.uncertain()})
-        expected = expectation_of(training.environment.id)
-        steps = round(rng.triangular(expected.shortest, expected.usual, expected.longest + 1e-9))
-        ended = really(
-            training,
-            options,
-            cloud.profile,
-            cloud.stack,
-            episode_steps=lambda round_no, steps=steps: steps,
-        )
-        for band, true in ((found.minutes, ended.minutes), (found.dollars, ended.usd)):
-            inside.append(band.p10 <= true <= band.p90)
-            errors.append(abs(band.p50 / true - 1.0))
-    assert np.mean(inside) >= 0.6
-    assert np.median(errors) <= 0.2
-
-
-def test_without_uncertainty_it_is_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left is chance: rare failures and stragglers in rounds that were not tried."""
-    monkeypatch.setattr(Scene, "uncertain", lambda self: {})
-    errors = []
-    for number, (changes, bought) in enumerate(A_JOB_OF_EACH_KIND):
-        training = spec(**HOPPER | changes)
-        options = SimulatedOptions(seed=number, **bought)
-        expected = expectation_of(training.environment.id)
-        if expected.shortest < expected.longest:
-            # Only the length of evaluated episodes is still unknown.
-            training = training.model_copy(
-                update={
-                    "evaluation": training.evaluation.model_copy(
-                        update={"every_rounds": 100_000, "episodes": 1}
-                    )
-                }
-            )
-        found: Forecast = forecast(training, options, PLENTY)
-        scene = scene_of(training, options)
-        ended = really(
-            training, options, scene.profile, scene.stack, episode_steps=lambda _, steps=expected.usual: steps
-        )
-        errors += [abs(found.minutes.p50 / ended.minutes - 1.0), abs(found.dollars.p50 / ended.usd - 1.0)]
-    assert np.median(errors) < 0.02
-    assert max(errors) < 0.1
