@@ -8,7 +8,9 @@ thousand parameters would need 38 GB for it.
 
 from __future__ import annotations
 
+import json
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import Figure
+from benchmarks import Figure, NotSetUp
+from benchmarks.peers import PEERS_PYTHON, ROOT
 from cloud.local import LocalOptions
 from training.batch import Batch
 from training.checkpoints import FileCheckpointStore
@@ -29,6 +32,7 @@ from training.functions.body import Warmth
 from training.functions.run import execute
 from training.learner import LearnerState
 from training.messages import Call, RoundFinished
+from training.networks import Parameters
 from training.ports import Control
 from training.reports import CurvatureReport, NoiseScaleReport, RoundReport
 from training.scaling.boosting import Boosting
@@ -75,6 +79,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
                 "curvature": curved.model_dump() if curved else None,
             },
         )
+        yield from _beside_pyhessian(name, call)
         yield from _against_more(name, call, whole=hidden == (64, 64) and not quick, repeats=repeats)
     for policy in (Fixed(), Ramp(), Boosting(), Boosting(rule="released"), NoiseScale(), Doubling()):
         yield _decision(policy)
@@ -179,6 +184,64 @@ def _against_more(name: str, call: Call, *, whole: bool, repeats: int) -> Iterat
             "×",
             data={"exact_s": exact_s, "ratio": -largest / smallest, "by_lanczos": of(all_of_it).ratio},
         )
+
+
+def _beside_pyhessian(name: str, call: Call) -> Iterator[Figure]:
+    """Both ends beside PyHessian's Ritz ends after 100 products of double precision, on the same 256 samples."""
+    state = LearnerState.decode(call.inputs[0])
+    batch = Batch.of(call.inputs[1:], range(state.version, state.version + 1), state.spaces)
+    learned = call.request.algorithm.learn(state, batch, call.request.network, 0.0, call.seed)
+    clip = call.request.algorithm.surrogate_clip
+    few = replace(learned.evidence.some(slice(0, CurvatureSpec().samples)), columns=1)
+    ours = measured(
+        CurvatureSpec(),
+        call.request.network,
+        state.spaces,
+        learned.state.parameters,
+        few,
+        clip=clip,
+        seed=call.seed,
+    )
+    theirs = ritz_ends(learned.state.parameters, standardised(few), clip)
+    for end in ("largest", "smallest"):
+        here = getattr(ours, end)
+        yield Figure(
+            f"{name}: {end} eigenvalue beside PyHessian's",
+            abs(here / theirs[end] - 1),
+            "off",
+            at_most=0.01,
+            data={"ours": here, "theirs": theirs[end], "products": ours.products},
+        )
+
+
+def ritz_ends(parameters: Parameters, evidence: Evidence, clip: float) -> dict[str, float]:
+    """By PyHessian, in the peers' environment."""
+    missing = NotSetUp("PyHessian is not installed: run `make bench-setup`")
+    if not PEERS_PYTHON.exists():
+        raise missing
+    layers = sorted(name for name in parameters if name.startswith("policy.") and name.endswith(".weight"))
+    given = {f"weight_{i}": parameters[f"policy.{i}.weight"] for i in range(len(layers))}
+    given |= {f"bias_{i}": parameters[f"policy.{i}.bias"] for i in range(len(layers))}
+    with tempfile.TemporaryDirectory(prefix="starling-bench-") as folder:
+        path = Path(folder, "policy.npz")
+        np.savez(
+            path,
+            **given,
+            log_std=parameters["policy.log_std"],
+            observations=evidence.observations,
+            actions=evidence.actions,
+            log_probs=evidence.log_probs,
+            advantages=evidence.advantages,
+            clip=np.float64(clip),
+        )
+        command = [str(PEERS_PYTHON), "-W", "ignore", "-m", "benchmarks.peers.ritz", str(path)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    if "No module named 'pyhessian'" in done.stderr:
+        raise missing
+    if done.returncode != 0:
+        raise RuntimeError(f"PyHessian ended with {done.returncode}:\n{done.stderr[-3000:]}")
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def _exact(

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks import NotSetUp
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-_PEERS_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
+PEERS_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 _QUIET_BUSY = 0.10
 _QUIET_WAIT_S = 30.0
 
@@ -23,7 +23,7 @@ def run(
     contestant: str, *, threads: int | None = None, timeout_s: float = 420.0, **told: Any
 ) -> dict[str, Any]:
     """What `benchmarks.peers.CONTESTANT` measured, on a machine that was waited for until it was quiet."""
-    python = str(_PEERS_PYTHON) if contestant in ("sb3", "rllib") else sys.executable
+    python = str(PEERS_PYTHON) if contestant in ("sb3", "rllib") else sys.executable
     if not Path(python).exists():
         raise NotSetUp("the peers are not installed: run `make bench-setup`")
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
