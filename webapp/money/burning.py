@@ -5,13 +5,16 @@ Time is the platform's, which on a simulated cloud is virtual: a rate by this ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from math import ceil
 from statistics import fmean, pstdev
 from typing import Any, NamedTuple
+
+from django.db.models import Q
 
 from webapp.jobs.models import Job, Observed, Round
 from webapp.money.amounts import display_usd
@@ -61,16 +64,26 @@ class Burn:
 
 def burn_of(job: Job) -> Burn | None:
     """None while too little is known, and for a job that does not run or costs nothing."""
-    if job.observed != Observed.RUNNING:
-        return None
-    points = _points(job, range(job.round_no, job.round_no - ROUNDS_LOOKED_AT, -1))
-    if len(points) < ROUNDS_AT_LEAST:
-        return None
-    span_s = points[-1].at_s - points[0].at_s
-    if 0 < span_s < LEAST_SPAN_S and points[0].round_no > 1:
-        stride = ceil(LEAST_SPAN_S / span_s)
-        points = _points(job, range(job.round_no, job.round_no - ROUNDS_LOOKED_AT * stride, -stride))
-    return _burn(points, job.account, job.spec["training"]["stop"])
+    return burns_of([job]).get(job.pk)
+
+
+def burns_of(jobs: Iterable[Job]) -> dict[str, Burn]:
+    """By job, of those of which `burn_of` knows something: two queries, however many they are."""
+    running = {job.pk: job for job in jobs if job.observed == Observed.RUNNING}
+    latest = {pk: range(job.round_no, job.round_no - ROUNDS_LOOKED_AT, -1) for pk, job in running.items()}
+    known = {pk: points for pk, points in _points(latest).items() if len(points) >= ROUNDS_AT_LEAST}
+    wider = {}
+    for pk, points in known.items():
+        span_s = points[-1].at_s - points[0].at_s
+        if 0 < span_s < LEAST_SPAN_S and points[0].round_no > 1:
+            stride, last = ceil(LEAST_SPAN_S / span_s), running[pk].round_no
+            wider[pk] = range(last, last - ROUNDS_LOOKED_AT * stride, -stride)
+    known |= _points(wider)
+    burns = {
+        pk: _burn(points, running[pk].account, running[pk].spec["training"]["stop"])
+        for pk, points in known.items()
+    }
+    return {pk: burn for pk, burn in burns.items() if burn is not None}
 
 
 class _Point(NamedTuple):
@@ -82,13 +95,18 @@ class _Point(NamedTuple):
     steps: int
 
 
-def _points(job: Job, round_nos: Iterable[int]) -> list[_Point]:
-    rows = Round.objects.filter(job=job, round_no__in=list(round_nos), report__spend__isnull=False)
-    return [
-        _Point(round_no, started_s + total_s, spent, steps)
-        for round_no, started_s, total_s, spent, steps in rows.order_by("round_no").values_list(*_FIGURES)
-        if spent is not None
-    ]
+def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
+    """By job, those of its rounds."""
+    wanted, found = Q(), defaultdict[str, list[_Point]](list)
+    for pk, round_nos in rounds.items():
+        wanted |= Q(job_id=pk, round_no__in=list(round_nos))
+    if not wanted:
+        return found
+    rows = Round.objects.filter(wanted, report__spend__isnull=False).order_by("round_no")
+    for pk, round_no, started_s, total_s, spent, steps in rows.values_list("job_id", *_FIGURES):
+        if spent is not None:
+            found[pk].append(_Point(round_no, started_s + total_s, spent, steps))
+    return found
 
 
 def _burn(points: Sequence[_Point], account: Account, stop: dict[str, Any]) -> Burn | None:
