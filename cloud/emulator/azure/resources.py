@@ -144,6 +144,9 @@ class Resources:
             case "GET", []:
                 allowed(app, f"{_GROUP}/read", path)
                 return _json(200, self._shown(path).document(whole=True))
+            case "PATCH", []:
+                allowed(app, f"{_GROUP}/write", path)
+                return self._patch(self._shown(path), request.body)
             case "DELETE", []:
                 allowed(app, f"{_GROUP}/delete", path)
                 return self._delete(path)
@@ -189,6 +192,11 @@ class Resources:
             f"{operation_id}?api-version=2018-06-01"
         )
         return _json(201, group.document(whole=True), **{"Azure-AsyncOperation": address})
+
+    def _patch(self, group: Group, body: bytes) -> HttpResponse:
+        """Tags, all of them; nothing else of a group can be changed so."""
+        group.tags = {str(key): str(value) for key, value in json.loads(body)["tags"].items()}
+        return _json(200, group.document(whole=True))
 
     def _require_room(self, group: Group) -> None:
         here = [one for one in self._groups.all() if one.location == group.location]
