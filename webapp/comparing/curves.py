@@ -1,12 +1,15 @@
 """Learning curves of sides: over steps, time or dollars; of several seeds their interquartile mean with its interval.
 
-All rounds that are drawn come in one query, all evaluations in another, however many runs are compared.
+All rounds that are drawn come in one query, however many runs are compared. The curve of a run that has told nothing
+new is kept, and so is every line that was drawn of the same curves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +18,6 @@ from django.db.models import F, Q
 from webapp.comparing.sides import Side
 from webapp.jobs.models import Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
-from webapp.papers.statistics import interquartile_mean
 
 Doubles = npt.NDArray[np.float64]
 AXES = ("steps", "time", "usd")
@@ -24,10 +26,16 @@ POINTS = 120
 _DRAWS = 400
 _WEIGHT = 0.9
 _LEVEL = 0.95
+MOST_KEPT = 1_000
+"""Curves and lines that one process keeps; ten megabytes."""
 
 
-class RunCurve(NamedTuple):
-    """A run's smoothed return at each round that has one, with what had been done, taken and paid by then."""
+@dataclass(frozen=True, eq=False)
+class RunCurve:
+    """A run's smoothed return at each round that has one, with what had been done, taken and paid by then.
+
+    Each is equal to itself alone, so that lines may be kept by the curves they are of.
+    """
 
     steps: Doubles
     time: Doubles
@@ -35,8 +43,25 @@ class RunCurve(NamedTuple):
     smoothed: Doubles
 
 
+_kept: dict[tuple[str, int], RunCurve] = {}
+"""By job and the number of its last event; the oldest go first."""
+
+
 def curves_of(jobs: Sequence[Job]) -> dict[str, RunCurve]:
     """By job; of a long run every n-th round and the last. Runs without a finished round have empty curves."""
+    found = {job.pk: curve for job in jobs if (curve := _kept.get((job.pk, job.last_seq))) is not None}
+    unknown = [job for job in jobs if job.pk not in found]
+    if unknown:
+        points = _points(unknown)
+        for job in unknown:
+            found[job.pk] = _kept[job.pk, job.last_seq] = _curve(points[job.pk])
+        while len(_kept) > MOST_KEPT:
+            _kept.pop(next(iter(_kept)), None)
+    return found
+
+
+def _points(jobs: Sequence[Job]) -> dict[str, list[tuple[float, float, float, float]]]:
+    """Of each job: steps, time, dollars and return of the rounds that are drawn."""
     every = (F("job__round_no") + ROUNDS_OF_A_RUN) / ROUNDS_OF_A_RUN
     rows = (
         Round.objects.filter(job__in=[job.pk for job in jobs])
@@ -56,7 +81,7 @@ def curves_of(jobs: Sequence[Job]) -> dict[str, RunCurve]:
     for job, steps, started_s, total_s, spent, mean in rows:
         if mean is not None:
             points[job].append((steps, started_s + total_s, (spent or 0) / PICODOLLARS_PER_USD, mean))
-    return {job: _curve(found) for job, found in points.items()}
+    return points
 
 
 def _curve(points: Sequence[tuple[float, float, float, float]]) -> RunCurve:
@@ -81,15 +106,16 @@ def drawn(sides: Sequence[Side], curves: dict[str, RunCurve]) -> list[dict[str, 
             "name": side.name,
             "place": side.place,
             "runs": len(side.jobs),
-            "lines": {axis: _line([curves[job.pk] for job in side.jobs], axis) for axis in AXES},
+            "lines": {axis: _line(tuple(curves[job.pk] for job in side.jobs), axis) for axis in AXES},
         }
         for side in sides
     ]
 
 
-def _line(runs: Sequence[RunCurve], axis: str) -> dict[str, list[float]]:
+@lru_cache(MOST_KEPT)
+def _line(of: tuple[RunCurve, ...], axis: str) -> dict[str, list[float]]:
     """As far as the shortest run goes: beyond it, the mean would be of other runs than before."""
-    runs = [run for run in runs if len(run.smoothed)]
+    runs = [run for run in of if len(run.smoothed)]
     if not runs:
         return {"x": [], "y": []}
     xs = [getattr(run, axis) for run in runs]
@@ -107,12 +133,18 @@ def _line(runs: Sequence[RunCurve], axis: str) -> dict[str, list[float]]:
 
 def iqm_with_band(heights: Doubles, seed: int = 0) -> tuple[Doubles, Doubles, Doubles]:
     """[runs, points] → the interquartile mean at each point, and its 95 % percentile interval over draws of runs."""
-    mean = np.array([interquartile_mean(column) for column in heights.T])
     picks = np.random.default_rng(seed).integers(0, len(heights), size=(_DRAWS, len(heights)))
-    cut = len(heights) // 4
-    ordered = np.sort(heights[picks], axis=1)[:, cut : len(heights) - cut]
-    low, high = np.quantile(ordered.mean(axis=1), [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0)
-    return mean, low, high
+    means = _interquartile_means(heights[picks])
+    low, high = np.quantile(means, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0)
+    return _interquartile_means(heights[None])[0], low, high
+
+
+def _interquartile_means(heights: Doubles) -> Doubles:
+    """[draws, runs, points] → [draws, points]."""
+    runs = heights.shape[1]
+    cut = runs // 4
+    means: Doubles = np.sort(heights, axis=1)[:, cut : runs - cut].mean(axis=1)
+    return means
 
 
 def _short(values: Doubles) -> list[float]:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F
-
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.states import TERMINAL
 
@@ -55,15 +53,23 @@ def picked(project: Any, keys: Sequence[str]) -> Picked:
     """The sides that an address names (`job_…`, `group_12`), in its order. Groups of several questions become as many
     sides. Nothing of another project is ever found."""
     keys = list(dict.fromkeys(keys))
-    jobs = {job.pk: job for job in _with_accounts(project).filter(pk__in=keys)}
     numbers = [int(key[6:]) for key in keys if key.startswith("group_") and key[6:].isdecimal()]
     groups = {
         f"group_{group.pk}": group for group in JobGroup.objects.filter(project=project, pk__in=numbers)
     }
+    links = list(
+        JobGroup.jobs.through.objects.filter(
+            jobgroup__in=[group.pk for group in groups.values()]
+        ).values_list("jobgroup_id", "job_id")
+    )
+    named = {*keys, *(job_id for _, job_id in links)}
+    jobs = {job.pk: job for job in _with_accounts(project).filter(pk__in=named)}
     members: dict[str, list[Job]] = {key: [] for key in groups}
-    rows = _with_accounts(project).filter(groups__in=[group.pk for group in groups.values()])
-    for job in rows.annotate(group_id=F("groups__pk")).order_by("created_at", "pk"):
-        members[f"group_{job.group_id}"].append(job)  # type: ignore[attr-defined]
+    for group_id, job_id in links:
+        if job_id in jobs:
+            members[f"group_{group_id}"].append(jobs[job_id])
+    for of_group in members.values():
+        of_group.sort(key=lambda job: (job.created_at, job.pk))
     found: list[tuple[str, str, list[Job], JobGroup | None]] = []
     for key in keys:
         if key in jobs:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
@@ -43,14 +43,18 @@ def _actors(job: Job) -> str:
 def _spent(job: Job) -> str:
     account = job.account
     spent = account.spent_picodollars + account.overrun_picodollars
-    limit = account.limit_picodollars
+    return _bar(spent, account.reserved_picodollars, account.limit_picodollars, bool(job.unreal))
+
+
+@lru_cache(10_000)
+def _bar(spent: int, reserved: int, limit: int, unreal: bool) -> str:
     money = format_html(
         '<span class="spent-words"><span{}>{} <span class="secondary">of {}</span></span></span>',
-        mark_safe(' class="simulated-money"') if job.unreal else "",
+        mark_safe(' class="simulated-money"') if unreal else "",
         display_usd(spent),
         display_usd(limit),
     )
-    held = share(spent + account.reserved_picodollars, limit)
+    held = share(spent + reserved, limit)
     bar = format_html(
         '<svg class="bar{}" aria-hidden="true" preserveAspectRatio="none"><rect class="reserved" height="100%"'
         ' width="{}%"/><rect class="spent" height="100%" width="{}%"/></svg>',

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +10,6 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -20,10 +18,10 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import bulk, labelling, queries, run_table, saved_views
 from webapp.jobs.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns
-from webapp.jobs.models import Job
+from webapp.jobs.list_rows import drawn_rows
 from webapp.jobs.presets import presets
 from webapp.jobs.question import FIGURES, WORDS, NotUnderstood, Term, parse
-from webapp.jobs.wording import FILTERS, Shown, reason_in_words, shown_state
+from webapp.jobs.wording import FILTERS
 
 JOBS_A_PAGE = 50
 UNDO = "archived_just_now"
@@ -65,35 +63,18 @@ class Asked:
 def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     """The project's jobs. With ?rows=1 only the table's rows, for the page that keeps itself fresh."""
     asked = Asked.of(request.GET)
-    jobs = run_table.jobs_asked_for(project, asked.terms, asked.order, SYSTEM_CLOCK.now())
-    page = Paginator(jobs, JOBS_A_PAGE).get_page(request.GET.get("page"))
-    shown = run_table.with_what_is_shown(page.object_list, asked.columns)
-    context = {"columns": asked.columns, "rows": [_row(job, asked.columns) for job in shown], "asked": asked}
-    context["jobs_url"] = reverse("jobs:list", args=[project.slug])
+    found = run_table.jobs_asked_for(project, asked.terms, asked.order, SYSTEM_CLOCK.now())
+    ids = found.values_list("pk", flat=True)
+    # What a question finds is not known without looking at every job: one look then gives the number and the page.
+    page = Paginator(list(ids) if asked.terms else ids, JOBS_A_PAGE).get_page(request.GET.get("page"))
+    shown = run_table.with_what_is_shown(list(page.object_list), asked.columns)
+    rows = drawn_rows(shown, asked.columns, reverse("jobs:list", args=[project.slug]))
+    context: dict[str, Any] = {"columns": asked.columns, "rows": rows, "asked": asked}
     if request.GET.get("rows"):
         return render(request, "jobs/rows.html", context)
     context |= {"section": "jobs", "page": page, **_around(project, asked, page)}
     context["undo"] = request.session.pop(UNDO, None)
     return render(request, "jobs/list.html", context)
-
-
-def _row(job: Job, columns: list[Column]) -> dict[str, Any]:
-    cells = [(column.cell, column.text(job)) for column in columns]
-    account = job.account
-    version = f"{job.last_seq}/{account.spent_picodollars}/{account.reserved_picodollars}"
-    return {
-        "job": job,
-        "pill": _pill(shown_state(job)),
-        "reason": reason_in_words(job),
-        "cells": cells,
-        "version": version,
-    }
-
-
-@cache
-def _pill(state: Shown) -> str:
-    """A state's pill: there are few states and many rows."""
-    return render_to_string("jobs/pill.html", {"state": state})
 
 
 def _around(project: Project, asked: Asked, page: Any) -> dict[str, Any]:

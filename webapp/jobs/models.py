@@ -143,6 +143,8 @@ class Job(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["project", "-created_at"], name="job_of_project"),
+            # How many jobs the list has, and which are on any of its pages, comes from here alone.
+            models.Index(fields=["project", "archived_at", "-created_at", "id"], name="job_listed"),
             models.Index(fields=["observed", "lease_expires_at"], name="job_to_look_after"),
         ]
         constraints = [

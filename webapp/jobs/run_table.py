@@ -44,12 +44,14 @@ def jobs_asked_for(project: Any, terms: Sequence[Term], order: str, now: datetim
     return rows.order_by(*_order(order))
 
 
-def with_what_is_shown(rows: QuerySet[Job], columns: Iterable[Column]) -> QuerySet[Job]:
-    """The rows with all that these columns show, in a number of queries that does not depend on how many there are."""
+def with_what_is_shown(job_ids: Sequence[str], columns: Iterable[Column]) -> list[Job]:
+    """These jobs, in this order, with all that the columns show; the number of queries does not depend on theirs."""
     reads = {part for column in columns for part in column.reads}
     joined = sorted(part for part in reads if part not in ("tags", "groups"))
-    rows = rows.select_related("account", *joined).defer("spec", "summary", "note")
-    return rows.prefetch_related(*sorted(reads & {"tags", "groups"}))
+    rows = Job.objects.filter(pk__in=job_ids).select_related("account", *joined)
+    rows = rows.defer("spec", "summary", "note").prefetch_related(*sorted(reads & {"tags", "groups"}))
+    found = {job.pk: job for job in rows}
+    return [found[job_id] for job_id in job_ids if job_id in found]
 
 
 def saved_views(project: Any) -> list[SavedView]:
@@ -63,6 +65,8 @@ def order_of(text: str) -> str:
 
 
 def _order(order: str) -> list[Any]:
+    if order == FIRST:  # as the index has it
+        return ["-created_at", "pk"]
     field = F(BY_KEY[order.removeprefix("-")].order)
     first = field.desc(nulls_last=True) if order.startswith("-") else field.asc(nulls_last=True)
     return [first, "-created_at", "pk"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from django import template
@@ -34,6 +34,7 @@ def _symbols() -> dict[str, str]:
 
 
 @register.simple_tag
+@cache
 def icon(name: str, css: str = "") -> SafeString:
     """An icon as part of the page: no request, and it takes the colour of the text around it."""
     # Safe: it comes from the sprite that set-up installed, never from people.
@@ -84,15 +85,18 @@ def ago(moment: datetime | None, style: str = "ago") -> SafeString | str:
     if moment is None:
         return UNKNOWN
     text = elapsed((timezone.now() - moment).total_seconds())
-    suffix = " ago" if style == "ago" and text != "now" else ""
+    return _told_ago(moment, style, text + (" ago" if style == "ago" and text != "now" else ""))
+
+
+@lru_cache(10_000)
+def _told_ago(moment: datetime, style: str, text: str) -> SafeString:
     exact = format_date(moment.astimezone(timezone.get_current_timezone()), "j M Y, H:i:s") + " UTC"
     return format_html(
-        '<time datetime="{}" title="{}" data-elapsed="{}">{}{}</time>',
+        '<time datetime="{}" title="{}" data-elapsed="{}">{}</time>',
         moment.isoformat(),
         exact,
         style,
         text,
-        suffix,
     )
 
 
