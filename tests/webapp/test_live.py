@@ -212,8 +212,8 @@ async def test_doorbells_make_it_quick(seen: Seen, valkey: str, monkeypatch: pyt
             committed_s = time.perf_counter()
             assert (await _message(viewer))["last"] == snapshot["seq"] + number
             delays.append(time.perf_counter() - committed_s)
-    print("event committed to received, ms:", [round(delay * 1000, 1) for delay in sorted(delays)])
-    assert sorted(delays)[18] < 0.05
+    # Without doorbells each would wait for the next look. How quick exactly is for `manage.py bench live` to say.
+    assert max(delays) < feeds.LOOK_EVERY_S / 10
 
 
 async def test_many_viewers_share_one_reader(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
