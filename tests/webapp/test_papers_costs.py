@@ -337,7 +337,7 @@ def test_calculations_are_found_and_tell_where_each_figure_is(tmp_path: Path) ->
         assert remark
         for name in where.split(", "):
             assert name in known or name == "not run" or " " in name or name == "on demand"
-    assert "Nitro 13" in (tmp_path / "not_run.md").read_text()
+    assert "Nitro, figure 13" in (tmp_path / "not_run.md").read_text()
 
 
 def test_a_script_of_rounds_by_hand() -> None:

@@ -37,10 +37,13 @@ class Statement:
 
 @dataclass(frozen=True)
 class Table:
+    """`drawn` names the columns of a curve's axes; the columns of words tell curves apart."""
+
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str | float, ...], ...]
     note: str = ""
+    drawn: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,12 @@ def write(name: str, target: Path, root: Path, *, quick: bool = False) -> dict[s
     tables, statements = calculation.compute(quick)
     results: dict[str, Any] = {
         "name": name,
+        "kind": "calculation",
+        "title": calculation.title,
+        "question": calculation.question,
+        "oracle": calculation.oracle,
+        "can_claim": calculation.can_claim,
+        "beside": calculation.beside,
         "evidence": not quick,
         "complete": True,
         "verdicts": [asdict(one) for one in statements],

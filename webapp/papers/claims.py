@@ -13,6 +13,8 @@ from pydantic import Field
 from training.frozen import Frozen
 
 Label = Literal["L", "T", "B"]
+Repeats = tuple[str, ...]
+"""Keys of the papers' figures that a claim answers for (`figures.py`)."""
 LABELS: dict[str, str] = {"L": "learned", "T": "assumed timing", "B": "bill"}
 
 
@@ -64,6 +66,8 @@ class Cheaper(Frozen):
     alike: bool = False
     primary: bool = Field(False, description="Judged over draws of the clouds' numbers as well.")
     paper: str = Field("", description="What the paper says of this.")
+    paper_value: float | None = Field(None, gt=0, description="The same as a ratio, where it is a number.")
+    repeats: Repeats = ()
 
 
 class Better(Frozen):
@@ -78,6 +82,7 @@ class Better(Frozen):
     label: Label = "L"
     alike: bool = False
     paper: str = ""
+    repeats: Repeats = ()
 
 
 class Foretells(Frozen):
@@ -88,6 +93,7 @@ class Foretells(Frozen):
     environment: str
     label: Label = "L"
     paper: str = ""
+    repeats: Repeats = ()
 
 
 Claim = Reaches | NotWorse | NotBelow | Cheaper | Better | Foretells

@@ -44,12 +44,13 @@ def cost_verdicts(
             figures = {**contest.as_dict(), "by_environment": _by_environment(contests, claim)}
             if claim.primary:
                 figures["over_draws"] = contests.robust(claim, draws)
-            found.append(_verdict(_cheaper_words(experiment, claim, contest), contest, claim, figures))
+            sentence = _cheaper_words(experiment, claim, contest)
+            found.append(_verdict(sentence, contest, claim, figures, _asked(experiment, claim, contest)))
         elif isinstance(claim, Better):
             contest = contests.better(claim)
-            found.append(
-                _verdict(_better_words(experiment, claim, contest), contest, claim, contest.as_dict())
-            )
+            sentence = _better_words(experiment, claim, contest)
+            asked = _asked(experiment, claim, contest)
+            found.append(_verdict(sentence, contest, claim, contest.as_dict(), asked))
         elif isinstance(claim, Foretells):
             outcomes = [
                 outcome
@@ -62,8 +63,36 @@ def cost_verdicts(
                 f"On {claim.environment}, the lower R is, the more additional actors bring: Spearman's correlation of"
                 " R and gain, given the round, is below 0."
             )
-            found.append(_verdict(sentence, contest, claim, contest.as_dict()))
+            asked = {
+                "kind": "foretells",
+                "environments": [claim.environment],
+                "ours": "R",
+                "repeats": claim.repeats,
+            }
+            found.append(_verdict(sentence, contest, claim, contest.as_dict(), asked))
     return found
+
+
+def _asked(experiment: Experiment, claim: Cheaper | Better, contest: Contest) -> dict[str, Any]:
+    """The claim in parts."""
+    names = {arm.name: arm.title for arm in experiment.arms}
+    several = [names[one] for one in claim.against]
+    best = f"{names.get(contest.against, '')}, the best of {len(several)} on other seeds"
+    if contest.against not in names:
+        best = f"the best of {', '.join(several)}"
+    told: dict[str, Any] = {
+        "kind": claim.kind,
+        "environments": claim.environments,
+        "ours": names[claim.arm],
+        "theirs": several[0] if len(several) == 1 else best,
+        "at": VENUES[claim.at].title,
+        "against_at": VENUES[claim.against_at].title,
+        "alike": claim.alike,
+        "repeats": claim.repeats,
+    }
+    if isinstance(claim, Cheaper):
+        told |= claim.model_dump(include={"measure", "accounting", "primary", "paper_value"})
+    return told
 
 
 def _by_environment(contests: Contests, claim: Cheaper) -> list[dict[str, Any]]:
@@ -86,7 +115,11 @@ def _by_environment(contests: Contests, claim: Cheaper) -> list[dict[str, Any]]:
 
 
 def _verdict(
-    sentence: str, contest: Contest, claim: Cheaper | Better | Foretells, figures: dict[str, Any]
+    sentence: str,
+    contest: Contest,
+    claim: Cheaper | Better | Foretells,
+    figures: dict[str, Any],
+    asked: dict[str, Any],
 ) -> Verdict:
     parts = [contest.reason] if contest.reason else []
     if contest.reached:
@@ -98,7 +131,8 @@ def _verdict(
             f"Ours is cheaper in {over['cheaper_in']} of {over['draws']} draws of the clouds' numbers;"
             + (f" turned by {turned}." if turned else " no single number turns that.")
         )
-    return Verdict(sentence, contest.word, " ".join(parts), LABELS[claim.label], claim.paper, figures)
+    reason = " ".join(parts)
+    return Verdict(sentence, contest.word, reason, LABELS[claim.label], claim.paper, figures, asked)
 
 
 def _cheaper_words(experiment: Experiment, claim: Cheaper, contest: Contest) -> str:

@@ -85,6 +85,9 @@ class Experiment(Frozen):
     venues: tuple[str, ...] = Field(
         (), description="Where runs are timed and priced; their work is kept if any is."
     )
+    run_s: float | None = Field(
+        None, description="About how many processor seconds a run takes, where it is no run of 50 rounds."
+    )
     beside: str = Field(
         "", description="The paper's own figures, shown beside ours, with the reason of a difference."
     )

@@ -19,7 +19,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 4", "1 3", "12 4")
 _WIDTH, _HEIGHT = 420, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 34, 42
-_BAND_SEEDS, _BAND_REPETITIONS = 3, 2_000
+BAND_SEEDS, BAND_REPETITIONS = 3, 1_000
 
 
 def learning_curves(title: str, summaries: Sequence[Summary], titles: dict[str, str]) -> str | None:
@@ -94,8 +94,8 @@ def _panel(environment: str, drawn: Sequence[Summary], order: list[str]) -> str:
         place = order.index(one.arm)
         colour = COLOURS[place % len(COLOURS)]
         matrix = np.asarray(seeds)
-        if len(seeds) >= _BAND_SEEDS:
-            bands = [bootstrap(column, repetitions=_BAND_REPETITIONS) for column in matrix.T]
+        if len(seeds) >= BAND_SEEDS:
+            bands = [bootstrap(column, repetitions=BAND_REPETITIONS) for column in matrix.T]
             outline = path(
                 [*grid, *reversed(grid)], [*(b.low for b in bands), *(b.high for b in reversed(bands))]
             )

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from webapp.papers.cost_report import cost_lines, cost_tables, cost_verdicts, priced_runs
+from webapp.papers.declared import declared, of_rounds, priced_with, processor_s
 from webapp.papers.experiment import Experiment
-from webapp.papers.figure import learning_curves
+from webapp.papers.figure import BAND_REPETITIONS, BAND_SEEDS, learning_curves
 from webapp.papers.results import Outcome, Summary, read_summaries
 from webapp.papers.schooling import Schooling
+from webapp.papers.statistics import bootstrap, interquartile_mean
 from webapp.papers.verdicts import threshold_of, verdicts
 
 DRAWS = 200
@@ -55,12 +59,20 @@ def results_of(
             {
                 **one.as_dict(threshold_of(experiment, one.environment)),
                 "title": experiment.arm(one.arm).title,
-                "curve": None if curve is None else {"env_steps": curve[0], "return_by_seed": curve[1]},
+                **of_rounds(one),
+                "curve": None
+                if curve is None
+                else {"env_steps": curve[0], "return_by_seed": curve[1], **middle_of(curve[1])},
             }
         )
     outcomes = [outcome for one in summaries for outcome in one.outcomes]
+    left = [outcome.cell for outcome in outcomes if not outcome.complete]
     return {
         "name": name,
+        "kind": "experiment",
+        **declared(experiment),
+        "priced_with": priced_with(experiment),
+        "processor_s_left": processor_s(experiment, left),
         "evidence": not quick,
         "complete": all(outcome.complete for outcome in outcomes),
         "runs": len(outcomes),
@@ -71,6 +83,16 @@ def results_of(
         "arms": arms,
         "made_with": fingerprints(outcomes),
     }
+
+
+def middle_of(seeds: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """The interquartile mean at each step and, from three seeds on, its 95 % interval."""
+    columns = np.asarray(seeds).T
+    told: dict[str, Any] = {"iqm": [round(interquartile_mean(column), 1) for column in columns]}
+    if len(seeds) >= BAND_SEEDS:
+        bands = [bootstrap(column, repetitions=BAND_REPETITIONS) for column in columns]
+        told["band"] = ([round(one.low, 1) for one in bands], [round(one.high, 1) for one in bands])
+    return told
 
 
 def fingerprints(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:

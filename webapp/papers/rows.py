@@ -11,6 +11,7 @@ counts as done on any machine, so evidence that took hours is neither lost with 
 from __future__ import annotations
 
 import fcntl
+import gzip
 import json
 import os
 import shutil
@@ -56,10 +57,14 @@ class RunFile:
 
     def rows(self) -> list[Row]:
         """Complete rows in order. A last line that a dying process left half-written does not count."""
-        for path in (self.path, self.kept):
-            if path is not None and path.exists():
-                return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
-        return []
+        if self.path.exists():
+            return _rows(self.path.read_text())
+        if self.kept is None:
+            return []
+        if self.kept.exists():
+            return _rows(self.kept.read_text())
+        packed_rows = self.kept.with_suffix(".jsonl.gz")
+        return _rows(gzip.decompress(packed_rows.read_bytes()).decode()) if packed_rows.exists() else []
 
     def keep(self) -> bool:
         """Put a complete run of ours beside the report, long ones thinned; whether there was one to put."""
@@ -70,9 +75,14 @@ class RunFile:
         every = 1 if work.exists() else _KEPT_ROUNDS
         rows = [row for row in self.rows() if row["kind"] != "round" or row["round"] % every == 0]
         self.kept.parent.mkdir(parents=True, exist_ok=True)
-        self.kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        text = "".join(json.dumps(row) + "\n" for row in rows)
         if work.exists():
+            # Hundreds of such runs stand with the project, so that their rows are packed as well.
+            self.kept.unlink(missing_ok=True)
+            self.kept.with_suffix(".jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
             self.kept.with_suffix(".work.jsonl.gz").write_bytes(packed(work))
+        else:
+            self.kept.write_text(text)
         if scheduler.exists():
             shutil.copyfile(scheduler, self.kept.with_suffix(".scheduler"))
         return True
@@ -127,6 +137,10 @@ class RunFile:
                     f"{self.path.stem} of {self.cell.arm} is being run by another process"
                 ) from None
             yield
+
+
+def _rows(text: str) -> list[Row]:
+    return [json.loads(line) for line in text.split("\n")[:-1]]
 
 
 _LAST = frozenset({"final", "end"})

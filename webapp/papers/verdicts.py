@@ -18,7 +18,10 @@ _PLAIN = (Reaches, NotWorse, NotBelow)
 
 @dataclass(frozen=True)
 class Verdict:
-    """`verdict` is "holds", "does not hold", "open" (runs are missing), or "not decided by N seeds"."""
+    """`verdict` is "holds", "does not hold", "open" (runs are missing), or "not decided by N seeds".
+
+    `asked` is the claim in parts, as a page shows it.
+    """
 
     claim: str
     verdict: str
@@ -26,6 +29,7 @@ class Verdict:
     label: str = ""
     paper: str = ""
     figures: dict[str, Any] = field(default_factory=dict)
+    asked: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value or name in _ALWAYS}

@@ -15,12 +15,13 @@ register = template.Library()
 
 
 class Place(NamedTuple):
-    """One row of the rail. `of_project` places have the project's slug in their address; on narrow screens those that
-    are not `in_bar` stand below More."""
+    """One row of the rail. `key`: what goes there after a g. `of_project` places have the project's slug in their
+    address; on narrow screens those that are not `in_bar` stand below More."""
 
     section: str
     word: str
     icon: str
+    key: str
     url_name: str
     of_project: bool = True
     at_foot: bool = False
@@ -29,14 +30,16 @@ class Place(NamedTuple):
 
 # A new page of the rail is one row here.
 PLACES = (
-    Place("jobs", "Jobs", "play-btn", "jobs:list", in_bar=True),
-    Place("compare", "Compare", "intersect", "comparing:page", in_bar=True),
-    Place("budgets", "Budgets", "piggy-bank", "money:budgets", in_bar=True),
-    Place("reports", "Reports", "bar-chart", "reports:page"),
-    Place("clouds", "Clouds", "cloud", "credentials:list", in_bar=True),
-    Place("schedulers", "Schedulers", "diagram-3", "schedulers:list"),
-    Place("members", "Members", "people", "accounts:members"),
-    Place("account", "Account", "gear", "accounts:account", of_project=False, at_foot=True),
+    Place("overview", "Overview", "speedometer2", "o", "overview:page", in_bar=True),
+    Place("jobs", "Jobs", "play-btn", "j", "jobs:list", in_bar=True),
+    Place("compare", "Compare", "intersect", "c", "comparing:page"),
+    Place("budgets", "Budgets", "piggy-bank", "b", "money:budgets", in_bar=True),
+    Place("reports", "Reports", "bar-chart", "r", "reports:page"),
+    Place("clouds", "Clouds", "cloud", "l", "credentials:list", in_bar=True),
+    Place("schedulers", "Schedulers", "diagram-3", "s", "schedulers:list"),
+    Place("papers", "Papers", "journal-text", "p", "papers:list", of_project=False),
+    Place("members", "Members", "people", "m", "accounts:members"),
+    Place("account", "Account", "gear", "a", "accounts:account", of_project=False, at_foot=True),
 )
 
 
@@ -47,6 +50,7 @@ def rail(context: dict[str, Any]) -> dict[str, Any]:
         {
             "word": place.word,
             "icon": place.icon,
+            "key": place.key,
             "at_foot": place.at_foot,
             "in_bar": place.in_bar,
             "here": context.get("section") == place.section,
@@ -58,6 +62,20 @@ def rail(context: dict[str, Any]) -> dict[str, Any]:
         if membership or not place.of_project
     ]
     return {"rows": rows, "home_url": reverse("accounts:home")}
+
+
+@register.inclusion_tag("frame/palette.html", takes_context=True)
+def palette(context: dict[str, Any]) -> dict[str, Any]:
+    """The way to find things, and the keys of all places; nothing for a person without a project."""
+    membership = current_membership(context)
+    return {"slug": membership.project.slug if membership else "", "places": PLACES}
+
+
+@register.inclusion_tag("frame/rate.html", takes_context=True)
+def spending_rate(context: dict[str, Any]) -> dict[str, Any]:
+    """Room for the rate at which the project spends, which a script fetches: pages do not wait for it."""
+    membership = current_membership(context)
+    return {"slug": membership.project.slug if membership else ""}
 
 
 @register.inclusion_tag("frame/project_switcher.html", takes_context=True)

@@ -1,4 +1,6 @@
-"""`manage.py papers list | run NAME | keep NAME | report NAME`: experiments, declared as data, run and judged."""
+"""`manage.py papers list | run NAME | keep NAME | report NAME | collect`: experiments, declared as data, run and
+judged.
+"""
 
 import json
 import signal
@@ -15,6 +17,7 @@ from webapp.papers.calculation import names as calculations
 from webapp.papers.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
 from webapp.papers.rows import RunHeld, papers_folder, run_file
 from webapp.papers.runner import HELD_EXIT, Choice, Runner
+from webapp.papers.stored import stored
 
 WRONG_INPUT_EXIT = 2
 RESULTS = settings.BASE_DIR / "docs" / "results"
@@ -28,8 +31,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "action",
-            choices=("list", "run", "report", "keep", "seed"),
-            help="keep: put complete runs into docs/results; seed: one run, in this process",
+            choices=("list", "run", "report", "keep", "collect", "seed"),
+            help="keep: put complete runs into docs/results; collect: keep and report whatever has changed, of all"
+            " experiments; seed: one run, in this process",
         )
         parser.add_argument(
             "name", nargs="?", metavar="NAME", help="an experiment; `list` tells which there are"
@@ -55,6 +59,9 @@ class Command(BaseCommand):
     def handle(self, *, action: str, name: str | None, **options: Any) -> None:
         if action == "list":
             self._list(as_json=options["as_json"])
+            return
+        if action == "collect":
+            self._collect(draws=options["draws"])
             return
         if name in calculations():
             self._calculate(name, quick=options["quick"], as_json=options["as_json"])
@@ -113,6 +120,20 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{row['name']:<22} {row['complete']:>3} of {row['runs']:<3} runs  {row['title']}"
             )
+
+    def _collect(self, *, draws: int) -> None:
+        """Every experiment with more complete runs than its stored result knows of, or without a result."""
+        for name in experiment_names():
+            experiment = find_experiment(name)
+            folder = papers_folder(settings.STARLING_DATA, name, quick=False)
+            files = [run_file(experiment, folder, cell) for cell in experiment.cells()]
+            done = sum(file.complete for file in files)
+            before = stored(name)
+            if before is not None and before["runs_complete"] == done:
+                continue
+            kept = sum(file.keep() for file in files)
+            self._tell(f"{name}: {done} complete runs, {kept} kept from here")
+            self._report(name, experiment, folder, quick=False, draws=draws, as_json=False)
 
     def _calculate(self, name: str, *, quick: bool, as_json: bool) -> None:
         """Whatever is asked of a calculation, it is computed and its report written."""

@@ -65,6 +65,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             ),
             tuple(rows),
             "256 MuJoCo steps or 192 stacked pictures an actor, as at the paper's full scale for pictures.",
+            drawn=("actors", "round"),
         )
     ], statements
 

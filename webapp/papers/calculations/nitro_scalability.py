@@ -39,6 +39,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             "Seconds of the slowest function of a group",
             ("place", "environment", "functions", "running", "with its start"),
             tuple(rows),
+            drawn=("functions", "running"),
         )
     ], statements
 

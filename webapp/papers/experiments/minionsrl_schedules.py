@@ -41,7 +41,9 @@ def _claims(ours: str, theirs: str) -> tuple[Better | Cheaper, ...]:
         "environments": _ONE,
     }
     return (
-        Better(**shared, paper="equal budgets, different final rewards (figure 2)."),
+        Better(
+            **shared, paper="equal budgets, different final rewards (figure 2).", repeats=("minionsrl-2",)
+        ),
         Cheaper(**shared, label="L"),
     )
 

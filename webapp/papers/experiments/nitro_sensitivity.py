@@ -32,6 +32,7 @@ EXPERIMENT = Experiment(
             against_at="functions_paper",
             environments=(environment,),
             label="L",
+            repeats=("nitro-16ab",),
         )
         for environment in ("CartPole-v1", "Hopper-v5")
         for other in _OTHERS

@@ -1,0 +1,239 @@
+"""The pages of experiments: drawn from stored results alone, each of the papers' figures under its own number."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from tests.factories import make_user
+from webapp.papers import calculation, stored
+from webapp.papers.drawing import RULER_WIDTH, Series, panel, ruler
+from webapp.papers.experiment import experiment_names, find_experiment
+from webapp.papers.figures import FIGURES
+from webapp.papers.pages import figure_rows, page_of, verdict
+from webapp.papers.report import write_report
+
+# Every figure with something to repeat; the others draw architectures.
+ASKED = {
+    *(f"minionsrl-{one}" for one in ("1b", "2", "4", "5", "6", "7", "8", "9", "table-2")),
+    *(f"nitro-{one}" for one in (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, "16ab", "16c", 17, 18, 19, 20)),
+}
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(stored, "RESULTS", tmp_path)
+    return tmp_path
+
+
+def _page(path: str, status: int = 200) -> str:
+    client = Client()
+    client.force_login(make_user())
+    answer = client.get(path)
+    assert answer.status_code == status
+    return answer.content.decode()
+
+
+def _claim(**changes: Any) -> dict[str, Any]:
+    claim = {
+        "claim": "Dollars to the target on CartPole-v1: ours needs less than theirs (ratio below 1).",
+        "verdict": "does not hold",
+        "reason": "It is the other way round.",
+        "label": "bill",
+        "paper": "up to −29 %.",
+        "figures": {"interval": {"value": 1.5, "low": 1.25, "high": 1.75}, "seeds": 5},
+        "asked": {
+            "kind": "cheaper",
+            "environments": ["CartPole-v1"],
+            "ours": "Nitro",
+            "theirs": "fixed at 16",
+            "at": "functions",
+            "against_at": "a cluster",
+            "alike": False,
+            "repeats": ["nitro-14"],
+            "measure": "dollars",
+            "accounting": "paper",
+            "primary": True,
+            "paper_value": 0.71,
+        },
+    }
+    return claim | changes
+
+
+def _stored(folder: Path, name: str, *claims: dict[str, Any], **changes: Any) -> None:
+    document = {
+        "name": name,
+        "kind": "experiment",
+        "title": "Nitro: rewards and cost",
+        "question": "Does it?",
+        "oracle": "It would not.",
+        "can_claim": "Little.",
+        "beside": "The paper says so.",
+        "runs": 8,
+        "runs_complete": 2,
+        "processor_s_left": 7200.0,
+        "verdicts": list(claims),
+        "made_with": [{"cpu": "a processor", "runs": 2}],
+    }
+    (folder / f"{name}.json").write_text(json.dumps(document | changes))
+
+
+def test_every_figure_that_was_asked_for_is_there_and_leads_somewhere() -> None:
+    known = {*experiment_names(), *calculation.names()}
+    assert {one.key for one in FIGURES} == ASKED
+    for one in FIGURES:
+        assert set(one.repeated_by) <= known
+        assert one.repeated_by or one.elsewhere or "Not repeated" in one.remark, one.key
+    claimed = {
+        key
+        for name in experiment_names()
+        for claim in find_experiment(name).claims
+        for key in getattr(claim, "repeats", ())
+    }
+    assert claimed <= ASKED
+
+
+@pytest.mark.django_db
+def test_what_comes_with_starling_is_shown() -> None:
+    """The results in the repository: each has a page, and each figure a row."""
+    listed = _page("/papers/")
+    for one in FIGURES:
+        assert f'id="{one.key}"' in listed
+    for name in stored.names():
+        if stored.stored(name) is not None:
+            assert "How to judge and repeat it" in _page(f"/papers/{name}/")
+
+
+@pytest.mark.django_db
+def test_a_claim_stands_beside_the_papers_figure(results: Path) -> None:
+    _stored(results, "nitro_rewards", _claim())
+    listed, page = _page("/papers/"), _page("/papers/nitro_rewards/")
+    for text in ("+50 % [+25 %, +75 %]", "does not hold", "up to −29 %."):
+        assert text in listed
+        assert text in page
+    assert "Dollars to the target, by the paper&#x27;s own formula" in page
+    assert "2 of 8" in page
+    assert "25 %" in page
+    assert "about 2 hours of one processor core" in page
+    assert "manage.py papers run nitro_rewards" in page
+    # Figure 10 is repeated by the same experiment, but no claim here answers for it.
+    assert [row.word for row in figure_rows("Nitro") if row.figure.key == "nitro-10"] == ["shown"]
+
+
+@pytest.mark.django_db
+def test_what_is_not_stored_has_no_page_and_is_said_not_to_have_run(results: Path) -> None:
+    (results / "broken.json").write_text("{")
+    (results / "earlier.json").write_text(json.dumps({"name": "earlier", "verdicts": []}))
+    for name in ("nothing", "broken", "earlier"):
+        _page(f"/papers/{name}/", status=404)
+    assert "not run" in _page("/papers/")
+
+
+def test_the_pages_are_for_people_who_are_signed_in() -> None:
+    assert Client().get("/papers/").status_code == 302
+
+
+def test_a_result_that_is_written_anew_is_read_anew(results: Path) -> None:
+    _stored(results, "nitro_rewards", _claim())
+    first = stored.stored("nitro_rewards")
+    assert first is stored.stored("nitro_rewards")
+    _stored(results, "nitro_rewards", title="Another title, longer")
+    import os
+
+    os.utime(results / "nitro_rewards.json", ns=(1, 1))
+    again = stored.stored("nitro_rewards")
+    assert again is not None
+    assert again["title"] == "Another title, longer"
+
+
+def test_open_claims_are_told_apart(results: Path) -> None:
+    open_one = _claim(verdict="open", reason="No seed is complete.", figures={"interval": None})
+    _stored(results, "nitro_rewards", open_one, _claim())
+    found = stored.stored("nitro_rewards")
+    assert found is not None
+    page = page_of("nitro_rewards", found)
+    assert [one.word for one in page["open"]] == ["open"]
+    assert [(words, len(rows)) for words, rows in page["groups"]] == [("CartPole-v1", 1)]
+
+
+@pytest.mark.parametrize(
+    ("interval", "ratio", "places"),
+    [
+        ({"low": 0.25, "value": 1.0, "high": 4.0}, True, (10.0, RULER_WIDTH / 2, RULER_WIDTH - 10)),
+        ({"low": -1.0, "value": 0.0, "high": 1.0}, False, (10.0, RULER_WIDTH / 2, RULER_WIDTH - 10)),
+        ({"low": 0.1, "value": 0.5, "high": 9.0}, True, (10.0, 65.0, RULER_WIDTH - 10)),
+    ],
+)
+def test_a_ruler_by_hand(interval: dict[str, float], ratio: bool, places: tuple[float, ...]) -> None:
+    drawn = ruler(interval, ratio=ratio, paper=1.0 if ratio else None)
+    assert (drawn.low, drawn.middle, drawn.high) == pytest.approx(places)
+    assert drawn.none == pytest.approx(RULER_WIDTH / 2)
+    assert drawn.cut == (interval["high"] > 4)
+
+
+def test_curves_stay_within_their_panel_and_say_what_they_show() -> None:
+    lines = [
+        Series("one", [(1, 10.0), (50, 400.0)], [5.0, 300.0], [20.0, 500.0]),
+        Series("two", [(1, 1.0), (50, 2.0)]),
+    ]
+    drawn = panel("Return", lines, x_words="rounds", y_words="return", level=195.0)
+    assert not drawn.logarithmic
+    for line in drawn.lines:
+        for pair in line.points.split():
+            x, y = map(float, pair.split(","))
+            assert drawn.left <= x <= drawn.right
+            assert 0 <= y <= drawn.bottom
+    assert "one ends at 400; two ends at 2." in drawn.sentence
+    apart = panel("Seconds", [Series("one", [(1, 0.1), (2, 80.0)])], x_words="actors", y_words="seconds")
+    assert apart.logarithmic
+
+
+def test_a_plain_claim_is_its_sentence() -> None:
+    found = verdict({"claim": "PPO reaches 700.", "verdict": "holds", "reason": "It does."})
+    assert (found.what, found.tone, found.ruler) == ("PPO reaches 700.", "ok", None)
+
+
+def test_a_report_tells_all_that_its_page_needs(tmp_path: Path) -> None:
+    """Without a single run: the declaration, what is left, and each claim in parts."""
+    experiment = find_experiment("nitro_large")
+    told = write_report("nitro_large", experiment, tmp_path / "runs", tmp_path, draws=0)
+    assert (told["runs_complete"], told["runs"]) == (0, 10)
+    assert told["processor_s_left"] == 9000
+    assert set(told["priced_with"]["profiles"]) == {"lambda"}
+    page = page_of("nitro_large", json.loads((tmp_path / "nitro_large.json").read_text()))
+    assert [one.theirs for one in page["open"]] == ["fixed at 96", "fixed at 96"]
+
+
+def test_pages_load_no_torch() -> None:
+    program = (
+        "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'tests.settings';"
+        "import django; django.setup();"
+        "from webapp.papers import views, pages; pages.figure_rows('Nitro');"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == "False"
+
+
+def test_collecting_leaves_alone_what_has_not_changed(
+    results: Path, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.STARLING_DATA = tmp_path / "data"
+    reported: list[str] = []
+    from webapp.management.commands import papers as command
+
+    for name in experiment_names():
+        experiment = find_experiment(name)
+        folder = settings.STARLING_DATA / "papers" / name
+        done = sum(command.run_file(experiment, folder, cell).complete for cell in experiment.cells())
+        _stored(results, name, runs_complete=done + (name == "branching"))
+    monkeypatch.setattr(command.Command, "_report", lambda self, name, *_args, **_more: reported.append(name))
+    call_command("papers", "collect")
+    assert reported == ["branching"]

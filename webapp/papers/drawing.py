@@ -1,0 +1,167 @@
+"""Rulers and curves of the pages of experiments, as numbers that a template puts into SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from webapp.papers.figure import nice_ticks
+
+RULER_WIDTH, _RULER_MARGIN = 240.0, 10.0
+_RATIO_ENDS = (0.25, 4.0)
+_SPAN_ENDS = (-1.0, 1.0)
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 520.0, 260.0, 56.0, 12.0, 10.0, 36.0
+_LOG_FROM = 20.0
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """One figure with its interval on a line, beside no difference and beside the paper's own figure."""
+
+    none: float
+    low: float
+    middle: float
+    high: float
+    paper: float | None
+    ticks: tuple[tuple[float, str], ...]
+    cut: bool
+
+
+def ruler(interval: dict[str, float], *, ratio: bool, paper: float | None = None) -> Ruler:
+    """Ratios on a logarithmic line from a quarter to four times, differences and correlations from −1 to 1."""
+    ends = _RATIO_ENDS if ratio else _SPAN_ENDS
+
+    def place(value: float) -> float:
+        held = min(max(value, ends[0]), ends[1])
+        scale = math.log if ratio else float
+        share = (scale(held) - scale(ends[0])) / (scale(ends[1]) - scale(ends[0]))
+        return _RULER_MARGIN + share * (RULER_WIDTH - 2 * _RULER_MARGIN)
+
+    marks = ((0.25, "¼"), (0.5, "½"), (1.0, "1"), (2.0, "2"), (4.0, "4"))
+    marks = marks if ratio else ((-1.0, "−1"), (-0.5, "−½"), (0.0, "0"), (0.5, "½"), (1.0, "1"))
+    return Ruler(
+        place(1.0 if ratio else 0.0),
+        place(interval["low"]),
+        place(interval["value"]),
+        place(interval["high"]),
+        None if paper is None else place(paper),
+        tuple((place(value), words) for value, words in marks),
+        interval["low"] < ends[0] or interval["high"] > ends[1],
+    )
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve; `place` is its colour and dash. `band` is an outline, where an interval is known."""
+
+    name: str
+    place: int
+    points: str
+    band: str
+    last: float
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves over one pair of axes, with a sentence that says the same."""
+
+    title: str
+    x_words: str
+    y_words: str
+    lines: tuple[Line, ...]
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    level: float | None
+    level_words: str
+    logarithmic: bool
+    width: float = _WIDTH
+    height: float = _HEIGHT
+    left: float = _LEFT
+    right: float = _WIDTH - _RIGHT
+    bottom: float = _HEIGHT - _BOTTOM
+
+    @property
+    def sentence(self) -> str:
+        ends = "; ".join(f"{one.name} ends at {one.last:,.3g}" for one in self.lines)
+        return f"{self.title}: {self.y_words} over {self.x_words}. {ends}."
+
+
+@dataclass(frozen=True)
+class Series:
+    name: str
+    points: Points
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+
+
+def panel(
+    title: str,
+    series: Sequence[Series],
+    *,
+    x_words: str,
+    y_words: str,
+    level: float | None = None,
+    level_words: str = "",
+    from_zero: bool = True,
+) -> Panel:
+    """Values that lie far apart and above zero are drawn logarithmically, which the axis says."""
+    xs = [x for one in series for x, _ in one.points]
+    ys = [y for one in series for _, y in one.points] + [level] * (level is not None)
+    ys += [value for one in series for value in (*one.low, *one.high)]
+    logarithmic = min(ys) > 0 and max(ys) / min(ys) > _LOG_FROM and not any(one.low for one in series)
+    x_ticks = nice_ticks(min(0.0, *xs), max(xs))
+    if logarithmic:
+        powers = range(math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys))) + 1)
+        y_ticks = [10.0**power for power in powers]
+    else:
+        y_ticks = nice_ticks(min(0.0, *ys) if from_zero else min(ys), max(ys))
+
+    def across(x: float) -> float:
+        return _LEFT + (x - x_ticks[0]) / (x_ticks[-1] - x_ticks[0]) * (_WIDTH - _LEFT - _RIGHT)
+
+    def up(y: float) -> float:
+        scale = math.log10 if logarithmic else float
+        share = (scale(y) - scale(y_ticks[0])) / (scale(y_ticks[-1]) - scale(y_ticks[0]))
+        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+    def outline(one: Series) -> str:
+        if not one.low:
+            return ""
+        there = [(x, high) for (x, _), high in zip(one.points, one.high, strict=True)]
+        back = [(x, low) for (x, _), low in zip(one.points, one.low, strict=True)]
+        return _points((across(x), up(y)) for x, y in (*there, *reversed(back)))
+
+    lines = tuple(
+        Line(
+            one.name,
+            place,
+            _points((across(x), up(y)) for x, y in one.points),
+            outline(one),
+            one.points[-1][1],
+        )
+        for place, one in enumerate(series, start=1)
+    )
+    return Panel(
+        title,
+        x_words,
+        y_words,
+        lines,
+        tuple((across(tick), _short(tick)) for tick in x_ticks),
+        tuple((up(tick), _short(tick)) for tick in y_ticks),
+        None if level is None else up(level),
+        level_words,
+        logarithmic,
+    )
+
+
+def _points(places: Sequence[tuple[float, float]] | object) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)  # type: ignore[attr-defined]
+
+
+def _short(value: float) -> str:
+    if abs(value) >= 1_000_000:
+        return f"{value / 1_000_000:g}M"
+    text = f"{value / 1000:g}k" if abs(value) >= 10_000 else f"{value:g}"
+    return text.replace("-", "−")

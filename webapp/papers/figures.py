@@ -1,0 +1,288 @@
+"""Every figure and table of the two papers under its own number: what it shows, what the paper says, and what repeats
+it here, or why nothing does.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Paper = Literal["MinionsRL", "Nitro"]
+_REWARDS = ("nitro_rewards_fast", "nitro_rewards")
+
+
+class PaperFigure(NamedTuple):
+    """`repeated_by` names experiments and calculations, the one that answers first. `elsewhere`: where else it can be
+    made. `remark` says how ours differs, or why there is none.
+    """
+
+    key: str
+    paper: Paper
+    number: str
+    shows: str
+    says: str
+    repeated_by: tuple[str, ...] = ()
+    elsewhere: Literal["", "surface"] = ""
+    remark: str = ""
+
+
+FIGURES: tuple[PaperFigure, ...] = (
+    PaperFigure(
+        "minionsrl-1b",
+        "MinionsRL",
+        "Figure 1 (b)",
+        "Actors of a server cluster wait: for the slowest, and while the learner learns.",
+        "A drawing, without a number.",
+        ("minionsrl_idle",),
+        remark="Computed from the profiles: the share of paid core-seconds in which nothing is sampled.",
+    ),
+    PaperFigure(
+        "minionsrl-2",
+        "MinionsRL",
+        "Figure 2",
+        "The same number of actors in all, spent level, falling or rising.",
+        "Different final rewards on CartPole, from single curves.",
+        ("minionsrl_schedules",),
+        remark="In proportion to the paper's, and with a control of equal updates.",
+    ),
+    PaperFigure(
+        "minionsrl-4",
+        "MinionsRL",
+        "Figure 4",
+        "Rewards over rounds and time against Azure ML's cluster and IMPACT.",
+        "Trains much faster than both on the same budget; up to −52 % of the time.",
+        ("minionsrl_table2",),
+        remark="MuJoCo and CartPole. No Atari: one round is about 200 processor-seconds.",
+    ),
+    PaperFigure(
+        "minionsrl-5",
+        "MinionsRL",
+        "Figure 5",
+        "How many actors the trained scheduler starts in each round.",
+        "Many at first, few on the plateau, a few more at the end.",
+        ("minionsrl_table2",),
+        remark="Beside random numbers of actors and the best fixed one.",
+    ),
+    PaperFigure(
+        "minionsrl-6",
+        "MinionsRL",
+        "Figure 6",
+        "Ablation: always the most actors (-Max), and by the ratio of rewards (-Adapt).",
+        "Up to 44 % cheaper than -Max in the text; its table gives 29 % (Hopper) and 55 % (Qbert).",
+        ("minionsrl_table2",),
+        remark="On Hopper and CartPole.",
+    ),
+    PaperFigure(
+        "minionsrl-7",
+        "MinionsRL",
+        "Figure 7",
+        "A round's time by its number of actors.",
+        "It grows with the actors, steeper for Atari.",
+        ("minionsrl_latency",),
+        remark="Computed from the profiles.",
+    ),
+    PaperFigure(
+        "minionsrl-8",
+        "MinionsRL",
+        "Figure 8",
+        "What of a round is start-up and transfer.",
+        "300 ms to start an actor, 1,500 ms a learner; under 100 ms for 65,536 MuJoCo steps.",
+        ("minionsrl_latency",),
+        remark="Computed from the profiles, some of whose numbers are the paper's own.",
+    ),
+    PaperFigure(
+        "minionsrl-9",
+        "MinionsRL",
+        "Figure 9",
+        "A scheduler of another task, trained on for a tenth of the episodes.",
+        "Equal or better, for 10 % of the training's time and cost.",
+        ("minionsrl_finetune",),
+        remark="From CartPole to Hopper, with fewer episodes on both sides.",
+    ),
+    PaperFigure(
+        "minionsrl-table-2",
+        "MinionsRL",
+        "Table 2",
+        "Time and cost to the same final reward.",
+        "Up to −52 % of the time (HalfCheetah) and −86 % of the cost (Humanoid) against Azure ML.",
+        ("minionsrl_table2",),
+        remark="The paper's dollars are no product of time and a price, so that only ratios compare.",
+    ),
+    PaperFigure(
+        "nitro-2",
+        "Nitro",
+        "Figure 2",
+        "One boost from 1 to 16 actors at three different rounds.",
+        "At round 4 it helps much, at rounds 3 and 5 it does not.",
+        ("branching",),
+        remark="All rounds are forked rather than three chosen ones.",
+    ),
+    PaperFigure(
+        "nitro-3",
+        "Nitro",
+        "Figure 3",
+        "Reward surfaces after sampling with 1, 8 and 16 actors.",
+        "The surface gets smoother and richer. Pictures of single policies.",
+        elsewhere="surface",
+        remark="Any checkpoint's surface can be measured on its job's page; pictures decide nothing.",
+    ),
+    PaperFigure(
+        "nitro-4",
+        "Nitro",
+        "Figure 4",
+        "Where in ten rounds the score is high: by task, algorithm and run.",
+        "It differs between all of them, and cannot be foretold.",
+        _REWARDS,
+        remark="R of each round and run, below. The best of six values of pure noise moves about as well.",
+    ),
+    PaperFigure(
+        "nitro-5",
+        "Nitro",
+        "Figure 5",
+        "How soon functions and virtual machines stand.",
+        "Functions within seconds, machines in about a minute; no numbers in the text.",
+        ("nitro_startup",),
+        remark="Computed from the profiles, with VM-pause and VM-replay.",
+    ),
+    PaperFigure(
+        "nitro-7",
+        "Nitro",
+        "Figure 7",
+        "What a boost brings at the rounds of lowest, median and highest R.",
+        "More where R is lower (Hopper: 0.78, 2.16, 3.43).",
+        ("branching",),
+        remark="All rounds, with common random numbers and the round taken out.",
+    ),
+    PaperFigure(
+        "nitro-8",
+        "Nitro",
+        "Figure 8",
+        "Reward surfaces at the lowest, median and highest R.",
+        "Poorer where R is low. Pictures of single policies.",
+        elsewhere="surface",
+        remark="Any checkpoint's surface can be measured on its job's page.",
+    ),
+    PaperFigure(
+        "nitro-9",
+        "Nitro",
+        "Figure 9",
+        "Gain and efficiency of boosts by 4 to 32 × through 50 rounds.",
+        "Efficiency falls as training goes on, which is why the score decays.",
+        ("branching",),
+        remark="Boosts by 4 × at every round.",
+    ),
+    PaperFigure(
+        "nitro-10",
+        "Nitro",
+        "Figure 10",
+        "Rewards of PPO with and without Nitro.",
+        "Up to 5 × the final reward, the best of six tasks.",
+        _REWARDS,
+        remark="At equal dollars, as a share of the target: ratios of rewards near zero say little.",
+    ),
+    PaperFigure(
+        "nitro-11",
+        "Nitro",
+        "Figure 11",
+        "Rewards of IMPACT with and without Nitro.",
+        "Up to 3 × the final reward.",
+        _REWARDS,
+        remark="By the cost to the target, with the asynchronous loop on both sides.",
+    ),
+    PaperFigure(
+        "nitro-12",
+        "Nitro",
+        "Figure 12",
+        "Rewards of RLlib with and without Nitro.",
+        "Up to 6 × the final reward, −21 % cost.",
+        _REWARDS,
+        remark="RLlib and PPO are one program in the released code, and here.",
+    ),
+    PaperFigure(
+        "nitro-13",
+        "Nitro",
+        "Figure 13",
+        "Rewards of MSRL with and without Nitro.",
+        "Up to 5 × the final reward, −30 % cost.",
+        remark="Not repeated: nothing of the MSRL integration was released, so its numbers can only be quoted.",
+    ),
+    PaperFigure(
+        "nitro-14",
+        "Nitro",
+        "Figure 14",
+        "Training costs with and without Nitro.",
+        "Up to −29 % against PPO and −42 % against IMPACT.",
+        _REWARDS,
+        remark="By the paper's own formula and by the full bill, under both stacks.",
+    ),
+    PaperFigure(
+        "nitro-15",
+        "Nitro",
+        "Figure 15",
+        "KungFu, Hydrozoa, MinionsRL and Nitro: actors, cost and reward.",
+        "Nitro has the highest reward at the least cost.",
+        _REWARDS,
+        remark="KungFu both as published and as released with Nitro; beside ramps and random numbers.",
+    ),
+    PaperFigure(
+        "nitro-16ab",
+        "Nitro",
+        "Figure 16 (a, b)",
+        "Sensitivity to the decay d and the window n.",
+        "Reward stops growing at d = 0.96; n = 6 is the best trade.",
+        ("nitro_sensitivity",),
+        remark="Two values on each side of the paper's.",
+    ),
+    PaperFigure(
+        "nitro-16c",
+        "Nitro",
+        "Figure 16 (c)",
+        "The memory of a function.",
+        "No faster above 1,024 MB.",
+        ("nitro_memory",),
+        remark="Computed: memory changes no weight.",
+    ),
+    PaperFigure(
+        "nitro-17",
+        "Nitro",
+        "Figure 17",
+        "Ablation: without functions, and without boosting.",
+        "Both are needed.",
+        _REWARDS,
+        remark="Without functions means Nitro's own cluster; the paper's VM size and price do not fit each other.",
+    ),
+    PaperFigure(
+        "nitro-18",
+        "Nitro",
+        "Figure 18",
+        "A group's time from 100 to 1,000 functions.",
+        "Flat; Atari higher than MuJoCo.",
+        ("nitro_scalability",),
+        remark="Computed; a real round of 1,000 actors on the simulated cloud is measured by `bench scale`.",
+    ),
+    PaperFigure(
+        "nitro-19",
+        "Nitro",
+        "Figure 19",
+        "At scale: 128 functions against 96 cores, four GPUs.",
+        "2.4 × the reward and −22 % cost on Hopper, 2.5 × and −27 % on Qbert.",
+        ("nitro_large",),
+        remark="Hopper only, and one GPU that learns: four are not modelled.",
+    ),
+    PaperFigure(
+        "nitro-20",
+        "Nitro",
+        "Figure 20",
+        "What each component adds to a round, and what bounding the Hessian saves.",
+        "Each under 5 %; approximation 100 ×, a subset 10 × faster.",
+        ("nitro_overhead",),
+        remark="Measured on this machine.",
+    ),
+)
+DRAWINGS = (
+    "MinionsRL's figures 1 (a, c) and 3 and Nitro's 1 and 6 draw architectures: there is nothing to repeat."
+)
+
+
+def figures_of(name: str) -> list[PaperFigure]:
+    """What an experiment or calculation repeats."""
+    return [one for one in FIGURES if name in one.repeated_by]

@@ -1,0 +1,329 @@
+"""What the pages of experiments show, put together from stored results and from the list of the papers' figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from webapp.papers.drawing import Panel, Ruler, Series, panel, ruler
+from webapp.papers.figures import FIGURES, PaperFigure, figures_of
+from webapp.papers.stored import names, stored
+
+_TONES = {
+    "holds": ("ok", "check-circle-fill"),
+    "does not hold": ("failed", "x-circle-fill"),
+    "open": ("waiting", "hourglass-split"),
+    "not run": ("waiting", "slash-circle"),
+    "shown": ("waiting", "eye"),
+    "on demand": ("waiting", "eye"),
+}
+_UNDECIDED = ("warning", "question-circle")
+LETTERS = {"learned": "L", "assumed timing": "T", "bill": "B", "measured": "M"}
+_DRAWN = 6
+_SEEDS_DRAWN = 6
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim as a row: its word, what it says in parts, our figure on a line, and the paper's."""
+
+    word: str
+    tone: str
+    icon: str
+    label: str
+    letter: str
+    what: str
+    ours: str
+    theirs: str
+    where: str
+    figure: str
+    ruler: Ruler | None
+    paper: str
+    reason: str
+    environments: str
+    alone: tuple[tuple[str, str, str], ...]
+    repeats: tuple[str, ...]
+    primary: bool
+
+
+def verdict(found: dict[str, Any]) -> Verdict:
+    asked, figures = found.get("asked", {}), found.get("figures", {})
+    kind = asked.get("kind", "plain")
+    ratio = kind == "cheaper"
+    interval = figures.get("interval")
+    tone, icon = _TONES.get(found["verdict"], _UNDECIDED)
+    where = ""
+    if asked.get("at"):
+        same = asked["at"] == asked["against_at"]
+        where = asked["at"] if same else f"{asked['at']}, against {asked['against_at']}"
+    return Verdict(
+        found["verdict"],
+        tone,
+        icon,
+        found.get("label", ""),
+        LETTERS.get(found.get("label", ""), ""),
+        _what(asked, found),
+        asked.get("ours", ""),
+        asked.get("theirs", ""),
+        where,
+        "" if interval is None else interval_words(interval, ratio=ratio),
+        None if interval is None else ruler(interval, ratio=ratio, paper=asked.get("paper_value")),
+        found.get("paper", ""),
+        found.get("reason", ""),
+        ", ".join(asked.get("environments", ())),
+        tuple(
+            (row["environment"], interval_words(row["interval"], ratio=ratio), row["word"])
+            for row in figures.get("by_environment", ())
+            if row["interval"] is not None
+        ),
+        tuple(asked.get("repeats", ())),
+        bool(asked.get("primary")),
+    )
+
+
+def _what(asked: dict[str, Any], found: dict[str, Any]) -> str:
+    kind = asked.get("kind", "plain")
+    if kind == "better":
+        return "Return at equal dollars, as a share of the target"
+    if kind == "foretells":
+        return "Rank correlation of R with what more actors bring, the round taken out"
+    if kind == "cheaper":
+        what = "Seconds" if asked["measure"] == "seconds" else "Dollars"
+        how = ", by the paper's own formula" if asked["accounting"] == "paper" else ""
+        return f"{what} to the target{how}"
+    return str(found["claim"])
+
+
+def interval_words(interval: dict[str, float], *, ratio: bool) -> str:
+    """A ratio is told as a change, which is how the papers tell it."""
+
+    def told(value: float) -> str:
+        return (f"{100 * (value - 1):+.0f} %" if ratio else f"{value:+.2f}").replace("-", "−")
+
+    return f"{told(interval['value'])} [{told(interval['low'])}, {told(interval['high'])}]"
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """A figure of a paper on the list: what it says, what came of it here, and where that stands."""
+
+    figure: PaperFigure
+    word: str
+    tone: str
+    icon: str
+    leading: Verdict | None
+    counted: str
+    links: tuple[tuple[str, str], ...]
+    ran: str
+
+
+def figure_rows(paper: str) -> list[FigureRow]:
+    return [_figure_row(one) for one in FIGURES if one.paper == paper]
+
+
+def _figure_row(figure: PaperFigure) -> FigureRow:
+    results = [(name, found) for name in figure.repeated_by if (found := stored(name)) is not None]
+    answers = [
+        verdict(one)
+        for _, found in results
+        for one in found["verdicts"]
+        if found["kind"] == "calculation" or figure.key in one.get("asked", {}).get("repeats", ())
+    ]
+    leading = _leading(answers)
+    word = leading.word if leading else "on demand" if figure.elsewhere else "shown" if results else "not run"
+    tone, icon = _TONES.get(word, _UNDECIDED)
+    counted = [f"{len(list(group))} {word}" for word, group in groupby(sorted(one.word for one in answers))]
+    ran = [f"{found['runs_complete']} of {found['runs']} runs" for _, found in results if found.get("runs")]
+    links = tuple((name, found["title"]) for name, found in results)
+    return FigureRow(figure, word, tone, icon, leading, ", ".join(counted), links, "; ".join(ran))
+
+
+def _leading(answers: Sequence[Verdict]) -> Verdict | None:
+    """The claim that a row shows: the first with a figure, primary ones before others; else the first."""
+    known = [one for one in answers if one.figure] or list(answers)
+    return next((one for one in known if one.primary), next(iter(known), None))
+
+
+def others() -> list[dict[str, Any]]:
+    """Stored experiments that repeat no figure: our own questions, and whether the machinery is right."""
+    named = {name for one in FIGURES for name in one.repeated_by} | {"not_run"}
+    found = [(name, results) for name in names() if name not in named and (results := stored(name))]
+    return [
+        {
+            "name": name,
+            "title": results.get("title", name),
+            "question": results.get("question", ""),
+            "leading": _leading([verdict(one) for one in results["verdicts"]]),
+            "ran": f"{results['runs_complete']} of {results['runs']} runs" if results.get("runs") else "",
+        }
+        for name, results in found
+    ]
+
+
+def totals() -> dict[str, Any]:
+    """How much of everything that was declared has run."""
+    found = [one for name in names() if (one := stored(name)) and one.get("runs")]
+    return {
+        "runs": sum(one["runs"] for one in found),
+        "complete": sum(one["runs_complete"] for one in found),
+        "hours_left": sum(one.get("processor_s_left", 0.0) for one in found) / 3600,
+    }
+
+
+def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
+    """Everything on one experiment's page."""
+    told = [verdict(one) for one in results["verdicts"]]
+    decided = [one for one in told if one.word != "open"]
+    arms = results.get("arms", [])
+    hours = results.get("processor_s_left", 0.0) / 3600
+    return {
+        "name": name,
+        "results": results,
+        "figures": figures_of(name),
+        "groups": [
+            (environments, list(rows))
+            for environments, rows in groupby(decided, lambda one: one.environments)
+        ],
+        "open": [one for one in told if one.word == "open"],
+        "share": round(100 * results["runs_complete"] / results["runs"]) if results.get("runs") else 100,
+        "hours_left": hours,
+        "curves": learning_panels(arms, results.get("targets", {})),
+        "actors": actor_panels(arms),
+        "ratios": ratio_panels(arms),
+        "tables": [_table(one) for one in results.get("tables", [])],
+        "arms": [one for one in arms if one["seeds_complete"]],
+        "costs": cost_groups(results),
+        "made_with": [_words_of(one) for one in results.get("made_with", [])],
+    }
+
+
+def _words_of(fingerprint: dict[str, Any]) -> str:
+    runs = fingerprint.get("runs")
+    counted = f"{runs} run{'s' * (runs > 1)}: " if runs else ""
+    return counted + ", ".join(f"{name} {value}" for name, value in fingerprint.items() if name != "runs")
+
+
+def learning_panels(arms: Sequence[dict[str, Any]], targets: dict[str, float]) -> list[Panel]:
+    """Evaluated returns, one panel an environment: the first arms that have run, as declared."""
+    found = []
+    for environment, group in groupby(arms, lambda one: one["environment"]):
+        drawn = [
+            Series(
+                one["title"],
+                list(zip(one["curve"]["env_steps"], one["curve"]["iqm"], strict=True)),
+                *one["curve"].get("band", ((), ())),
+            )
+            for one in group
+            if one.get("curve") and one["curve"].get("iqm")
+        ][:_DRAWN]
+        if drawn:
+            goal = targets.get(environment)
+            found.append(
+                panel(
+                    environment,
+                    drawn,
+                    x_words="environment steps",
+                    y_words="return in evaluations, interquartile mean",
+                    level=goal,
+                    level_words="" if goal is None else f"target {goal:,.0f}",
+                )
+            )
+    return found
+
+
+def actor_panels(arms: Sequence[dict[str, Any]]) -> list[Panel]:
+    """Numbers of actors by round of the arms that change them."""
+    found = []
+    for environment, group in groupby(arms, lambda one: one["environment"]):
+        drawn = [
+            Series(one["title"], list(enumerate(one["actors_by_round"], start=1)))
+            for one in group
+            if len(set(one.get("actors_by_round", ()))) > 1
+        ][:_DRAWN]
+        if drawn:
+            found.append(panel(environment, drawn, x_words="rounds", y_words="actors, mean of the seeds"))
+    return found
+
+
+def ratio_panels(arms: Sequence[dict[str, Any]]) -> list[Panel]:
+    """R by round, each seed a line, of the first arm in each environment that measured it."""
+    found = []
+    for environment, group in groupby(arms, lambda one: one["environment"]):
+        measured = next((one for one in group if one.get("ratio_by_round")), None)
+        if measured is None:
+            continue
+        lines = [
+            Series(f"seed {seed}", [(k, value) for k, value in enumerate(values, start=1) if value])
+            for seed, values in measured["ratio_by_round"].items()
+        ][:_SEEDS_DRAWN]
+        lines = [one for one in lines if one.points]
+        if lines:
+            title = f"{environment}, {measured['title']}"
+            found.append(panel(title, lines, x_words="rounds", y_words="R = −λmax / λmin"))
+    return found
+
+
+@dataclass(frozen=True)
+class Cell:
+    words: str
+    number: bool
+
+
+def _table(table: dict[str, Any]) -> dict[str, Any]:
+    """A calculation's table as it is shown, with its curves."""
+    numbers = [not isinstance(value, str) for value in table["rows"][0]]
+    heads = [Cell(name, number) for name, number in zip(table["columns"], numbers, strict=True)]
+    cells = [[_cell(value) for value in row] for row in table["rows"]]
+    return {**table, "panel": table_panel(table), "heads": heads, "cells": cells}
+
+
+def _cell(value: str | float) -> Cell:
+    if isinstance(value, str):
+        return Cell(value, False)
+    words = f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return Cell(words.replace("-", "−"), True)
+
+
+def table_panel(table: dict[str, Any]) -> Panel | None:
+    """A calculation's table as curves, where it says which columns are the axes."""
+    if not table.get("drawn"):
+        return None
+    columns = list(table["columns"])
+    x, y = (columns.index(name) for name in table["drawn"])
+    words = [i for i, value in enumerate(table["rows"][0]) if isinstance(value, str)]
+    by_name: dict[str, list[tuple[float, float]]] = {}
+    for row in table["rows"]:
+        by_name.setdefault(", ".join(str(row[i]) for i in words), []).append((row[x], row[y]))
+    series = [Series(name, points) for name, points in by_name.items()]
+    return panel(table["title"], series, x_words=columns[x], y_words=columns[y])
+
+
+def cost_groups(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """Costs by environment and place, with the most that any policy of scaling could save there."""
+    titles = {arm["arm"]: arm["title"] for arm in results.get("arms", [])}
+    places = {one["name"]: one for one in results.get("venues", [])}
+    rows = results.get("costs", [])
+    found = []
+    for environment in dict.fromkeys(row["environment"] for row in rows):
+        for venue in places:
+            here = [row for row in rows if (row["environment"], row["venue"]) == (environment, venue)]
+            if here:
+                shares = [f"{share:.0%}" for share in sorted(row["rollouts_share"] for row in here)]
+                found.append(
+                    {
+                        "environment": environment,
+                        "place": places[venue],
+                        "ceiling": " to ".join(dict.fromkeys((shares[0], shares[-1]))),
+                        "rows": [
+                            {
+                                **row,
+                                "title": titles.get(row["arm"], row["arm"]),
+                                "share": f"{row['rollouts_share']:.0%}",
+                            }
+                            for row in here
+                        ],
+                    }
+                )
+    return found

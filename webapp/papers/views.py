@@ -1,0 +1,34 @@
+"""The papers' figures with what came of each here, and a page for each experiment. Read from stored results alone."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from webapp.papers import pages
+from webapp.papers.figures import DRAWINGS
+from webapp.papers.stored import stored
+
+
+@login_required
+@require_safe
+def figure_list(request: HttpRequest) -> HttpResponse:
+    context = {
+        "section": "papers",
+        "papers": [(paper, pages.figure_rows(paper)) for paper in ("MinionsRL", "Nitro")],
+        "others": pages.others(),
+        "totals": pages.totals(),
+        "drawings": DRAWINGS,
+    }
+    return render(request, "papers/list.html", context)
+
+
+@login_required
+@require_safe
+def experiment(request: HttpRequest, name: str) -> HttpResponse:
+    results = stored(name)
+    if results is None:
+        raise Http404("There is no stored result of that name.")
+    return render(request, "papers/experiment.html", {"section": "papers", **pages.page_of(name, results)})
