@@ -4,14 +4,15 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.factories import call_failed, checkpoint_saved, evaluated, make_running_job, round_finished
 from webapp.charts.buckets import bucketed
-from webapp.charts.columns import LINES, NAMES, point_of
+from webapp.charts.columns import LINES, NAMES, PACKING, packed, point_of, unpacked
 from webapp.charts.history import MARKED, Histories, History
 from webapp.charts.series import series_of
-from webapp.jobs.models import EventKind, Job
+from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.recorder import Recorder
 from webapp.jobs.recovery import resume_point
 
@@ -130,6 +131,53 @@ def test_only_new_events_are_read(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         _, history = known.of(job.pk, job.started_at, job.last_seq)
     assert history.rounds == 2
+
+
+@pytest.mark.django_db
+def test_rounds_are_read_from_their_packed_figures_or_else_from_their_reports() -> None:
+    job, epoch = make_running_job()
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+    for number in (1, 2, 3, 4):
+        recorder.record(round_finished(number, mean=float(number), spent=number * 10**12))
+    recorder.record(checkpoint_saved(4))
+    recorder.flush()
+    resume_point(job_id=job.pk, epoch=epoch, load=lambda row: b"")
+    for number in (5, 6):
+        recorder.record(round_finished(number, mean=-float(number), spent=number * 10**12))
+    job.refresh_from_db()
+
+    def columns() -> dict[str, list[float]]:
+        _, history = Histories().of(job.pk, job.started_at, job.last_seq)
+        return {name: list(map(repr, column)) for name, column in history.columns.items()}  # nan equals nan
+
+    whole = columns()
+    assert [float(one) for one in whole["return"]] == [1, 2, 3, 4, -5, -6]
+    assert [float(one) for one in whole["spent_usd"]] == [1, 2, 3, 4, 5, 6]
+    rounds = Event.objects.filter(job=job, kind=EventKind.ROUND)
+    reports = dict(rounds.values_list("pk", "payload"))
+    rounds.update(payload={})
+    assert columns() == whole, "the reports are not looked at"
+    for pk, payload in reports.items():
+        Event.objects.filter(pk=pk).update(payload=payload, figures=None, packing=None)
+    assert columns() == whole, "a job from before rounds were packed"
+    rounds.update(figures=b"as another version packed it", packing=PACKING - 1)
+    assert columns() == whole, "a job of another version"
+
+
+def test_many_rounds_at_once_and_one_by_one_are_the_same() -> None:
+    """With a resume in the middle that repeats five rounds, and costs instead of what was spent."""
+    numbers = [*range(1, 16), *range(11, 31)]
+    blobs = [
+        packed(_report(no, mean=no**2 % 37), BEGUN + timedelta(seconds=at)) for at, no in enumerate(numbers)
+    ]
+    together, apart = History(BEGUN), History(BEGUN)
+    together.take_rounds(len(blobs), unpacked(blobs))
+    for seq, blob in enumerate(blobs, 1):
+        apart.take_rounds(seq, unpacked([blob]))
+    assert together.rounds == apart.rounds == 30
+    assert together.seq == apart.seq == 35
+    for name, column in together.columns.items():
+        np.testing.assert_array_equal(column, apart.columns[name], err_msg=name)
 
 
 def test_a_hundred_thousand_rounds_are_cut_quickly() -> None:

@@ -5,8 +5,15 @@ A new figure is a new row here; the page gets it with the others and names it in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 USD = 10**12
 Report = Mapping[str, Any]
@@ -90,12 +97,30 @@ READERS: dict[str, Read] = {**AXES, **LINES, **PARTS}
 WALL = "wall_s"
 NAMES = (*AXES, WALL, *LINES, *PARTS)
 
+PACKED = ("at_s", *READERS)
+"""What a packed round holds, a double each: when it was written, and every figure."""
+PACKING = zlib.crc32(",".join(PACKED).encode()) & 0x7FFFFFFF
+"""Which figures a packed round holds, in which order. One that was packed otherwise is read from its report again."""
+_PACK = struct.Struct(f"<{len(PACKED)}d")
+
 
 def point_of(report: Report, wall_s: float) -> dict[str, float | None]:
     """Every column's value for one round, as live pages get it; those that are unknown are left out."""
     values = {name: read(report) for name, read in READERS.items()}
     values[WALL] = wall_s
     return {name: significant(value) for name, value in values.items() if value is not None}
+
+
+def packed(report: Report, at: datetime) -> bytes:
+    """Every figure of a round. A long run is read from these many times faster than from its reports."""
+    values = (read(report) for read in READERS.values())
+    return _PACK.pack(at.timestamp(), *(math.nan if value is None else value for value in values))
+
+
+def unpacked(rounds: Iterable[bytes]) -> dict[str, npt.NDArray[np.float64]]:
+    """The columns of PACKED of these rounds."""
+    matrix = np.frombuffer(b"".join(rounds), dtype="<f8").reshape(-1, len(PACKED))
+    return dict(zip(PACKED, matrix.T, strict=True))
 
 
 def significant(value: float, digits: int = 6) -> float:

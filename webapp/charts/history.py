@@ -1,21 +1,25 @@
 """A job's history as columns, kept by the process that shows it and brought up to date by new events only.
 
-A page of a job with 100,000 rounds costs one long look, and then next to nothing. What a resume repeats is forgotten
-as soon as it is told, exactly as pages do it.
+Of a round's event only the packed figures are read, so that a first look at 100,000 rounds is short too. What a resume
+repeats is forgotten as soon as it is told, exactly as pages do it.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from webapp.charts.columns import AXES, NAMES, READERS, USD, WALL
+import numpy as np
+import numpy.typing as npt
+from django.db.models import Case, DateTimeField, JSONField, When
+
+from webapp.charts.columns import AXES, NAMES, PACKING, WALL, packed, unpacked
 from webapp.jobs.models import Event, EventKind
 
 MARKED = (EventKind.CHECKPOINT, EventKind.CALL_FAILED, EventKind.RESUMED, EventKind.BUDGET)
@@ -25,6 +29,8 @@ MOST_ROUNDS_KEPT = 400_000
 """Over all jobs this process has shown; those that were not looked at for longest are read again when they are."""
 _KINDS = (EventKind.STARTED, EventKind.ROUND, EventKind.EVALUATION, *MARKED)
 _EVENTS_AT_ONCE = 2_000
+
+Numbers = npt.NDArray[np.float64]
 
 
 class Evaluation(NamedTuple):
@@ -62,7 +68,7 @@ class History:
         if kind == EventKind.STARTED:
             self._started_at = self._started_at or at
         elif kind == EventKind.ROUND:
-            self._round(payload["report"], at)
+            self.take_rounds(seq, unpacked([packed(payload["report"], at)]))
         elif kind == EventKind.EVALUATION:
             self._evaluation(payload)
         elif kind == EventKind.CHECKPOINT:
@@ -72,6 +78,27 @@ class History:
             self._mark(kind, payload["from_round"])
         else:
             self._mark(kind, self._last_round() + 1)
+
+    def take_rounds(self, seq: int, columns: Mapping[str, Numbers]) -> None:
+        """Many packed rounds at once, in order; `seq` is the last one's."""
+        self.seq = seq
+        rounds = columns["round"]
+        again = np.flatnonzero(np.diff(rounds) <= 0) + 1  # where a resume has begun to repeat
+        for begin, end in pairwise((0, *again.tolist(), len(rounds))):
+            self._add({name: column[begin:end] for name, column in columns.items()})
+
+    def _add(self, columns: Mapping[str, Numbers]) -> None:
+        """Rounds that follow each other."""
+        self.forget_after(int(columns["round"][0]) - 1)
+        if self._started_at is None:
+            self._started_at = datetime.fromtimestamp(columns["at_s"][0], UTC)
+        spent = self.columns["spent_usd"]
+        before = spent[-1] if spent else 0.0
+        added = {**columns, WALL: columns["at_s"] - self._started_at.timestamp()}
+        if np.isnan(columns["spent_usd"]).any():  # nothing was metered: what the rounds say they cost
+            added["spent_usd"] = before + np.cumsum(columns["cost_usd"])
+        for name, column in self.columns.items():
+            column.frombytes(added[name].astype(column.typecode).tobytes())
 
     def forget_after(self, round_no: int) -> None:
         """A job that goes on from there makes the later rounds again."""
@@ -86,19 +113,6 @@ class History:
 
     def _last_round(self) -> int:
         return int(self.columns["round"][-1]) if self.rounds else 0
-
-    def _round(self, report: Mapping[str, Any], at: datetime) -> None:
-        self.forget_after(report["round_no"] - 1)
-        if self._started_at is None:
-            self._started_at = at
-        spent = self.columns["spent_usd"]
-        before = spent[-1] if spent else 0.0
-        for name, read in READERS.items():
-            value = read(report)
-            if value is None and name == "spent_usd":  # nothing was metered: what the rounds say they cost
-                value = before + report["cost_picodollars"] / USD
-            self.columns[name].append(math.nan if value is None else value)
-        self.columns[WALL].append((at - self._started_at).total_seconds())
 
     def _evaluation(self, payload: Mapping[str, Any]) -> None:
         while self.evaluations and self.evaluations[-1].round_no >= payload["round_no"]:
@@ -134,9 +148,7 @@ class Histories:
             self._known[job_id] = lock, history
         with lock:
             if history.seq < upto:
-                for row in _rows(job_id, history.seq, upto):
-                    history.take(*row)
-                history.seq = max(history.seq, upto)
+                _bring_up_to_date(job_id, history, upto)
         self._make_room()
         return lock, history
 
@@ -152,9 +164,34 @@ class Histories:
                 kept -= history.rounds
 
 
-def _rows(job_id: str, after: int, upto: int) -> Iterable[tuple[int, datetime, str, dict[str, Any]]]:
+def _bring_up_to_date(job_id: str, history: History, upto: int) -> None:
+    waiting: list[bytes] = []
+    last = history.seq
+    for seq, figures, at, kind, payload in _rows(job_id, history.seq, upto):
+        if payload is None:
+            waiting.append(figures)
+            last = seq
+            continue
+        if waiting:
+            history.take_rounds(last, unpacked(waiting))
+            waiting = []
+        history.take(seq, at, kind, payload)
+    if waiting:
+        history.take_rounds(last, unpacked(waiting))
+    history.seq = max(history.seq, upto)
+
+
+def _rows(job_id: str, after: int, upto: int) -> Iterable[tuple[int, Any, Any, str, Any]]:
+    """Number, figures, time, kind and payload of events; of rounds that are packed as we do it, only number and figures
+    are looked at."""
     rows = Event.objects.filter(job_id=job_id, seq__gt=after, seq__lte=upto, kind__in=_KINDS).order_by("seq")
-    return rows.values_list("seq", "at", "kind", "payload").iterator(chunk_size=_EVENTS_AT_ONCE)
+    ours = When(packing=PACKING, then=None)
+    rows = rows.annotate(
+        other_at=Case(ours, default="at", output_field=DateTimeField()),
+        other_payload=Case(ours, default="payload", output_field=JSONField()),
+    )
+    told = rows.values_list("seq", "figures", "other_at", "kind", "other_payload")
+    return told.iterator(chunk_size=_EVENTS_AT_ONCE)
 
 
 histories = Histories()

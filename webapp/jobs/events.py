@@ -5,11 +5,13 @@ written. Changes that people ask for carry no epoch.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import F
 
+from webapp.charts.columns import PACKING, packed
 from webapp.clock import Clock
 from webapp.jobs import doorbell
 from webapp.jobs.models import Event, EventKind, Job, Observed
@@ -34,6 +36,14 @@ def note(text: str, kind: str = EventKind.NOTE, **facts: Any) -> Entry:
     return Entry(kind, {"text": text, **facts})
 
 
+def event_row(job_id: str, seq: int, at: datetime, entry: Entry) -> Event:
+    """An event as it is stored."""
+    row = Event(job_id=job_id, seq=seq, at=at, kind=entry.kind, payload=entry.payload)
+    if entry.kind == EventKind.ROUND:
+        row.figures, row.packing = packed(entry.payload["report"], at), PACKING
+    return row
+
+
 @transaction.atomic
 def append_events(
     job_id: str,
@@ -50,10 +60,7 @@ def append_events(
     last = Job.objects.values_list("last_seq", flat=True).get(pk=job_id)
     now = clock.now()
     first = last - len(entries) + 1
-    Event.objects.bulk_create(
-        Event(job_id=job_id, seq=first + at, at=now, kind=entry.kind, payload=entry.payload)
-        for at, entry in enumerate(entries)
-    )
+    Event.objects.bulk_create(event_row(job_id, first + at, now, entry) for at, entry in enumerate(entries))
     doorbell.ring_on_commit(job_id, last)
     return last
 

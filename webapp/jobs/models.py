@@ -238,13 +238,18 @@ class SavedView(models.Model):
 
 
 class Event(models.Model):
-    """Something that happened to a job. `payload` is the engine's event, or {"text": ...} of our own."""
+    """Something that happened to a job. `payload` is the engine's event, or {"text": ...} of our own.
+
+    Of a round, `figures` repeats what charts show, packed (webapp/charts/columns.py); `packing` says in which order.
+    """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="events")
     seq = models.BigIntegerField()
     at = models.DateTimeField()
     kind = models.CharField(max_length=12, choices=EventKind)
     payload = models.JSONField(default=dict)
+    figures = models.BinaryField(null=True)
+    packing = models.IntegerField(null=True)
 
     class Meta:
         constraints = [
