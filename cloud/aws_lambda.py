@@ -40,6 +40,7 @@ _CANCEL_PATIENCE_S = 10.0
 _LOOK_EVERY_S = 0.5
 _THROTTLE_PATIENCE_S = 120.0
 _BACKOFF_S = (0.1, 5.0)
+_NO_ROOM_LASTS_S = 10.0
 _MOST_THREADS = 4000
 
 
@@ -147,6 +148,7 @@ class LambdaPlatform:
         self._lock = threading.Lock()
         self._look_s = 0.0
         self._closing = threading.Event()
+        self._no_room = ("", float("-inf"))
 
     @property
     def _learner(self) -> Learner:
@@ -159,6 +161,15 @@ class LambdaPlatform:
     def at_once(self) -> int:
         """How many functions may be out now."""
         return self._gate.allowed
+
+    def held_back(self) -> str:
+        """Implements `cloud.held_back.HeldBack`."""
+        words, said_s = self._no_room
+        waiting = sum(one.state == "waiting" for one in self._flights.values())
+        if not waiting or self.now_s() - said_s > _NO_ROOM_LASTS_S:
+            return ""
+        wait = "call waits" if waiting == 1 else "calls wait"
+        return f"{words}. {waiting:,} {wait}; {self.at_once:,} at most go out at once until it takes more."
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
         return self._weights.publish(version, blob)
@@ -246,6 +257,8 @@ class LambdaPlatform:
                 )
             again = landed.reply.again
             self._gate.leave(throttled=again)
+            if again and landed.reply.failure is not None:
+                self._no_room = (landed.reply.failure.reason, self.now_s())
             if patience_s is None:
                 patience_s = self.now_s() + _THROTTLE_PATIENCE_S
             if not again or self.now_s() > patience_s or not self._wait_again(flight):

@@ -7,6 +7,8 @@ with what a finder sees (cloud.reconciling), so that nothing outlives the proces
 from __future__ import annotations
 
 import re
+import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
@@ -59,6 +61,22 @@ class Register(Protocol):
 
     def gone(self, name: str) -> None:
         """It was looked for and is not there any more, or it never came to be."""
+
+
+class Creates(Protocol):
+    """Counts what is asked of an account by all who ask there: clouds take only so many creates in some time."""
+
+    def take(self, windows: Sequence[tuple[int, float]]) -> float:
+        """0.0, and one is counted; or in how many seconds there is room.
+
+        `windows`: at most so many in so many seconds, each.
+        """
+
+
+def wait_s(made_s: Sequence[float], windows: Sequence[tuple[int, float]], now_s: float) -> float:
+    """In how many seconds one more may follow those made so far, which are in order."""
+    full = [made_s[-most] + window_s - now_s for most, window_s in windows if len(made_s) >= most]
+    return max(0.0, *full) if full else 0.0
 
 
 @dataclass(frozen=True)
@@ -143,6 +161,7 @@ class Holder:
     """On whose behalf a platform holds things: where they are registered, and what their tags say.
 
     `job` and `epoch` name the process that wants them, `deployment` the connection of the installation it runs for.
+    `creates` is asked before each request for one.
     """
 
     register: Register
@@ -150,6 +169,7 @@ class Holder:
     job: str = ""
     epoch: int = 0
     owner: str = ""
+    creates: Creates = field(default_factory=lambda: MemoryCreates())
 
     @property
     def run(self) -> str:
@@ -162,6 +182,20 @@ class Holder:
 def nobody() -> Holder:
     """For a run without a database: it holds things for itself."""
     return Holder(MemoryRegister())
+
+
+class MemoryCreates:
+    """Counts this process's own."""
+
+    def __init__(self) -> None:
+        self._made_s: deque[float] = deque(maxlen=1000)
+
+    def take(self, windows: Sequence[tuple[int, float]]) -> float:
+        now_s = time.monotonic()
+        left_s = wait_s(self._made_s, windows, now_s)
+        if not left_s:
+            self._made_s.append(now_s)
+        return left_s
 
 
 @dataclass(frozen=True)

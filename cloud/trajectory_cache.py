@@ -58,6 +58,11 @@ class TrajectoryCache:
         self.hits = self.misses = self.errors = 0
         self._complained: set[str] = set()
 
+    @property
+    def held_bytes(self) -> int:
+        """What this job's trajectories take there, as far as it is known."""
+        return self._bytes
+
     def find(self, call: Call) -> Answer | None:
         """A done answer to a call that asks for the same, whatever its id."""
         answer = None
@@ -86,7 +91,9 @@ class TrajectoryCache:
         self.errors += 1
         self._asked_again_s = time.monotonic() + _LEFT_ALONE_S
         kind = type(error).__name__
-        words = f"the trajectory cache does not answer ({kind}: {error}); the run goes on without it for a while"
+        words = (
+            f"the trajectory cache does not answer ({kind}: {error}); the run goes on without it for a while"
+        )
         self._complain(kind, words)
 
     def _complain(self, kind: str, words: str) -> None:
@@ -158,7 +165,7 @@ class Remembering:
 
     def __init__(self, platform: Platform, cache: TrajectoryCache) -> None:
         self._platform = platform
-        self._cache = cache
+        self.cache = cache
         self._asked: dict[str, Call] = {}
         self._ready: deque[Outcome] = deque()
 
@@ -172,7 +179,7 @@ class Remembering:
         if not isinstance(call.request, RolloutRequest) or call.weights is None:
             self._platform.submit(call)
             return
-        known = self._cache.find(call)
+        known = self.cache.find(call)
         if known is None:
             self._asked[call.id] = call
             self._platform.submit(call)
@@ -186,7 +193,7 @@ class Remembering:
         if outcome is not None:
             call = self._asked.pop(outcome.call_id, None)
             if call is not None and outcome.status == "done":
-                self._cache.keep(call, outcome)
+                self.cache.keep(call, outcome)
         return outcome
 
     def cancel(self, call_id: str) -> None:

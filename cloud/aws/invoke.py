@@ -18,6 +18,8 @@ from cloud.aws.body import Pieces
 from cloud.failures import Failure
 
 REQUEST_LIMIT_BYTES = 6 * 2**20
+# In base64, beside what else a call tells.
+INLINE_AT_MOST_BYTES = (REQUEST_LIMIT_BYTES - 16 * 2**10) // 4 * 3
 RESPONSE_LIMIT_BYTES = 6 * 2**20 + 2048
 _REPORT = re.compile(
     r"REPORT RequestId: (?P<id>\S+)\s+Duration: (?P<duration>[\d.]+) ms\s+Billed Duration: (?P<billed>\d+) ms\s+"

@@ -102,6 +102,16 @@ class Fleet:
         """All groups that may stand."""
         return list(self._held)
 
+    def held_back(self) -> str:
+        """Why calls wait for actors that do not come; empty where nothing that is known keeps them away."""
+        asked = sum(one.state == "asked" for one in self._held.values())
+        if asked and (words := self._lives.held_back()):
+            return f"{words}. Until then {asked} order{' waits' if asked == 1 else 's wait'}."
+        wait_s = self._trouble.not_before_s - self._now_s()
+        if self._trouble.words and wait_s > 0.0:
+            return f"A container group did not start: {self._trouble.words} Another is asked for in {wait_s:.0f} s."
+        return ""
+
     def attend(self, waiting: int, pullers: Sequence[Puller]) -> None:
         """Hear what happened, and have as many actors as `waiting` calls need, within reason."""
         self._hear()
@@ -218,8 +228,6 @@ class Fleet:
         # As long as it is being found out why one failed, no other is asked for: it would fail likewise.
         if self._now_s() < self._trouble.not_before_s or any(one.asked_why for one in self._held.values()):
             return
-        if held_back := self._lives.held_back():
-            self._say(held_back)
         while self.actors < wanted:
             actors = min(self._plan.a_group, wanted - self.actors)
             self._ordered += 1

@@ -3,44 +3,58 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+
+from cloud.register import Creates
 
 WINDOWS = ((100, 300.0), (300, 3600.0))
 """So many creates of container groups in so many seconds, per subscription and region, as documented."""
+_ASK_AGAIN_S = 5.0
 
 
 class CreateLimit:
-    """Counts this process's creates. Others of the subscription are not known here: what they use up, Azure tells."""
+    """One run's way to `creates`, which counts for everybody in the subscription. May be used from any thread.
 
-    def __init__(self, windows: Sequence[tuple[int, float]] = WINDOWS) -> None:
+    What the count refuses is not asked again for some seconds, however many groups wait.
+    """
+
+    def __init__(
+        self,
+        creates: Creates,
+        windows: Sequence[tuple[int, float]] = WINDOWS,
+        *,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._creates = creates
         self._windows = tuple(windows)
-        self._made: deque[float] = deque(maxlen=max(most for most, _ in windows))
+        self._now_s = now_s
+        self._ask_again_s = self._free_s = now_s()
         self._lock = threading.Lock()
 
-    def take(self, now_s: float) -> float:
+    def take(self) -> float:
         """0.0, and one create is counted; or how many seconds to wait before asking again."""
         with self._lock:
-            waits = [self._wait_s(most, window_s, now_s) for most, window_s in self._windows]
-            wait_s = max(waits)
-            if wait_s <= 0.0:
-                self._made.append(now_s)
-            return max(0.0, wait_s)
+            now_s = self._now_s()
+            if now_s < self._ask_again_s:
+                return self._ask_again_s - now_s
+            wait_s = self._creates.take(self._windows)
+            self._free_s = now_s + wait_s
+            self._ask_again_s = now_s + min(wait_s, _ASK_AGAIN_S)
+            return self._ask_again_s - now_s
 
-    def words(self, now_s: float) -> str:
+    def words(self) -> str:
         """Why nothing is created now, if so."""
-        with self._lock:
-            for most, window_s in self._windows:
-                wait_s = self._wait_s(most, window_s, now_s)
-                if wait_s > 0.0:
-                    window = "an hour" if window_s == 3600.0 else f"{window_s:.0f} s"
-                    return (
-                        f"Azure takes {most} creates of container groups in {window}; the next one is asked for in"
-                        f" {wait_s:.0f} s"
-                    )
-        return ""
+        wait_s = self._free_s - self._now_s()
+        if wait_s <= 0.0:
+            return ""
+        takes = " and ".join(f"{most} {_within(window_s)}" for most, window_s in self._windows)
+        left = f"{wait_s:.0f} s" if wait_s < 100.0 else f"{wait_s / 60:.0f} min"
+        return (
+            f"Azure takes {takes} creates of container groups in a subscription, over all jobs;"
+            f" there is room for the next one in {left}"
+        )
 
-    def _wait_s(self, most: int, window_s: float, now_s: float) -> float:
-        if len(self._made) < most:
-            return 0.0
-        return self._made[-most] + window_s - now_s
+
+def _within(window_s: float) -> str:
+    return "an hour" if window_s == 3600.0 else f"in {window_s / 60:g} minutes"

@@ -110,6 +110,7 @@ class Lives:
         self._looked = threading.Condition()
         self._begun = self._finished = 0
         self._shown: Mapping[str, Seen] = {}
+        self._put_off = ("", 0.0)
         self._surveyor: threading.Thread | None = None
 
     def begin(self, order: Order) -> None:
@@ -136,7 +137,8 @@ class Lives:
 
     def held_back(self) -> str:
         """Why nothing is created now, in words; empty when nothing stands against it."""
-        return self._limit.words(time.monotonic())
+        words, until_s = self._put_off
+        return self._limit.words() or (words if time.monotonic() < until_s else "")
 
     def close(self) -> None:
         """Ask nothing more. What is on its way ends with its own time limit."""
@@ -171,17 +173,17 @@ class Lives:
         """Whether there may be one now."""
         order, unsure = life.order, 0
         while not self._over.is_set():
-            wait_s = self._limit.take(time.monotonic())
             if life.unwanted.is_set() and not unsure:
                 self._tell(NotMade(order.name, "it is not wanted any more", True))
                 return False
-            if wait_s:
+            if wait_s := self._limit.take():
                 life.unwanted.wait(min(wait_s, 1.0))
                 continue
             life.asked_s = time.monotonic()
             try:
                 made = self._groups.create(order.name, order.containers, order.tags(), spot=order.spot)
             except NotNow as later:
+                self._put_off = (str(later).rstrip("."), time.monotonic() + later.wait_s)
                 life.unwanted.wait(later.wait_s)
             except Refused as refusal:
                 if unsure:

@@ -57,7 +57,7 @@ class AzureContainerPlatform:
         # One try: the SDK's own retries would hide whether a create came through.
         self._clients = AzureClients(connection, tries=1)
         pace = pace or (EMULATED_PACE if connection.emulated else Pace())
-        lives = Lives(AzureGroups(self._clients), CreateLimit(), reached.mailbox.wake, pace)
+        lives = Lives(AzureGroups(self._clients), CreateLimit(holder.creates), reached.mailbox.wake, pace)
         plan = FleetPlan(
             most=options.most_actors,
             a_group=options.containers_a_group,
@@ -99,6 +99,10 @@ class AzureContainerPlatform:
             if self._flying.pop(outcome.call_id, None) is not None:
                 return outcome
         return None
+
+    def held_back(self) -> str:
+        """Implements `cloud.held_back.HeldBack`."""
+        return self.fleet.held_back()
 
     def cancel(self, call_id: str) -> None:
         self._calls.cancel(call_id)

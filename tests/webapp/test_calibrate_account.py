@@ -24,6 +24,7 @@ from webapp.credentials.models import CheckState, Connection, SetUp
 from webapp.credentials.secret import Secret
 from webapp.jobs.forms import job_form
 from webapp.money.amounts import display_usd
+from webapp.money.budgets import create_budget
 
 pytestmark = pytest.mark.django_db
 
@@ -121,6 +122,15 @@ def test_a_call_that_fails_ends_it_and_everything_goes(
         _calibrate(connection, "--yes", "--memory", "1769")
     assert account[0].functions.alive() == []
     assert not list(tmp_path.glob("profiles/*"))
+
+
+def test_a_budget_without_room_for_its_limit_is_told_before_anything_is_made(connection: Connection) -> None:
+    create_budget(project=connection.project, name="A term", limit_picodollars=10**12 - 1)
+    with pytest.raises(
+        CommandError, match=r"up to \$1\.00, and the budget “A term” of this project has \$1\.00"
+    ):
+        _calibrate(connection, "--yes", "--memory", "1769")
+    assert not SetUp.objects.exists()
 
 
 def test_what_is_named_wrongly_is_told(connection: Connection) -> None:

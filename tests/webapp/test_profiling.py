@@ -22,6 +22,8 @@ from webapp.credentials import borrowing, setting_up
 from webapp.credentials import services as connections
 from webapp.credentials.models import CheckState, Connection, SetUp
 from webapp.credentials.secret import Secret
+from webapp.money.budgets import create_budget
+from webapp.money.models import Budget
 from webapp.profiling import running, services
 from webapp.profiling.models import MemoryProfile, State
 from webapp.profiling.services import ProfileRefused, ask_for_profile
@@ -210,6 +212,42 @@ def test_too_dear_a_profile_and_an_untested_account_are_refused(connection: Conn
     with pytest.raises(ProfileRefused, match="Test it first"):
         _ask(connection)
     assert not MemoryProfile.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("scope", "says"),
+    [
+        ({"scope": "project"}, "of this project"),
+        ({"scope": "user"}, "of this project"),
+        ({"scope": "cloud", "of": {"cloud": "aws_lambda"}}, "of this project"),
+        ({"scope": "everything", "project": None}, "of the installation"),
+    ],
+)
+def test_budgets_must_have_room_for_all_that_a_profile_may_cost(
+    connection: Connection, owner: Any, scope: dict[str, Any], says: str
+) -> None:
+    most = services.cost_of(connection, PLAN).most
+    given = {"project": connection.project, "name": "A month", "period": "monthly", **scope}
+    if given["scope"] == "user":
+        given["of"] = {"user": owner}
+    clock = FixedClock()
+    budget = create_budget(limit_picodollars=most, clock=clock, **given)
+    Budget.objects.filter(pk=budget.pk).update(spent_picodollars=1)
+    with pytest.raises(ProfileRefused, match=f"the budget “A month” {says} has"):
+        _ask(connection, clock=clock)
+    assert not MemoryProfile.objects.exists()
+    clock.forward(31 * 86_400)
+    assert _ask(connection, clock=clock), "in a new month nothing is spent yet"
+
+
+def test_what_concerns_others_does_not_hold_a_profile_back(connection: Connection) -> None:
+    create_budget(project=make_project(), name="Theirs", limit_picodollars=1)
+    cloud = {"cloud": "azure_container"}
+    create_budget(project=connection.project, name="Azure's", limit_picodollars=1, scope="cloud", of=cloud)
+    create_budget(
+        project=connection.project, name="Hers", limit_picodollars=1, scope="user", of={"user": make_user()}
+    )
+    assert _ask(connection)
 
 
 def test_the_simulated_cloud_is_profiled_for_nothing(owner: Any) -> None:

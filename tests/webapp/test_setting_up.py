@@ -293,6 +293,23 @@ def test_a_job_needs_a_tested_connection_with_its_function(owner: Any, connectio
     assert job.spec["platform"]["region"] == "us-east-1"
 
 
+def test_a_network_that_no_call_holds_is_refused_before_it_costs_anything(
+    owner: Any, connection: Connection
+) -> None:
+    _tested(connection)
+    _set_up(connection)
+
+    def of(*hidden: int) -> dict[str, Any]:
+        return {"training__network": {"kind": "mlp", "hidden": hidden}}
+
+    words = _refusal(owner, connection, **of(1200, 1200))
+    assert "a policy of 5.5 MiB does not fit into a call to a function, which holds 4.5 MiB" in words
+    assert f"set {connection.name} up again under Clouds with a bucket" in words
+    assert submit_job(project=connection.project, user=owner, spec=_spec(connection, **of(1000, 1000)))
+    SetUp.objects.filter(connection=connection).update(ready_bucket=True)
+    assert submit_job(project=connection.project, user=owner, spec=_spec(connection, **of(1200, 1200)))
+
+
 def test_more_functions_than_the_account_allows_are_refused_in_words(
     owner: Any, connection: Connection, aws: AwsEmulator
 ) -> None:

@@ -9,9 +9,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from cloud.aws.invoke import INLINE_AT_MOST_BYTES
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.forecasting.works import sizes_of, spaces_of
 from cloud.hosts import HostsOptions
 from webapp.credentials import opening, queries
 from webapp.credentials.models import Connection, SetUp
@@ -148,6 +150,7 @@ def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> 
     except (UnknownSku, PriceError) as error:
         yield at_connection(f"without a price no budget can be kept, and {error}.")
         return
+    yield from _too_large(connection, spec)
     allowed = functions_at_once(connection)
     largest = spec.training.scaling.largest
     wanted = largest if options.at_once is None else min(largest, options.at_once)
@@ -162,6 +165,23 @@ def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> 
     if allowed is not None and options.provisioned > allowed:
         path = "platform.provisioned"
         yield Problem(path, f"Functions kept ready ({path}): this account runs {allowed:,} at once.")
+
+
+def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
+    """A network that does not fit into a call, where there is no bucket from which functions could fetch it."""
+    made = queries.set_up_of(connection)
+    spaces, known = spaces_of(spec.training)
+    if not known or (made is not None and made.ready_bucket):
+        return
+    sizes = sizes_of(spec.training, spaces)
+    if sizes.weights + sizes.state > INLINE_AT_MOST_BYTES:
+        path = "training.network"
+        yield Problem(
+            path,
+            f"Network ({path}): a policy of {sizes.weights / 2**20:.1f} MiB does not fit into a call to a function,"
+            f" which holds {INLINE_AT_MOST_BYTES / 2**20:.1f} MiB. Take a smaller network, or set {connection.name} up"
+            " again under Clouds with a bucket for large networks.",
+        )
 
 
 def functions_at_once(connection: Connection) -> int | None:

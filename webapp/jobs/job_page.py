@@ -26,6 +26,7 @@ from webapp.jobs.states import TERMINAL
 from webapp.jobs.wording import EVENT_ICONS, reason_in_words, shown_state, states_for_script
 from webapp.money import bill_panel
 from webapp.money.queries import budgets_above
+from webapp.standing import notes
 
 TABS = (
     ("detail", "Charts"),
@@ -85,7 +86,8 @@ def _charts(request: HttpRequest, job: Job) -> dict[str, Any]:
 def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:
     asked = request.GET.get("round", "")
     round_no = int(asked) if asked.isdecimal() and len(asked) < 10 else None
-    return {"calls": round_calls(job, round_no, SYSTEM_CLOCK.now()), "following": round_no is None}
+    calls = round_calls(job, round_no, SYSTEM_CLOCK.now())
+    return {"calls": calls, "following": round_no is None, "cache": notes.cache_words(job)}
 
 
 def _events(request: HttpRequest, job: Job) -> dict[str, Any]:

@@ -42,6 +42,8 @@ from webapp.jobs.run_log import RunLog
 from webapp.jobs.services import limits
 from webapp.jobs.trajectories import remembered
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
+from webapp.standing.creates import SubscriptionCreates
+from webapp.standing.notes import Notes
 from webapp.standing.register import DatabaseRegister
 
 log = logging.getLogger(__name__)
@@ -107,6 +109,7 @@ class _Run:
         self._store = CheckpointFiles(checkpoint_folder(job_id), keep)
         self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, clock=clock)
         self._log = run_log
+        self._notes = Notes(job_id, epoch, clock=clock)
         self._allowed = limits().actors(self._spec.platform.kind)
         self._bounds = bounds_of(self._job.actors_least, self._job.actors_most, self._allowed)
         self._ledger = WatchedLedger(
@@ -158,7 +161,7 @@ class _Run:
                 self._connect,
                 self._reach,
                 self._hold,
-                lambda opened: remembered(opened, self._job.pk),
+                lambda opened: self._notes.of(remembered(opened, self._job.pk)),
             )
         except NoRay as error:
             raise CannotRun(str(error)) from None
@@ -171,10 +174,12 @@ class _Run:
                     continue
                 self._recorder.record(event)
                 self._log.tell(event)
+                self._notes.look()
                 if isinstance(event, RoundFinished):
                     self._round_over(event)
         finally:
             platform.close()
+            self._notes.end()
         if stopped is None:
             raise RuntimeError("the engine ended without its last event")
         return stopped
@@ -191,7 +196,10 @@ class _Run:
 
     def _hold(self, connection_id: str) -> Holder:
         register = DatabaseRegister(connection_id, self._job.pk, self._epoch, clock=self._clock)
-        return Holder(register, connection_id, self._job.pk, self._epoch, self._job.project.slug)
+        creates = SubscriptionCreates(connection_id, clock=self._clock)
+        return Holder(
+            register, connection_id, self._job.pk, self._epoch, self._job.project.slug, creates=creates
+        )
 
     def _events(self, platform: object) -> Iterator[Event]:
         from training.engine import train

@@ -24,6 +24,7 @@ from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
 from webapp.money.bill_words import numbers_behind, shown_bill
 from webapp.money.models import ChargeKind, ChargeState
 from webapp.money.queries import bill_sheet
+from webapp.standing import notes
 
 _USUAL_OVER = 20
 
@@ -120,7 +121,8 @@ def why_waiting(job: Job, now: datetime) -> str:
     out = job.account.charges.filter(state=ChargeState.OPEN).exclude(kind=ChargeKind.RENT)
     opened = list(out.order_by("opened_at").values_list("opened_at", flat=True))
     oldest_s = (now - opened[0]).total_seconds() if opened else None
-    return stalled_sentence(job.round_no + 1, passed_s, usual_s, len(opened), oldest_s)
+    stalled = stalled_sentence(job.round_no + 1, passed_s, usual_s, len(opened), oldest_s)
+    return f"{notes.held_back(job)} {stalled}".strip()
 
 
 def _why_queued(job: Job, now: datetime) -> str:

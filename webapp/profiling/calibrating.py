@@ -23,6 +23,7 @@ from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials.borrowing import Borrowed, NotBorrowed, ask, borrowed
 from webapp.credentials.models import Connection
+from webapp.profiling.room import require_room
 
 LIMIT_PICODOLLARS = 10**12
 _BASE, _STACK = "lambda", "starling-stack"
@@ -63,10 +64,11 @@ def calibrate_account(
     tell: Callable[[str], None],
     clock: Clock = SYSTEM_CLOCK,
 ) -> Measured:
-    """Measure it. NotBorrowed where the account cannot be had, NotMeasured where a call fails.
+    """Measure it. NotBorrowed where the account cannot be had, NotMeasured where a call fails, NoRoom in no budget.
 
     Functions that are missing are made for it and taken away; no more than the limit is spent, whatever happens.
     """
+    require_room(connection.project, None, LIMIT_PICODOLLARS, clock.now())
     loan = ask(connection, sizes, clock=clock)
 
     def told(step: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from webapp.credentials.models import Connection
 from webapp.money.amounts import display_usd
 from webapp.profiling import queries
 from webapp.profiling.models import MemoryProfile
+from webapp.profiling.room import NoRoom, require_room
 
 log = logging.getLogger(__name__)
 
@@ -78,8 +79,9 @@ def ask_for_profile(
                 f" {display_usd(LIMIT_PICODOLLARS)}. Ask for fewer or smaller sizes, or for fewer calls."
             )
         try:
+            require_room(project, user, cost.most, clock.now())
             loan = borrowing.ask(connection, plan.memory_mb, clock=clock)
-        except borrowing.NotBorrowed as error:
+        except (borrowing.NotBorrowed, NoRoom) as error:
             raise ProfileRefused(str(error)) from None
         number, missing = loan.number, list(loan.made_mb)
     profile = MemoryProfile.objects.create(

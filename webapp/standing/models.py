@@ -1,4 +1,5 @@
-"""Tables of what stands in the clouds. Written only by `register`, `looking`, `deeds` and `late_reports`."""
+"""Tables of what stands in the clouds. Written only by `register`, `looking`, `deeds`,
+`late_reports`, `creates` and `notes`."""
 
 from __future__ import annotations
 
@@ -100,3 +101,30 @@ class LogReading(models.Model):
 
     def __str__(self) -> str:
         return f"log reading of {self.job_id}"
+
+
+class Asked(models.Model):
+    """When an account was last asked to make something, by all jobs together: seconds of Unix time, in order."""
+
+    place = models.CharField(max_length=120, unique=True)
+    moments = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"{len(self.moments)} asked of {self.place}"
+
+
+class PlatformNote(models.Model):
+    """What a job's platform says of itself under `epoch`: why its calls wait (`held_back`, whole sentences), and what
+    its trajectory cache did in all its runs.
+    """
+
+    job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="platform_note")
+    epoch = models.BigIntegerField(default=0)
+    held_back = models.CharField(max_length=400, blank=True, default="")
+    cache_hits = models.BigIntegerField(default=0)
+    cache_misses = models.BigIntegerField(default=0)
+    cache_bytes = models.BigIntegerField(default=0)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"note of {self.job_id}"

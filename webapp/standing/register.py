@@ -36,7 +36,7 @@ class DatabaseRegister:
 
     def intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
         try:
-            with _no_connection_left(), transaction.atomic():
+            with no_connection_left(), transaction.atomic():
                 self._require_run()
                 self._intend(name, kind, expires_unix_s, facts)
         except IntegrityError:
@@ -76,7 +76,7 @@ class DatabaseRegister:
 
     def made(self, name: str, provider_id: str) -> None:
         failpoints.reach("before_made")
-        with _no_connection_left(), transaction.atomic():
+        with no_connection_left(), transaction.atomic():
             self._require_run()
             rows = self._mine(name).filter(state=State.INTENDED)
             rows.update(state=State.STANDING, provider_id=provider_id, since=self._clock.now())
@@ -120,7 +120,7 @@ class DatabaseRegister:
 
 
 @contextmanager
-def _no_connection_left() -> Iterator[None]:
+def no_connection_left() -> Iterator[None]:
     """A platform's own threads end without a word; what they opened to the database would stay open."""
     try:
         yield

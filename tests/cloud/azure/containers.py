@@ -15,7 +15,7 @@ from cloud.emulator.azure.subscription import Subscription
 from cloud.gateway.serving import served
 from cloud.mailbox import MemoryMailbox
 from cloud.pulled import Patience, Reached
-from cloud.register import Holder, MemoryRegister
+from cloud.register import Creates, Holder, MemoryCreates, MemoryRegister
 
 
 @contextmanager
@@ -34,13 +34,19 @@ def options(**changes: Any) -> AzureContainerOptions:
 
 @contextmanager
 def on(
-    demo: DemoSubscription, *, job: str = "job-1", register: Any = None, **changes: Any
+    demo: DemoSubscription,
+    *,
+    job: str = "job-1",
+    register: Any = None,
+    creates: Creates | None = None,
+    **changes: Any,
 ) -> Iterator[AzureContainerPlatform]:
     """A platform in a subscription that is there."""
     mailbox = MemoryMailbox()
     with served(mailbox) as address:
         reached = Reached(mailbox, address, mailbox.new_token)
-        holder = Holder(register or MemoryRegister(), "here", job, 1, "lab")
+        counted = creates or MemoryCreates()
+        holder = Holder(register or MemoryRegister(), "here", job, 1, "lab", creates=counted)
         chosen = options(**changes)
         # A lost actor is noticed soon: nobody here is far away.
         patience = Patience(begin_s=chosen.start_cap_s, lease_s=3.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, UnknownPrice, UnknownSku
 from cloud.emulator.azure.faults import FaultKind
 from cloud.emulator.azure.server import AzureEmulator
-from cloud.register import MemoryRegister
+from cloud.register import MemoryCreates, MemoryRegister, wait_s
 from tests.cloud import calls
 from tests.cloud.azure import containers
 from tests.cloud.test_platform_contract import gather
@@ -213,14 +213,63 @@ def test_a_secret_that_ran_out_says_so() -> None:
 
 
 def test_the_limit_on_creates_is_kept_and_told() -> None:
-    limit = CreateLimit(((2, 10.0), (3, 3600.0)))
-    assert [limit.take(at) for at in (0.0, 1.0)] == [0.0, 0.0]
-    assert limit.take(2.0) == 8.0
-    assert "2 creates of container groups in 10 s; the next one is asked for in 8 s" in limit.words(2.0)
-    assert limit.take(10.0) == 0.0
-    assert limit.take(50.0) == 3550.0
-    assert "in an hour" in limit.words(50.0)
-    assert limit.words(3700.0) == ""
+    asked_at: list[float] = []
+    now = 0.0
+
+    class Count:
+        def take(self, windows: Sequence[tuple[int, float]]) -> float:
+            asked_at.append(now)
+            return wait_s([0.0, 1.0, 2.0], windows, now)
+
+    windows = ((2, 300.0), (3, 3600.0))
+    limit = CreateLimit(Count(), windows, now_s=lambda: now)
+    assert limit.words() == ""
+    assert limit.take() == 5.0, "so that it asks again before long"
+    assert "takes 2 in 5 minutes and 3 an hour" in limit.words()
+    assert "over all jobs; there is room for the next one in 60 min" in limit.words()
+    now = 4.0
+    assert limit.take() == 1.0
+    assert asked_at == [0.0], "the others that wait do not ask"
+    now = 3590.0
+    assert limit.take() == 5.0
+    now = 3600.0
+    assert limit.take() == 0.0
+    assert limit.words() == ""
+
+
+def test_why_calls_wait_for_containers_is_told() -> None:
+    class Full:
+        def take(self, windows: Sequence[tuple[int, float]]) -> float:
+            return 600.0
+
+    with containers.opened(creates=Full()) as (platform, azure):
+        _submit(platform, 2)
+        _until(lambda: bool(platform.held_back()), platform)
+        assert "over all jobs; there is room for the next one in 10 min" in platform.held_back()
+        assert platform.held_back().endswith("Until then 1 order waits.")
+        assert azure.meter.spans == [], "it was not asked for"
+
+
+def test_why_azure_puts_an_order_off_is_told() -> None:
+    with containers.opened() as (platform, azure):
+        _parked(azure)
+        _submit(platform, 2)
+        azure.faults.order("throttle", 2)
+        _until(lambda: "1 order waits" in platform.held_back(), platform)
+        assert "Azure" in platform.held_back()
+        _until(lambda: bool(azure.groups.all()), platform)
+        _until(lambda: platform.held_back() == "", platform)
+
+
+def test_moments_count_in_every_window() -> None:
+    windows = ((2, 10.0), (3, 3600.0))
+    assert wait_s([], windows, 0.0) == wait_s([0.0], windows, 1.0) == 0.0
+    assert wait_s([0.0, 1.0], windows, 2.0) == 8.0
+    assert wait_s([0.0, 1.0], windows, 10.0) == 0.0
+    assert wait_s([0.0, 1.0, 10.0], windows, 50.0) == 3550.0
+    creates = MemoryCreates()
+    assert creates.take(((1, 10.0),)) == 0.0
+    assert 9.0 < creates.take(((1, 10.0),)) <= 10.0
 
 
 def test_a_hundred_actors_are_twenty_five_groups() -> None:

@@ -90,6 +90,7 @@ class Command(BaseCommand):
         from webapp.credentials.borrowing import NotBorrowed
         from webapp.money.amounts import display_usd
         from webapp.profiling import calibrating
+        from webapp.profiling.room import NoRoom
 
         connection = _connection(options["connection"])
         effort = QUICK if options["quick"] else Effort()
@@ -100,7 +101,7 @@ class Command(BaseCommand):
             found = calibrating.calibrate_account(connection, effort, sizes, tell=self._tell)
         except ValidationError as error:
             raise CommandError(f"--memory: {error.errors()[0]['msg']}.", returncode=2) from None
-        except (NotBorrowed, NotMeasured, NoWeights, UnknownSku) as error:
+        except (NotBorrowed, NotMeasured, NoRoom, NoWeights, UnknownSku) as error:
             raise CommandError(f"Nothing was written. {error}", returncode=1) from None
         for line in numbers("profile", found.profile):
             self._tell(line)

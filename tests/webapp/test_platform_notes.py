@@ -1,0 +1,142 @@
+"""What a platform says of itself reaches the job's page; creates are counted over all jobs of a subscription."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+from django.test import Client
+from django.urls import reverse
+
+from cloud.azure.limit import WINDOWS
+from cloud.trajectory_cache import Remembering, TrajectoryCache
+from tests.cloud import calls
+from tests.factories import FixedClock, make_connection, make_project, make_user
+from tests.training.inline_platform import InlinePlatform
+from tests.webapp.held import make_lambda_job, run_of
+from webapp.credentials.models import Connection
+from webapp.jobs.models import Job, Observed
+from webapp.jobs.watching import why_waiting
+from webapp.standing.creates import SubscriptionCreates
+from webapp.standing.models import Asked, PlatformNote
+from webapp.standing.notes import Notes
+
+pytestmark = pytest.mark.django_db
+
+
+class Waiting(InlinePlatform):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = "AWS had no room. 3 calls wait."
+
+    def held_back(self) -> str:
+        return self.words
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.clock = FixedClock()
+        self.now_s = 0.0
+        self.user = make_user()
+        connection = make_connection(make_project(self.user), self.user, region="us-east-1")
+        self.job = make_lambda_job(connection, self.clock)
+        self.epoch = run_of(self.job, self.clock)
+
+    def notes(self, epoch: int | None = None) -> Notes:
+        return Notes(self.job.pk, epoch or self.epoch, clock=self.clock, now_s=lambda: self.now_s)
+
+    def told(self) -> str:
+        job = Job.objects.select_related("account").get(pk=self.job.pk)
+        assert job.observed == Observed.RUNNING
+        return why_waiting(job, self.clock.now())
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_why_calls_wait_stands_on_the_jobs_page_while_they_do(
+    scene: Scene, django_assert_num_queries: Any
+) -> None:
+    platform, notes = Waiting(), scene.notes()
+    assert notes.of(platform) is platform
+    notes.look()
+    assert scene.told() == "AWS had no room. 3 calls wait."
+    platform.words = "AWS had no room. 2 calls wait."
+    with django_assert_num_queries(0):
+        notes.look()
+    scene.now_s += 2.0
+    notes.look()
+    assert scene.told() == "AWS had no room. 2 calls wait."
+    scene.now_s += 2.0
+    with django_assert_num_queries(0):
+        notes.look()
+    client = Client()
+    client.force_login(scene.user)
+    page = client.get(reverse("jobs:detail", args=[scene.job.project.slug, scene.job.pk])).content.decode()
+    assert "AWS had no room. 2 calls wait." in page
+    scene.clock.forward(100)
+    assert scene.told().startswith("AWS had no room. 2 calls wait. Round 1 has taken")
+    notes.end()
+    assert "AWS" not in scene.told()
+
+
+def test_a_run_that_was_overtaken_says_nothing_any_more(scene: Scene) -> None:
+    old, new = scene.notes(), scene.notes(scene.epoch + 1)
+    old.of(Waiting())
+    old.look()
+    new.of(InlinePlatform())
+    assert scene.told() == ""
+    scene.now_s += 2.0
+    old.look()
+    new.look()
+    assert scene.told() == ""
+
+
+def test_what_the_cache_did_adds_up_over_a_jobs_runs(scene: Scene, valkey: str) -> None:
+    for run in range(2):
+        with redis.Redis.from_url(valkey) as store:
+            cache = TrajectoryCache(store, scene.job.pk, 10**7)
+            notes = scene.notes(scene.epoch + run)
+            platform = notes.of(Remembering(InlinePlatform(), cache))
+            ref = platform.publish(0, calls.weights())
+            for number in range(3):
+                platform.submit(calls.rollout(f"r{run}-{number}", ref, slot=number))
+                assert platform.next(5.0) is not None
+            notes.end()
+    note = PlatformNote.objects.get()
+    assert (note.cache_hits, note.cache_misses) == (3, 3)
+    client = Client()
+    client.force_login(scene.user)
+    page = client.get(reverse("jobs:actors", args=[scene.job.project.slug, scene.job.pk])).content.decode()
+    assert "Trajectory cache: 3 of 6 rollouts were there already and cost nothing; it holds 0.0 MB." in page
+
+
+def _azure(subscription: str, region: str = "eastus") -> Connection:
+    made = make_connection(make_project(), kind="azure_principal", region=region)
+    Connection.objects.filter(pk=made.pk).update(subscription_id=subscription)
+    made.refresh_from_db()
+    return made
+
+
+def test_creates_are_counted_over_all_jobs_of_a_subscription() -> None:
+    clock = FixedClock()
+    jobs = [SubscriptionCreates(_azure("one").pk, clock=clock) for _ in range(2)]
+    other = SubscriptionCreates(_azure("two").pk, clock=clock)
+    elsewhere = SubscriptionCreates(_azure("one", "swedencentral").pk, clock=clock)
+    for number in range(100):
+        assert jobs[number % 2].take(WINDOWS) == 0.0
+        clock.forward(1)
+    assert jobs[0].take(WINDOWS) == pytest.approx(200.0)
+    assert other.take(WINDOWS) == elsewhere.take(WINDOWS) == 0.0
+    for _ in range(2):
+        clock.forward(300)
+        assert [jobs[1].take(WINDOWS) for _ in range(100)] == [0.0] * 100
+    clock.forward(310)
+    assert jobs[0].take(WINDOWS) == pytest.approx(3600 - 1010, abs=1)
+    clock.forward(timedelta(hours=1).total_seconds())
+    assert jobs[0].take(WINDOWS) == 0.0
+    assert len(Asked.objects.get(place="azure/one/eastus").moments) == 1, "what is over is forgotten"
