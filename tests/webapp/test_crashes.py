@@ -124,6 +124,8 @@ class Lambda:
     aws: AwsEmulator
     demo: DemoAccount
     seconds: float = 30.0
+    random_s: float = 0.4
+    """Within it a run that is killed at random dies."""
 
     def reached_by(self) -> dict[str, str]:
         return {"STARLING_AWS_ENDPOINT": self.aws.endpoint}
@@ -177,6 +179,7 @@ class Groups:
     demo: DemoSubscription
     seconds: float = 1.0
     """Nobody answers the calls here, so a run lasts only until its group surely stands."""
+    random_s: float = 1.5
 
     def reached_by(self) -> dict[str, str]:
         return {"STARLING_AZURE_ENDPOINT": self.azure.endpoint, "STARLING_EMULATOR_CA": self.azure.ca}
@@ -277,7 +280,7 @@ def crash(cloud: Lambda | Groups, victims: Victims, connection: Connection, seed
     cloud.begin(luck)
     finder = finder_of(connection)
     job = cloud.job_on(connection)
-    at_random = luck.uniform(0.01, 0.4) if point == "at random" else None
+    at_random = luck.uniform(0.01, cloud.random_s) if point == "at random" else None
     place = "" if point == "at random" else point
     code = victims.run(job, cloud.seconds, point=place, killed_after_s=at_random)
     assert code in (0, -signal.SIGKILL), code

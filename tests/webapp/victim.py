@@ -16,6 +16,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+_COMES_WITHIN_S = 20.0
+
 
 class NoLearner:
     """No call of a learner is sent here, so none is made."""
@@ -103,10 +105,15 @@ def _run(told: dict[str, Any]) -> None:
         name = f"{job.pk}-e{epoch}-c{number}"
         platform.submit(calls.rollout(name, weights, deadline_s=10.0, memory_mb=memory_mb))
     heard, end_s = 0, time.monotonic() + told["seconds"]
-    while heard < told["calls"] and time.monotonic() < end_s:
+    while heard < told["calls"] and (time.monotonic() < end_s or _is_still_coming(job, end_s)):
         heard += platform.next(0.1) is not None
     platform.close()
     run_ended(job_id=job.pk, epoch=epoch, reason="It may go on.", reason_code="handover")
+
+
+def _is_still_coming(job: Any, end_s: float) -> bool:
+    """Whether something was asked for that does not stand yet: to be killed before it does proves little."""
+    return time.monotonic() < end_s + _COMES_WITHIN_S and job.holdings.filter(state="intended").exists()
 
 
 def _forked(told: dict[str, Any]) -> int:
