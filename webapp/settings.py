@@ -157,6 +157,7 @@ INSTALLED_APPS = [
     "webapp.comparing",
     "webapp.jobs",
     "webapp.money",
+    "webapp.overview",
     "webapp.profiling",
     "webapp.schedulers",
     "webapp.landscapes",

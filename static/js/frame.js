@@ -1,4 +1,4 @@
-/** What every page does: menus, the theme, messages that go away, dialogs, times that stay true, a bell that rings. */
+/** What every page does: menus, the theme, messages that go away, dialogs, times that stay true, a bell that rings, a palette. */
 import { startMenus } from "./frame/menus.js";
 import { startThemes } from "./frame/themes.js";
 import { startMessages } from "./frame/messages.js";
@@ -6,6 +6,9 @@ import { startDialogs } from "./frame/dialogs.js";
 import { startClocks } from "./frame/clocks.js";
 import { startForms } from "./frame/forms.js";
 import { startBell } from "./frame/bell.js";
+import { startKeys } from "./frame/keys.js";
+import { startPalette } from "./frame/palette.js";
+import { startRate } from "./frame/rate.js";
 
 startMenus();
 startThemes();
@@ -14,3 +17,6 @@ startDialogs();
 startClocks();
 startForms();
 startBell();
+startPalette();
+startKeys();
+startRate();

@@ -63,6 +63,12 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         project, ada, by_name["Hopper, simulated cloud"], by_name["Hopper, wide"]
     )
     return {
+        "overview": (f"/p/{project.slug}/", None),
+        "overview-first": (f"/p/{empty.slug}/", None),
+        "palette": (jobs, _open_palette),
+        "palette-asked": (jobs, _ask_palette),
+        "keys": (jobs, _open_keys),
+        "find": (f"/p/{project.slug}/find/?q=hopper", None),
         "budgets": (budgets, None),
         "budgets-none": (f"/p/{empty.slug}/budgets/", None),
         "budget-new": (f"{budgets}new/", None),
@@ -158,7 +164,15 @@ SAYS_NO = {"link-refused": 403, "refused": 403, "missing": 404}
 """Pages that say no, with the status they say it with."""
 
 PARTS = {
-    *("alerts:bell", "credentials:steps", "gateway:machines", "jobs:calls", "jobs:log_lines", "jobs:policy"),
+    *(
+        "alerts:bell",
+        "credentials:steps",
+        "overview:spending",
+        "gateway:machines",
+        "jobs:calls",
+        "jobs:log_lines",
+        "jobs:policy",
+    ),
     *("landscapes:surfaces", "money:bill", "profiling:result", "reports:files", "schedulers:decisions"),
     *("reports:installation_files", "schedulers:progress", "standing:job", "standing:project"),
 }
@@ -196,6 +210,22 @@ def _only_for_posts(view: Callable[..., object] | None) -> bool:
             return True
         view = getattr(view, "__wrapped__", None)
     return False
+
+
+def _open_palette(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    page.wait_for_selector("[role=option]")
+
+
+def _ask_palette(page: Page) -> None:
+    _open_palette(page)
+    with page.expect_response("**/find/?options=1&q=hopper"):
+        page.keyboard.type("hopper")
+    page.wait_for_selector("[role=option]:has-text('Hopper')")
+
+
+def _open_keys(page: Page) -> None:
+    page.keyboard.press("?")
 
 
 def _choose_three(page: Page) -> None:

@@ -86,6 +86,7 @@ class Membership(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices)
     created_at = models.DateTimeField(default=timezone.now)
+    guide_put_away_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [

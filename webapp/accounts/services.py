@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.contrib.auth.base_user import BaseUserManager
 from django.core import signing
@@ -57,6 +57,12 @@ def create_person(email: str, password: str | None = None) -> User:
         user = User.objects.create_user(email, password)
         ensure_personal_project(user)
     return user
+
+
+def put_guide_away(membership: Membership, at: datetime | None) -> None:
+    """The first steps are shown to this person no more in this project; None: they are again."""
+    membership.guide_put_away_at = at
+    membership.save(update_fields=["guide_put_away_at"])
 
 
 # Members

@@ -26,11 +26,11 @@ ROLES_IN_WORDS = (
 @login_required
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """To the jobs of the project last looked at."""
+    """To the overview of the project last looked at."""
     projects = queries.projects_of(request.user)
     project = projects.filter(slug=request.session.get(SESSION_KEY, "")).first() or projects.first()
     project = project or services.ensure_personal_project(request.user)
-    return redirect("jobs:list", project.slug)
+    return redirect("overview:page", project.slug)
 
 
 @never_cache

@@ -1,0 +1,123 @@
+"""What the palette offers: things to do, places, jobs and groups of a project that have all the typed words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.urls import reverse
+
+from webapp.accounts.models import Membership
+from webapp.accounts.templatetags.frame import PLACES
+from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.presets import presets
+from webapp.jobs.wording import shown_state
+
+MOST_JOBS = 8
+MOST_OTHERS = 5
+
+
+@dataclass(frozen=True)
+class Found:
+    """One line: following it goes to `url`."""
+
+    title: str
+    detail: str
+    icon: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    title: str
+    found: list[Found]
+
+
+def find(membership: Membership, text: str) -> list[Kind]:
+    """By kind, empty kinds left out. Without words: what was launched last, what can be done, and all places."""
+    words = text.lower().split()[:8]
+    slug = membership.project.slug
+    kinds = [
+        Kind("Jobs", _jobs(membership.project, slug, words)),
+        Kind("Groups and sweeps", _groups(membership.project, slug, words) if words else []),
+        Kind("To do", _fitting(_acts(membership, slug, bool(words)), words)),
+        Kind("Places", _fitting(_places(slug), words)),
+    ]
+    return [kind for kind in kinds if kind.found]
+
+
+def _jobs(project: Any, slug: str, words: list[str]) -> list[Found]:
+    rows = Job.objects.filter(
+        _all_in("name", words) | Q(pk=" ".join(words)), project=project, archived_at=None
+    )
+    rows = rows.only("name", "observed", "reason_code", "environment").order_by("-created_at")
+    return [
+        Found(
+            job.name,
+            f"{shown_state(job).word} · {job.environment}" if job.environment else shown_state(job).word,
+            shown_state(job).icon,
+            reverse("jobs:detail", args=[slug, job.pk]),
+        )
+        for job in rows[: MOST_JOBS if words else MOST_OTHERS]
+    ]
+
+
+def _groups(project: Any, slug: str, words: list[str]) -> list[Found]:
+    rows = JobGroup.objects.filter(_all_in("name", words), project=project).order_by("-created_at")
+    return [
+        Found(group.name, "Group", "collection", reverse("comparing:group", args=[slug, group.pk]))
+        for group in rows[:MOST_OTHERS]
+    ]
+
+
+def _acts(membership: Membership, slug: str, with_presets: bool) -> list[Found]:
+    if not membership.allows("editor"):
+        return []
+    new_job = reverse("jobs:new", args=[slug])
+    acts = [
+        Found("New job", "From a preset, or your own", "plus-lg", new_job),
+        Found(
+            "New sweep",
+            "Many values, one budget",
+            "grid-3x3-gap",
+            reverse("comparing:sweep_new", args=[slug]),
+        ),
+        Found("Set a budget", "Above many jobs", "piggy-bank", reverse("money:budget_new", args=[slug])),
+        Found("Connect a cloud", "AWS or Azure", "cloud-plus", reverse("credentials:list", args=[slug])),
+    ]
+    if with_presets:
+        acts += [
+            Found(f"New job: {one.title}", one.description, "plus-lg", f"{new_job}?preset={one.name}")
+            for one in presets().values()
+        ]
+    return acts
+
+
+def _places(slug: str) -> list[Found]:
+    rows = [
+        Found(place.word, "", place.icon, reverse(place.url_name, args=[slug] if place.of_project else []))
+        for place in PLACES
+    ]
+    return [
+        *rows,
+        Found("Alerts", "What was told", "bell", reverse("alerts:list", args=[slug])),
+        Found("Channels", "Where alerts go", "broadcast", reverse("alerts:channels", args=[slug])),
+        Found("Cloud bills", "Beside what we metered", "receipt", reverse("reports:bills", args=[slug])),
+        Found("API tokens", "For programs", "key", reverse("api:tokens")),
+        Found("API reference", "Every address of the API", "braces", reverse("api:reference")),
+    ]
+
+
+def _fitting(rows: list[Found], words: list[str]) -> list[Found]:
+    """Those that have all the words, first where their title has."""
+    fit = [one for one in rows if all(word in f"{one.title} {one.detail}".lower() for word in words)]
+    fit.sort(key=lambda one: not all(word in one.title.lower() for word in words))
+    return fit[:MOST_JOBS] if words else fit
+
+
+def _all_in(field: str, words: list[str]) -> Q:
+    fits = Q()
+    for word in words:
+        fits &= Q(**{f"{field}__icontains": word})
+    return fits

@@ -1,0 +1,105 @@
+"""The first steps in a project: each ticks itself once the database says that it was taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef
+from django.urls import reverse
+
+from webapp.accounts.models import Membership, Project
+from webapp.credentials.models import Connection
+from webapp.jobs.models import Job
+from webapp.money.models import Budget
+
+NO_ACCOUNT_NEEDED = ("", "local", "simulated")
+"""Clouds of jobs that run in nobody's account."""
+
+
+@dataclass(frozen=True)
+class Step:
+    title: str
+    words: str
+    url: str
+    act: str
+    done: bool
+
+
+@dataclass(frozen=True)
+class Guide:
+    """`next`: the first step that was not taken; None once all were."""
+
+    steps: tuple[Step, ...]
+    put_away: bool
+
+    @property
+    def done(self) -> int:
+        return sum(step.done for step in self.steps)
+
+    @property
+    def next(self) -> Step | None:
+        return next((step for step in self.steps if not step.done), None)
+
+    @property
+    def over(self) -> bool:
+        return self.next is None
+
+
+def guide_for(membership: Membership) -> Guide:
+    """The steps of this person's project. One query."""
+    taken = _taken(membership.project)
+    slug = membership.project.slug
+    clouds = reverse("credentials:list", args=[slug])
+    steps = (
+        Step(
+            "Watch a job on the simulated cloud",
+            "Real learning, made-up functions and prices. It costs nothing and takes a minute to move.",
+            f"{reverse('jobs:new', args=[slug])}?preset=hopper-simulated",
+            "Launch the demo",
+            taken["demo"],
+        ),
+        Step(
+            "Connect a cloud",
+            "A role or a key with the rights that are listed there, and no others.",
+            clouds,
+            "Connect AWS or Azure",
+            taken["connected"],
+        ),
+        Step(
+            "Test the connection",
+            "Each right on a line of its own, with what to do where one is missing.",
+            clouds,
+            "Test it",
+            taken["tested"],
+        ),
+        Step(
+            "Set a budget",
+            "Above all jobs of this project, by the month or in all. Jobs pause before its line.",
+            reverse("money:budget_new", args=[slug]),
+            "Set a budget",
+            taken["budget"],
+        ),
+        Step(
+            "Launch on your cloud",
+            "The form says beforehand what it will cost, and the job cannot cost more than its limit.",
+            reverse("jobs:new", args=[slug]),
+            "New job",
+            taken["launched"],
+        ),
+    )
+    return Guide(steps, membership.guide_put_away_at is not None)
+
+
+def _taken(project: Project) -> dict[str, bool]:
+    here = {"project": OuterRef("pk")}
+    jobs = Job.objects.filter(**here)
+    connections = Connection.objects.filter(**here)
+    asked: dict[str, Any] = {
+        "demo": Exists(jobs.filter(simulated=True, round_no__gt=0)),
+        "connected": Exists(connections),
+        "tested": Exists(connections.filter(test_report__ok=True)),
+        "budget": Exists(Budget.objects.filter(**here, closed_at=None)),
+        "launched": Exists(jobs.exclude(cloud__in=NO_ACCOUNT_NEEDED)),
+    }
+    return Project.objects.filter(pk=project.pk).values(**asked).get()

@@ -1,0 +1,139 @@
+"""What a project's jobs cost this month, day by day, and what it comes to if it goes on like that.
+
+Days are UTC days, as budgets and reports have them. Real money is never added to what nobody pays.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import accumulate
+from statistics import fmean, pstdev
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import Case, CharField, Sum, Value, When
+
+from webapp.money.models import Charge, ChargeState
+from webapp.reports.cells import UtcDay
+
+KEPT_S = 10
+PACE_DAYS = 7
+LEAST_DAYS = 3
+"""Of fewer days than that, nothing is foretold."""
+_TENTH = 1.2816
+"""So many standard deviations from the mean lies a tenth of a normal distribution."""
+
+WIDTH, HEIGHT = 640, 120
+
+
+@dataclass(frozen=True)
+class Month:
+    """One kind of money: what was settled on each day up to today, in picodollars. `unreal`: the word for it, or ""."""
+
+    today: date
+    unreal: str
+    by_day: tuple[int, ...]
+
+    @property
+    def spent_today(self) -> int:
+        return self.by_day[-1]
+
+    @property
+    def spent(self) -> int:
+        return sum(self.by_day)
+
+    @property
+    def days(self) -> int:
+        return monthrange(self.today.year, self.today.month)[1]
+
+    @property
+    def last_day(self) -> date:
+        return self.today.replace(day=self.days)
+
+    def rows(self) -> list[tuple[date, int, int]]:
+        """Day, what it cost, and all up to its end."""
+        first = self.today.replace(day=1)
+        sums = accumulate(self.by_day)
+        return [(first + timedelta(days=at), self.by_day[at], total) for at, total in enumerate(sums)]
+
+    def expected(self) -> tuple[int, int, int] | None:
+        """Low, middle and high of the month's end at the pace of the last days, in four of five cases between."""
+        whole = self.by_day[:-1][-PACE_DAYS:]
+        left = self.days - len(self.by_day)
+        if len(whole) < LEAST_DAYS or not left or not any(whole):
+            return None
+        middle = self.spent + fmean(whole) * left
+        margin = _TENTH * pstdev(whole) * left**0.5
+        return round(max(self.spent, middle - margin)), round(middle), round(middle + margin)
+
+
+def months(project: Any, now: datetime) -> list[Month]:
+    """A month for each kind of money there is, real money first; at least one. A few seconds old at most."""
+    key = f"overview-month:{project.pk}:{now:%Y-%m-%d}"
+    found: list[Month] = cache.get_or_set(key, lambda: _months(project, now), KEPT_S)
+    return found
+
+
+def _months(project: Any, now: datetime) -> list[Month]:
+    start = datetime(now.year, now.month, 1, tzinfo=UTC)
+    rows = (
+        Charge.objects.filter(
+            state=ChargeState.SETTLED, resolved_at__gte=start, account__job__project=project
+        )
+        .annotate(day=UtcDay("resolved_at"), unreal=_UNREAL)
+        .values_list("day", "unreal")
+        .annotate(amount=Sum("settled_picodollars"))
+        .order_by("unreal", "day")
+    )
+    amounts: dict[str, dict[int, int]] = {"": {}}
+    for day, unreal, amount in rows:
+        amounts.setdefault(unreal, {})[date.fromisoformat(day).day] = int(amount)
+    if len(amounts) > 1 and not sum(amounts[""].values()):
+        del amounts[""]
+    today = now.astimezone(UTC).date()
+    return [
+        Month(today, unreal, tuple(days.get(day, 0) for day in range(1, today.day + 1)))
+        for unreal, days in amounts.items()
+    ]
+
+
+_UNREAL = Case(
+    When(account__job__simulated=True, then=Value("simulated")),
+    When(account__job__emulated=True, then=Value("emulated")),
+    default=Value(""),
+    output_field=CharField(),
+)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The month as an SVG: `line` up to today, `band` and `middle` from there on, a budget's line at `limit_y`."""
+
+    line: str
+    band: str
+    middle: str
+    limit_y: float | None
+    today_x: float
+
+
+def drawing(month: Month, limit: int | None) -> Drawing:
+    """Drawn from zero, because it is money."""
+    expected = month.expected()
+    tops = [month.spent, expected[2] if expected else 0, limit or 0]
+    top = max(tops) * 1.08 or 1
+
+    def at(day: float, amount: float) -> str:
+        return f"{WIDTH * day / month.days:.1f},{HEIGHT * (1 - amount / top):.1f}"
+
+    sums: Sequence[int] = [0, *(total for _, _, total in month.rows())]
+    line = " ".join(at(day, total) for day, total in enumerate(sums))
+    here = at(len(month.by_day), month.spent)
+    band = middle = ""
+    if expected:
+        low, most_likely, high = (at(month.days, amount) for amount in expected)
+        band, middle = f"{here} {high} {low}", f"{here} {most_likely}"
+    limit_y = None if limit is None else HEIGHT * (1 - limit / top)
+    return Drawing(line, band, middle, limit_y, WIDTH * len(month.by_day) / month.days)

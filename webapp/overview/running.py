@@ -1,0 +1,168 @@
+"""What runs now, as the overview lists it, and how fast it spends. A fixed number of queries, however much runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Case, Q, QuerySet, When
+
+from webapp.jobs.event_words import plural, score
+from webapp.jobs.models import Job, Observed, Round
+from webapp.jobs.states import ACTIVE, TERMINAL
+from webapp.jobs.wording import Shown, reason_in_words, shown_state
+from webapp.money.amounts import display_usd
+from webapp.money.burning import burns_of
+from webapp.overview.sparkline import polyline, sampled
+
+SHOWN = 8
+RECENT = 6
+RATED = 50
+"""How many of the running jobs a rate is summed over; who runs more has a list for that."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """One running job. `left`: how long it will take still, in words; empty where its spec does not end it by steps."""
+
+    job: Job
+    state: Shown
+    reason: str
+    line: str
+    line_words: str
+    spent: int
+    limit: int
+    free: int
+    spent_and_reserved: float
+    left: str
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What all running jobs spend an hour: real money, and what nobody pays, as far as it is known by now."""
+
+    jobs: int
+    real: int
+    unreal: int
+    unreal_word: str
+
+    @property
+    def words(self) -> str:
+        """As the top bar says it."""
+        if not self.jobs:
+            return "Nothing runs"
+        hourly = self.real or self.unreal
+        jobs = plural(self.jobs, "job")
+        return f"{display_usd(hourly)}/h · {jobs}" if hourly else f"{jobs} running"
+
+    @property
+    def is_unreal(self) -> bool:
+        return bool(self.unreal) and not self.real
+
+
+def active(project: Any) -> QuerySet[Job]:
+    return Job.objects.filter(project=project, observed__in=ACTIVE, archived_at=None)
+
+
+def running(project: Any) -> list[Running]:
+    """The jobs that run or are about to: those that move first, then the newest."""
+    moving = Case(When(observed=Observed.RUNNING, round_no__gt=0, then=0), default=1)
+    rows = active(project).select_related("account").defer("summary", "note")
+    jobs = list(rows.order_by(moving, "-created_at")[:SHOWN])
+    returns = _returns(jobs)
+    return [_running(job, returns[job.pk]) for job in jobs]
+
+
+def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
+    account = job.account
+    spent, limit = account.spent_picodollars + account.overrun_picodollars, account.limit_picodollars
+    words = f"Return from {score(returns[0][1])} to {score(returns[-1][1])}" if returns else "No return yet"
+    return Running(
+        job=job,
+        state=shown_state(job),
+        reason=reason_in_words(job),
+        line=polyline(returns),
+        line_words=words,
+        spent=spent,
+        limit=limit,
+        free=max(0, limit - spent - account.reserved_picodollars),
+        spent_and_reserved=min(100.0, 100 * (spent + account.reserved_picodollars) / limit),
+        left=_left(job),
+    )
+
+
+def _left(job: Job) -> str:
+    wanted = job.spec["training"]["stop"].get("env_steps")
+    if not wanted or not job.env_steps or not job.platform_s or job.observed != Observed.RUNNING:
+        return ""
+    seconds = job.platform_s * max(0, wanted - job.env_steps) / job.env_steps
+    if seconds < 90:
+        return f"{round(seconds)} s"
+    return f"{round(seconds / 60)} min" if seconds < 90 * 60 else f"{seconds / 3600:,.1f} h"
+
+
+def _returns(jobs: Sequence[Job]) -> dict[str, list[tuple[int, float]]]:
+    """Of each job a few rounds from its first to its last: their number and mean return."""
+    found: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    wanted = Q()
+    for job in jobs:
+        if job.round_no:
+            wanted |= Q(job_id=job.pk, round_no__in=sampled(job.round_no))
+    if not wanted:
+        return found
+    rows = Round.objects.filter(wanted, report__episode_return_mean__isnull=False).order_by("round_no")
+    for job_id, round_no, mean in rows.values_list("job_id", "round_no", "report__episode_return_mean"):
+        if mean is not None:
+            found[job_id].append((round_no, mean))
+    return found
+
+
+def rate(project: Any) -> Rate:
+    jobs = list(
+        active(project).select_related("account").defer("summary", "note").order_by("-created_at")[:RATED]
+    )
+    burns = burns_of(jobs)
+    real = sum(burns[job.pk].hourly for job in jobs if job.pk in burns and not job.unreal)
+    unreal = [job for job in jobs if job.pk in burns and job.unreal]
+    count = len(jobs) if len(jobs) < RATED else active(project).count()
+    word = unreal[0].unreal if unreal else ""
+    return Rate(count, real, sum(burns[job.pk].hourly for job in unreal), word)
+
+
+@dataclass(frozen=True)
+class Recent:
+    """A job that ended or stands still. `step` is the address's name of what to do next, `step_words` what that is."""
+
+    job: Job
+    state: Shown
+    reason: str
+    spent: int
+    step: str
+    step_words: str
+
+
+_STEPS: dict[str, tuple[str, str]] = {
+    Observed.FAILED: ("jobs:logs", "Read its log"),
+    Observed.SUCCEEDED: ("jobs:checkpoints", "Take its policy"),
+    Observed.CANCELLED: ("jobs:detail", "See how far it came"),
+    "paused:budget": ("jobs:detail", "Raise its budget"),
+    Observed.PAUSED: ("jobs:detail", "Let it go on"),
+}
+
+
+def recent(project: Any) -> list[Recent]:
+    """What ended or was stopped last."""
+    jobs = (
+        Job.objects.filter(project=project, archived_at=None, observed__in=(*TERMINAL, Observed.PAUSED))
+        .select_related("account")
+        .defer("spec", "summary", "note")
+        .order_by("-since")[:RECENT]
+    )
+    rows = []
+    for job in jobs:
+        step, words = _STEPS.get(f"{job.observed}:{job.reason_code}") or _STEPS[job.observed]
+        spent = job.account.spent_picodollars + job.account.overrun_picodollars
+        rows.append(Recent(job, shown_state(job), reason_in_words(job), spent, step, words))
+    return rows

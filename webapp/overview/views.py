@@ -1,0 +1,106 @@
+"""A project's overview, the palette's answers, the rate in the top bar, and the first steps put away."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from webapp.accounts import services as people
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Membership, Project
+from webapp.alerts.models import Severity
+from webapp.alerts.queries import bell_of
+from webapp.alerts.views import shown
+from webapp.clock import SYSTEM_CLOCK
+from webapp.money.models import Budget, Period, Scope
+from webapp.overview import finding, month, running, wording
+from webapp.overview.guide import guide_for
+
+NEEDS_SOMEBODY = 4
+
+
+@project_page()
+@require_safe
+@never_cache
+def page(request: HttpRequest, project: Project) -> HttpResponse:
+    """All at one look. With ?now=1 only what changes by itself, for the page that keeps itself fresh."""
+    context = {"section": "overview", **_now(request, project)}
+    if request.GET.get("now"):
+        return render(request, "overview/now.html", context)
+    membership: Membership = request.membership  # type: ignore[attr-defined]
+    if membership.allows("editor"):
+        context["guide"] = guide_for(membership)
+    return render(request, "overview/page.html", context)
+
+
+def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
+    now = SYSTEM_CLOCK.now()
+    rate, rows = running.rate(project), running.running(project)
+    told = bell_of(request.user, project).alerts
+    needs = [shown(alert) for alert in told if alert.severity != Severity.INFO]
+    recent = running.recent(project)
+    return {
+        "sentence": wording.state_sentence(rate),
+        "running": rows,
+        "more_running": max(0, rate.jobs - len(rows)),
+        "needs": needs[:NEEDS_SOMEBODY],
+        "recent": recent,
+        "nothing_yet": not rows and not recent,
+        "months": _months(project, now),
+    }
+
+
+def _months(project: Project, now: datetime) -> list[dict[str, Any]]:
+    """Each kind of money as its card shows it. A budget counts all kinds: its line stands where there is one only."""
+    found = month.months(project, now)
+    limit = _monthly_limit(project) if len(found) == 1 else None
+    return [
+        {
+            "month": one,
+            "limit": limit,
+            "drawing": month.drawing(one, limit),
+            "words": wording.month_in_words(one, limit),
+            "pace": wording.pace_sentence(one),
+        }
+        for one in found
+    ]
+
+
+def _monthly_limit(project: Project) -> int | None:
+    budgets = Budget.objects.filter(
+        project=project, scope=Scope.PROJECT, period=Period.MONTHLY, closed_at=None
+    )
+    return budgets.order_by("limit_picodollars").values_list("limit_picodollars", flat=True).first()
+
+
+@project_page()
+@require_safe
+@never_cache
+def spending(request: HttpRequest, project: Project) -> HttpResponse:
+    """The rate as the top bar shows it."""
+    return render(request, "overview/rate.html", {"rate": running.rate(project)})
+
+
+@project_page()
+@require_safe
+@never_cache
+def find(request: HttpRequest, project: Project) -> HttpResponse:
+    """What fits the typed words: a page, or with ?options=1 the palette's options."""
+    text = request.GET.get("q", "")[:200]
+    kinds = finding.find(request.membership, text)  # type: ignore[attr-defined]
+    template = "overview/options.html" if request.GET.get("options") else "overview/find.html"
+    return render(request, template, {"kinds": kinds, "text": text})
+
+
+@project_page(needs="editor")
+@require_POST
+def guide(request: HttpRequest, project: Project) -> HttpResponse:
+    """Puts the first steps away for this person, or (`again`) brings them back."""
+    away = None if "again" in request.POST else SYSTEM_CLOCK.now()
+    people.put_guide_away(request.membership, away)  # type: ignore[attr-defined]
+    return redirect("overview:page", project.slug)
