@@ -16,6 +16,7 @@ urlpatterns = [
     path("", include("webapp.jobs.urls")),
     path("", include("webapp.money.urls")),
     path("", include("webapp.overview.urls")),
+    path("", include("webapp.papers.urls")),
     path("", include("webapp.reports.urls")),
     path("", include("webapp.profiling.urls")),
     path("", include("webapp.schedulers.urls")),

@@ -37,6 +37,7 @@ PLACES = (
     Place("reports", "Reports", "bar-chart", "r", "reports:page"),
     Place("clouds", "Clouds", "cloud", "l", "credentials:list", in_bar=True),
     Place("schedulers", "Schedulers", "diagram-3", "s", "schedulers:list"),
+    Place("papers", "Papers", "journal-text", "p", "papers:list", of_project=False),
     Place("members", "Members", "people", "m", "accounts:members"),
     Place("account", "Account", "gear", "a", "accounts:account", of_project=False, at_foot=True),
 )
