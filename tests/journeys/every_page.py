@@ -133,6 +133,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "machines-none": (f"{jobs}{without_machines.pk}/", None),
         "machines-some": (f"{jobs}{with_machines.pk}/", None),
         "machines-join": (f"{jobs}{with_machines.pk}/", _join),
+        "papers": ("/papers/", None),
+        "papers-experiment": ("/papers/learning_mujoco/", None),
         "members": (f"/p/{project.slug}/members/", None),
         "account": ("/account/", None),
         "account-email": ("/accounts/email/", None),
