@@ -1,12 +1,15 @@
 """Looking closely at a run: a view that can be sent, zoom, what is drawn taken away, tabs that follow the run."""
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.factories import call_failed, evaluated, round_finished
 from tests.journeys.test_browser_live import Watched
+from tests.ledger_contract import reservation, settlement
 from webapp.jobs.run_log import RunLog
+from webapp.money.ledger import DatabaseLedger
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -71,6 +74,28 @@ def test_one_cursor_for_all_charts(live_site: str, page: "Page") -> None:
     number = shown.rsplit("round", 1)[1].strip()
     assert f"round {number}" in page.inner_text("[data-chart=actors] [data-legend]")
     assert page.inner_text("[data-chart=actors] [data-legend] b >> nth=0") == number
+
+
+def test_the_spend_chart_looks_ahead_to_the_limit(live_site: str, page: "Page") -> None:
+    watched = Watched(live_site, page)
+    ledger = DatabaseLedger(watched.job.account.pk, watched.job.lease_epoch)
+    for no in range(1, 31):
+        ledger.reserve([reservation(f"r{no}", 10**10)])
+        ledger.settle([settlement(f"r{no}", 10**10)])
+        watched.record(round_finished(no, spent=no * 10**10))
+    page.set_viewport_size({"width": 1280, "height": 1600})
+    page.goto(f"{watched.address}?x=rounds")
+    watched.seen()
+    page.wait_for_selector("[data-chart=spend] [data-legend]:has-text('Expected')")
+    legend = page.inner_text("[data-chart=spend] [data-legend]")
+    assert re.search(r"Expected\s+meets its limit at \d\d:\d\d UTC", legend)
+    label = page.get_attribute("[data-chart=spend] [data-plot]", "aria-label")
+    assert "Expected: meets its limit at" in (label or "")
+    place = page.locator("[data-chart=spend] [data-plot] .u-over").bounding_box()
+    assert place is not None
+    page.mouse.move(place["x"] + place["width"] * 0.8, place["y"] + place["height"] / 2)
+    page.wait_for_selector("[data-chart=spend] [data-legend]:has-text(' to $')")
+    assert watched.faults == []
 
 
 def test_events_and_log_follow_the_run(live_site: str, page: "Page") -> None:

@@ -14,12 +14,14 @@ from django.test import Client
 from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, make_user
 from webapp.accounts.services import add_member
 from webapp.alerts import queries, services, sources
+from webapp.alerts.message import message_of
 from webapp.alerts.models import Alert, Delivery, Kind, State
 from webapp.jobs.events import transition
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.services import raise_budget
+from webapp.money.budgets import create_budget
 from webapp.money.crossings import note_crossings
-from webapp.money.models import Crossing
+from webapp.money.models import Account, Crossing
 
 pytestmark = pytest.mark.django_db
 USD = 10**12
@@ -52,9 +54,10 @@ def test_what_stands_is_told_once_and_rearmed_when_it_is_over() -> None:
     assert Delivery.objects.count() == 1
     assert services.resolve_alert(project_id=project.pk, dedupe_key="orphan:starling-1", clock=clock)
     assert not services.resolve_alert(project_id=project.pk, dedupe_key="orphan:starling-1", clock=clock)
+    assert list(first.deliveries.order_by("turn").values_list("turn", "over")) == [(1, False), (2, True)]
     anew = _raise(project, clock)
     assert anew.pk != first.pk
-    assert Delivery.objects.count() == 2
+    assert Delivery.objects.count() == 3
 
 
 @pytest.mark.django_db(transaction=True)
@@ -172,7 +175,10 @@ def test_each_share_of_a_limit_is_told_once_and_the_next_takes_its_place() -> No
     sources.look(clock=clock)
     (standing,) = Alert.objects.exclude(state=State.RESOLVED)
     assert "80 %" in standing.sentence
-    assert Alert.objects.count() == Delivery.objects.count() == 2
+    # That 80 % took the place of 50 % is no end of anything.
+    assert (
+        Alert.objects.count() == Delivery.objects.filter(over=False).count() == Delivery.objects.count() == 2
+    )
     assert not Crossing.objects.filter(handled_at=None).exists()
 
 
@@ -195,6 +201,8 @@ def test_a_raised_limit_ends_what_was_told_and_arms_anew() -> None:
     raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1.10"), clock=clock)
     sources.look(clock=clock)
     assert not Alert.objects.exclude(state=State.RESOLVED).exists()
+    over = Delivery.objects.select_related("alert").get(over=True)
+    assert over.alert.over_words == "$0.00 of $1.10 is spent now."
     job.account.refresh_from_db()
     _spend(job, 0.5, 0.6, clock)
     sources.look(clock=clock)
@@ -257,6 +265,19 @@ def test_a_simulated_jobs_alert_carries_the_word() -> None:
     _ended(job, Observed.FAILED, "crashed", clock)
     sources.look(clock=clock)
     assert Alert.objects.get().unreal == "simulated"
+
+
+def test_a_budgets_alert_carries_the_word_of_the_money_below_it() -> None:
+    clock, user = FixedClock(), make_user()
+    project = make_project(user)
+    budget = create_budget(project=project, name="All", limit_picodollars=9 * USD, user=user, clock=clock)
+    for spec, word in (("hopper-simulated", "simulated"), ("cartpole", "partly simulated")):
+        job = make_job(project=project, clock=clock, spec=make_spec(spec))
+        Account.objects.filter(pk=job.account.pk).update(granted_picodollars=USD // 100)
+        job.account.budgets.add(budget)
+        alert = _raise(project, clock, subject=f"budget:{budget.pk}", dedupe_key=word)
+        assert alert.unreal == word
+        assert f"({word})" in message_of(alert.deliveries.get()).title
 
 
 # Pages

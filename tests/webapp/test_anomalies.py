@@ -177,10 +177,11 @@ def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) 
     clock.forward(301)
     assert watching.look_at_jobs(clock=clock) == 0
     alert.refresh_from_db()
-    assert alert.state == State.RESOLVED
+    assert (alert.state, alert.over_words) == (State.RESOLVED, "Its calls come back again.")
     # And one of a job that runs no more.
     clock.moment = NOW
     watching.look_at_jobs(clock=clock)
     Job.objects.filter(pk=job.pk).update(observed="cancelled")
     watching.look_at_jobs(clock=clock)
     assert not Alert.objects.exclude(state=State.RESOLVED).exists()
+    assert Alert.objects.latest("pk").over_words == "The job does not run any more."

@@ -1,5 +1,6 @@
 """What a running job is heading for: its rate, when it meets its limit or is done, and who is told of it once."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -76,6 +77,23 @@ def test_a_job_that_is_done_before_says_so() -> None:
         burn_sentence(job, NOON)
         == "At $3.60 an hour it is done at 12:01 UTC, for $0.110 (± $0.00200) in all."
     )
+
+
+@pytest.mark.django_db
+def test_a_chart_is_told_where_the_band_meets_which_line_and_when() -> None:
+    owner_limit = header(_running(10, USD // 1000, spec=_endless()))["ahead"]
+    assert owner_limit == {
+        "hourly_usd": 3.6,
+        "doubt": 0.02,
+        "line_usd": pytest.approx(1.0),
+        "done_in_s": pytest.approx(999_990),
+        "words": owner_limit["words"],
+    }
+    assert re.fullmatch(r"meets its limit at \d\d:\d\d UTC( on .*)? \(± 20 s\)", owner_limit["words"])
+    done = header(_running(10, USD // 1000, spec=make_spec(training__stop={"rounds": 60, "env_steps": None})))
+    assert done["ahead"]["words"].startswith("done at ")
+    assert done["ahead"]["done_in_s"] == pytest.approx(50)
+    assert header(make_job())["ahead"] is None, "nothing is known yet"
 
 
 @pytest.mark.django_db

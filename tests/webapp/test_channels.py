@@ -130,6 +130,67 @@ def test_a_webhook_is_signed_so_that_its_receiver_can_check_it(project: Any, rec
     assert (delivery.state, delivery.response_status) == ("sent", 204)
 
 
+def _over(project: Any, alert: Alert, clock: FixedClock) -> bool:
+    key = alert.dedupe_key
+    return services.resolve_alert(project_id=project.pk, dedupe_key=key, words="All gone.", clock=clock)
+
+
+def test_the_end_is_told_once_by_whoever_told_the_beginning(
+    project: Any, receiver: WebReceiver, catcher: MailCatcher
+) -> None:
+    clock = FixedClock()
+    silent, _ = channels.add_webhook(project=project, name="Ops", url=Secret(receiver.url))
+    Channel.objects.filter(pk=silent.pk).update(on=False)
+    alert = make_alert(project, clock, sentence="Something stands.")
+    outbox.send_due(clock=clock)
+    Channel.objects.filter(pk=silent.pk).update(on=True)
+    assert _over(project, alert, clock)
+    assert not _over(project, alert, clock)
+    assert outbox.send_due(clock=clock) == 1
+    assert outbox.send_due(clock=clock) == 0
+    assert not receiver.posts, "it had not told the beginning"
+    began, ended = catcher.mails
+    was = began.message["Subject"].removeprefix("Starling: ")
+    assert ended.message["Subject"].strip() == f"Starling: Over: {was}"
+    assert ended.message["Message-ID"] != began.message["Message-ID"]
+    text = ended.message.get_body(("plain",))
+    assert text is not None
+    assert "All gone. Told before: Something stands." in text.get_content()
+
+
+def test_an_end_never_comes_before_its_beginning(project: Any, receiver: WebReceiver) -> None:
+    clock = FixedClock()
+    made, _ = channels.add_webhook(project=project, name="Ops", url=Secret(receiver.url))
+    receiver.status = 500
+    alert = make_alert(project, clock)
+    outbox.send_due(clock=clock)
+    receiver.status = 204
+    _over(project, alert, clock)
+    assert outbox.take(made.pk, clock=clock) is None, "the beginning is tried again first"
+    clock.forward(60)
+    outbox.send_due(clock=clock)
+    types = [json.loads(post.body)["type"] for post in receiver.posts]
+    assert types == ["alert", "alert", "over"]
+
+
+def test_what_never_got_out_has_no_end_to_tell(project: Any, receiver: WebReceiver) -> None:
+    clock = FixedClock()
+    made, _ = channels.add_webhook(project=project, name="Ops", url=Secret(receiver.url))
+    receiver.status = 500
+    alert = make_alert(project, clock)
+    outbox.send_due(clock=clock)
+    receiver.status = 404
+    _over(project, alert, clock)
+    clock.forward(60)
+    outbox.send_due(clock=clock)
+    assert len(receiver.posts) == 2
+    end = Delivery.objects.get(channel=made, over=True)
+    assert (end.state, end.last_error) == (
+        "failed",
+        "The alert itself did not get out, so that its end is not told.",
+    )
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_what_may_get_better_is_tried_again_ever_more_slowly(
     project: Any, receiver: WebReceiver, status: int

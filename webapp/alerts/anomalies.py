@@ -92,7 +92,13 @@ def no_steps(facts: Facts) -> Finding | None:
 
 
 RULES: tuple[Callable[[Facts], Finding | None], ...] = (burn, retries, no_steps)
-WATCHED = frozenset({Kind.BURN, Kind.RETRIES, Kind.NO_STEPS})
+OVER: dict[str, str] = {
+    Kind.BURN: "It spends about as was forecast again.",
+    Kind.RETRIES: "Its calls come back again.",
+    Kind.NO_STEPS: "It makes steps again.",
+}
+WATCHED = frozenset(OVER)
+ENDED = "The job does not run any more."
 
 
 def findings(facts: Facts) -> list[Finding]:

@@ -22,6 +22,13 @@ _PLACES = {
 """What subjects begin with, and the page of each."""
 
 
+Unreal = Literal[
+    "",
+    *("simulated", "emulated", "simulated and emulated"),
+    *("partly simulated", "partly emulated", "partly simulated and emulated"),
+]
+
+
 class AlertDocument(BaseModel):
     """The alert as receivers get it."""
 
@@ -33,7 +40,7 @@ class AlertDocument(BaseModel):
     sentence: str
     subject: str
     project: str | None
-    unreal: Literal["", "simulated", "emulated"]
+    unreal: Unreal
     first_at: datetime
     told_at: datetime
     link: str
@@ -45,7 +52,7 @@ class WebhookDocument(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     version: Literal[1] = 1
-    type: Literal["alert", "test"] = "alert"
+    type: Literal["alert", "over", "test"] = "alert"
     id: str
     alert: AlertDocument
 
@@ -59,6 +66,7 @@ class Message:
     title: str
     sentence: str
     severity: Severity
+    over: bool
     link: str
     document: WebhookDocument
 
@@ -80,21 +88,24 @@ def message_of(delivery: Delivery) -> Message:
     where = f" – {project.name}" if project else ""
     unreal = f" ({alert.unreal})" if alert.unreal else ""
     link = link_to(alert)
+    over = "Over: " if delivery.over else ""
+    sentence = f"{alert.over_words} Told before: {alert.sentence}" if delivery.over else alert.sentence
     return Message(
         delivery_id=delivery.pk,
         identity=delivery.pk if not delivery.replays else f"{delivery.pk}.{delivery.replays}",
-        title=f"{alert.get_kind_display()}{unreal}{where}",
-        sentence=alert.sentence,
+        title=f"{over}{alert.get_kind_display()}{unreal}{where}",
+        sentence=sentence,
         severity=Severity(alert.severity),
+        over=delivery.over,
         link=link,
         document=WebhookDocument(
-            type="test" if alert.kind == Kind.TEST else "alert",
+            type="test" if alert.kind == Kind.TEST else "over" if delivery.over else "alert",
             id=delivery.pk,
             alert=AlertDocument(
                 id=alert.pk,
                 kind=alert.kind,
                 severity=alert.severity,
-                sentence=alert.sentence,
+                sentence=sentence,
                 subject=alert.subject,
                 project=project.slug if project else None,
                 unreal=alert.unreal,

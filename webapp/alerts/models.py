@@ -74,6 +74,7 @@ class Alert(models.Model):
 
     Without a project it belongs to the installation and is for its staff. `turn` counts how often it was told: once
     when it began, and again when it grew worse or a snooze ran out. `unreal` is the word for money that nobody pays.
+    `over_words` say how it ended, where it ended by itself.
     """
 
     project = models.ForeignKey(
@@ -84,7 +85,8 @@ class Alert(models.Model):
     sentence = models.TextField()
     severity = models.CharField(max_length=8, choices=Severity)
     dedupe_key = models.CharField(max_length=200)
-    unreal = models.CharField(max_length=10, blank=True, default="")
+    unreal = models.CharField(max_length=32, blank=True, default="")
+    over_words = models.TextField(blank=True, default="")
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
     told_at = models.DateTimeField()
@@ -209,7 +211,7 @@ class DeliveryState(models.TextChoices):
 
 
 class Delivery(models.Model):
-    """One telling of an alert by one channel, with what became of it.
+    """One telling of an alert by one channel, with what became of it. `over`: it tells that the alert is over.
 
     Whoever sends holds the row: `holder` and `held_until` say who and for how long. `replays` counts how often people
     had it sent again.
@@ -219,6 +221,7 @@ class Delivery(models.Model):
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="deliveries")
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="deliveries")
     turn = models.IntegerField()
+    over = models.BooleanField(default=False)
     state = models.CharField(max_length=8, choices=DeliveryState, default=DeliveryState.WAITING)
     created_at = models.DateTimeField()
     due_at = models.DateTimeField()

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from webapp.alerts import services, wording
 from webapp.alerts.message import message_of
@@ -38,6 +38,7 @@ PAUSE_GROWS = 3.0
 LONGEST_PAUSE_S = 3600.0
 TELL_AFTER_FAILURES = 3
 """So many attempts of a channel in a row, and people hear of it by the others."""
+_NOT_TOLD = "The alert itself did not get out, so that its end is not told."
 _AT_ONCE = 2
 _LOOKED_AT = 20
 
@@ -67,7 +68,7 @@ def send_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
 def take(channel_id: str, *, clock: Clock = SYSTEM_CLOCK) -> Delivery | None:
     """The next due delivery of the channel, held by the caller from now on."""
     now = clock.now()
-    due = Delivery.objects.filter(channel_id=channel_id, state=DeliveryState.WAITING, due_at__lte=now)
+    due = _due(now).filter(channel_id=channel_id)
     for delivery_id in due.order_by("due_at", "created_at", "pk").values_list("pk", flat=True)[:_LOOKED_AT]:
         holder = f"{_process()} {uuid.uuid4().hex}"
         taken = Delivery.objects.filter(pk=delivery_id, state=DeliveryState.WAITING, due_at__lte=now).update(
@@ -114,9 +115,24 @@ def book(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -
     held = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.SENDING, holder=delivery.holder)
     if not held.update(**changes):
         return False
+    if changes["state"] == DeliveryState.FAILED and not delivery.over:
+        ends = Delivery.objects.filter(alert=delivery.alert_id, channel=delivery.channel_id, over=True)
+        ends.filter(state=DeliveryState.WAITING).update(state=DeliveryState.FAILED, last_error=_NOT_TOLD)
     if delivery.channel.on and not wording.is_missing(delivery.channel):
         _note_on_channel(delivery.channel, outcome, now, clock, changes["state"] == DeliveryState.FAILED)
     return True
+
+
+def _due(now: datetime) -> QuerySet[Delivery]:
+    """What is to be sent now. That an alert is over waits until it was told that it began."""
+    under_way = Delivery.objects.filter(
+        alert=OuterRef("alert"),
+        channel=OuterRef("channel"),
+        over=False,
+        state__in=(DeliveryState.WAITING, DeliveryState.SENDING),
+    )
+    due = Delivery.objects.filter(state=DeliveryState.WAITING, due_at__lte=now)
+    return due.exclude(Q(over=True) & Exists(under_way))
 
 
 def free_lost(*, clock: Clock = SYSTEM_CLOCK) -> int:
@@ -141,7 +157,8 @@ def _note_on_channel(channel: Channel, outcome: Outcome, now: datetime, clock: C
     if outcome.sent:
         row.update(failures=0, last_error="", last_sent_at=now)
         if channel.failures:
-            services.resolve_alert(project_id=channel.project_id, dedupe_key=key, clock=clock)
+            words = f"Alerts get out by {channel.name} again."
+            services.resolve_alert(project_id=channel.project_id, dedupe_key=key, words=words, clock=clock)
         return
     row.update(failures=F("failures") + 1, last_error=outcome.words, last_failed_at=now)
     failures = row.values_list("failures", flat=True).get()
@@ -160,7 +177,7 @@ def _note_on_channel(channel: Channel, outcome: Outcome, now: datetime, clock: C
 @contextmanager
 def _a_free_channel(now: datetime) -> Iterator[str | None]:
     """A channel with something due that no other thread of this process sends by; None if there is none."""
-    due = Delivery.objects.filter(state=DeliveryState.WAITING, due_at__lte=now).order_by("due_at")
+    due = _due(now).order_by("due_at")
     waiting = list(dict.fromkeys(due.values_list("channel_id", flat=True)[:500]))
     with _busy_lock:
         chosen = next((channel_id for channel_id in waiting if channel_id not in _busy), None)

@@ -13,9 +13,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from webapp.alerts import doorbell
-from webapp.alerts.models import Alert, Channel, Delivery, Kind, Seen, Severity, State, Way
+from webapp.alerts.models import Alert, Channel, Delivery, DeliveryState, Kind, Seen, Severity, State, Way
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
+from webapp.money.queries import unreal_below
 
 BUILT_IN_NAME = "E-mail to the owners"
 _INSTALLATION_NAME = "E-mail to this installation's staff"
@@ -73,12 +74,26 @@ def raise_alert(
 
 
 @transaction.atomic
-def resolve_alert(*, project_id: int | None, dedupe_key: str, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """It is no longer so; raised under this key again, it is news. False if nothing stood."""
+def resolve_alert(
+    *,
+    project_id: int | None,
+    dedupe_key: str,
+    words: str = "It is over.",
+    silently: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
+) -> bool:
+    """It is no longer so, and channels that told of it tell that too. False if nothing stood.
+
+    Raised under this key again, it is news. Silently: because other news takes its place.
+    """
     alert = _standing(project_id, dedupe_key)
     if alert is None:
         return False
-    _set_state(alert, State.RESOLVED, clock.now(), None)
+    now = clock.now()
+    _set_state(alert, State.RESOLVED, now, None)
+    if not silently:
+        Alert.objects.filter(pk=alert.pk).update(over_words=words)
+        _tell_end(alert, now)
     return True
 
 
@@ -172,6 +187,19 @@ def _send_out(alert: Alert, now: datetime) -> None:
         doorbell.ring_on_commit()
 
 
+def _tell_end(alert: Alert, now: datetime) -> None:
+    """To the channels by which the alert went out, or is still going. What was given up there has no end to tell."""
+    told = alert.deliveries.exclude(state=DeliveryState.FAILED).filter(channel__on=True)
+    channels = {delivery.channel_id: delivery.channel for delivery in told.select_related("channel")}
+    wanted = [channel for channel in channels.values() if _wants(channel, alert)]
+    Delivery.objects.bulk_create(
+        Delivery(alert=alert, channel=channel, turn=alert.turn + 1, over=True, created_at=now, due_at=now)
+        for channel in wanted
+    )
+    if wanted:
+        doorbell.ring_on_commit()
+
+
 def _wants(channel: Channel, alert: Alert) -> bool:
     """A channel does not tell of its own failure."""
     if alert.kind == Kind.CHANNEL and alert.subject == f"channel:{channel.pk}":
@@ -180,6 +208,8 @@ def _wants(channel: Channel, alert: Alert) -> bool:
 
 
 def _unreal(subject: str) -> str:
-    scope, _, job_id = subject.partition(":")
-    job = Job.objects.only("simulated", "emulated").filter(pk=job_id).first() if scope == "job" else None
+    scope, _, which = subject.partition(":")
+    if scope == "budget" and which.isdecimal():
+        return unreal_below(int(which))
+    job = Job.objects.only("simulated", "emulated").filter(pk=which).first() if scope == "job" else None
     return job.unreal if job else ""

@@ -66,7 +66,9 @@ def _tell_crossing(row: Crossing, clock: Clock) -> None:
         for told in Alert.objects.filter(_about(_limit_key(row)), project_id=project_id).exclude(
             state=State.RESOLVED
         ):
-            services.resolve_alert(project_id=project_id, dedupe_key=told.dedupe_key, clock=clock)
+            services.resolve_alert(
+                project_id=project_id, dedupe_key=told.dedupe_key, silently=True, clock=clock
+            )
     services.raise_alert(
         project_id=project_id,
         kind=Kind.FORECAST if forecast else Kind.BUDGET,
@@ -132,22 +134,31 @@ def _untold(now: datetime) -> QuerySet[Job]:
 def end_what_passed(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """End alerts whose limit was raised or begins anew, and those of jobs that go on; how many."""
     standing = Alert.objects.exclude(state=State.RESOLVED)
-    passed = [
-        *(alert for alert in standing.filter(kind__in=(Kind.BUDGET, Kind.FORECAST)) if _armed_anew(alert)),
-        *standing.filter(kind=Kind.JOB_STOPPED).filter(~Exists(_paused_job())),
-    ]
-    for alert in passed:
-        services.resolve_alert(project_id=alert.project_id, dedupe_key=alert.dedupe_key, clock=clock)
+    goes_on = standing.filter(kind=Kind.JOB_STOPPED).filter(~Exists(_paused_job()))
+    passed = [(alert, "The job is not stopped any more.") for alert in goes_on]
+    for alert in standing.filter(kind__in=(Kind.BUDGET, Kind.FORECAST)):
+        words = _armed_anew(alert)
+        if words:
+            passed.append((alert, words))
+    for alert, words in passed:
+        services.resolve_alert(
+            project_id=alert.project_id, dedupe_key=alert.dedupe_key, words=words, clock=clock
+        )
     return len(passed)
 
 
-def _armed_anew(alert: Alert) -> bool:
+def _armed_anew(alert: Alert) -> str:
+    """How a limit stands that was raised or begins anew since the alert; empty while the alert holds."""
     parts = alert.dedupe_key.split(":")
     if len(parts) != 6 or parts[0] != "limit":
-        return False
+        return ""
     table = Account if parts[1] == "account" else Budget
-    arming = table.objects.filter(pk=parts[2]).values_list("arming", flat=True).first()
-    return arming is None or arming != int(parts[5])
+    one = table.objects.filter(pk=parts[2]).first()
+    if one is None:
+        return "That limit is there no more."
+    if isinstance(one, Budget) and one.closed_at is not None:
+        return "The budget was taken away."
+    return wording.rearmed_sentence(one) if one.arming != int(parts[5]) else ""
 
 
 def _paused_job() -> QuerySet[Job]:

@@ -30,10 +30,12 @@ _LEAST_ROUNDS = 3
 def look_at_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """Raise what is wrong with running jobs and end what is right again or over; how many alerts stand."""
     standing: dict[str, set[str]] = {}
+    running: set[str] = set()
     for subject, kind in _watched().values_list("subject", "kind"):
         standing.setdefault(subject, set()).add(kind)
     found = 0
     for job in Job.objects.filter(observed=Observed.RUNNING).select_related("account"):
+        running.add(f"job:{job.pk}")
         facts = facts_of(job, clock.now(), frozenset(standing.get(f"job:{job.pk}", ())))
         for finding in anomalies.findings(facts):
             found += 1
@@ -49,7 +51,12 @@ def look_at_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
             )
     passed = {f"{subject}:{kind}" for subject, kinds in standing.items() for kind in kinds}
     for alert in _watched().filter(dedupe_key__in=passed):
-        services.resolve_alert(project_id=alert.project_id, dedupe_key=alert.dedupe_key, clock=clock)
+        services.resolve_alert(
+            project_id=alert.project_id,
+            dedupe_key=alert.dedupe_key,
+            words=anomalies.OVER[alert.kind] if alert.subject in running else anomalies.ENDED,
+            clock=clock,
+        )
     return found
 
 

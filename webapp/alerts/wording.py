@@ -109,6 +109,12 @@ def crossing_sentence(row: Crossing) -> str:
     return f"{name} has spent {spent} of {limit}, {past}{row.threshold} % of its limit. {_what_then(one)}"
 
 
+def rearmed_sentence(one: Account | Budget) -> str:
+    """Where a limit stands that was raised, or whose period has begun anew."""
+    spent = display_usd(one.spent_picodollars + one.overrun_picodollars)
+    return f"{spent} of {display_usd(one.limit_picodollars)} is spent now."
+
+
 def _what_then(one: Account | Budget) -> str:
     """What happens at the line, and what people can do about it."""
     if isinstance(one, Account):

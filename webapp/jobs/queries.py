@@ -16,7 +16,7 @@ from webapp.jobs import watching
 from webapp.jobs.event_words import told
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.amounts import exact_usd
-from webapp.money.burning import burn_sentence
+from webapp.money.burning import told_ahead
 from webapp.money.models import Account, ChargeKind, ChargeState
 
 EVENTS_IN_SNAPSHOT = 50
@@ -75,7 +75,7 @@ def header(job: Job) -> dict[str, Any]:
         "finished_at": _iso(job.finished_at),
         "platform_s": job.platform_s,
         "calls_in_flight": _calls_in_flight(job.account),
-        "burn": burn_sentence(job, SYSTEM_CLOCK.now()),
+        **told_ahead(job, SYSTEM_CLOCK.now()),
         **watching.told_live(job),
     }
 

@@ -55,6 +55,7 @@ CLOUDS = {
     "local": "this machine",
     "simulated": "the simulated cloud",
     "aws_lambda": "AWS Lambda",
+    "azure_container": "Azure Container Instances",
     "hosts": "machines of yours",
     "ray": "a Ray cluster",
 }

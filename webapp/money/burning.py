@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from django.db.models import Q
 
 from webapp.jobs.models import Job, Observed, Round
-from webapp.money.amounts import display_usd
+from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
 from webapp.money.chain import headroom
 from webapp.money.models import Account
 from webapp.money.queries import budgets_above
@@ -148,32 +148,70 @@ def meets_limit_at(burn: Burn, now: datetime) -> datetime | None:
     return None if burn.limit_in_s is None else now + timedelta(seconds=burn.limit_in_s)
 
 
-def burn_sentence(job: Job, now: datetime) -> str:
-    """ "At $2.40 an hour it meets its limit at 14:20 UTC (± 6 min)." Empty while nothing can be said."""
+def told_ahead(job: Job, now: datetime) -> dict[str, Any]:
+    """What lies ahead of a running job: as a sentence (`burn`) and for its chart of spending (`ahead`, or None)."""
     burn = burn_of(job)
     if burn is None:
-        return ""
+        return {"burn": "", "ahead": None}
+    limit = _first_limit(job.account, burn, now)
+    return {"burn": _sentence(job, burn, limit, now), "ahead": _drawn(job, burn, limit, now)}
+
+
+def burn_sentence(job: Job, now: datetime) -> str:
+    """ "At $2.40 an hour it meets its limit at 14:20 UTC (± 6 min)." Empty while nothing can be said."""
+    return str(told_ahead(job, now)["burn"])
+
+
+class _Limit(NamedTuple):
+    """The limit that is met first: in how long, if ever, and what it is called."""
+
+    in_s: float | None
+    what: str
+
+    def is_after(self, burn: Burn) -> bool:
+        """Whether the job is done before."""
+        return burn.done_in_s is not None and (self.in_s is None or burn.done_in_s <= self.in_s)
+
+
+def _sentence(job: Job, burn: Burn, limit: _Limit, now: datetime) -> str:
     hour = "an hour of simulated time" if job.simulated else "an hour"
     rate = f"At {display_usd(burn.hourly)} {hour}"
-    meets_in_s, what = _first_limit(job.account, burn, now)
-    if burn.done_in_s is not None and (meets_in_s is None or burn.done_in_s <= meets_in_s):
+    if burn.done_in_s is not None and limit.is_after(burn):
         margin = display_usd(round(burn.doubt * (burn.costs_in_all() - burn.spent)))
         when = _when(job, burn.done_in_s, burn.doubt, now, with_band=False)
         return f"{rate} it is done {when}, for {display_usd(burn.costs_in_all())} (± {margin}) in all."
-    if meets_in_s is None:
+    if limit.in_s is None:
         return f"{rate}."
-    return f"{rate} it meets {what} {_when(job, meets_in_s, burn.doubt, now)}."
+    return f"{rate} it meets {limit.what} {_when(job, limit.in_s, burn.doubt, now)}."
 
 
-def _first_limit(account: Account, burn: Burn, now: datetime) -> tuple[float | None, str]:
+def _drawn(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any] | None:
+    """For a chart: from the last round on so much an hour, four times in five within `doubt` of it.
+
+    It ends at `line_usd`, or after `done_in_s` if that is sooner. `words` say when.
+    """
+    ends_in_s = burn.done_in_s if limit.is_after(burn) else limit.in_s
+    if ends_in_s is None or limit.in_s is None:
+        return None
+    when = _when(job, ends_in_s, burn.doubt, now)
+    return {
+        "hourly_usd": burn.hourly / PICODOLLARS_PER_USD,
+        "doubt": burn.doubt,
+        "line_usd": (burn.spent + burn.hourly * limit.in_s / 3600) / PICODOLLARS_PER_USD,
+        "done_in_s": burn.done_in_s,
+        "words": f"{'done' if limit.is_after(burn) else f'meets {limit.what}'} {when}",
+    }
+
+
+def _first_limit(account: Account, burn: Burn, now: datetime) -> _Limit:
     """When the job meets its own limit or a budget's line, and which. What other jobs hold there stays theirs."""
     above = budgets_above(account.pk, now)
     if above and burn.hourly:
         unspent = account.granted_picodollars - account.spent_picodollars
         in_s = (headroom(above[0]) + unspent) * 3600 / burn.hourly
         if burn.limit_in_s is None or in_s < burn.limit_in_s:
-            return max(0.0, in_s), f"the line of “{above[0].name}”"
-    return burn.limit_in_s, "its limit"
+            return _Limit(max(0.0, in_s), f"the line of “{above[0].name}”")
+    return _Limit(burn.limit_in_s, "its limit")
 
 
 def _when(job: Job, in_s: float, doubt: float, now: datetime, *, with_band: bool = True) -> str:

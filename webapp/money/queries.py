@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from django.db.models import Q
+
 from cloud.billing.work_file import Sitting
 from training.ports import PriceLine, Settlement
 from webapp.jobs.models import Job
@@ -39,6 +41,19 @@ def budgets_above(account_id: int, now: datetime) -> list[Budget]:
     """The open budgets over an account, the tightest first. Nothing is locked."""
     rows = Budget.objects.filter(accounts=account_id, closed_at=None)
     return sorted((as_of(budget, now) for budget in rows), key=lambda budget: (headroom(budget), budget.pk))
+
+
+def unreal_below(budget_id: int) -> str:
+    """The word for money below a budget that nobody pays: "simulated", "partly emulated"; empty where all is paid."""
+    jobs = Job.objects.filter(account__budgets=budget_id).filter(
+        Q(account__spent_picodollars__gt=0) | Q(account__granted_picodollars__gt=0)
+    )
+    kinds = {
+        Job(simulated=simulated, emulated=emulated).unreal
+        for simulated, emulated in jobs.values_list("simulated", "emulated").distinct()
+    }
+    words = " and ".join(sorted(kinds - {""}, reverse=True))
+    return f"partly {words}" if words and "" in kinds else words
 
 
 def _settlement(charge: Charge) -> Settlement:

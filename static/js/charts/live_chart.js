@@ -102,7 +102,7 @@ export class LiveChart {
     const { left, width } = plot.select;
     if (width < 8 || !this.sight.columns.length) return;
     const rounds = this.sight.columns.axes.round;
-    const [from, to] = [left, left + width].map((pixel) => rounds[plot.posToIdx(pixel)]);
+    const [from, to] = [left, left + width].map((pixel) => rounds[Math.min(plot.posToIdx(pixel), rounds.length - 1)]);
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
     const now = this.sight.view.zoom;
     if (to > from && (now?.[0] !== from || now?.[1] !== to)) this.sight.view.set({ zoom: [from, to] });

@@ -73,6 +73,7 @@ joinIn({
   },
   draw(job) {
     if (spend.recipe.setLimit(Number(job.limit_usd))) fresh = true;
+    if (spend.recipe.setAhead(job.ahead)) fresh = true;
     if (!fresh) return;
     fresh = false;
     tellPoints();

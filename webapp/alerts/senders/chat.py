@@ -70,7 +70,8 @@ def send(channel: Channel, message: Message) -> Outcome:
         url: Secret = vault.opened(channel, "url")
         made = notifier(url.reveal())
         body = f"{message.sentence}\n{message.link}"
-        taken = made.notify(title=message.title, body=body, notify_type=kinds[message.severity])
+        kind = apprise.NotifyType.SUCCESS if message.over else kinds[message.severity]
+        taken = made.notify(title=message.title, body=body, notify_type=kind)
     except (vault.CannotOpen, outward.Refused) as error:
         return refused(str(error))
     except Exception as error:  # whatever its plugins raise must not end the worker's turn
