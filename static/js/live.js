@@ -1,5 +1,6 @@
 /**
- * A job's live messages in order and without a gap: a websocket first, polling where sockets do not get through.
+ * A job's live messages in order and without a gap: the picture as it is now by an ordinary request (which comes
+ * compressed), what follows by a websocket, and polling where sockets do not get through.
  *
  * onSnapshot gets the whole picture and replaces what was shown; onEvents gets what came after, each number once.
  * onStatus gets "live", "reconnecting", "polling" or "closed".
@@ -30,11 +31,13 @@ export class LiveFeed {
     this.status = "";
   }
 
-  start() {
-    this.connect();
+  async start() {
     setInterval(() => this.checkSilence(), 1000);
     addEventListener("online", () => this.hurry());
     document.addEventListener("visibilitychange", () => document.hidden || this.hurry());
+    // Should this fail, the socket begins with the picture.
+    if (!this.seq) await this.fetchMessages().catch(() => {});
+    if (!this.socket && this.status !== "closed") this.connect();
   }
 
   connect() {
@@ -114,20 +117,26 @@ export class LiveFeed {
 
   async poll(socketAgainAt) {
     try {
-      const answer = await fetch(`${this.options.streamPath}?after=${this.seq}`, { headers: { Accept: "application/json" } });
-      if (answer.status === 403 || answer.status === 404 || answer.redirected) {
-        this.tell("closed");
-        return;
-      }
-      if (!answer.ok) throw new Error(String(answer.status));
-      for (const message of await answer.json()) this.take(message);
-      this.heardAt = Date.now();
+      await this.fetchMessages();
+      if (this.status === "closed") return;
       this.tell("polling");
     } catch {
       this.tell("reconnecting");
     }
     const again = Date.now() > socketAgainAt ? () => this.connect() : () => this.poll(socketAgainAt);
     this.timer = setTimeout(again, POLL_MS);
+  }
+
+  /** Takes what a socket would have sent since the last event. Throws where that cannot be had now. */
+  async fetchMessages() {
+    const answer = await fetch(`${this.options.streamPath}?after=${this.seq}`, { headers: { Accept: "application/json" } });
+    if (answer.status === 403 || answer.status === 404 || answer.redirected) {
+      this.tell("closed");
+      return;
+    }
+    if (!answer.ok) throw new Error(String(answer.status));
+    for (const message of await answer.json()) this.take(message);
+    this.heardAt = Date.now();
   }
 
   tell(status) {

@@ -163,6 +163,7 @@ def test_without_sockets_the_page_polls(live_site: str, page: "Page") -> None:
     watched = Watched(live_site, page)
     watched.record(round_finished(1))
     watched.open()
+    page.wait_for_selector("[data-live=mark][data-state=polling]")  # the page is drawn before it is known
     assert "every 2 s" in watched.shown("mark")
     watched.record(round_finished(2))
     watched.seen()
