@@ -69,7 +69,7 @@ class Batch:
         """
         documents = [decode(payload) for payload in payloads]
         for position, document in enumerate(documents):
-            check(document, versions, spaces, f"trajectory {position}")
+            _check_form(document, versions, spaces, f"trajectory {position}")
         if not documents:
             raise BadTrajectory("there is no trajectory to learn from")
         if len({document["rewards"].shape[0] for document in documents}) > 1:
@@ -82,7 +82,7 @@ class Batch:
             return np.concatenate([document[name] for document in documents], axis=0)
 
         columns = [document["rewards"].shape[1] for document in documents]
-        return Batch(
+        made = Batch(
             versions=np.repeat([document["version"] for document in documents], columns).astype(np.int64),
             observations=beside("observations"),
             actions=beside("actions"),
@@ -97,6 +97,14 @@ class Batch:
             episode_returns=after("episode_returns"),
             episode_lengths=after("episode_lengths"),
         )
+        try:
+            _check_numbers(vars(made), "the batch", spaces)
+        except BadTrajectory:
+            # All at once is quicker; which one it was is only asked if there is one.
+            for position, document in enumerate(documents):
+                _check_numbers(document, f"trajectory {position}", spaces)
+            raise
+        return made
 
 
 def _shifted(documents: list[Document]) -> npt.NDArray[np.int32]:
@@ -110,6 +118,12 @@ def _shifted(documents: list[Document]) -> npt.NDArray[np.int32]:
 
 def check(document: Document, versions: range, spaces: Spaces, what: str = "the trajectory") -> None:
     """Whether a decoded trajectory can be learned from; BadTrajectory says what is wrong with `what`."""
+    _check_form(document, versions, spaces, what)
+    _check_numbers(document, what, spaces)
+
+
+def _check_form(document: Document, versions: range, spaces: Spaces, what: str) -> None:
+    """Everything but the numbers themselves."""
     dtypes = _dtypes(spaces.pictures, spaces.discrete)
     for name, dtype in dtypes.items():
         array = document.get(name)
@@ -125,7 +139,6 @@ def check(document: Document, versions: range, spaces: Spaces, what: str = "the 
             f"{what} was sampled with version {document.get('version')}; {allowed} may be learned from"
         )
     _check_shapes(document, what, spaces)
-    _check_values(document, what, spaces)
 
 
 @cache
@@ -154,15 +167,15 @@ def _check_shapes(document: Document, what: str, spaces: Spaces) -> None:
     for name, shape in expected.items():
         if not steps or document[name].shape != shape:
             raise BadTrajectory(f"{what} has {name} of shape {document[name].shape}, not {shape}")
-
-
-def _check_values(document: Document, what: str, spaces: Spaces) -> None:
-    for name in _FINITE:
-        if document[name].dtype.kind == "f" and not _finite(document[name]):
-            raise BadTrajectory(f"{what} has {name} that are not finite numbers")
     shape, index = document["rewards"].shape, document["final_index"]
     if len(index) and ((index < 0).any() or (index >= shape).any()):
         raise BadTrajectory(f"{what} points at steps that it does not have")
+
+
+def _check_numbers(document: Document, what: str, spaces: Spaces) -> None:
+    for name in _FINITE:
+        if document[name].dtype.kind == "f" and not _finite(document[name]):
+            raise BadTrajectory(f"{what} has {name} that are not finite numbers")
     if spaces.discrete:
         counts = np.array(spaces.action_counts if len(spaces.action_counts) > 1 else spaces.action_counts[0])
         if (document["actions"] < 0).any() or (document["actions"] >= counts).any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from typing import Any
 
@@ -192,3 +193,31 @@ def test_json_carries_the_bytes_and_the_calls_id() -> None:
 def test_what_an_actor_cannot_read_is_refused_with_the_reason(call: Call) -> None:
     answer, result = answer_to(call, RUN, Actor().answer(b"not a call"))
     assert (answer.status, answer.reason_code, result) == ("refused", "codec", None)
+
+
+@pytest.mark.parametrize("call_id", ["r1-a1", 'with "quotes" and \\', "ünï"])
+def test_an_answer_is_read_however_its_json_is_spelt(call_id: str) -> None:
+    data = bytes(range(256)) * 4
+    ours = wire.to_json(call_id, data)
+    document = json.loads(ours)
+    others = [
+        json.dumps(document, separators=(",", ":")),
+        json.dumps(document, indent=1, ensure_ascii=False),
+        json.dumps({"body": document["body"], "call": call_id}),
+    ]
+    for text in (ours, *(other.encode() for other in others)):
+        assert wire.from_json(text, limit_bytes=10_000) == wire.Envelope(call_id, data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"call": "c", "body": "AAAA", "body": "A!AA"}',
+        b'{"call": "c", "body": "A\\u0041AA"',
+        b'{"call": "c", "body": "AAA*"}',
+        b'{"call": "c\xff", "body": "AAAA"}',
+    ],
+)
+def test_what_only_looks_like_an_answer_is_refused(text: bytes) -> None:
+    with pytest.raises(Refusal):
+        wire.from_json(text, limit_bytes=10_000)

@@ -124,7 +124,7 @@ def test_a_trajectory_that_is_not_what_was_asked_for_is_refused(sampled, change,
             del document[name]
         else:
             document[name] = how(document[name]) if callable(how) else how
-    with pytest.raises(BadTrajectory, match=message):
+    with pytest.raises(BadTrajectory, match=f"^trajectory 1 .*{message}"):
         Batch.of([payloads[1], encode(document)], range(state.version, state.version + 1), state.spaces)
 
 
