@@ -6,13 +6,15 @@ import threading
 from typing import Any
 
 import pytest
+from django.test import Client
 from pydantic import ValidationError
 
 from tests.factories import FixedClock, make_project
 from tests.webapp import schedulers
-from webapp.schedulers import leases, queries, services
+from training.scheduling.judging import better
+from webapp.schedulers import leases, queries, services, storing
 from webapp.schedulers.learning import grid_sizes
-from webapp.schedulers.models import Episode, Scheduler, TrainingState, Version
+from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.services import TrainingRefused
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +26,11 @@ def test_a_training_makes_a_version_and_tells_all_that_it_cost() -> None:
     assert schedulers.run(training, told=told.append) == 0
     assert (training.state, training.reason) == (TrainingState.DONE, "")
     kinds = list(training.episodes.values_list("kind", flat=True))
-    assert kinds == ["grid"] * 2 + ["rehearsal"] * 4 + ["real"] * 2 == [one.kind for one in told]
+    assert (
+        kinds
+        == ["grid"] * 2 + ["rehearsal"] * 4 + ["real"] * 2 + ["judged"] * 2
+        == [one.kind for one in told]
+    )
     version = Version.objects.get()
     assert (str(version), version.facts["episodes"], version.facts["rehearsals"]) == ("Tiny, version 1", 2, 4)
     ran = training.episodes.exclude(kind="rehearsal")
@@ -34,6 +40,63 @@ def test_a_training_makes_a_version_and_tells_all_that_it_cost() -> None:
         assert len(one.reports) == one.rounds == 4
     assert version.facts["wall_s"] > 0
     assert version.facts["rehearsed"]["score"] != version.facts["real"]["score"]
+
+
+def test_the_better_of_the_last_and_the_best_agent_is_used_and_that_is_told() -> None:
+    training = schedulers.ask()
+    schedulers.run(training)
+    real = list(training.episodes.filter(kind="real").order_by("number"))
+    best = max(real, key=lambda one: (one.score, -one.number))
+    assert (training.best_number, training.best_score) == (best.number, best.score)
+    judged = {one.number: one for one in training.episodes.filter(kind="judged")}
+    scores = {"best": judged[1].score, "last": judged[2].score}
+    chosen = training.version.facts["chosen"]
+    assert chosen == {"agent": better(scores), "episode": best.number - 4, "scores": scores}
+    agents = {"best": training.best_learner, "last": training.learner}
+    assert agents["best"] != agents["last"]
+    assert bytes(training.version.learner) == bytes(agents[chosen["agent"]])
+    page = Client()
+    page.force_login(training.asked_by)
+    base = f"/p/{training.project.slug}/schedulers/"
+    assert (
+        "without exploring it scored" in page.get(f"{base}{training.version.scheduler_id}/").content.decode()
+    )
+    assert "Judged, best agent" in page.get(f"{base}trainings/{training.pk}/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("best", "last", "used"), [(-1.0, -2.0, "best"), (-2.0, -1.0, "last"), (-1.0, -1.0, "last")]
+)
+def test_what_was_judged_decides(best: float, last: float, used: str) -> None:
+    from training.scheduling.trainer import initial_state
+
+    training = schedulers.ask()
+    spec = training.parsed_spec
+    agents = {
+        "last": initial_state(spec).encode(),
+        "best": initial_state(spec.model_copy(update={"seed": 9})).encode(),
+    }
+    epoch = leases.take(training.pk, "one")
+    assert epoch is not None
+    SchedulerTraining.objects.filter(pk=training.pk).update(
+        learner=agents["last"], best_learner=agents["best"], best_number=7
+    )
+    for number, score in ((1, best), (2, last)):
+        Episode.objects.create(
+            training=training, kind="judged", number=number, at=training.asked_at, rounds=1, platform_s=1.0,
+            wall_s=1.0, cost_picodollars=1, reached=False, score=score, actors=[1],
+        )  # fmt: skip
+    training.refresh_from_db()
+    version = storing.store_version(training, epoch)
+    assert bytes(version.learner) == agents[used]
+    assert version.facts["chosen"]["agent"] == used
+
+
+def test_a_single_real_episode_leaves_nothing_to_choose() -> None:
+    training = schedulers.ask(scheduling__episodes=1)
+    schedulers.run(training)
+    assert not training.episodes.filter(kind="judged").exists()
+    assert "chosen" not in training.version.facts
 
 
 def test_what_is_recorded_already_is_not_recorded_again() -> None:
@@ -64,7 +127,7 @@ class _DiesAfter:
             raise self.Killed
 
 
-@pytest.mark.parametrize("after", [1, 7])
+@pytest.mark.parametrize("after", [1, 7, 9])
 def test_a_sitting_that_dies_loses_one_episode_at_most_and_ends_as_if_nothing_had_been(after: int) -> None:
     whole = schedulers.ask()
     schedulers.run(whole)
@@ -77,7 +140,7 @@ def test_a_sitting_that_dies_loses_one_episode_at_most_and_ends_as_if_nothing_ha
     schedulers.run(broken)
     assert broken.state == TrainingState.DONE
     assert broken.version.weights == whole.version.weights
-    assert broken.episodes.count() == 8
+    assert broken.episodes.count() == 10
 
 
 def test_only_one_process_runs_a_training_and_one_that_lost_its_lease_writes_nothing() -> None:

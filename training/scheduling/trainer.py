@@ -33,7 +33,9 @@ class Point(Protocol):
 
 @dataclass(frozen=True)
 class EpisodeFinished:
-    """One episode and the agent after it. `score` is the sum of its rewards; `state` is all that going on needs."""
+    """One episode and the agent after it. `score` is the sum of its rewards; `state` is all that going on needs, and
+    `decided` the agent that played it, where that was real.
+    """
 
     number: int
     kind: Literal["rehearsal", "real"]
@@ -45,6 +47,7 @@ class EpisodeFinished:
     score: float
     actors: tuple[int, ...]
     state: bytes
+    decided: bytes | None = None
 
 
 def initial_state(spec: SchedulingSpec, *, begin_with: bytes | None = None) -> LearnerState:
@@ -102,6 +105,7 @@ def train_scheduler(
         else:
             rounds = play(policy, seed)
         rewards = rewards_of(rounds, spec, usual)
+        decided = None if rehearsing else state.encode()
         if len(rounds):
             batch = batch_of(rounds, policy, weights, rewards)
             state = spec.algorithm.learn(
@@ -118,4 +122,5 @@ def train_scheduler(
             score=float(rewards.sum()),
             actors=tuple(report.actors for report in rounds),
             state=state.encode(),
+            decided=decided,
         )

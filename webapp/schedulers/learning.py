@@ -13,6 +13,7 @@ from training.reports import RoundReport
 from training.scaling.fixed import Fixed
 from training.scaling.learned import Learned
 from training.scheduling.episode import best_return, reached
+from training.scheduling.judging import judge
 from training.scheduling.model import SchedulingSpec
 from training.scheduling.rehearsal import Rehearsal
 from training.scheduling.trainer import Point, initial_state, train_scheduler
@@ -57,6 +58,7 @@ class Step:
     actors: tuple[int, ...]
     score: float | None = None
     state: bytes | None = field(default=None, repr=False)
+    decided: bytes | None = field(default=None, repr=False)
     reports: tuple[RoundReport, ...] = field(default=(), repr=False)
 
 
@@ -115,9 +117,34 @@ def learn(spec: SchedulingSpec, stage: Stage, past: Past, budget_picodollars: in
             actors=one.actors,
             score=one.score,
             state=one.state,
+            decided=one.decided,
             reports=real.rounds if real else (),
         )
         begun_s = time.monotonic()
+
+
+def judge_agent(spec: SchedulingSpec, stage: Stage, past: Past, number: int, agent: bytes) -> Step:
+    """An agent's episode without exploration, as a step of that number."""
+    played: list[Played] = []
+
+    def play(policy: Learned, seed: int) -> Sequence[RoundReport]:
+        played.append(stage.play(policy, seed))
+        return played[0].rounds
+
+    found = judge(spec, agent, play, recorded=past.recorded)
+    return Step(
+        kind="judged",
+        number=number,
+        rounds=len(found.rounds),
+        platform_s=sum(one.total_s for one in found.rounds),
+        wall_s=played[0].wall_s,
+        cost_picodollars=played[0].cost_picodollars,
+        best_return=best_return(found.rounds),
+        reached=reached(found.rounds, spec.target_return),
+        actors=tuple(one.actors for one in found.rounds),
+        score=found.score,
+        reports=played[0].rounds,
+    )
 
 
 def _require_a_beginning(spec: SchedulingSpec, past: Past) -> None:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from training.scheduling.judging import Agent
 from training.scheduling.model import SchedulingSpec
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
@@ -49,7 +50,8 @@ class SchedulerTraining(models.Model):
     """One training: what was asked for, how far it is, and the agent as it is now.
 
     `recorded_until` is the last episode row that rehearsals draw from: a resumed training rehearses with the same ones.
-    `learner` is the agent after episode `learned_number`. `now` is what its process is at, `search` names the search
+    `learner` is the agent after episode `learned_number`, `best_learner` the one that played the real episode with the
+    highest score, which was number `best_number`. `now` is what its process is at, `search` names the search
     that it is a row of, if it is one; such a training makes no version.
     """
 
@@ -79,6 +81,9 @@ class SchedulerTraining(models.Model):
     recorded_until = models.BigIntegerField(null=True)
     learned_number = models.IntegerField(default=0)
     learner = models.BinaryField(null=True)
+    best_number = models.IntegerField(default=0)
+    best_score = models.FloatField(null=True)
+    best_learner = models.BinaryField(null=True)
 
     lease_owner = models.CharField(max_length=100, blank=True, default="")
     lease_epoch = models.BigIntegerField(default=0)
@@ -129,10 +134,17 @@ class EpisodeKind(models.TextChoices):
     GRID = "grid", "Recorded beforehand"
     REHEARSAL = "rehearsal", "Rehearsal"
     REAL = "real", "Real"
+    JUDGED = "judged", "Judged"
+
+
+# Agents in the order in which they are judged, numbered from 1.
+JUDGED: tuple[Agent, ...] = ("best", "last")
 
 
 class Episode(models.Model):
-    """One episode that counts. `number` goes on through rehearsals and real ones; of the grid it is the actors."""
+    """One episode that counts. `number` goes on through rehearsals and real ones; of the grid it is the actors, and of
+    those that judge an agent its place in `JUDGED`.
+    """
 
     training = models.ForeignKey(SchedulerTraining, on_delete=models.CASCADE, related_name="episodes")
     kind = models.CharField(max_length=10, choices=EpisodeKind)

@@ -28,7 +28,7 @@ def scheduler_in(project: Any, scheduler_id: str) -> Scheduler:
 def versions_of(project: Any) -> QuerySet[Version]:
     """All versions of the project's schedulers, newest first, with what they were trained on."""
     found = Version.objects.filter(scheduler__project=project).select_related("scheduler", "training")
-    return found.defer("learner", "training__learner").order_by("-made_at", "-pk")
+    return found.defer("learner", "training__learner", "training__best_learner").order_by("-made_at", "-pk")
 
 
 def version_in(project: Any, key: str) -> Version | None:
@@ -42,11 +42,11 @@ def version_in(project: Any, key: str) -> Version | None:
 def trainings_of(project: Any) -> QuerySet[SchedulerTraining]:
     """Without those of searches."""
     found = SchedulerTraining.objects.filter(project=project, search="")
-    return found.select_related("version__scheduler", "asked_by").defer("learner")
+    return found.select_related("version__scheduler", "asked_by").defer("learner", "best_learner")
 
 
 def training_in(project: Any, training_id: int) -> SchedulerTraining:
-    found = SchedulerTraining.objects.filter(project=project, pk=training_id).defer("learner")
+    found = SchedulerTraining.objects.filter(project=project, pk=training_id).defer("learner", "best_learner")
     training = found.select_related("version__scheduler", "begin_with__scheduler").first()
     if training is None:
         raise Http404("There is no such training in this project.")

@@ -18,9 +18,18 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.documents import SpecError
 from webapp.jobs.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.schedulers import leases, queries, storing
-from webapp.schedulers.learning import NothingLearned, Past, Reached, Step, grid_sizes, learn, record_grid
+from webapp.schedulers.learning import (
+    NothingLearned,
+    Past,
+    Reached,
+    Step,
+    grid_sizes,
+    judge_agent,
+    learn,
+    record_grid,
+)
 from webapp.schedulers.leases import LeaseLost
-from webapp.schedulers.models import Episode, EpisodeKind, SchedulerTraining, TrainingState
+from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState
 from webapp.schedulers.playing import Interrupted, Stage
 
 log = logging.getLogger(__name__)
@@ -96,8 +105,22 @@ class _Sitting:
                 raise Interrupted
         self._flush()
         if not self._training.search:
+            self._judge(stage, past)
             storing.store_version(self._training, self._epoch, clock=self._clock)
         self.end(TrainingState.DONE, "")
+
+    def _judge(self, stage: Stage, past: Past) -> None:
+        """Episodes that tell which agent is used; without several real ones there is none to choose from."""
+        episodes = self._training.episodes
+        if episodes.filter(kind=EpisodeKind.REAL).count() < 2:
+            return
+        agents = {"best": self._training.best_learner, "last": self._training.learner}
+        for number, agent in enumerate(JUDGED, start=1):
+            state = agents[agent]
+            if state is None or episodes.filter(kind=EpisodeKind.JUDGED, number=number).exists():
+                continue
+            self._kind, self._number = EpisodeKind.JUDGED, number
+            self._keep(judge_agent(self._spec, stage, past, number, bytes(state)))
 
     def interrupted(self) -> None:
         """Stopped for good where somebody asked for that, otherwise handed over as it is."""
@@ -163,6 +186,9 @@ class _Sitting:
         changes: dict[str, object] = {"crashes": 0, "now": {"kind": last.kind, "number": last.number}}
         if last.state is not None:
             changes |= {"learner": last.state, "learned_number": last.number}
+        best = self._training.best_score
+        if last.decided is not None and last.score is not None and (best is None or last.score > best):
+            changes |= {"best_learner": last.decided, "best_number": last.number, "best_score": last.score}
         with transaction.atomic():
             self._write(**changes)
             Episode.objects.bulk_create(

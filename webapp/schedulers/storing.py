@@ -11,10 +11,12 @@ from django.db.models import F, Max, QuerySet, Sum
 
 from training.learner import LearnerState
 from training.scaling.learned import as_text
+from training.scheduling.judging import Agent, better
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.schedulers import leases
 from webapp.schedulers.learning import Step
 from webapp.schedulers.models import (
+    JUDGED,
     Episode,
     EpisodeKind,
     Scheduler,
@@ -55,7 +57,9 @@ def store_version(training: SchedulerTraining, epoch: int, *, clock: Clock = SYS
         project=training.project, name=training.name, defaults={"created_at": clock.now()}
     )
     before = scheduler.versions.aggregate(last=Max("number"))["last"] or 0
-    learner = bytes(training.learner or b"")
+    scores = judged_scores(training)
+    chosen = better(scores)
+    learner = bytes((training.best_learner if chosen == "best" else training.learner) or b"")
     version, _ = Version.objects.get_or_create(
         training=training,
         defaults={
@@ -64,10 +68,24 @@ def store_version(training: SchedulerTraining, epoch: int, *, clock: Clock = SYS
             "made_at": clock.now(),
             "weights": as_text(LearnerState.decode(learner).actor_weights(spec.network)),
             "learner": learner,
-            "facts": facts(training),
+            "facts": {**facts(training), **_chosen(training, chosen, scores)},
         },
     )
     return version
+
+
+def judged_scores(training: SchedulerTraining) -> dict[Agent, float]:
+    """What the agents that were judged came to; empty where none was."""
+    rows = training.episodes.filter(kind=EpisodeKind.JUDGED).values_list("number", "score")
+    return {JUDGED[number - 1]: score for number, score in rows}
+
+
+def _chosen(training: SchedulerTraining, chosen: Agent, scores: dict[Agent, float]) -> dict[str, Any]:
+    """Which agent is used, and why. The number is that of the real episode, counted from 1."""
+    if not scores:
+        return {}
+    first = training.episodes.filter(kind=EpisodeKind.REHEARSAL).count()
+    return {"chosen": {"agent": chosen, "episode": training.best_number - first, "scores": scores}}
 
 
 def facts(training: SchedulerTraining) -> dict[str, Any]:

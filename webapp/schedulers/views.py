@@ -16,8 +16,8 @@ from webapp.accounts.models import Project
 from webapp.schedulers import queries, services, storing
 from webapp.schedulers.documents import exported
 from webapp.schedulers.forms import training_form
-from webapp.schedulers.models import EpisodeKind, SchedulerTraining
-from webapp.schedulers.wording import dots, drawn, environment_title, gap, scale, standing
+from webapp.schedulers.models import JUDGED, EpisodeKind, SchedulerTraining
+from webapp.schedulers.wording import chosen, dots, drawn, environment_title, gap, scale, standing
 
 _TRAININGS_SHOWN = 20
 _EPISODES_SHOWN = 100
@@ -91,7 +91,13 @@ def scheduler_page(request: HttpRequest, project: Project, scheduler_id: str) ->
         "section": "schedulers",
         "scheduler": scheduler,
         "versions": [
-            {"version": one, "environment": _environment(one), "gap": gap(one.facts)} for one in versions
+            {
+                "version": one,
+                "environment": _environment(one),
+                "gap": gap(one.facts),
+                "chosen": chosen(one.facts),
+            }
+            for one in versions
         ],
     }
     return render(request, "schedulers/scheduler.html", context)
@@ -136,7 +142,12 @@ def _told(project: Project, training_id: int) -> dict[str, Any]:
         "scale": scale(episodes),
         "real_done": len(real),
         "rows": [
-            {"episode": one, "number": one.number - facts["rehearsals"], "drawn": drawn(one.actors)}
+            {
+                "episode": one,
+                "number": one.number - facts["rehearsals"],
+                "agent": JUDGED[one.number - 1] if one.kind == EpisodeKind.JUDGED else "",
+                "drawn": drawn(one.actors),
+            }
             for one in reversed(ran)
         ][:_EPISODES_SHOWN],
         "hidden": max(0, len(ran) - _EPISODES_SHOWN),

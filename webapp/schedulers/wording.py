@@ -9,7 +9,7 @@ from training.environments import catalogue
 from webapp.credentials.wording import Standing
 from webapp.money.amounts import display_usd
 from webapp.schedulers.learning import Step, grid_sizes
-from webapp.schedulers.models import Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
+from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
 
 _STANDINGS = {
     TrainingState.QUEUED: ("waiting", "hourglass-split", "Queued"),
@@ -68,6 +68,8 @@ def _at(training: SchedulerTraining) -> str:
     if kind == EpisodeKind.REAL:
         first = training.episodes.filter(kind=EpisodeKind.REHEARSAL).count()
         return f"Real episode {number - first:,} of {spec.episodes:,}{inside}."
+    if kind == EpisodeKind.JUDGED:
+        return f"Judging the {JUDGED[number - 1]} agent without exploration{inside}."
     return "It begins."
 
 
@@ -95,7 +97,7 @@ def gap(facts: dict[str, Any]) -> list[Line]:
 
 def dots(episodes: Sequence[Episode]) -> list[Dot]:
     """Scores over episodes, the last few hundred of them."""
-    scored = [one for one in episodes if one.score is not None][-_CHART_EPISODES:]
+    scored = _scored(episodes)
     if not scored:
         return []
     scores = [one.score or 0.0 for one in scored]
@@ -111,8 +113,28 @@ def dots(episodes: Sequence[Episode]) -> list[Dot]:
 
 def scale(episodes: Sequence[Episode]) -> dict[str, str]:
     """The ends of the chart's upright axis."""
-    scores = [one.score for one in episodes if one.score is not None][-_CHART_EPISODES:]
+    scores = [one.score or 0.0 for one in _scored(episodes)]
     return {"low": f"{min(scores):.2f}", "high": f"{max(scores):.2f}"} if scores else {}
+
+
+def _scored(episodes: Sequence[Episode]) -> list[Episode]:
+    """Those of the training itself: agents that are judged do not explore, which is another measure."""
+    found = [one for one in episodes if one.score is not None and one.kind != EpisodeKind.JUDGED]
+    return found[-_CHART_EPISODES:]
+
+
+def chosen(facts: dict[str, Any]) -> str:
+    """Which agent of its training a version is, in a sentence; empty where there was nothing to choose."""
+    found = facts.get("chosen")
+    if not found:
+        return ""
+    best, last = found["scores"].get("best", 0.0), found["scores"].get("last", 0.0)
+    of_best = f"the agent of real episode {found['episode']:,}, the one with the highest score"
+    if found["agent"] == "best":
+        words = f"It is {of_best}: without exploring it scored {best:.2f}, the last agent {last:.2f}."
+    else:
+        words = f"It is the last agent: without exploring it scored {last:.2f}, {of_best}, {best:.2f}."
+    return words.replace("-", "−")
 
 
 def drawn(actors: Sequence[int]) -> str:
@@ -132,11 +154,11 @@ def told(step: Step) -> str:
     best = "no return" if step.best_return is None else f"best return {step.best_return:.1f}"
     if step.kind == EpisodeKind.REHEARSAL:
         return f"rehearsal {step.number:,}: score {step.score:.2f}, {step.rounds} rounds, {best}"
-    name = (
-        f"recorded with {step.number:,} actors"
-        if step.kind == EpisodeKind.GRID
-        else f"episode {step.number:,}"
-    )
+    names = {
+        EpisodeKind.GRID: f"recorded with {step.number:,} actors",
+        EpisodeKind.JUDGED: f"the {JUDGED[(step.number - 1) % len(JUDGED)]} agent, judged",
+    }
+    name = names.get(EpisodeKind(step.kind), f"episode {step.number:,}")
     score = "" if step.score is None else f"score {step.score:.2f}, "
     done = ", target reached" if step.reached else ""
     return (
