@@ -88,10 +88,14 @@ def test_a_chart_is_told_where_the_band_meets_which_line_and_when() -> None:
         "line_usd": pytest.approx(1.0),
         "done_in_s": pytest.approx(999_990),
         "words": owner_limit["words"],
+        "end": "met",
+        "when": owner_limit["when"],
     }
     assert re.fullmatch(r"meets its limit at \d\d:\d\d UTC( on .*)? \(± 20 s\)", owner_limit["words"])
+    assert re.fullmatch(r"(\d+ \w+ )?\d\d:\d\d UTC \(± 20 s\)", owner_limit["when"])
     done = header(_running(10, USD // 1000, spec=make_spec(training__stop={"rounds": 60, "env_steps": None})))
     assert done["ahead"]["words"].startswith("done at ")
+    assert done["ahead"]["end"] == "done"
     assert done["ahead"]["done_in_s"] == pytest.approx(50)
     assert header(make_job())["ahead"] is None, "nothing is known yet"
 

@@ -188,7 +188,7 @@ def _sentence(job: Job, burn: Burn, limit: _Limit, now: datetime) -> str:
 def _drawn(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any] | None:
     """For a chart: from the last round on so much an hour, four times in five within `doubt` of it.
 
-    It ends at `line_usd`, or after `done_in_s` if that is sooner. `words` say when.
+    It ends at `line_usd`, or after `done_in_s` if that is sooner. `words` say when, `end` and `when` in the fewest.
     """
     ends_in_s = burn.done_in_s if limit.is_after(burn) else limit.in_s
     if ends_in_s is None or limit.in_s is None:
@@ -200,6 +200,8 @@ def _drawn(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any]
         "line_usd": (burn.spent + burn.hourly * limit.in_s / 3600) / PICODOLLARS_PER_USD,
         "done_in_s": burn.done_in_s,
         "words": f"{'done' if limit.is_after(burn) else f'meets {limit.what}'} {when}",
+        "end": "done" if limit.is_after(burn) else "met",
+        "when": f"{_shortly(job, ends_in_s, now)} (± {_about(ends_in_s * burn.doubt)})",
     }
 
 
@@ -221,6 +223,14 @@ def _when(job: Job, in_s: float, doubt: float, now: datetime, *, with_band: bool
     then = now + timedelta(seconds=in_s)
     day = "" if then.date() == now.date() else f" on {then.day} {then:%B}"
     return f"at {then:%H:%M} UTC{day}{band}"
+
+
+def _shortly(job: Job, in_s: float, now: datetime) -> str:
+    if job.simulated:
+        return f"in {_about(in_s)}"
+    then = now + timedelta(seconds=in_s)
+    day = "" if then.date() == now.date() else f"{then.day} {then:%b} "
+    return f"{day}{then:%H:%M} UTC"
 
 
 def _about(seconds: float) -> str:

@@ -83,7 +83,7 @@ export class SpendRecipe {
       return [{ name: "Expected", value: `${money(low[at])} to ${money(high[at])}`, mark: "band", variable: "--series-3" }, limit];
     }
     const now = { name: "Spent", value: money(spent[at ?? spent.length - 1]), mark: "line", variable: "--series-3" };
-    const expected = at === null && this.ahead ? [{ name: "Expected", value: this.ahead.words, mark: "band", variable: "--series-3" }] : [];
+    const expected = at === null && this.ahead ? [{ name: this.ahead.end, value: this.ahead.when, mark: "band", variable: "--series-3" }] : [];
     return [now, limit, ...expected];
   }
 
