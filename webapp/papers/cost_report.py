@@ -67,7 +67,7 @@ def cost_verdicts(
                 "kind": "foretells",
                 "environments": [claim.environment],
                 "ours": "R",
-                "repeats": claim.repeats,
+                "repeats": list(claim.repeats),
             }
             found.append(_verdict(sentence, contest, claim, contest.as_dict(), asked))
     return found
@@ -82,13 +82,13 @@ def _asked(experiment: Experiment, claim: Cheaper | Better, contest: Contest) ->
         best = f"the best of {', '.join(several)}"
     told: dict[str, Any] = {
         "kind": claim.kind,
-        "environments": claim.environments,
+        "environments": list(claim.environments),
         "ours": names[claim.arm],
         "theirs": several[0] if len(several) == 1 else best,
         "at": VENUES[claim.at].title,
         "against_at": VENUES[claim.against_at].title,
         "alike": claim.alike,
-        "repeats": claim.repeats,
+        "repeats": list(claim.repeats),
     }
     if isinstance(claim, Cheaper):
         told |= claim.model_dump(include={"measure", "accounting", "primary", "paper_value"})

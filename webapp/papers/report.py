@@ -91,7 +91,7 @@ def middle_of(seeds: Sequence[Sequence[float]]) -> dict[str, Any]:
     told: dict[str, Any] = {"iqm": [round(interquartile_mean(column), 1) for column in columns]}
     if len(seeds) >= BAND_SEEDS:
         bands = [bootstrap(column, repetitions=BAND_REPETITIONS) for column in columns]
-        told["band"] = ([round(one.low, 1) for one in bands], [round(one.high, 1) for one in bands])
+        told["band"] = [[round(one.low, 1) for one in bands], [round(one.high, 1) for one in bands]]
     return told
 
 
