@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.ray import driver as ray_driver
+from webapp.jobs import learner_places as places
 from webapp.jobs.problems import Problem, problems
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.spec_fields import (
@@ -25,6 +26,7 @@ from webapp.jobs.spec_fields import (
     Shape,
     Variant,
     as_meant,
+    as_typed,
     control,
     described,
     discriminator_of,
@@ -43,6 +45,8 @@ class SpecForm(forms.Form):
     """
 
     spec: BaseModel
+    understood: BaseModel | None = None
+    """What the fields ask for, once the model is content; further checks may still stand against it."""
 
     def __init__(
         self,
@@ -51,13 +55,16 @@ class SpecForm(forms.Form):
         start: BaseModel | Mapping[str, Any] | None = None,
         further_checks: Callable[[Any], Iterable[Problem]] = lambda spec: (),
         named: Mapping[str, Sequence[Named]] | None = None,
+        at_once: Collection[str] = (),
     ) -> None:
         """`start` gives the values of a fresh form; `further_checks` are asked once the model itself is content.
 
-        `named`: by path, the values that a text field is chosen from.
+        `named`: by path, the values that a text field is chosen from. `at_once`: the names of fields that are shown
+        at once, though the model has them further back.
         """
         super().__init__(data)
         self._named = named or {}
+        self._at_once = at_once
         self.model = model
         self.further_checks = further_checks
         self.input_of_path: dict[str, str] = {}
@@ -117,9 +124,8 @@ class SpecForm(forms.Form):
         self.initial[input_name] = value
         if chosen:
             self.input_of_path[".".join(path)] = input_name
-        return Leaf(
-            input_name, path, info, shape, bool(extra(info, "advanced")), str(extra(info, "unit") or "")
-        )
+        advanced = bool(extra(info, "advanced")) and name not in self._at_once
+        return Leaf(input_name, path, info, shape, advanced, str(extra(info, "unit") or ""))
 
     def _choice(
         self,
@@ -153,12 +159,36 @@ class SpecForm(forms.Form):
             choice.variants.append(variant)
         return choice
 
+    # Comparing
+
+    def compare_with(self, start: BaseModel | Mapping[str, Any]) -> None:
+        """Have every control know what it would be in a form that begins with `start`."""
+        other = SpecForm(self.model, start=start)
+        for leaf in self.tree.leaves():
+            was = as_typed(other.initial.get(leaf.name))
+            leaf.was = "" if was is None else was
+
+    @property
+    def changed(self) -> list[Leaf]:
+        """What is asked for otherwise than in what the form is compared with, names and labels left out."""
+        asked = set(self.input_of_path.values())
+        return [
+            leaf
+            for leaf in self.tree.leaves()
+            if leaf.changed and leaf.name in asked and leaf.name not in ("name", "tags", "group")
+        ]
+
+    def as_typed(self) -> dict[str, Any]:
+        """What stands in every control, whether it is one that is asked for or not."""
+        return {name: as_typed(self[name].value()) for name in self.fields}
+
     # Reading
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         try:
             spec = self.model.model_validate(self._document(self.tree))
+            self.understood = spec
             found = list(self.further_checks(spec))
         except ValidationError as error:
             found = problems(error, self.model)
@@ -232,11 +262,16 @@ def sections(tree: Group) -> list[dict[str, Any]]:
 CLOUDS = ("aws_lambda", "azure_container")
 """The platforms that run in an account of a connection."""
 _SCHEDULER = "training.scaling.learned.scheduler"
+_AT_ONCE = (
+    *("learner", "learner_sku", "learner_usd_per_hour", "region", "machine_usd_per_hour"),
+    *("rounds", "no_progress_evaluations"),
+)
+"""Where it learns and for how much, and everything that ends it: nobody should have to look for that."""
 
 
 def job_form(
     data: Mapping[str, Any] | None = None,
-    start: JobSpec | None = None,
+    start: JobSpec | Mapping[str, Any] | None = None,
     further_checks: Callable[[JobSpec], Iterable[Problem]] = lambda spec: (),
     connections: Mapping[str, Sequence[Named]] | None = None,
     without_connections: Mapping[str, str] | None = None,
@@ -251,10 +286,13 @@ def job_form(
     named = {
         "platform.profile": _named(profiles, "lambda"),
         "platform.stack": _named(stacks, "starling-stack"),
+        "platform.simulated.learner": places.learners(),
+        "platform.simulated.learner_sku": places.machines_for_rent(),
+        "platform.simulated.region": places.regions(),
         **{f"platform.{kind}.connection": found for kind, found in connections.items()},
         _SCHEDULER: schedulers,
     }
-    form = SpecForm(JobSpec, data, start, further_checks, named)
+    form = SpecForm(JobSpec, data, start, further_checks, named, _AT_ONCE)
     form.fields["training.environment.id"].widget.attrs["list"] = "suggested-environments"
     for kind, words in (without_connections or {}).items():
         if not connections.get(kind):

@@ -32,15 +32,21 @@ class Needs:
 def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False) -> Needs:
     """What the job needs; the forecast (a second's work) is only asked where a budget above might hold it, and not
     where `whole_budget` is to be held for it."""
-    limit = picodollars(spec.budget_usd)
-    try:
-        least = first_round_picodollars(spec.training, spec.platform)
-    except (UnknownSku, PriceError):  # the run will say so; nothing can be set aside for it before
+    limit, least = picodollars(spec.budget_usd), least_of(spec)
+    if isinstance(least, str):  # the run will say so; nothing can be set aside for it before
         return Needs(0, limit)
     above = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
     above = above.exclude(~Q(group__name=spec.group), scope=Scope.GROUP)
     expected = _expected(project, spec, limit) if above.exists() and not whole_budget else limit
     return Needs(least, min(limit, max(least, expected)))
+
+
+def least_of(spec: JobSpec) -> int | str:
+    """What must be free for the first round to begin; where something has no price, the words that say so."""
+    try:
+        return first_round_picodollars(spec.training, spec.platform)
+    except (UnknownSku, PriceError) as error:
+        return str(error)
 
 
 def _expected(project: Any, spec: JobSpec, limit: int) -> int:

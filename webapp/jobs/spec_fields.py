@@ -146,11 +146,14 @@ class Named:
 
 
 class NamedChoice(AnyChoice):
-    """A select of things with names, which says of the chosen one what it is."""
+    """A select of things with names, which says of the chosen one what it is. The name "" stands for nothing chosen."""
 
     def __init__(self, named: Sequence[Named], **options: Any) -> None:
         self.named = named
         super().__init__(choices=[(one.value, one.title) for one in named], required=False, **options)
+
+    def prepare_value(self, value: Any) -> Any:
+        return "" if value is None else value
 
 
 def as_typed(value: Any) -> Any:
@@ -168,6 +171,14 @@ def as_typed(value: Any) -> Any:
     if isinstance(value, Decimal):
         return f"{value:f}"
     return str(value.value) if isinstance(value, Enum) else str(value)
+
+
+def _comparable(meant: Any) -> Any:
+    """0.50 and 0.5 are the same number; what is no number is compared as it is."""
+    try:
+        return float(meant)
+    except (TypeError, ValueError):
+        return str(meant)
 
 
 def as_meant(shape: Shape, typed: Any) -> Any:
@@ -233,8 +244,25 @@ class Leaf:
     advanced: bool
     unit: str
     bound: Any = None
+    was: Any = None
 
     template = "jobs/form/leaf.html"
+
+    @property
+    def changed(self) -> bool:
+        """Whether it means something else than `was`, what it is compared with; None: with nothing."""
+        if self.was is None:
+            return False
+        now, was = (as_meant(self.shape, value) for value in (as_typed(self.bound.value()), self.was))
+        return _comparable(now) != _comparable(was)
+
+    @property
+    def was_words(self) -> str:
+        """What it is compared with, as its control shows it."""
+        if isinstance(self.was, bool):
+            return "on" if self.was else "off"
+        choices = dict(getattr(self.bound.field, "choices", ()))
+        return str(choices.get(self.was, self.was)) or "empty"
 
 
 @dataclass

@@ -2,15 +2,18 @@
 
 from django.urls import path
 
-from webapp.jobs import job_page, list_page, making_views, policy_views, views
+from webapp.jobs import form_page, job_page, list_page, making_views, policy_views, views
 
 app_name = "jobs"
 urlpatterns = [
     path("p/<slug:slug>/jobs/", list_page.job_list, name="list"),
     path("p/<slug:slug>/jobs/act/", list_page.job_act, name="act"),
     path("p/<slug:slug>/jobs/views/", list_page.view_change, name="views"),
-    path("p/<slug:slug>/jobs/new/", views.job_new, name="new"),
-    path("p/<slug:slug>/jobs/new/forecast", views.job_forecast, name="forecast"),
+    path("p/<slug:slug>/jobs/new/", form_page.job_new, name="new"),
+    path("p/<slug:slug>/jobs/new/forecast", form_page.job_forecast, name="forecast"),
+    path("p/<slug:slug>/jobs/new/checks", form_page.job_checks, name="checks"),
+    path("p/<slug:slug>/jobs/new/file/", form_page.job_file, name="file"),
+    path("p/<slug:slug>/jobs/new/drafts/delete/", form_page.draft_delete, name="draft_delete"),
     path("p/<slug:slug>/jobs/<str:job_id>/", job_page.job_charts, name="detail"),
     path("p/<slug:slug>/jobs/<str:job_id>/actors/", job_page.job_actors, name="actors"),
     path("p/<slug:slug>/jobs/<str:job_id>/actors/calls", job_page.job_calls, name="calls"),

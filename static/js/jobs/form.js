@@ -1,5 +1,7 @@
-/** The job form: shows the chosen member of a union only, and keeps the review beside it true. */
+/** The job form: shows the chosen member of a union only, and keeps what stands beside and below it true. */
 import { grouped, money } from "../format.js";
+import { startDraft } from "./draft.js";
+import { listChanges, markChanges, startMarks } from "./marks.js";
 
 const form = document.querySelector("[data-job-form]");
 const review = form.querySelector("[data-review]");
@@ -40,7 +42,7 @@ function shownValue(input, blank) {
 }
 
 function showReview() {
-  for (const place of review.querySelectorAll("[data-review-of]")) {
+  for (const place of form.querySelectorAll("[data-review-of]")) {
     const input = form.elements.namedItem(place.dataset.reviewOf);
     if (input) place.textContent = shownValue(input, place.dataset.blank);
   }
@@ -52,11 +54,23 @@ function showReview() {
   if (emulatedNote) emulatedNote.hidden = !emulated;
   review.classList.toggle("simulated", simulated || emulated);
   review.querySelector("[data-simulated-note]").hidden = !simulated;
-  const amount = review.querySelector("[data-budget]");
-  amount.textContent = most === null ? "\u2013" : money(most);
+  const amount = form.querySelector("[data-budget]");
+  amount.textContent = most === null ? "\u2013" : money(most * seeds());
   amount.classList.toggle("simulated-money", simulated || emulated);
   review.querySelector("[data-worst-case]").textContent = worstCase(most, seeds());
   launch.textContent = most === null ? "Launch" : `Launch \u2013 at most ${money(most * seeds())}`;
+}
+
+/** How each part stands, beside its name in the form's navigation. */
+function showSteps(changes) {
+  for (const note of form.querySelectorAll("[data-step-note]")) {
+    const part = document.getElementById(note.dataset.stepNote);
+    const faults = part.querySelectorAll("[aria-invalid='true']").length;
+    const changed = changes.filter((one) => part.contains(one.field)).length;
+    const all = note.dataset.stepNote === "review" ? changes.length : changed;
+    note.textContent = faults ? `${faults} to look at` : all ? `${all} changed` : "";
+    note.classList.toggle("wrong", faults > 0);
+  }
 }
 
 function showFirstProblem() {
@@ -66,19 +80,33 @@ function showFirstProblem() {
   wrong.scrollIntoView({ block: "center" });
 }
 
-form.addEventListener("input", () => {
+function show() {
   showVariants();
   showReview();
+  const changes = markChanges(form);
+  listChanges(form, changes);
+  showSteps(changes);
+}
+
+form.addEventListener("input", show);
+form.addEventListener("submit", (event) => {
+  if (event.submitter === null || event.submitter === launch) launch.disabled = true;
 });
-form.addEventListener("submit", () => {
-  launch.disabled = true;
+form.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  form.requestSubmit(launch);
+});
+form.querySelector(".steps").addEventListener("click", (event) => {
+  const part = document.querySelector(event.target.closest("a")?.getAttribute("href") ?? "none");
+  if (part) part.open = true;
 });
 // Coming back by the browser's button must find the button usable again.
 addEventListener("pageshow", () => {
   launch.disabled = false;
-  showVariants();
-  showReview();
+  show();
 });
-showVariants();
-showReview();
+startMarks(form);
+startDraft(form);
+show();
 showFirstProblem();

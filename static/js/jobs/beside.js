@@ -1,0 +1,62 @@
+/** What stands beside the job form, the forecast and the check-list: asked for again a moment after the last change. */
+const PAUSE_MS = 400;
+const form = document.querySelector("[data-job-form]");
+
+/** The form as the server will read it, but for what changes neither. */
+function asked() {
+  const data = new FormData(form);
+  data.delete("idempotency_key");
+  if (data.get("name").trim()) data.set("name", "Forecast");
+  return new URLSearchParams(data);
+}
+
+class Panel {
+  constructor(section) {
+    this.section = section;
+    this.words = section.querySelector("[data-beside-words]");
+    this.asking = null;
+    this.told = "";
+  }
+
+  show(markup) {
+    const fresh = new DOMParser().parseFromString(markup, "text/html").body;
+    const more = fresh.querySelector("details");
+    if (more) more.open = this.words.querySelector("details")?.open ?? false;
+    this.words.replaceChildren(...fresh.childNodes);
+  }
+
+  async ask(body) {
+    if (body.toString() === this.told) return;
+    this.asking?.abort();
+    this.asking = new AbortController();
+    this.section.setAttribute("aria-busy", "true");
+    try {
+      const headers = { Accept: "text/html", "X-CSRFToken": body.get("csrfmiddlewaretoken") };
+      const { signal } = this.asking;
+      const answer = await fetch(this.section.dataset.beside, { method: "POST", body, headers, signal });
+      // A form with a fault in it has no forecast, and neither has one that nobody is signed in to.
+      this.show(answer.ok && !answer.redirected ? await answer.text() : "");
+      this.told = body.toString();
+      this.section.removeAttribute("aria-busy");
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      this.show("");
+      this.section.removeAttribute("aria-busy");
+    }
+  }
+}
+
+const panels = [...form.querySelectorAll("[data-beside]")].map((section) => new Panel(section));
+let waiting = null;
+
+function ask() {
+  const body = asked();
+  for (const panel of panels) panel.ask(body);
+}
+
+form.addEventListener("input", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(ask, PAUSE_MS);
+});
+addEventListener("pageshow", ask);
+ask();

@@ -1,0 +1,79 @@
+"""Drafts: forms of jobs that somebody left to go on with later. They belong to a person in a project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Draft
+
+MOST_DRAFTS = 30
+_LONGEST_VALUE = 20_000
+BESIDE = ("seeds", "checkpoint")
+"""What a form holds beside the spec's fields."""
+
+
+class DraftRefused(ValueError):
+    """A draft that cannot be kept; the text says why and what to do."""
+
+
+def drafts_of(project: Any, user: Any) -> QuerySet[Draft]:
+    """A person's drafts in a project, the last saved first."""
+    return Draft.objects.filter(project=project, user=user)
+
+
+def draft_in(project: Any, user: Any, draft_id: str) -> Draft | None:
+    """The person's draft of that number; None for one that is gone or somebody else's."""
+    if not draft_id.isdecimal() or len(draft_id) > 15:
+        return None
+    return drafts_of(project, user).filter(pk=int(draft_id)).first()
+
+
+@transaction.atomic
+def save_draft(
+    *,
+    project: Any,
+    user: Any,
+    values: Mapping[str, Any],
+    begun_with: str,
+    draft: Draft | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Draft:
+    """Keep what stands in a form, valid or not; over `draft`, if that is given.
+
+    DraftRefused if it is too much, or the person has too many.
+    """
+    if any(len(str(value)) > _LONGEST_VALUE for value in values.values()):
+        raise DraftRefused(
+            f"A field holds more than {_LONGEST_VALUE:,} characters; shorten it, then save again."
+        )
+    mine = drafts_of(project, user).select_for_update()
+    if draft is None and mine.count() >= MOST_DRAFTS:
+        raise DraftRefused(
+            f"You have {MOST_DRAFTS} drafts here, and no more are kept. Delete one, then save again."
+        )
+    kept = draft or Draft(project=project, user=user, created_at=clock.now())
+    kept.title = str(values.get("name") or "").strip()[:100] or "Without a name"
+    kept.begun_with = begun_with[:300]
+    kept.values = dict(values)
+    kept.saved_at = clock.now()
+    kept.save()
+    return kept
+
+
+def delete_draft(*, project: Any, user: Any, draft_id: str) -> bool:
+    """Forget a draft; False if there was none."""
+    draft = draft_in(project, user, draft_id)
+    if draft is None:
+        return False
+    draft.delete()
+    return True
+
+
+def unknown_fields(draft: Draft, known: Mapping[str, Any]) -> list[str]:
+    """Fields that the draft has a value for and that no longer exist."""
+    return sorted(name for name in draft.values if name not in known and name not in BESIDE)
