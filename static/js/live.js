@@ -2,7 +2,8 @@
  * A job's live messages in order and without a gap: the picture as it is now by an ordinary request (which comes
  * compressed), what follows by a websocket, and polling where sockets do not get through.
  *
- * onSnapshot gets the whole picture and replaces what was shown; onEvents gets what came after, each number once.
+ * onSnapshot gets the whole picture and replaces what was shown; onEvents gets what came after, each number once, and
+ * of the job what may have changed.
  * onStatus gets "live", "reconnecting", "polling" or "closed".
  *
  * @typedef {{t: "snapshot", seq: number, job: object, series: object, events: object[]}} Snapshot
@@ -89,6 +90,8 @@ export class LiveFeed {
         this.seq = message.last;
         this.options.onEvents({ ...message, events: fresh });
       }
+    } else if (message.t === "told") {
+      this.options.onEvents({ events: [], last: this.seq, job: message.job });
     } else if (message.t === "hb") {
       if (message.seq > this.seq) this.reconnect();
       else this.options.onSignOfLife?.(message);

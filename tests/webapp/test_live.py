@@ -15,7 +15,7 @@ from channels.routing import URLRouter
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from tests.factories import evaluated, make_running_job, make_user, round_finished
+from tests.factories import checkpoint_saved, evaluated, make_running_job, make_user, round_finished
 from tests.webapp.socket_client import SocketClient
 from webapp.accounts.services import add_member
 from webapp.jobs import consumers, doorbell
@@ -64,10 +64,10 @@ async def _viewer(seen: Seen, user: Any = None, after: int | None = None) -> Asy
 
 
 async def _message(viewer: SocketClient, kind: str = "events") -> dict[str, Any]:
-    """The next message of this kind; signs of life are passed over."""
+    """The next message of this kind; signs of life are passed over, and what is only said of the job."""
     while True:
         message = json.loads(await viewer.text())
-        if message["t"] != "hb" or kind == "hb":
+        if message["t"] not in ("hb", "told") or kind == message["t"]:
             assert message["t"] == kind
             return message
 
@@ -101,6 +101,28 @@ async def test_a_snapshot_then_what_happens(seen: Seen) -> None:
         assert [event["seq"] for event in snapshot["events"]] == list(range(1, snapshot["seq"] + 1))
         await sync_to_async(seen.rounds)(3, 4, 5)
         assert await _events(viewer, snapshot["seq"] + 3) == [snapshot["seq"] + n for n in (1, 2, 3)]
+
+
+async def test_of_a_quick_job_sentences_come_once_a_second(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeds, "LOOK_EVERY_S", 0.05)
+    async with _viewer(seen, seen.user) as viewer:
+        await _message(viewer, "snapshot")
+        await sync_to_async(seen.rounds)(1)
+        assert "progress" in (await _message(viewer))["job"]
+        began_s = asyncio.get_running_loop().time()
+        await sync_to_async(seen.rounds)(2)
+        quick = await _message(viewer)
+        assert quick["job"]["round_no"] == 2
+        assert "progress" not in quick["job"]
+        told = await _message(viewer, "told")
+        assert told["job"]["round_no"] == 2
+        assert {"progress", "burn"} <= set(told["job"])
+        assert asyncio.get_running_loop().time() - began_s < 3 * feeds.TELL_EVERY_S
+        await sync_to_async(seen.recorder.record)(checkpoint_saved(2))
+        await sync_to_async(seen.recorder.flush)()
+        assert "progress" in (await _message(viewer))["job"], "what is no round is told at once"
 
 
 async def test_going_on_after_a_number(seen: Seen) -> None:

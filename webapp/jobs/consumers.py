@@ -91,7 +91,8 @@ class JobConsumer(AsyncWebsocketConsumer):
         check_at = time.monotonic() + CHECK_ACCESS_EVERY_S
         while True:
             try:
-                chunk = await asyncio.wait_for(queue.get(), max(0.0, heartbeat_at - time.monotonic()))
+                async with asyncio.timeout(max(0.0, heartbeat_at - time.monotonic())):
+                    chunk = await queue.get()
             except TimeoutError:
                 waiting = await feed.why_waiting()
                 life = {"t": "hb", "at": SYSTEM_CLOCK.now().isoformat(), "seq": seq, "waiting": waiting}
@@ -117,6 +118,8 @@ class JobConsumer(AsyncWebsocketConsumer):
         return await self._send_after(feed, seq)
 
     async def _pass_on(self, feed: JobFeed, chunk: Chunk, seq: int) -> int:
+        if chunk.first > chunk.last == seq:  # no event, only words
+            await self._send(chunk.text)
         if chunk.last <= seq:
             return seq
         if chunk.first != seq + 1:
@@ -131,4 +134,5 @@ class JobConsumer(AsyncWebsocketConsumer):
         return seq
 
     async def _send(self, text: str) -> None:
-        await asyncio.wait_for(self.send(text_data=text), SEND_WITHIN_S)
+        async with asyncio.timeout(SEND_WITHIN_S):
+            await self.send(text_data=text)

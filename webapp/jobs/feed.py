@@ -1,7 +1,8 @@
 """One reader for each job and web process: it reads new events once, encodes them once, and hands them to all viewers.
 
 Doorbells from Redis say when to look; a look every two seconds makes up for those that are lost. What a viewer's queue
-holds is a convenience: it says which events a text covers, and whoever finds a hole reads the database instead.
+holds is a convenience: it says which events a text covers, and whoever finds a hole reads the database instead. Of a
+quick job, what is said in sentences comes once a second, as it takes longer to find out than all else.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 LOOK_EVERY_S = 2.0
+TELL_EVERY_S = 1.0
 QUEUE_LENGTH = 200
 _SNAPSHOT_AGE_S = 0.5
 _WAITING_AGE_S = 2.0
@@ -36,7 +38,7 @@ _LISTEN_AGAIN_AFTER_S = 1.0
 
 
 class Chunk(NamedTuple):
-    """Events `first` to `last`, encoded."""
+    """Events `first` to `last`, encoded; of none (`first` is the next one then), only what is said of the job."""
 
     first: int
     last: int
@@ -86,6 +88,8 @@ class JobFeed:
         self._viewers: set[asyncio.Queue[Chunk | None]] = set()
         self._rung = asyncio.Event()
         self._seq: int | None = None
+        self._told_at = -TELL_EVERY_S
+        self._untold = False
         self._snapshot: tuple[float, int, str] | None = None
         self._snapshot_lock = asyncio.Lock()
         self._waiting: tuple[float, str] | None = None
@@ -142,19 +146,35 @@ class JobFeed:
                 if self._seq is None:
                     self._seq = await self._readers.read(queries.last_seq, self._job_id)
                 else:
-                    await self._look()
+                    await self._look(self._seq)
             except DatabaseError as error:
                 log.warning("feed of %s: %s", self._job_id, error)
                 self._rung.clear()
+            wait_s = LOOK_EVERY_S
+            if self._untold:
+                wait_s = max(0.0, self._told_at + TELL_EVERY_S - time.monotonic())
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._rung.wait(), LOOK_EVERY_S)
+                async with asyncio.timeout(wait_s):
+                    await self._rung.wait()
 
-    async def _look(self) -> None:
+    async def _look(self, seq: int) -> None:
+        """Hand on what is new, and what is to be said where that is due."""
         self._rung.clear()
-        while chunk := await self.chunk_after(self._seq or 0):
-            self._seq = chunk.last
-            for queue in list(self._viewers):
-                self._offer(queue, chunk)
+        due = time.monotonic() >= self._told_at + TELL_EVERY_S
+        while chunk := await self._readers.read(_encoded_events, self._job_id, seq, due):
+            self._hand_on(chunk)
+            self._seq = seq = chunk.last
+            self._untold = not due
+            if due:
+                self._told_at, due = time.monotonic(), False
+        if self._untold and due:
+            text = await self._readers.read(_encoded_told, self._job_id)
+            self._told_at, self._untold = time.monotonic(), False
+            self._hand_on(Chunk(seq + 1, seq, text))
+
+    def _hand_on(self, chunk: Chunk) -> None:
+        for queue in list(self._viewers):
+            self._offer(queue, chunk)
 
     def _offer(self, queue: asyncio.Queue[Chunk | None], chunk: Chunk) -> None:
         if queue.qsize() < QUEUE_LENGTH:
@@ -169,9 +189,13 @@ def _encoded_snapshot(job_id: str) -> tuple[int, str]:
     return message["seq"], encode(message)
 
 
-def _encoded_events(job_id: str, seq: int) -> Chunk | None:
-    message = queries.events_message(job_id, seq)
+def _encoded_events(job_id: str, seq: int, rounds_told: bool = True) -> Chunk | None:
+    message = queries.events_message(job_id, seq, rounds_told=rounds_told)
     return None if message is None else Chunk(message["first"], message["last"], encode(message))
+
+
+def _encoded_told(job_id: str) -> str:
+    return encode(queries.told_message(job_id))
 
 
 class FeedHub:

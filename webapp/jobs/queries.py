@@ -55,7 +55,12 @@ def job_in(project: Any, job_id: str) -> Job:
 
 
 def header(job: Job) -> dict[str, Any]:
-    """The job's state and latest figures, as the head of its page and each live message carry them."""
+    """The job's state, its latest figures and what is said of them, for the head of its page."""
+    return {**figures(job), **sentences(job)}
+
+
+def figures(job: Job) -> dict[str, Any]:
+    """The part of the header that each live message carries."""
     return {
         "id": job.pk,
         "name": job.name,
@@ -75,9 +80,12 @@ def header(job: Job) -> dict[str, Any]:
         "finished_at": _iso(job.finished_at),
         "platform_s": job.platform_s,
         "calls_in_flight": _calls_in_flight(job.account),
-        **told_ahead(job, SYSTEM_CLOCK.now()),
-        **watching.told_live(job),
     }
+
+
+def sentences(job: Job) -> dict[str, Any]:
+    """The part that takes several looks at the job's history. People read it no faster than once a second."""
+    return {**told_ahead(job, SYSTEM_CLOCK.now()), **watching.told_live(job)}
 
 
 def _money(account: Account) -> dict[str, str]:
@@ -132,19 +140,28 @@ def snapshot(job_id: str) -> dict[str, Any]:
     }
 
 
-def events_message(job_id: str, after: int) -> dict[str, Any] | None:
-    """What came after number `after`, with the header as it is now; None if nothing did."""
+def events_message(job_id: str, after: int, *, rounds_told: bool = True) -> dict[str, Any] | None:
+    """What came after number `after`, with the header as it is now; None if nothing did.
+
+    Without `rounds_told`, the sentences are left out where only rounds have ended; `told_message` brings them later.
+    """
     rows = list(Event.objects.filter(job_id=job_id, seq__gt=after).order_by("seq")[:EVENTS_AT_ONCE])
     if not rows:
         return None
     job = _with_account(job_id)
+    told = rounds_told or any(row.kind != EventKind.ROUND for row in rows)
     return {
         "t": "events",
         "first": rows[0].seq,
         "last": rows[-1].seq,
         "events": [_event(row, job.started_at) for row in rows],
-        "job": header(job),
+        "job": header(job) if told else figures(job),
     }
+
+
+def told_message(job_id: str) -> dict[str, Any]:
+    """The header as it is now, with all that is said, after events that were sent without it."""
+    return {"t": "told", "job": header(_with_account(job_id))}
 
 
 def why_waiting(job_id: str) -> str:

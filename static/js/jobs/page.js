@@ -59,7 +59,7 @@ const feed = new LiveFeed({
   onEvents(message) {
     for (const part of parts) part.events?.(message);
     pending.events.push(...message.events);
-    Object.assign(pending, { job: message.job, seq: message.last });
+    Object.assign(pending, { job: { ...pending.job, ...message.job }, seq: message.last });
     schedule();
   },
   onSignOfLife: (message) => showWaiting(message.waiting),
