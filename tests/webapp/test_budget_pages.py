@@ -9,6 +9,7 @@ from django.urls import reverse
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, stopped
 from tests.journeys.signed_in import confirm
 from tests.ledger_contract import reservation, settlement
+from webapp.accounts.models import User
 from webapp.jobs.models import Tag
 from webapp.jobs.recorder import Recorder
 from webapp.money.budgets import create_budget
@@ -166,14 +167,48 @@ def test_a_stopped_job_goes_on_from_its_page_or_says_why_not(visitor: Visitor) -
     Recorder(job.pk, epoch, keep_checkpoints=3).finish(stopped("budget"))
     page = visitor.client.get(reverse("jobs:detail", args=[visitor.project.slug, job.pk])).content.decode()
     assert "Go on within the budget it has" in page
+    assert "Raise the budget and go on" not in page, "its own limit is not what stopped it"
+    raise_it = f"{visitor.address('budget', budget_id=budget.pk)}?job={job.pk}"
+    assert f'href="{raise_it}"' in page
+    assert 'value="0.18"' in visitor.client.get(raise_it).content.decode()
     assert job.name in visitor.sees("budgets")
     go_on = reverse("jobs:go_on", args=[visitor.project.slug, job.pk])
     page = visitor.client.post(go_on, follow=True).content.decode()
     assert "of its $0.0900 free" in page
-    Budget.objects.filter(pk=budget.pk).update(limit_picodollars=USD)
+    fields = {"name": "March", "limit": "1", "at_line": "drain", "thresholds": "50"}
+    confirm(visitor.client, visitor.user)
+    assert visitor.client.post(raise_it, fields).url == reverse(
+        "jobs:detail", args=[visitor.project.slug, job.pk]
+    )
     visitor.client.post(go_on)
     job.refresh_from_db()
     assert job.observed == "queued"
+
+
+def test_staff_sets_and_raises_what_stands_above_all_projects(visitor: Visitor) -> None:
+    assert "New budget above all projects" not in visitor.sees("budgets")
+    new = f"{visitor.address('budget_new')}?above"
+    assert "All jobs of this installation" not in visitor.client.get(new).content.decode()
+    User.objects.filter(pk=visitor.user.pk).update(is_staff=True)
+    stranger = make_job(spec=make_spec()).created_by
+    assert "New budget above all projects" in visitor.sees("budgets")
+    page = visitor.client.get(new).content.decode()
+    assert "All jobs of this installation" in page
+    assert f"Jobs of {stranger}" in page
+    assert "All jobs of this project" not in page
+    fields = {**FIELDS, "name": "House", "counts": "everything", "thresholds": "50"}
+    assert visitor.client.post(new, fields).status_code == 302
+    budget = Budget.objects.get()
+    assert (budget.project, budget.scope, budget.accounts.count()) == (None, "everything", 1)
+    address = visitor.address("budget", budget_id=budget.pk)
+    raised = {"name": "House", "limit": "9", "at_line": "stop", "thresholds": "50"}
+    assert visitor.client.post(address, raised).url.startswith("/accounts/reauthenticate/")
+    confirm(visitor.client, visitor.user)
+    visitor.client.post(address, raised)
+    budget.refresh_from_db()
+    assert budget.limit_picodollars == 9 * USD
+    User.objects.filter(pk=visitor.user.pk).update(is_staff=False)
+    assert visitor.client.get(address).status_code == 404
 
 
 def test_what_stands_above_all_projects_is_shown_without_whose_money_it_is(visitor: Visitor) -> None:

@@ -25,7 +25,7 @@ from webapp.jobs.round_calls import round_calls
 from webapp.jobs.states import TERMINAL
 from webapp.jobs.wording import EVENT_ICONS, reason_in_words, shown_state, states_for_script
 from webapp.money import bill_panel
-from webapp.money.queries import budgets_above
+from webapp.money.queries import budgets_above, held_by
 from webapp.standing import notes
 
 TABS = (
@@ -59,6 +59,7 @@ def _tab(name: str, gather: Gather) -> View:
 
 def _head(job: Job) -> dict[str, Any]:
     document = job.spec
+    above = budgets_above(job.account.pk, SYSTEM_CLOCK.now())
     return {
         "section": "jobs",
         "job": job,
@@ -73,7 +74,8 @@ def _head(job: Job) -> dict[str, Any]:
         "over": job.observed in TERMINAL,
         "stopped_by_budget": job.observed == Observed.PAUSED and job.reason_code == "budget",
         "suggested_limit": f"{detail.suggested_limit(job):f}",
-        "budgets_above": budgets_above(job.account.pk, SYSTEM_CLOCK.now()),
+        "budgets_above": above,
+        "held_by": held_by(job.account, above),
         **machines.panel(job),
     }
 

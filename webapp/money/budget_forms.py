@@ -8,11 +8,13 @@ from typing import Any
 
 from django import forms
 
+from webapp.accounts.models import User
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.budget_words import CLOUDS
 from webapp.money.models import AtLine, Budget, Period, Scope, default_thresholds
 
+_PEOPLE_OFFERED = 500
 _OF = {Scope.USER: "user_id", Scope.CLOUD: "cloud", Scope.TAG: "tag_id", Scope.GROUP: "group_id"}
 
 
@@ -69,7 +71,8 @@ class NewBudgetForm(BudgetForm):
     period = forms.ChoiceField(label="Period", choices=Period.choices, initial=Period.MONTHLY)
     field_order = ("name", "counts", "limit", "period", "at_line", "thresholds")
 
-    def __init__(self, *args: Any, project: Any, **options: Any) -> None:
+    def __init__(self, *args: Any, project: Any | None, **options: Any) -> None:
+        """Without a project: above all of them."""
         super().__init__(*args, **options)
         self.fields["counts"].choices = list(_what_may_count(project))
         self.order_fields(self.field_order)
@@ -84,24 +87,31 @@ class NewBudgetForm(BudgetForm):
         }
 
 
-def _what_may_count(project: Any) -> Iterator[tuple[str, str]]:
-    yield Scope.PROJECT, "All jobs of this project"
-    for membership in project.memberships.select_related("user").order_by("user__email"):
-        yield f"{Scope.USER}:{membership.user_id}", f"Jobs of {membership.user.email}"
+def _what_may_count(project: Any | None) -> Iterator[tuple[str, str]]:
+    if project is None:
+        yield Scope.EVERYTHING, "All jobs of this installation"
+        people = User.objects.filter(is_active=True)
+    else:
+        yield Scope.PROJECT, "All jobs of this project"
+        people = User.objects.filter(memberships__project=project)
+    for person in people.order_by("email")[:_PEOPLE_OFFERED]:
+        yield f"{Scope.USER}:{person.pk}", f"Jobs of {person.email}"
     for kind, words in CLOUDS.items():
         yield f"{Scope.CLOUD}:{kind}", f"Jobs on {words}"
+    if project is None:
+        return
     for tag in Tag.objects.filter(project=project):
         yield f"{Scope.TAG}:{tag.pk}", f"Jobs tagged {tag.name}"
     for group in JobGroup.objects.filter(project=project).order_by("-created_at")[:50]:
         yield f"{Scope.GROUP}:{group.pk}", f"Jobs of the group {group.name}"
 
 
-def form_of(budget: Budget) -> BudgetForm:
-    """The form as it stands."""
+def form_of(budget: Budget, *, raised: bool = False) -> BudgetForm:
+    """The form as it stands; raised: with twice the limit, for whoever comes to raise it."""
     return BudgetForm(
         initial={
             "name": budget.name,
-            "limit": exact_usd(budget.limit_picodollars),
+            "limit": exact_usd(budget.limit_picodollars * (1 + raised)),
             "at_line": budget.at_line,
             "thresholds": ", ".join(map(str, budget.thresholds)),
         }

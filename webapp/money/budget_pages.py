@@ -1,4 +1,7 @@
-"""A project's budgets: the list, a new one, one of them. What lets more be spent wants a fresh sign-in."""
+"""A project's budgets: the list, a new one, one of them. What lets more be spent wants a fresh sign-in.
+
+Those above all projects stand on the same pages; the installation's staff sets and changes them there.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.models import Job
 from webapp.money.budget_forms import BudgetForm, NewBudgetForm, form_of
 from webapp.money.budget_shown import shown_budget
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
@@ -41,25 +45,28 @@ def budget_list(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="editor")
 @require_http_methods(["GET", "HEAD", "POST"])
 def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
-    form = NewBudgetForm(request.POST or None, project=project)
+    whose = None if "above" in request.GET and _is_staff(request) else project
+    form = NewBudgetForm(request.POST or None, project=whose)
     if form.is_valid():
         try:
-            create_budget(project=project, user=request.user, **form.changes(), **form.placed())
+            create_budget(project=whose, user=request.user, **form.changes(), **form.placed())
         except BudgetRefused as refusal:
             form.add_error("limit", str(refusal))
         else:
             return redirect("money:budgets", project.slug)
     status = 422 if form.errors else 200
-    return render(request, "money/budget_new.html", {"section": "budgets", "form": form}, status=status)
+    context = {"section": "budgets", "form": form, "above": whose is None}
+    return render(request, "money/budget_new.html", context, status=status)
 
 
 @project_page(needs="editor")
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> HttpResponse:
-    """One budget with its form. Raising it wants a fresh sign-in."""
-    budget = budget_in(project, budget_id)
-    form = BudgetForm(request.POST) if request.method == "POST" else form_of(budget)
+    """One budget with its form. Raising it wants a fresh sign-in. With `job`, for the sake of that job."""
+    budget = budget_in(project, budget_id, above=_is_staff(request))
+    job = Job.objects.filter(project=project, pk=request.GET.get("job", "")).first()
+    form = BudgetForm(request.POST) if request.method == "POST" else form_of(budget, raised=job is not None)
     if request.method == "POST" and form.is_valid():
         changes = form.changes()
         change = _raise if changes["limit_picodollars"] > budget.limit_picodollars else _change
@@ -69,9 +76,18 @@ def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> Htt
             form.add_error("limit", str(refusal))
         else:
             messages.success(request, "The budget is changed.")
-            return redirect("money:budgets", project.slug)
-    context = {"section": "budgets", "form": form, "shown": shown_budget(budget, SYSTEM_CLOCK.now())}
+            return (
+                redirect("jobs:detail", project.slug, job.pk)
+                if job
+                else redirect("money:budgets", project.slug)
+            )
+    shown = shown_budget(budget, SYSTEM_CLOCK.now())
+    context = {"section": "budgets", "form": form, "shown": shown, "job": job}
     return render(request, "money/budget.html", context, status=422 if form.errors else 200)
+
+
+def _is_staff(request: HttpRequest) -> bool:
+    return bool(getattr(request.user, "is_staff", False))
 
 
 def _change(request: HttpRequest, budget: Budget, changes: dict[str, Any]) -> None:
@@ -86,15 +102,19 @@ _raise = reauthentication_required(_change)
 @reauthentication_required
 def budget_close(request: HttpRequest, project: Project, budget_id: int) -> HttpResponse:
     """Whoever takes a budget away lets more be spent, as if it had been raised."""
-    budget = budget_in(project, budget_id, closed=True)
+    budget = budget_in(project, budget_id, closed=True, above=_is_staff(request))
     close_budget(budget=budget)
     messages.info(request, f"“{budget.name}” holds nobody any more.")
     return redirect("money:budgets", project.slug)
 
 
-def budget_in(project: Any, budget_id: int, *, closed: bool = False) -> Budget:
-    """The project's budget of this number, an open one unless told otherwise; 404 for any other."""
-    rows = Budget.objects.filter(project=project, pk=budget_id)
+def budget_in(project: Any, budget_id: int, *, closed: bool = False, above: bool = False) -> Budget:
+    """The project's budget of this number, or one above all projects for who may have that; 404 for any other.
+
+    An open one unless told otherwise.
+    """
+    mine = Q(project=project) | Q(project=None) if above else Q(project=project)
+    rows = Budget.objects.filter(mine, pk=budget_id)
     rows = rows if closed else rows.filter(closed_at=None)
     budget = rows.select_related("user", "tag", "group").first()
     if budget is None:

@@ -14,12 +14,16 @@ from webapp.money.chain import headroom
 from webapp.money.look_ahead import meets_at
 from webapp.money.models import AtLine, Budget
 from webapp.money.periods import period_end
-from webapp.money.queries import as_of
+from webapp.money.queries import as_of, unreal_below
 
 
 @dataclass(frozen=True)
 class ShownBudget:
-    """`holds`: how many jobs have something set aside in it. `outlook`: empty where nothing is to be said."""
+    """`holds`: how many jobs have something set aside in it. `outlook`: empty where nothing is to be said.
+
+    `stopped` are jobs of its project: who sees a budget above all projects need not see into each of them.
+    `unreal` is the word for its money that nobody pays.
+    """
 
     budget: Budget
     counts: str
@@ -34,6 +38,7 @@ class ShownBudget:
     outlook: str
     at_line: str
     stopped: list[Job]
+    unreal: str
 
 
 def shown_budget(budget: Budget, now: datetime) -> ShownBudget:
@@ -58,7 +63,8 @@ def shown_budget(budget: Budget, now: datetime) -> ShownBudget:
         state=_state(100 * spent / budget.limit_picodollars),
         outlook=_outlook(budget, spent, now),
         at_line=str(AtLine(budget.at_line).label),
-        stopped=list(stopped.order_by("-since")[:5]),
+        stopped=list(stopped.order_by("-since")[:5]) if budget.project_id else [],
+        unreal=unreal_below(budget.pk),
     )
 
 

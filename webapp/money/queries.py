@@ -1,5 +1,6 @@
 """What is read of money: charges' works, the bill that was made of them, and what stands above an account."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.db.models import Q
@@ -8,7 +9,7 @@ from cloud.billing.work_file import Sitting
 from training.ports import PriceLine, Settlement
 from webapp.jobs.models import Job
 from webapp.money.chain import headroom
-from webapp.money.models import BillSheet, Budget, Charge, ChargeState
+from webapp.money.models import Account, BillSheet, Budget, Charge, ChargeState
 from webapp.money.periods import period_start
 
 
@@ -41,6 +42,16 @@ def budgets_above(account_id: int, now: datetime) -> list[Budget]:
     """The open budgets over an account, the tightest first. Nothing is locked."""
     rows = Budget.objects.filter(accounts=account_id, closed_at=None)
     return sorted((as_of(budget, now) for budget in rows), key=lambda budget: (headroom(budget), budget.pk))
+
+
+def held_by(account: Account, above: Sequence[Budget]) -> Budget | None:
+    """Which of the budgets above leaves the account less than its own limit does; None if none does."""
+    own = account.limit_picodollars - account.spent_picodollars - account.overrun_picodollars
+    tightest = min(above, key=headroom, default=None)
+    if tightest is None:
+        return None
+    unspent = account.granted_picodollars - account.spent_picodollars
+    return tightest if headroom(tightest) + unspent < own else None
 
 
 def unreal_below(budget_id: int) -> str:
