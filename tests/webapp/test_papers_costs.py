@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from pydantic import ValidationError
 
 from cloud.billing.retiming import retime
 from cloud.billing.work_file import read_work_file
+from training.messages import RoundFinished
+from webapp.jobs.headless import Headless
 from webapp.papers import calculation
 from webapp.papers import rows as row_files
 from webapp.papers.claims import Better, Cheaper
@@ -350,3 +353,12 @@ def test_a_script_of_rounds_by_hand() -> None:
     found = retime(script, place_of("functions_starling"), seed=0)
     assert [one.round_no for one in found.rounds] == [1, 2]
     assert len(found.done) == 8
+
+
+def test_a_budget_smaller_than_one_actor_ends_before_the_first_round_and_says_what_it_would_take() -> None:
+    asked = find_experiment("nitro_rewards").spec(Cell("nitro", "CartPole-v1", 0))
+    poor = asked.model_copy(update={"budget_usd": Decimal("0.000001")})
+    events = list(Headless(poor).events())
+    assert not [one for one in events if isinstance(one, RoundFinished)]
+    assert events[-1].reason_code == "budget"  # type: ignore[union-attr]
+    assert "$0.00000100 of the budget is left" in events[-1].reason  # type: ignore[union-attr]
