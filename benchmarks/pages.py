@@ -85,7 +85,7 @@ def _ask_ms(port: int, address: str, cookie: str, due: float) -> float:
     time.sleep(max(0.0, due - time.monotonic()))
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
-        connection.request("GET", address, headers={"Cookie": cookie})
+        connection.request("GET", address, headers={"Cookie": cookie, "Accept-Encoding": "gzip"})
         answer = connection.getresponse()
         answer.read()
         if answer.status != 200:
