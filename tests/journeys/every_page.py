@@ -33,10 +33,12 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     """By name: the address, and what to do there before the picture is taken. Makes what they show."""
     ada = accounts.create_person("ada@example.org", "correct horse battery")
     User.objects.filter(pk=ada.pk).update(is_staff=True)
-    bob = accounts.create_person("bob@example.org", "correct horse battery")
+    bob = accounts.create_person(
+        "a.person.with.a.rather.long.address@department.example.org", "correct horse battery"
+    )
     project = accounts.ensure_personal_project(ada)
     accounts.add_member(project, bob.email, "viewer")
-    empty = accounts.create_project("Another project", ada)
+    empty = accounts.create_project("A project with a name as long as people sometimes give to theirs", ada)
     scenes.jobs_in_every_state(project, ada)
     by_name = {job.name: job for job in project.jobs.all()}
     scenes.policies_with_films(by_name["Hopper, simulated cloud"])

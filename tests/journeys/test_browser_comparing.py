@@ -84,30 +84,3 @@ def test_the_list_is_asked_its_columns_chosen_and_its_jobs_archived(live_site: s
     page.wait_for_selector("tr[data-job]")
     assert page.locator("tr[data-job]").count() == 3
     assert faults == []
-
-
-def test_no_comparison_is_wider_than_its_window(live_site: str, page: "Page") -> None:
-    user = make_user()
-    project = make_project(user)
-    group = comparing_scenes.seeds_of(
-        project, user, "Hopper, 32 actors", peak=2300, pace=35, usd=0.6, count=2
-    )
-    base, alone = f"{live_site}/p/{project.slug}", project.jobs.order_by("pk").first()
-    sign_in(page, live_site, user)
-    for path in (
-        "jobs/",
-        "jobs/?q=stat:active",
-        f"jobs/{alone.pk}/",
-        "compare/",
-        f"compare/?of=group_{group.pk}&of={alone.pk}",
-        f"groups/{group.pk}/",
-        "sweeps/new/",
-    ):
-        page.goto(f"{base}/{path}")
-        for width in (360, 1280):
-            page.set_viewport_size({"width": width, "height": 800})
-            page.wait_for_timeout(100)
-            over = page.evaluate(
-                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            )
-            assert over <= 0, (path, width)

@@ -24,8 +24,8 @@ def test_a_new_person_signs_up_and_launches_a_job(live_site: str, page: "Page") 
     page.fill("[name=password1]", "correct horse battery")
     page.fill("[name=password2]", "correct horse battery")
     page.click("text=Create the account")
-    page.wait_for_selector("text=Nothing has been trained here yet")
-    page.click("a.preset:has-text('Hopper, simulated cloud')")
+    page.wait_for_selector("text=0 of 5 taken")
+    page.click("text=Launch the demo")
     page.wait_for_selector("text=This job cannot cost more than $1.00.")
     assert page.is_visible("[data-simulated-note]")
     page.fill("[name=budget_usd]", "2.5")
@@ -36,9 +36,9 @@ def test_a_new_person_signs_up_and_launches_a_job(live_site: str, page: "Page") 
     assert faults == []
 
 
-def test_a_one_time_link_lands_on_the_jobs(live_site: str, page: "Page") -> None:
+def test_a_one_time_link_lands_on_the_overview(live_site: str, page: "Page") -> None:
     page.goto(live_site + one_time_sign_in_path(create_person("ada@example.org")))
-    assert page.inner_text("h1") == "Jobs"
+    assert page.inner_text("h1") == "Overview"
 
 
 def test_the_form_shows_only_the_chosen_variant_and_its_errors(live_site: str, page: "Page") -> None:
@@ -81,18 +81,3 @@ def test_the_theme_is_kept(live_site: str, page: "Page") -> None:
     page.reload()
     assert page.get_attribute("html", "data-bs-theme") == "dark"
     assert page.get_attribute("main [data-theme=dark]", "aria-pressed") == "true"
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-def test_no_page_is_wider_than_its_window(live_site: str, page: "Page", width: int) -> None:
-    user = make_user("a.person.with.a.rather.long.address@department.example.org")
-    project = make_project(user, "A project with a name as long as people sometimes give to their projects")
-    scenes.jobs_in_every_state(project, user)
-    running = project.jobs.get(observed="running")
-    sign_in(page, live_site, user)
-    page.set_viewport_size({"width": width, "height": 800})
-    for path in ("jobs/", "jobs/new/", f"jobs/{running.pk}/", f"jobs/{running.pk}/cost/", "members/"):
-        page.goto(f"{live_site}/p/{project.slug}/{path}")
-        page.wait_for_timeout(200)
-        over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert over <= 0, path

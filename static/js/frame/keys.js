@@ -13,7 +13,8 @@ function wanted() {
 
 /** Whether what is pressed is meant for the element that has the focus, or for a dialog. */
 function taken(event) {
-  const element = event.target instanceof Element ? event.target : document.body;
+  // A field in a dialog that was closed just now keeps the focus for a moment.
+  const element = event.target.checkVisibility?.() === false ? document.body : event.target;
   return (
     event.ctrlKey || event.metaKey || event.altKey || event.isComposing ||
     element.closest("input, textarea, select, [contenteditable], [role=slider], dialog[open]") !== null ||

@@ -1,0 +1,96 @@
+"""What stands around every page, by keyboard alone: the palette, the keys, the first steps; and times where one is."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.factories import make_job, make_project, make_spec, make_user
+from tests.journeys import scenes
+from tests.journeys.signed_in import sign_in, watch_for_faults
+from webapp.jobs.models import Observed
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+
+def test_everything_is_reached_by_keys(live_site: str, page: "Page") -> None:
+    faults = watch_for_faults(page)
+    user = make_user()
+    job = make_job(make_project(user), user, make_spec(name="Needle in a haystack"))
+    base = f"{live_site}/p/{job.project.slug}"
+    sign_in(page, live_site, user)
+    page.goto(f"{base}/")
+    page.keyboard.press("Control+k")
+    field = page.locator("#palette input")
+    page.wait_for_selector("#palette [role=option]")
+    page.keyboard.type("needle hay")
+    page.wait_for_selector("#palette [role=status]:has-text('1 found')")
+    chosen = page.locator("[role=option][aria-selected=true]")
+    assert "Needle in a haystack" in chosen.inner_text()
+    assert field.get_attribute("aria-activedescendant") == chosen.get_attribute("id")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{base}/jobs/{job.pk}/")
+
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    page.wait_for_url(f"{base}/budgets/")
+    page.keyboard.press("Control+k")
+    page.wait_for_selector("#palette [role=option]")
+    first = chosen.inner_text()
+    page.keyboard.press("ArrowUp")
+    assert chosen.count() == 1
+    assert chosen.inner_text() != first, "up from the first comes to the last"
+    page.keyboard.press("ArrowDown")
+    assert chosen.inner_text() == first
+    page.keyboard.press("Escape")
+    assert not page.is_visible("#palette")
+
+    page.keyboard.press("?")
+    assert page.is_visible("#keys >> text=Go to")
+    page.locator("[data-single-keys]").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("j")
+    page.keyboard.press("?")
+    assert not page.is_visible("#keys"), "whoever switched them off is left alone"
+    assert page.url == f"{base}/budgets/"
+    assert faults == []
+
+
+def test_the_overview_follows_what_happens(live_site: str, page: "Page") -> None:
+    user = make_user()
+    job = make_job(make_project(user), user)
+    sign_in(page, live_site, user)
+    page.goto(f"{live_site}/p/{job.project.slug}/")
+    row = page.locator(".running-grid tbody tr")
+    assert "Queued" in row.inner_text()
+    page.wait_for_selector("[data-rate]:has-text('1 job running')")
+    scenes.history(job, 12)
+    scenes.put(job, Observed.RUNNING, "Round 13.", round_no=12, episode_return_mean=321.0)
+    page.wait_for_selector(".running-grid .sparkline")
+    assert "321.0" in row.inner_text()
+    scenes.put(job, Observed.FAILED, "The update ran out of memory.", round_no=12)
+    page.wait_for_selector("a:has-text('Read its log')")
+    assert "Nothing of this project runs" in page.inner_text("main")
+    page.click("text=Put away")
+    page.click("text=Show the first steps again")
+    assert page.is_visible("text=1 of 5 taken") or page.is_visible("text=0 of 5 taken")
+
+
+def test_times_are_told_where_the_reader_is_and_in_utc(live_site: str, browser: "Browser") -> None:
+    user = make_user()
+    job = make_job(make_project(user), user)
+    context = browser.new_context(timezone_id="Asia/Kolkata")
+    page = context.new_page()
+    sign_in(page, live_site, user)
+    page.goto(f"{live_site}/p/{job.project.slug}/jobs/{job.pk}/")
+    told = page.locator("[data-live=since] time")
+    page.wait_for_function("document.querySelector('[data-live=since] time').title.includes('GMT+5:30')")
+    title = told.get_attribute("title")
+    assert title is not None
+    assert title.endswith("UTC")
+    assert f"{job.since:%H:%M}" in title.partition("·")[2]
+    context.close()
