@@ -47,6 +47,17 @@ def test_each_tab_has_the_head_and_says_where_one_is(get: Callable[[str], Any], 
     assert f'aria-current="page">{word}</a>' in page
 
 
+def test_a_spec_with_long_values_is_shown_short_and_copied_whole(get: Callable[[str], Any], job: Any) -> None:
+    page = get("spec/").content.decode()
+    assert page.count('data-copy-text="spec"') == 1
+    assert "The whole document" not in page
+    Job.objects.filter(pk=job.pk).update(spec={**job.spec, "weights": "A" * 36_000})
+    page = get("spec/").content.decode()
+    assert "… (36,000 letters in all)" in page
+    assert page.index("The whole document") < page.index('data-copy-text="spec"') < page.index("A" * 36_000)
+    assert page.count("A" * 100) == 360, "the long value is there once"
+
+
 def test_other_people_s_jobs_are_not_there(client: Client, job: Any) -> None:
     client.force_login(make_user())
     for path in ("", "actors/", "logs/", "logs/lines", "logs/log.jsonl", "series"):

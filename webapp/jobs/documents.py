@@ -19,6 +19,7 @@ from webapp.jobs.spec import JobSpec, Limits
 
 _LARGEST_FILE_BYTES = 1_000_000
 _TAG = "kind"
+_LONGEST_SHOWN = 200
 
 
 class SpecError(ValueError):
@@ -129,3 +130,14 @@ def _value(text: str) -> Any:
 
 def _wrong(sentence: str, path: str = "") -> SpecError:
     return SpecError([Problem(path, sentence)])
+
+
+def shortened(value: Any) -> Any:
+    """A spec as a page shows it: texts that nobody reads, such as the weights of a scheduler, are cut."""
+    if isinstance(value, dict):
+        return {key: shortened(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [shortened(one) for one in value]
+    if isinstance(value, str) and len(value) > _LONGEST_SHOWN:
+        return f"{value[:40]}… ({len(value):,} letters in all)"
+    return value

@@ -19,6 +19,7 @@ from webapp.charts.series import series_of
 from webapp.clock import SYSTEM_CLOCK
 from webapp.gateway import machines
 from webapp.jobs import detail, queries, run_log, watching
+from webapp.jobs.documents import shortened
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.policy_views import panel
 from webapp.jobs.round_calls import round_calls
@@ -116,7 +117,12 @@ def _checkpoints(request: HttpRequest, job: Job) -> dict[str, Any]:
 
 
 def _spec(request: HttpRequest, job: Job) -> dict[str, Any]:
-    return {"spec_json": json.dumps(job.spec, indent=2, ensure_ascii=False)}
+    shown = shortened(job.spec)
+    return {"spec_json": _pretty(job.spec), "spec_shortened": _pretty(shown) if shown != job.spec else ""}
+
+
+def _pretty(document: Any) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 job_charts = _tab("detail", _charts)
