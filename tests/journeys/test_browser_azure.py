@@ -10,6 +10,7 @@ import pytest
 from cloud.billing.price_book import PriceBook
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.emulator.azure.subscription import App, RoleAssignment, Subscription
+from cloud.provision.permissions import AZURE
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from webapp.embedded_valkey import free_port
@@ -73,10 +74,12 @@ def _connect(page: "Page", site: str, slug: str, azure: AzureEmulator, app: App)
     page.wait_for_selector(".report .pill:has-text('Ready')", timeout=60_000)
     assert page.is_visible(".found >> text=10 cores")
     assert not page.is_visible(".check.tone-failed")
+    rows = page.locator(".report .check-name").all_text_contents()
+    assert {one.action for one in AZURE} <= {row.strip() for row in rows}, "each right has a row of its own"
 
 
 def _fill_job(page: "Page", site: str, slug: str, **fields: str) -> None:
-    page.goto(f"{site}/p/{slug}/jobs/new/?preset=cartpole")
+    page.goto(f"{site}/p/{slug}/jobs/new/?preset=hopper")
     for details in page.locator("details.more").all():
         details.evaluate("one => one.open = true")
     page.select_option("[name='platform.kind']", "azure_container")
@@ -88,7 +91,7 @@ def _fill_job(page: "Page", site: str, slug: str, **fields: str) -> None:
         page.fill(f"[name='{name.replace('__', '.')}']", value)
 
 
-def test_cartpole_in_emulated_containers_from_connecting_to_removing(
+def test_hopper_in_emulated_containers_from_connecting_to_removing(
     live_site: str, live_worker: Path, page: "Page", azure: AzureEmulator, app: App, tmp_path: Path
 ) -> None:
     faults = watch_for_faults(page)

@@ -10,6 +10,7 @@ import pytest
 from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.account import EVERYTHING, Account, Key
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.provision.permissions import AWS
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.journeys.stacks import made_from
@@ -61,6 +62,8 @@ def _connect(page: "Page", site: str, slug: str, aws: AwsEmulator) -> None:
     page.fill("[name=role_arn]", made_from(aws, template))
     page.click("text=Save and test")
     page.wait_for_selector(".report .pill:has-text('Ready')", timeout=60_000)
+    rows = page.locator(".report .check-name").all_text_contents()
+    assert {one.action for one in AWS} <= {row.strip() for row in rows}, "each right has a row of its own"
 
 
 def _set_up(page: "Page", aws: AwsEmulator) -> None:
@@ -73,7 +76,7 @@ def _set_up(page: "Page", aws: AwsEmulator) -> None:
 def _profile(page: "Page", aws: AwsEmulator) -> None:
     """Two sizes, one of which is made for it; what they cost is said before, and the choice goes into the form."""
     page.click("text=Profile memory")
-    page.fill("[name=environment]", "CartPole-v1")
+    page.fill("[name=environment]", "Hopper-v5")
     page.fill("[name=memory_mb]", "1024 2048")
     page.fill("[name=steps]", "256")
     page.wait_for_selector("[data-cost] :text('never more than $0.0180')")
@@ -87,7 +90,7 @@ def _profile(page: "Page", aws: AwsEmulator) -> None:
 
 
 def _fill_job(page: "Page", site: str, slug: str, **fields: str) -> None:
-    page.goto(f"{site}/p/{slug}/jobs/new/?preset=cartpole")
+    page.goto(f"{site}/p/{slug}/jobs/new/?preset=hopper")
     for details in page.locator("details.more").all():
         details.evaluate("one => one.open = true")
     page.select_option("[name='platform.kind']", "aws_lambda")
@@ -97,7 +100,7 @@ def _fill_job(page: "Page", site: str, slug: str, **fields: str) -> None:
         page.fill(f"[name='{name.replace('__', '.')}']", value)
 
 
-def test_cartpole_on_emulated_lambda_from_connecting_to_taking_away(
+def test_hopper_on_emulated_lambda_from_connecting_to_taking_away(
     live_site: str, live_worker: Path, page: "Page", aws: AwsEmulator, tmp_path: Path
 ) -> None:
     faults = watch_for_faults(page)
