@@ -14,6 +14,7 @@ from tests.webapp.test_forms import posted
 from tests.webapp.test_policy import job_with_checkpoints
 from webapp.jobs import drafts
 from webapp.jobs.checklist import checklist
+from webapp.jobs.forecasting import forecast_of
 from webapp.jobs.forms import job_form
 from webapp.jobs.models import Draft, Job
 from webapp.jobs.presets import presets
@@ -322,3 +323,34 @@ def test_the_list_is_live_and_names_the_first_fault_of_a_form_that_is_not_unders
     assert "Name (name) must be" in wrong
     assert "1 more." in wrong
     assert Decimal("1.00") == CARTPOLE.budget_usd
+
+
+# Presets
+
+
+def test_every_preset_says_where_it_is_from_and_what_to_expect() -> None:
+    for preset in presets().values():
+        assert preset.source, preset.name
+        assert preset.expected, preset.name
+        target = preset.spec.training.stop.target_return
+        assert target is None or preset.expected_return == target, preset.name
+        assert (preset.expected_usd == (0.0, 0.0)) == (
+            not preset.spec.simulated
+        ) or preset.expected_usd is None
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, one in presets().items() if one.spec.simulated and one.expected_usd]
+)
+def test_a_preset_s_expected_cost_is_what_its_forecast_says(name: str) -> None:
+    preset = presets()[name]
+    dollars = forecast_of(preset.spec).dollars
+    assert preset.expected_usd == pytest.approx((dollars.p10, dollars.p90), rel=0.15)
+
+
+def test_the_form_s_start_shows_score_cost_and_source(client: Client, address: str) -> None:
+    page = text(client.get(f"{address}?preset=hopper-nitro"))
+    assert "PPO · Nitro" in page
+    assert "$0.028–0.043" in page
+    assert "Numbers from: Nitro (VLDB 2025): boosting by curvature." in page
+    assert "about 2,767" in page

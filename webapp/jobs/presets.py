@@ -1,7 +1,7 @@
 """Presets: whole specs to start from, one TOML document each in `preset_files/`.
 
-A preset is found by being there. Its table `[preset]` says how it is offered: title, one line, and a rank; the first
-few ranks are shown at once, the others on demand.
+A preset is found by being there. Its table `[preset]` says how it is offered: title, one line, and a rank (the first
+few ranks are shown at once, the others on demand); where its numbers come from, and what to expect of it.
 """
 
 from __future__ import annotations
@@ -15,29 +15,64 @@ from webapp.jobs.spec import JobSpec
 
 _FOLDER = Path(__file__).parent / "preset_files"
 _FIRST_RANKS = 9
+_ALGORITHMS = {"ppo": "PPO", "a2c": "A2C", "impala": "IMPALA", "impact": "IMPACT"}
 
 
 class Preset(NamedTuple):
+    """`expected_return` with `expected`, where that is from or why there is none; `expected_usd`: low and high of its
+    forecast, None where nothing can be said before something else is chosen. `paper`: the one it is from, if any."""
+
     name: str
     title: str
     description: str
     first: bool
     spec: JobSpec
+    source: str
+    expected: str
+    expected_return: float | None = None
+    expected_usd: tuple[float, float] | None = None
+    paper: str = ""
+
+    @property
+    def algorithm(self) -> str:
+        kind = self.spec.training.algorithm.kind
+        return _ALGORITHMS.get(kind, kind)
+
+    @property
+    def score_words(self) -> str:
+        if self.expected_return is None:
+            return "no score known"
+        return f"about {self.expected_return:,.0f}".replace("-", "\u2212")
+
+    @property
+    def cost_words(self) -> str:
+        if self.expected_usd is None:
+            return "cost as its scheduler decides"
+        low, high = self.expected_usd
+        return f"${low:g}–{high:g}" if high else "costs nothing"
 
 
 @cache
 def presets() -> dict[str, Preset]:
     """Every preset by its name, in the order in which forms offer them."""
-    return {
-        name: Preset(
-            name,
-            _written(name)["preset"]["title"],
-            _written(name)["preset"]["description"],
-            _written(name)["preset"]["rank"] <= _FIRST_RANKS,
-            JobSpec.model_validate(preset_document(name)),
-        )
-        for name in preset_names()
-    }
+    return {name: _preset(name) for name in preset_names()}
+
+
+def _preset(name: str) -> Preset:
+    offered = _written(name)["preset"]
+    usd = offered.get("expected_usd")
+    return Preset(
+        name,
+        offered["title"],
+        offered["description"],
+        offered["rank"] <= _FIRST_RANKS,
+        JobSpec.model_validate(preset_document(name)),
+        offered["source"],
+        offered["expected"],
+        offered.get("expected_return"),
+        (usd[0], usd[1]) if usd else None,
+        offered.get("paper", ""),
+    )
 
 
 @cache
