@@ -1,35 +1,7 @@
 """Django settings, and the only place that reads the environment.
 
-Everything has a default that works on one machine with nothing installed: SQLite, and the Valkey that
-`manage.py up` starts. The variables an operator may set:
-
-STARLING_DATA      folder of everything this installation writes (default: var/)
-DATABASE_URL       postgresql://user:password@host/name (default: sqlite in STARLING_DATA)
-REDIS_URL          an existing Redis or Valkey (default: the embedded one)
-STARLING_BASE_URL  where people reach the site; https:// turns on HSTS and secure cookies
-ALLOWED_HOSTS      host names, separated by commas besides this machine's own (default: STARLING_BASE_URL's)
-CSRF_TRUSTED_ORIGINS, SECRET_KEY, DEBUG          as in Django
-STARLING_SIGNUP    open (default) or closed
-STARLING_MAX_LOCAL_ACTORS, STARLING_MAX_SIMULATED_ACTORS, STARLING_MAX_CLOUD_ACTORS     what one job may ask for
-STARLING_TRAJECTORY_CACHE_MB   how much of a job's trajectories Redis keeps, so that a job that is begun again does not
-                   sample twice what it has paid for (default: 0, none)
-STARLING_ENVIRONMENT_PACKAGES   Python packages, separated by commas, whose environments may be used
-REDIS_SERVER       the server program that `manage.py up` starts (default: the one that came with `make setup`)
-STARLING_LOG_LEVEL (default INFO)
-STARLING_MASTER_KEYS   what stored secrets are sealed with, separated by commas, the one for new ones first
-                   (default: the file `master_keys` in STARLING_DATA, made on first use)
-STARLING_AWS_PRINCIPAL     the ARN of the AWS identity this installation has; people's roles are made to trust it
-STARLING_AWS_ENDPOINT, STARLING_AZURE_ENDPOINT   a cloud emulator instead of the cloud: everything is "emulated" then
-STARLING_EMULATOR_CA       the certificate, a file, by which that emulator is known
-STARLING_SMTP_URL  the mail server: smtps://user:password@host (TLS), smtp://… (STARTTLS) or smtp+plain://… (neither;
-                   for a relay on this machine). Without one, no mail leaves: letters are files in STARLING_DATA/mail
-STARLING_MAIL_FROM the sender of mails (default: starling@ the host of STARLING_BASE_URL)
-STARLING_ALERT_HOSTS   hosts of your own network, separated by commas, as host or host:port, that alerts may be sent to
-                   although they are private, by http as well (default: none; public hosts by https only)
-STARLING_API_REQUESTS_A_MINUTE   what one API token may ask of this process (default: 600)
-STARLING_METRICS_TOKEN   what /metrics wants to be told as a bearer token (default: none; only this machine may read it)
-STARLING_HEADLESS  set by `manage.py train`, which serves and stores nothing: the data folder is left alone
-STARLING_FAILPOINTS  for tests only: where a job's process is to die or fail (see webapp/jobs/failpoints.py)
+The variables an operator may set, with their defaults, stand in docs/settings.md. Every one has a default that works
+on one machine with nothing installed.
 """
 
 import os

@@ -1,6 +1,7 @@
 """What the environment can say wrong, and who leaves no trace in the data folder."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -76,3 +77,14 @@ def test_bad_input_creates_nothing(tmp_path: Path) -> None:
     assert answer.stdout == ""
     assert answer.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_variable_is_in_the_table() -> None:
+    read = set(
+        re.findall(
+            r'_(?:text|flag|count|choice|words)\(\s*"(\w+)"', (ROOT / "webapp/settings.py").read_text()
+        )
+    )
+    named = set(re.findall(r"`([A-Z_]+)`", (ROOT / "docs/settings.md").read_text()))
+    assert len(read) > 20
+    assert read - named == set()
