@@ -48,11 +48,13 @@ class CreateLimit:
         wait_s = self._free_s - self._now_s()
         if wait_s <= 0.0:
             return ""
-        takes = " and ".join(f"{most} {_within(window_s)}" for most, window_s in self._windows)
+        (most, window_s), *others = self._windows
+        takes = f"{most} creates of container groups {_within(window_s)}"
+        takes += "".join(f" and {most} {_within(window_s)}" for most, window_s in others)
         left = f"{wait_s:.0f} s" if wait_s < 100.0 else f"{wait_s / 60:.0f} min"
         return (
-            f"Azure takes {takes} creates of container groups in a subscription, over all jobs;"
-            f" there is room for the next one in {left}"
+            f"Azure takes {takes}, counted over all jobs in this subscription; there is room for the next one in"
+            f" {left}"
         )
 
 

@@ -113,6 +113,8 @@ def why_waiting(job: Job, now: datetime) -> str:
         return _why_queued(job, now)
     if job.observed != Observed.RUNNING:
         return ""
+    if words := notes.held_back(job):
+        return words
     moments = list(
         Round.objects.filter(job=job).order_by("-round_no").values_list("at", flat=True)[:_USUAL_OVER]
     )
@@ -121,8 +123,7 @@ def why_waiting(job: Job, now: datetime) -> str:
     out = job.account.charges.filter(state=ChargeState.OPEN).exclude(kind=ChargeKind.RENT)
     opened = list(out.order_by("opened_at").values_list("opened_at", flat=True))
     oldest_s = (now - opened[0]).total_seconds() if opened else None
-    stalled = stalled_sentence(job.round_no + 1, passed_s, usual_s, len(opened), oldest_s)
-    return f"{notes.held_back(job)} {stalled}".strip()
+    return stalled_sentence(job.round_no + 1, passed_s, usual_s, len(opened), oldest_s)
 
 
 def _why_queued(job: Job, now: datetime) -> str:

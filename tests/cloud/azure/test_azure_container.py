@@ -225,8 +225,8 @@ def test_the_limit_on_creates_is_kept_and_told() -> None:
     limit = CreateLimit(Count(), windows, now_s=lambda: now)
     assert limit.words() == ""
     assert limit.take() == 5.0, "so that it asks again before long"
-    assert "takes 2 in 5 minutes and 3 an hour" in limit.words()
-    assert "over all jobs; there is room for the next one in 60 min" in limit.words()
+    assert "takes 2 creates of container groups in 5 minutes and 3 an hour" in limit.words()
+    assert "over all jobs in this subscription; there is room for the next one in 60 min" in limit.words()
     now = 4.0
     assert limit.take() == 1.0
     assert asked_at == [0.0], "the others that wait do not ask"
@@ -245,8 +245,7 @@ def test_why_calls_wait_for_containers_is_told() -> None:
     with containers.opened(creates=Full()) as (platform, azure):
         _submit(platform, 2)
         _until(lambda: bool(platform.held_back()), platform)
-        assert "over all jobs; there is room for the next one in 10 min" in platform.held_back()
-        assert platform.held_back().endswith("Until then 1 order waits.")
+        assert "there is room for the next one in 10 min. Until then 1 order waits." in platform.held_back()
         assert azure.meter.spans == [], "it was not asked for"
 
 
