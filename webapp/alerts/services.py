@@ -210,6 +210,6 @@ def _wants(channel: Channel, alert: Alert) -> bool:
 def _unreal(subject: str) -> str:
     scope, _, which = subject.partition(":")
     if scope == "budget" and which.isdecimal():
-        return unreal_below(int(which))
+        return unreal_below([int(which)]).get(int(which), "")
     job = Job.objects.only("simulated", "emulated").filter(pk=which).first() if scope == "job" else None
     return job.unreal if job else ""

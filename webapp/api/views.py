@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Prefetch
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -19,7 +20,7 @@ from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.api import reference, tokens
 from webapp.api.forms import TokenForm
-from webapp.api.models import ApiToken
+from webapp.api.models import ApiToken, Deed
 from webapp.api.routes.history import tensorboard_file
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.queries import job_in
@@ -45,11 +46,12 @@ def token_list(request: HttpRequest) -> HttpResponse:
         except tokens.TooManyTokens as refusal:
             form.add_error(None, str(refusal))
     now = SYSTEM_CLOCK.now()
-    holding = tokens.holding(request.user).prefetch_related("deeds")
+    latest = Deed.objects.order_by("-at", "-pk")[:_DEEDS_SHOWN]
+    holding = tokens.holding(request.user).prefetch_related(Prefetch("deeds", latest, to_attr="latest"))
     context |= {
         "section": "account",
         "form": form,
-        "tokens": [(one, _soon(one, now), _deeds(one)) for one in holding],
+        "tokens": [(one, _soon(one, now), one.latest) for one in holding],
         "ended": tokens.ended(request.user)[:_ENDED_SHOWN],
         "base_url": settings.STARLING_BASE_URL,
     }
@@ -58,10 +60,6 @@ def token_list(request: HttpRequest) -> HttpResponse:
 
 def _soon(token: ApiToken, now: Any) -> bool:
     return token.expires_at is not None and (token.expires_at - now).days < 7
-
-
-def _deeds(token: ApiToken) -> list[Any]:
-    return list(token.deeds.order_by("-at", "-pk")[:_DEEDS_SHOWN])
 
 
 @login_required

@@ -20,7 +20,7 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
 from webapp.money.budget_forms import BudgetForm, NewBudgetForm, form_of
-from webapp.money.budget_shown import shown_budget
+from webapp.money.budget_shown import shown_budget, shown_budgets
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
 from webapp.money.calibration import calibration_sentence
 from webapp.money.models import Budget
@@ -32,7 +32,7 @@ from webapp.money.models import Budget
 def budget_list(request: HttpRequest, project: Project) -> HttpResponse:
     now = SYSTEM_CLOCK.now()
     rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
-    budgets = [shown_budget(one, now) for one in rows.select_related("user", "tag", "group").order_by("pk")]
+    budgets = shown_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
     context = {
         "section": "budgets",
         "budgets": [one for one in budgets if one.budget.project_id],

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+
+from django.db.models import Count, F
 
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.wording import Shown
 from webapp.money.amounts import display_usd
 from webapp.money.budget_words import day, period_words, scope_words
-from webapp.money.burning import burn_of
+from webapp.money.burning import Burn, burns_of
 from webapp.money.chain import headroom
 from webapp.money.look_ahead import meets_at
-from webapp.money.models import AtLine, Budget
+from webapp.money.models import Account, AtLine, Budget
 from webapp.money.periods import period_end
 from webapp.money.queries import as_of, unreal_below
+
+_STOPPED_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,49 @@ class ShownBudget:
 
 
 def shown_budget(budget: Budget, now: datetime) -> ShownBudget:
-    budget = as_of(budget, now)
+    return shown_budgets([budget], now)[0]
+
+
+def shown_budgets(budgets: Iterable[Budget], now: datetime) -> list[ShownBudget]:
+    """Several budgets by as many queries as one takes."""
+    budgets = list(budgets)
+    ids = [budget.pk for budget in budgets]
+    unreal, below = unreal_below(ids), _below(ids)
+    return [
+        _shown(as_of(budget, now), below[budget.pk], unreal.get(budget.pk, ""), now) for budget in budgets
+    ]
+
+
+@dataclass
+class _Below:
+    """What the jobs below a budget are at."""
+
+    holds: int = 0
+    stopped: list[Job] = field(default_factory=list)
+    burns: list[Burn] = field(default_factory=list)
+
+
+def _below(budget_ids: Sequence[int]) -> dict[int, _Below]:
+    found = {budget_id: _Below() for budget_id in budget_ids}
+    over = (Observed.SUCCEEDED, Observed.FAILED, Observed.CANCELLED, Observed.PAUSED)
+    holding = Account.objects.filter(budgets__in=budget_ids, granted_picodollars__gt=0)
+    counts = holding.exclude(job__observed__in=over).values_list("budgets").annotate(Count("pk"))
+    for budget_id, count in counts.order_by("budgets"):
+        found[budget_id].holds = count
+    jobs = Job.objects.filter(account__budgets__in=budget_ids).annotate(budget_id=F("account__budgets"))
+    for job in jobs.filter(observed=Observed.PAUSED, reason_code="budget").order_by("-since"):
+        found[job.budget_id].stopped.append(job)
+    # Of jobs whose hours are hours: the time of a simulated cloud says nothing about the time of day.
+    running = list(jobs.filter(observed=Observed.RUNNING, simulated=False).select_related("account"))
+    burns = burns_of(running)
+    for job in running:
+        if job.pk in burns:
+            found[job.budget_id].burns.append(burns[job.pk])  # type: ignore[attr-defined]
+    return found
+
+
+def _shown(budget: Budget, below: _Below, unreal: str, now: datetime) -> ShownBudget:
     spent = budget.spent_picodollars + budget.overrun_picodollars
-    holding = budget.accounts.filter(granted_picodollars__gt=0).exclude(
-        job__observed__in=(Observed.SUCCEEDED, Observed.FAILED, Observed.CANCELLED, Observed.PAUSED)
-    )
-    stopped = Job.objects.filter(account__budgets=budget, observed=Observed.PAUSED, reason_code="budget")
     end = period_end(budget.period, now)
     words = period_words(budget)
     return ShownBudget(
@@ -59,12 +101,12 @@ def shown_budget(budget: Budget, now: datetime) -> ShownBudget:
         free=headroom(budget),
         limit=budget.limit_picodollars,
         spent_and_reserved=min(100.0, 100 * (spent + budget.reserved_picodollars) / budget.limit_picodollars),
-        holds=holding.count(),
+        holds=below.holds,
         state=_state(100 * spent / budget.limit_picodollars),
-        outlook=_outlook(budget, spent, now),
+        outlook=_outlook(budget, below.burns, spent, now),
         at_line=str(AtLine(budget.at_line).label),
-        stopped=list(stopped.order_by("-since")[:5]) if budget.project_id else [],
-        unreal=unreal_below(budget.pk),
+        stopped=below.stopped[:_STOPPED_SHOWN] if budget.project_id else [],
+        unreal=unreal,
     )
 
 
@@ -77,11 +119,7 @@ def _state(percent: float) -> Shown | None:
     return None
 
 
-def _outlook(budget: Budget, spent: int, now: datetime) -> str:
-    """Of jobs whose hours are hours: the time of a simulated cloud says nothing about the time of day."""
-    below = Job.objects.filter(account__budgets=budget, observed=Observed.RUNNING, simulated=False)
-    running = below.select_related("account")
-    burns = [burn for job in running if (burn := burn_of(job)) is not None]
+def _outlook(budget: Budget, burns: list[Burn], spent: int, now: datetime) -> str:
     if not burns:
         return ""
     jobs = "1 job" if len(burns) == 1 else f"{len(burns)} jobs"

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job, Observed
-from webapp.money.burning import Burn, burn_of
+from webapp.money.burning import Burn, burns_of
 from webapp.money.chain import locked, turned_over
 from webapp.money.crossings import FORECAST_THRESHOLD, note_expected
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
@@ -22,7 +22,8 @@ def look_ahead(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """
     now = clock.now()
     running = Job.objects.filter(observed=Observed.RUNNING).select_related("account")
-    burns = {job.account.pk: burn for job in running if (burn := burn_of(job)) is not None}
+    known = burns_of(running)
+    burns = {job.account.pk: known[job.pk] for job in running if job.pk in known}
     virtual = {job.account.pk for job in running if job.simulated}
     for account in Account.objects.filter(pk__in=burns):
         burn = burns[account.pk]

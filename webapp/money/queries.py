@@ -1,5 +1,6 @@
 """What is read of money: charges' works, the bill that was made of them, and what stands above an account."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -54,15 +55,21 @@ def held_by(account: Account, above: Sequence[Budget]) -> Budget | None:
     return tightest if headroom(tightest) + unspent < own else None
 
 
-def unreal_below(budget_id: int) -> str:
-    """The word for money below a budget that nobody pays: "simulated", "partly emulated"; empty where all is paid."""
-    jobs = Job.objects.filter(account__budgets=budget_id).filter(
+def unreal_below(budget_ids: Sequence[int]) -> dict[int, str]:
+    """By budget, the word for money below it that nobody pays: "simulated", "partly emulated"; not there, or empty,
+    where all is paid."""
+    jobs = Job.objects.filter(account__budgets__in=budget_ids).filter(
         Q(account__spent_picodollars__gt=0) | Q(account__granted_picodollars__gt=0)
     )
-    kinds = {
-        Job(simulated=simulated, emulated=emulated).unreal
-        for simulated, emulated in jobs.values_list("simulated", "emulated").distinct()
-    }
+    kinds = defaultdict[int, set[str]](set)
+    for budget_id, simulated, emulated in jobs.values_list(
+        "account__budgets", "simulated", "emulated"
+    ).distinct():
+        kinds[budget_id].add(Job(simulated=simulated, emulated=emulated).unreal)
+    return {budget_id: _unreal_words(found) for budget_id, found in kinds.items()}
+
+
+def _unreal_words(kinds: set[str]) -> str:
     words = " and ".join(sorted(kinds - {""}, reverse=True))
     return f"partly {words}" if words and "" in kinds else words
 

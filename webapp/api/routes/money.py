@@ -31,7 +31,7 @@ from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import exact_usd
 from webapp.money.budget_pages import budget_in
-from webapp.money.budget_shown import ShownBudget, shown_budget
+from webapp.money.budget_shown import ShownBudget, shown_budget, shown_budgets
 from webapp.money.models import Budget
 from webapp.reports.building import TooMany, ask_for_file, folder
 from webapp.reports.formats import FORMATS
@@ -67,7 +67,7 @@ def list_budgets(request: HttpRequest, slug: str) -> list[BudgetShape]:
     project, now = project_of(request, slug), SYSTEM_CLOCK.now()
     rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
     return [
-        _budget(shown_budget(one, now)) for one in rows.select_related("user", "tag", "group").order_by("pk")
+        _budget(one) for one in shown_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
     ]
 
 

@@ -1,0 +1,159 @@
+"""Every page and every address of the API that lists something: as many queries for twelve rows as for four."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests.factories import (
+    call_failed,
+    checkpoint_saved,
+    evaluated,
+    make_alert,
+    make_connection,
+    make_delivery,
+    make_project,
+    make_running_job,
+    make_spec,
+    make_user,
+    round_finished,
+)
+from webapp.accounts import services as accounts
+from webapp.api.tokens import make_token
+from webapp.charts.history import histories
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs import labelling
+from webapp.jobs.models import JobGroup
+from webapp.jobs.recorder import Recorder
+from webapp.jobs.saved_views import save_view
+from webapp.money.budgets import create_budget
+from webapp.reports.models import ReportFile
+
+pytestmark = pytest.mark.django_db
+
+PAGES = (
+    *("", "find/?q=job", "jobs/", "jobs/?rows=1", "compare/?of={group}", "groups/{group_no}/", "jobs/new/"),
+    *("jobs/{job}/", "jobs/{job}/actors/", "jobs/{job}/events/?rounds=1", "jobs/{job}/checkpoints/"),
+    *("jobs/{job}/cost/", "alerts/", "alerts/channels/", "alerts/channels/{channel}/", "budgets/"),
+    *("reports/?range=last-30-days&by=job", "reports/bills/", "clouds/", "schedulers/", "members/"),
+)
+"""Below the project's address."""
+API = (
+    *("", "/{slug}", "/{slug}/jobs", "/{slug}/connections", "/{slug}/budgets", "/{slug}/reports"),
+    *("/{slug}/jobs/{job}/events", "/{slug}/jobs/{job}/rounds", "/{slug}/jobs/{job}/evaluations"),
+    *("/{slug}/jobs/{job}/checkpoints",),
+)
+"""Below /api/v1/projects."""
+
+
+class Growing:
+    """A project with `rows` of everything."""
+
+    def __init__(self) -> None:
+        self.owner = make_user()
+        self.project = make_project(self.owner)
+        self.job, epoch = make_running_job(project=self.project, user=self.owner)
+        self.recorder = Recorder(self.job.pk, epoch, keep_checkpoints=100)
+        self.channel = make_delivery(self.project)[0]
+        self.rows = 0
+        _, self.key = make_token(user=self.owner, name="test", scopes=())
+        self.grow()
+        self.grow()
+
+    def grow(self) -> None:
+        """One more of everything, twice."""
+        for _ in range(2):
+            self.rows += 1
+            self._one_more(self.rows)
+        self.recorder.flush()
+        histories.forget()
+
+    def _one_more(self, number: int) -> None:
+        spec = make_spec(name=f"Job {number}", tags=[f"tag{number}"], group="Seeds", training__seed=number)
+        job, epoch = make_running_job(project=self.project, user=self.owner, spec=spec)
+        Recorder(job.pk, epoch, keep_checkpoints=3).record(round_finished(1, mean=float(number)))
+        labelling.set_note(job=job, text="noted")
+        for event in (
+            round_finished(number),
+            evaluated(number, 100.0 + number),
+            checkpoint_saved(number),
+            call_failed(),
+        ):
+            self.recorder.record(event)
+        make_alert(self.project)
+        make_connection(self.project)
+        create_budget(project=self.project, name=f"b{number}", limit_picodollars=10**15, user=self.owner)
+        accounts.add_member(self.project, make_user().email, "viewer")
+        accounts.create_project(f"Another {number}", self.owner)
+        make_token(user=self.owner, name=f"t{number}", scopes=())
+        save_view(project=self.project, user=self.owner, name=f"v{number}", address="?q=state:failed")
+        now = SYSTEM_CLOCK.now()
+        span = {"first_day": "2026-11-01", "last_day": "2026-11-30"}
+        asked = {"question": span, "format": "csv", "asked_by": self.owner, "asked_at": now, "since": now}
+        ReportFile.objects.create(project=self.project, **asked)
+
+    def address(self, path: str) -> str:
+        group = JobGroup.objects.get(project=self.project)
+        return path.format(
+            slug=self.project.slug,
+            job=self.job.pk,
+            group=f"group_{group.pk}",
+            group_no=group.pk,
+            channel=self.channel.pk,
+        )
+
+
+@pytest.fixture
+def growing() -> Iterator[Growing]:
+    histories.forget()
+    yield Growing()
+    histories.forget()
+
+
+def _grew(get: Callable[[str], Any], growing: Growing, paths: tuple[str, ...]) -> dict[str, list[str]]:
+    """By path: the queries that are more than before, where there are any."""
+
+    def asked() -> dict[str, list[str]]:
+        found = {}
+        for path in paths:
+            get(path)  # what a process learns once
+            histories.forget()
+            with CaptureQueriesContext(connection) as queries:
+                answer = get(path)
+            assert answer.status_code == 200, (path, answer.status_code)
+            found[path] = [one["sql"] for one in queries.captured_queries]
+        return found
+
+    few = asked()
+    for _ in range(4):
+        growing.grow()
+    many = asked()
+    return {path: many[path][len(few[path]) :] for path in paths if len(many[path]) > len(few[path])}
+
+
+def test_pages_ask_as_often_for_many_rows_as_for_few(growing: Growing, client: Client) -> None:
+    client.force_login(growing.owner)
+    base = f"/p/{growing.project.slug}/"
+    grew = _grew(lambda path: client.get(base + growing.address(path)), growing, PAGES)
+    assert grew == {}
+
+
+def test_tokens_and_installation_pages_too(growing: Growing, client: Client) -> None:
+    growing.owner.is_staff = True
+    growing.owner.save()
+    client.force_login(growing.owner)
+    paths = ("/account/tokens/", "/reports/?range=last-30-days")
+    assert _grew(client.get, growing, paths) == {}
+
+
+def test_the_api_asks_as_often_for_many_rows_as_for_few(growing: Growing, client: Client) -> None:
+    def get(path: str) -> Any:
+        headers = {"Authorization": f"Bearer {growing.key}"}
+        return client.get(f"/api/v1/projects{growing.address(path)}", headers=headers)
+
+    assert _grew(get, growing, API) == {}
