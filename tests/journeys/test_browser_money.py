@@ -61,7 +61,7 @@ class Visit:
         self.page.fill("[name=password1]", PASSWORD)
         self.page.fill("[name=password2]", PASSWORD)
         self.page.click("text=Create the account")
-        self.page.wait_for_selector("text=Nothing has been trained here yet")
+        self.page.wait_for_selector("text=0 of 5 taken")
 
     def sets_a_budget(self, usd: str) -> None:
         self.page.click("nav >> text=Budgets")
