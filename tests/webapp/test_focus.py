@@ -15,12 +15,16 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from tests.factories import make_project, make_running_job, make_spec, make_user
-from tests.webapp.settled import DAY, many_charges, settle
+from tests.factories import make_connection, make_project, make_running_job, make_spec, make_user
+from tests.webapp.settled import DAY, lambda_lines, many_charges, settle
+from webapp.credentials.models import Connection
+from webapp.jobs.models import Job
+from webapp.money.models import Charge
 from webapp.reports import focus_file
 from webapp.reports.focus_rules import problems, rules
 from webapp.reports.question import Question
 from webapp.reports.table import Costs
+from webapp.standing.models import Holding
 
 pytestmark = pytest.mark.django_db(transaction=True)
 _VALIDATOR = Path(settings.BASE_DIR) / ".venv-focus" / "bin" / "focus-validator"
@@ -61,6 +65,45 @@ def test_our_file_keeps_the_rules(text: str) -> None:
     assert unmetered
     assert all(row["PricingQuantity"] == row["SkuId"] == "" for row in unmetered)
     assert {row["x_CostBasis"] for row in unmetered} == {"estimated"}
+
+
+def test_what_the_account_knows_by_name_is_named() -> None:
+    owner = make_user()
+    project = make_project(owner)
+    connection = make_connection(project, owner)
+    Connection.objects.filter(pk=connection.pk).update(account_id="123456789012")
+    job, epoch = make_running_job(project=project, user=owner)
+    platform = {"kind": "aws_lambda", "connection": connection.pk, "region": "eu-west-1"}
+    Job.objects.filter(pk=job.pk).update(spec={**job.spec, "platform": platform})
+    ready = "arn:aws:lambda:eu-west-1:123456789012:function:starling-actor-1024mb:7"
+    Holding.objects.create(
+        connection=connection,
+        job=job,
+        epoch=epoch,
+        kind="provisioned",
+        name="starling-actor-1024mb:7",
+        provider_id=ready,
+        state="gone",
+        facts={"resource": "provisioned"},
+        **dict.fromkeys(("intended_at", "since", "expires_at", "ended_at"), DAY),
+    )
+    settle(job, epoch, "call", lambda_lines(700))
+    settle(job, epoch, "rent-provisioned-1", lambda_lines(9000)[:1], kind="rent")
+    Charge.objects.filter(name="rent-provisioned-1").update(usage={"resource": "provisioned"})
+    settle(job, epoch, "rent-other-1", lambda_lines(500)[:1], kind="rent")
+    Charge.objects.filter(name="rent-other-1").update(usage={"resource": "other"})
+    question = Question(project=project.pk, first_day=DAY.date(), last_day=DAY.date(), by="call")
+    text = "".join(focus_file.pieces(Costs(question)))
+    assert problems(io.StringIO(text)) == []
+    found = {(row["SkuId"], row["ResourceId"], row["ResourceType"]) for row in _rows(text)}
+    size = job.spec["training"]["rollout"]["memory_mb"]
+    function = f"arn:aws:lambda:eu-west-1:123456789012:function:starling-actor-{size}mb"
+    assert found == {
+        ("lambda.duration.x86", function, "Function"),
+        ("lambda.request", function, "Function"),
+        ("lambda.duration.x86", ready, "Functions kept ready"),
+        ("lambda.duration.x86", "", ""),
+    }
 
 
 def _without(column: str) -> Callable[[list[dict[str, Any]]], None]:

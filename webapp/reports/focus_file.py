@@ -12,15 +12,20 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import Case, When
+from django.db.models.fields.json import KT
+
 from cloud.billing.price_book import PriceBook, UnknownSku
 from webapp.credentials.models import Connection
 from webapp.money.amounts import exact_usd
 from webapp.money.costs import harmless
+from webapp.money.models import ChargeKind
 from webapp.reports.cells import UtcHour, settled
 from webapp.reports.csv_file import LINES_AT_ONCE, text_of
 from webapp.reports.focus_rules import rules
 from webapp.reports.job_facts import JobFacts
 from webapp.reports.period import month_of
+from webapp.reports.resources import Resource, Resources, rented
 from webapp.reports.sold_services import Service, focus_unit, service_of
 from webapp.reports.table import Costs
 
@@ -56,9 +61,11 @@ def pieces(costs: Costs, tell: Callable[[int], None] = lambda rows: None) -> Ite
     for facts in sorted(costs.facts.values(), key=lambda facts: (facts.project, facts.id)):
         bought, read = _bought(costs, facts)
         done += read
+        resources = Resources(facts, accounts.get(facts.connection, ("", ""))[0])
         rows: list[list[Any]] = []
-        for (hour, basis, sku, unit), one in sorted(bought.items()):
+        for (hour, basis, sku, unit, rent), one in sorted(bought.items()):
             document = _row(costs, facts, accounts, hour, basis, sku, unit, one)
+            document |= _of_resource(resources.of(sku, rent))
             rows.append([harmless_of(document.get(name)) for name in columns])
             if len(rows) == LINES_AT_ONCE:
                 yield text_of(rows)
@@ -79,26 +86,30 @@ def _accounts(costs: Costs) -> dict[str, tuple[str, str]]:
     return {pk: (account or pk, name) for pk, account, name in found}
 
 
-Bought = dict[tuple[str, str, str, str], _Bought]
+Bought = dict[tuple[str, str, str, str, str], _Bought]
 
 
 def _bought(costs: Costs, facts: JobFacts) -> tuple[Bought, int]:
-    """By hour, basis, SKU and unit; and how many charges that were."""
+    """By hour, basis, SKU, unit and what was rented; and how many charges that were."""
     found: Bought = {}
     wanted = costs.question.service
     read = 0
     charges = settled(costs.question).filter(account__job_id=facts.id).annotate(hour=UtcHour("resolved_at"))
-    rows = charges.values_list("hour", "basis", "settled_picodollars", "lines")
-    for hour, basis, amount, lines in rows.iterator(_READ_AT_ONCE):
+    # Only rent names what it is for. Looking into the usage of every call would take far longer than reading it.
+    of_rent = Case(When(kind=ChargeKind.RENT, then=KT("usage__resource")), default=None)
+    fields = ("hour", "basis", "settled_picodollars", "lines", "epoch", "of_rent")
+    rows = charges.annotate(of_rent=of_rent).values_list(*fields)
+    for hour, basis, amount, lines, epoch, resource in rows.iterator(_READ_AT_ONCE):
         read += 1
+        rent = rented(epoch, resource) if resource else ""
         rest = amount
         for line in lines:
             rest -= line["picodollars"]
-            one = found.setdefault((hour, basis, line["sku"], line["unit"]), _Bought())
+            one = found.setdefault((hour, basis, line["sku"], line["unit"], rent), _Bought())
             one.picodollars += line["picodollars"]
             one.quantity += Decimal(line["quantity"])
         if rest:
-            found.setdefault((hour, basis, "", ""), _Bought()).picodollars += rest
+            found.setdefault((hour, basis, "", "", rent), _Bought()).picodollars += rest
     if wanted:
         found = {key: one for key, one in found.items() if service_of(key[2], facts.provider).name == wanted}
     return found, read
@@ -159,6 +170,12 @@ def _what(facts: JobFacts, service: Service, sku: str) -> dict[str, Any]:
         "ChargeDescription": f"{sku or 'Booked in full, as nobody could meter it'}, {facts.id}",
         "Tags": json.dumps({**tags, "environment": facts.environment, **dict.fromkeys(facts.tags, "")}),
     }
+
+
+def _of_resource(resource: Resource | None) -> dict[str, Any]:
+    if resource is None:
+        return {}
+    return {"ResourceId": resource.id, "ResourceName": resource.name, "ResourceType": resource.type}
 
 
 def _how_much(facts: JobFacts, sku: str, unit: str, one: _Bought) -> dict[str, Any]:

@@ -20,7 +20,10 @@ _AZURE_REGIONS = ("eastus", "westus", "swedencentral", "westeurope", "northeurop
 
 @dataclass(frozen=True)
 class JobFacts:
-    """A job as its lines in reports name it. `provider` is who bills for what it runs on."""
+    """A job as its lines in reports name it. `provider` is who bills for what it runs on.
+
+    `function_memory_mb`: the size of the functions it calls in an account; 0 if it calls none.
+    """
 
     id: str
     name: str
@@ -31,6 +34,7 @@ class JobFacts:
     provider: str
     region: str
     connection: str
+    function_memory_mb: int
     algorithm: str
     environment: str
     env_steps: int
@@ -77,6 +81,7 @@ def _facts(job: Job) -> JobFacts:
         provider=provider,
         region=str(platform.get("region") or home),
         connection=str(platform.get("connection") or ""),
+        function_memory_mb=_function_memory_mb(platform, training),
         algorithm=str((training.get("algorithm") or {}).get("kind") or training.get("kind") or ""),
         environment=str((training.get("environment") or {}).get("id") or ""),
         env_steps=job.env_steps,
@@ -86,6 +91,12 @@ def _facts(job: Job) -> JobFacts:
         tags=tuple(tag.name for tag in job.tags.all()),
         groups=tuple(sorted(group.name for group in job.groups.all())),
     )
+
+
+def _function_memory_mb(platform: Mapping[str, Any], training: Mapping[str, Any]) -> int:
+    if platform.get("kind") != "aws_lambda":
+        return 0
+    return int((training.get("rollout") or {}).get("memory_mb") or 0)
 
 
 def _cloud(platform: Mapping[str, Any]) -> tuple[str, str, str]:
