@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from tests.factories import FixedClock, make_running_job
 from tests.factories import make_ledger as make_database_ledger
@@ -14,6 +15,7 @@ from webapp.jobs.leases import LEASE_TTL, release_lease, take_lease
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.models import Account, Basis, Charge, ChargeState
 from webapp.money.services import settle_leftovers
+from webapp.money.verifying import money_findings
 
 
 @pytest.mark.django_db
@@ -57,6 +59,23 @@ def test_a_ledger_is_closed_once_somebody_else_holds_the_lease() -> None:
             write()
     charge = Charge.objects.get(account=job.account)
     assert (charge.name, charge.state) == ("a", "open")
+
+
+@pytest.mark.django_db
+def test_the_usual_batch_takes_one_statement_or_two() -> None:
+    """And a batch that is not as usual still gets the right answers, each by itself."""
+    _, _, ledger = _running()
+    with CaptureQueriesContext(connection) as asked:
+        assert ledger.reserve([reservation(f"r{no}", 1000) for no in range(64)]) == [True] * 64
+    said = [one["sql"] for one in asked if "SAVEPOINT" not in one["sql"]]
+    assert len(said) == (1 if connection.vendor == "postgresql" else 2)
+    rest = ledger.headroom()
+    again = [reservation("r1", 1000), reservation("big", rest + 1), reservation("last", rest)]
+    assert ledger.reserve(again) == [True, False, True]
+    assert ledger.headroom() == 0
+    charge = Charge.objects.get(name="last")
+    assert (charge.kind, charge.state, charge.usage, charge.lines) == ("rollout", "open", {}, [])
+    assert list(money_findings()) == []
 
 
 @pytest.mark.django_db

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from training.ports import Reservation, Settlement
@@ -20,6 +20,7 @@ from webapp.money.chain import Chain, headroom
 from webapp.money.crossings import note_crossings
 from webapp.money.models import Account, Charge, ChargeState
 from webapp.money.queries import budgets_above
+from webapp.money.taking import take_all
 
 _NAMES_IN_ONE_QUERY = 500
 """SQLite limits the number of parameters of a statement."""
@@ -62,19 +63,19 @@ class DatabaseLedger:
         """Set aside each in order as long as it fits. Asked again for one it knows, it says whether that is open."""
         if not batch:
             return []
-        try:
-            accepted = self._reserved(batch, all_new=True)
-        except IntegrityError:  # one of them was asked for before: seldom, so it is looked up only now
-            accepted = self._reserved(batch, all_new=False)
+        now = self._clock.now()
+        if take_all(self._account_id, self._epoch, batch, now):
+            accepted = dict.fromkeys((item.id for item in batch), True)
+        else:
+            accepted = self._reserved(batch, now)
         self._after_reserve()
         return [accepted[item.id] for item in batch]
 
     @transaction.atomic
-    def _reserved(self, batch: Sequence[Reservation], *, all_new: bool) -> dict[str, bool]:
-        """By id. `all_new`: trusted as long as all of them fit, the table refuses to take one twice."""
+    def _reserved(self, batch: Sequence[Reservation], now: datetime) -> dict[str, bool]:
+        """Each by itself, by id: some may be known or may not fit, or the budgets above are asked for more."""
         account = self._locked()
-        known = {} if all_new and _all_fit(account, batch) else self._states([item.id for item in batch])
-        now = self._clock.now()
+        known = self._states([item.id for item in batch])
         grant = _more_granted(account, batch, known, now)
         accepted = _accepted(account.granted_picodollars + grant, account, batch, known)
         taken = [item for item in batch if item.id not in known and accepted[item.id]]
@@ -208,12 +209,6 @@ def _headroom(account: Account, ceiling: int) -> int:
         return 0
     held = account.spent_picodollars + account.overrun_picodollars + account.reserved_picodollars
     return max(0, ceiling - held)
-
-
-def _all_fit(account: Account, batch: Sequence[Reservation]) -> bool:
-    """Whether there is room for all of them, and the next ones like them, within what is granted already."""
-    wanted = sum(item.picodollars for item in batch)
-    return not account.frozen and 2 * wanted <= _headroom(account, account.granted_picodollars)
 
 
 def _more_granted(
