@@ -111,7 +111,8 @@ def panel(
     ys = [y for one in series for _, y in one.points] + [level] * (level is not None)
     ys += [value for one in series for value in (*one.low, *one.high)]
     logarithmic = min(ys) > 0 and max(ys) / min(ys) > _LOG_FROM and not any(one.low for one in series)
-    x_ticks = nice_ticks(min(0.0, *xs), max(xs))
+    x_end = max(xs)
+    x_ticks = [tick for tick in nice_ticks(min(0.0, *xs), x_end) if tick <= x_end]
     if logarithmic:
         powers = range(math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys))) + 1)
         y_ticks = [10.0**power for power in powers]
@@ -119,7 +120,7 @@ def panel(
         y_ticks = nice_ticks(min(0.0, *ys) if from_zero else min(ys), max(ys))
 
     def across(x: float) -> float:
-        return _LEFT + (x - x_ticks[0]) / (x_ticks[-1] - x_ticks[0]) * (_WIDTH - _LEFT - _RIGHT)
+        return _LEFT + (x - x_ticks[0]) / (x_end - x_ticks[0]) * (_WIDTH - _LEFT - _RIGHT)
 
     def up(y: float) -> float:
         scale = math.log10 if logarithmic else float

@@ -189,9 +189,11 @@ def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
         "open": [one for one in told if one.word == "open"],
         "share": round(100 * results["runs_complete"] / results["runs"]) if results.get("runs") else 100,
         "hours_left": hours,
-        "curves": learning_panels(arms, results.get("targets", {})),
-        "actors": actor_panels(arms),
-        "ratios": ratio_panels(arms),
+        "curves": [
+            *learning_panels(arms, results.get("targets", {})),
+            *actor_panels(arms),
+            *ratio_panels(arms),
+        ],
         "tables": [_table(one) for one in results.get("tables", [])],
         "arms": [one for one in arms if one["seeds_complete"]],
         "costs": cost_groups(results),
@@ -222,10 +224,10 @@ def learning_panels(arms: Sequence[dict[str, Any]], targets: dict[str, float]) -
             goal = targets.get(environment)
             found.append(
                 panel(
-                    environment,
+                    f"Return, {environment}",
                     drawn,
                     x_words="environment steps",
-                    y_words="return in evaluations, interquartile mean",
+                    y_words="interquartile mean of evaluations, from three seeds on with its 95 % interval",
                     level=goal,
                     level_words="" if goal is None else f"target {goal:,.0f}",
                 )
@@ -243,7 +245,8 @@ def actor_panels(arms: Sequence[dict[str, Any]]) -> list[Panel]:
             if len(set(one.get("actors_by_round", ()))) > 1
         ][:_DRAWN]
         if drawn:
-            found.append(panel(environment, drawn, x_words="rounds", y_words="actors, mean of the seeds"))
+            title = f"Actors by round, {environment}"
+            found.append(panel(title, drawn, x_words="rounds", y_words="actors, mean of the seeds"))
     return found
 
 
@@ -260,7 +263,7 @@ def ratio_panels(arms: Sequence[dict[str, Any]]) -> list[Panel]:
         ][:_SEEDS_DRAWN]
         lines = [one for one in lines if one.points]
         if lines:
-            title = f"{environment}, {measured['title']}"
+            title = f"Curvature by round, {environment}, {measured['title']}"
             found.append(panel(title, lines, x_words="rounds", y_words="R = −λmax / λmin"))
     return found
 
