@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -140,3 +141,15 @@ def test_creates_are_counted_over_all_jobs_of_a_subscription() -> None:
     clock.forward(timedelta(hours=1).total_seconds())
     assert jobs[0].take(WINDOWS) == 0.0
     assert len(Asked.objects.get(place="azure/one/eastus").moments) == 1, "what is over is forgotten"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_jobs_that_ask_at_once_are_let_through_one_by_one() -> None:
+    connection = _azure("one")
+
+    def ask() -> int:
+        creates = SubscriptionCreates(connection.pk)
+        return sum(creates.take(((20, 300.0),)) == 0.0 for _ in range(5))
+
+    with ThreadPoolExecutor(8) as jobs:
+        assert sum(jobs.map(lambda _: ask(), range(8))) == 20
