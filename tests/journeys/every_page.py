@@ -86,6 +86,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "form-local": (f"{jobs}new/?preset=hopper", _until_forecast),
         "form-forecast": (f"{jobs}new/?preset=hopper-simulated", _open_forecast),
         "form-errors": (f"{jobs}new/?preset=cartpole", _submit_nonsense),
+        "form-draft": (f"{jobs}new/?preset=cartpole", _keep_a_draft),
+        "form-fork": (f"{jobs}new/?fork={live.split('/')[-2]}", _until_forecast),
         "job-running": (live, _until_drawn),
         "job-actors": (f"{live}actors/", None),
         "job-events": (f"{live}events/?rounds=1", None),
@@ -260,6 +262,15 @@ def _open_forecast(page: Page) -> None:
         page.fill("[name='budget_usd']", "0.05")
         page.fill("[name='training.scaling.fixed.actors']", "24")
     page.click("[data-forecast-more] > summary")
+
+
+def _keep_a_draft(page: Page) -> None:
+    page.fill("[name='training.scaling.fixed.actors']", "4")
+    page.fill("[name='budget_usd']", "0")
+    page.uncheck("[name='training.algorithm.ppo.clip_decay']", force=True)
+    page.click("[name=save]")
+    page.wait_for_url("**/new/?draft=*")
+    page.wait_for_selector(".drafts")
 
 
 def _submit_nonsense(page: Page) -> None:
