@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.factories import FixedClock, make_connection, make_job, make_project, make_spec, make_user
+from tests.factories import (
+    FixedClock,
+    make_alert,
+    make_connection,
+    make_job,
+    make_project,
+    make_spec,
+    make_user,
+)
 from tests.webapp.api_callers import ApiCaller
 from webapp.accounts.services import add_member
 from webapp.api import reference
@@ -27,6 +35,11 @@ EDITORS = {
     "jobs_pause",
     "jobs_resume",
     "jobs_raise_budget",
+    "tending_set_labels",
+    "tending_set_actors",
+    "tending_act_on_alert",
+    "comparing_add_seeds",
+    "comparing_create_sweep",
     "money_forecast",
     "places_list_connections",
     "places_get_connection",
@@ -67,12 +80,15 @@ class Scene:
             "{connection_id}": self.connection.pk,
             "{budget_id}": str(budget.pk),
             "{report_id}": str(report.pk),
+            "{alert_id}": str(make_alert(self.project).pk),
             "{name}": "cartpole",
         }
 
     def address(self, path: str, **instead: str) -> str:
         for name, value in {**self.named, **{f"{{{key}}}": value for key, value in instead.items()}}.items():
             path = path.replace(name, value)
+        if path.endswith("/comparison"):
+            path += f"?of={self.job.pk}"
         if path.endswith("/costs"):
             path += "?first_day=2026-11-01&last_day=2026-11-30"
         return path
@@ -83,6 +99,16 @@ def body_for(operation: reference.Operation) -> Any:
         "JobSpec": make_spec().model_dump(mode="json"),
         "NewBudget": {"limit_usd": "1"},
         "ReportQuestion": {"first_day": "2026-11-01", "last_day": "2026-11-30"},
+        "Labels": {"tags": ["kept"], "note": "seen"},
+        "ActorBounds": {"least": 1, "most": 2},
+        "AlertDeed": {"do": "acknowledge"},
+        "NewSeeds": {"count": 1},
+        "NewSweep": {
+            "base": make_spec().model_dump(mode="json"),
+            "name": "Rates",
+            "fields": {"training.algorithm.learning_rate": "0.001, 0.0003"},
+            "limit_usd": "1",
+        },
     }
     return bodies.get(operation.body)
 
@@ -97,7 +123,7 @@ def scene() -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 33
+    assert len(OPERATIONS) == 41
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
     assert {one.scope for one in OPERATIONS.values()} == {"read", "jobs", "budget"}
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.
@@ -142,7 +168,7 @@ def test_who_may_go_where(name: str, scene: Scene, settings: Any) -> None:
     assert allowed.status_code in expected, getattr(allowed, "content", b"")
 
 
-@pytest.mark.parametrize("parameter", ["job_id", "connection_id", "budget_id", "report_id"])
+@pytest.mark.parametrize("parameter", ["job_id", "connection_id", "budget_id", "report_id", "alert_id"])
 def test_another_projects_things_are_not_there(parameter: str, scene: Scene) -> None:
     other = Scene()
     mine = ApiCaller(scene.people["owner"])

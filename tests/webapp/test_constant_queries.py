@@ -46,7 +46,12 @@ PAGES = (
 API = (
     *("", "/{slug}", "/{slug}/jobs", "/{slug}/connections", "/{slug}/budgets", "/{slug}/reports"),
     *("/{slug}/jobs/{job}/events", "/{slug}/jobs/{job}/rounds", "/{slug}/jobs/{job}/evaluations"),
-    *("/{slug}/jobs/{job}/checkpoints",),
+    *(
+        "/{slug}/jobs/{job}/checkpoints",
+        "/{slug}/groups",
+        "/{slug}/comparison?of={group}",
+        "/{slug}/alerts",
+    ),
 )
 """Below /api/v1/projects."""
 

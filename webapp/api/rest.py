@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from webapp.api import problems
 from webapp.api.guard import Token
-from webapp.api.routes import history, jobs, money, places
+from webapp.api.routes import comparing, history, jobs, money, places, tending
 from webapp.api.tokens import note
 from webapp.jobs.problems import problems as sentences
 
@@ -133,7 +133,8 @@ api = Api(
     auth=Token("read"),
     parser=NoNul(),
 )
-for router in (places.router, jobs.router, history.router, money.router, places.choices):
+ROUTES = (places, jobs, tending, comparing, history, money)
+for router in (*(one.router for one in ROUTES), places.choices):
     api.add_router("", router)
 
 

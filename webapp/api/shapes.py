@@ -40,6 +40,10 @@ class JobShape(BaseModel):
     seed: int
     tags: list[str]
     groups: list[str]
+    note: str
+    archived_at: datetime | None = Field(description="Since when it is left out of lists.")
+    actors_least: int | None = Field(description="Bounds set since the launch; null: none.")
+    actors_most: int | None
     created_at: datetime
     created_by: str
     started_at: datetime | None

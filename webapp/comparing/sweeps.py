@@ -38,6 +38,16 @@ class SweepRefused(ValueError):
     """A sweep that cannot be run; the text says what to change."""
 
 
+def _number(path: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise SweepRefused(f"{path}: “{text}” is no number that a field could have.")
+    return number
+
+
 @dataclass(frozen=True)
 class Axis:
     """A field by its path, and the values it takes: as many as are written, or any between two."""
@@ -51,7 +61,7 @@ class Axis:
     def read(cls, path: str, text: str) -> Axis:
         """From "0.001, 0.0003" or "1e-4 .. 1e-2"."""
         if match := _RANGE.match(text):
-            low, high = float(match[1]), float(match[2])
+            low, high = _number(path, match[1]), _number(path, match[2])
             if not low < high:
                 raise SweepRefused(f"{path}: the first end of “{text.strip()}” must be below the second.")
             return cls(path, (), low, high)
@@ -107,6 +117,8 @@ class Sweep:
     def _grid(self) -> list[dict[str, str]]:
         if ranged := [axis.path for axis in self.axes if not axis.values]:
             raise SweepRefused(f"{ranged[0]}: a grid needs its values one by one, such as 0.001, 0.0003.")
+        if (points := math.prod(len(axis.values) for axis in self.axes)) > MOST_RUNS:
+            raise SweepRefused(f"{points:,} points are too many: at most {MOST_RUNS} runs go in one sweep.")
         paths = [axis.path for axis in self.axes]
         return [
             dict(zip(paths, point, strict=True)) for point in product(*(axis.values for axis in self.axes))

@@ -25,7 +25,7 @@ from webapp.jobs.spec import JobSpec
 
 router = Router(tags=["jobs"])
 
-_Key = Annotated[
+Key = Annotated[
     str,
     Header(
         alias="Idempotency-Key",
@@ -34,7 +34,7 @@ _Key = Annotated[
         description="The same key gives the same job again, however often the request is sent.",
     ),
 ]
-_IfMatch = Annotated[
+IfMatch = Annotated[
     str,
     Header(alias="If-Match", max_length=200, description="Do it only if the job's ETag is still this one."),
 ]
@@ -84,14 +84,14 @@ def list_jobs(
     summary="Launch a job",
 )
 def create_job(
-    request: HttpRequest, response: HttpResponse, slug: str, spec: JobSpec, idempotency_key: _Key = ""
+    request: HttpRequest, response: HttpResponse, slug: str, spec: JobSpec, idempotency_key: Key = ""
 ) -> Status:
     """201 for a new job; 200 for the one that the same Idempotency-Key launched before."""
     project = project_of(request, slug, "editor")
     before = Job.objects.filter(project=project, idempotency_key=idempotency_key or None).first()
     try:
         job = services.submit_job(
-            project=project, user=_caller(request), spec=spec, idempotency_key=idempotency_key or None
+            project=project, user=caller_of(request), spec=spec, idempotency_key=idempotency_key or None
         )
     except services.SpecRefused as refusal:
         raise spec_refused(refusal.problems) from None
@@ -139,20 +139,20 @@ def get_spec(request: HttpRequest, slug: str, job_id: str) -> dict[str, Any]:
     "/projects/{slug}/jobs/{job_id}/stop", auth=Token("jobs"), response=JobShape, summary="Stop a job"
 )
 def stop(
-    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: _IfMatch = ""
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: IfMatch = ""
 ) -> JobShape:
     """It drains within seconds and keeps its checkpoint. Stopping one that is over changes nothing."""
-    return _done(request, response, slug, job_id, if_match, services.stop_job)
+    return done(request, response, slug, job_id, if_match, services.stop_job)
 
 
 @router.post(
     "/projects/{slug}/jobs/{job_id}/pause", auth=Token("jobs"), response=JobShape, summary="Pause a job"
 )
 def pause(
-    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: _IfMatch = ""
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: IfMatch = ""
 ) -> JobShape:
     """It saves a checkpoint and costs nothing more until it is resumed."""
-    return _done(request, response, slug, job_id, if_match, pause_job)
+    return done(request, response, slug, job_id, if_match, pause_job)
 
 
 @router.post(
@@ -162,10 +162,10 @@ def pause(
     summary="Let a paused job go on",
 )
 def resume(
-    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: _IfMatch = ""
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: IfMatch = ""
 ) -> JobShape:
     """From its last checkpoint. Only a paused job changes by it."""
-    return _done(request, response, slug, job_id, if_match, services.go_on)
+    return done(request, response, slug, job_id, if_match, services.go_on)
 
 
 @router.put(
@@ -180,7 +180,7 @@ def raise_budget(
     slug: str,
     job_id: str,
     budget: NewBudget,
-    if_match: _IfMatch = "",
+    if_match: IfMatch = "",
 ) -> JobShape:
     """Only with the scope “budget”: elsewhere, whoever lets more be spent signs in anew. A job that its budget
     stopped goes on."""
@@ -188,10 +188,10 @@ def raise_budget(
     def deed(*, job: Job, user: Any) -> Job:
         return services.raise_budget(job=job, user=user, limit_usd=budget.limit_usd)
 
-    return _done(request, response, slug, job_id, if_match, deed)
+    return done(request, response, slug, job_id, if_match, deed)
 
 
-def _done(
+def done(
     request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: str, deed: Any
 ) -> JobShape:
     """Do it to the job, if it still is as the caller saw it; the job as it is then."""
@@ -206,7 +206,7 @@ def _done(
             "Read the job again, and send its ETag if you still want this.",
         )
     try:
-        deed(job=job, user=_caller(request))
+        deed(job=job, user=caller_of(request))
     except services.SpecRefused as refusal:
         raise spec_refused(refusal.problems) from None
     except ValueError as refusal:  # over, too low, no room: the text says which, and what can be done
@@ -218,5 +218,5 @@ def _done(
     return shape
 
 
-def _caller(request: HttpRequest) -> Any:
+def caller_of(request: HttpRequest) -> Any:
     return request.auth  # type: ignore[attr-defined]

@@ -1,0 +1,165 @@
+"""Groups, comparisons, sweeps, labels, bounds and alerts by the API: the same as on the pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.factories import (
+    make_alert,
+    make_job,
+    make_project,
+    make_running_job,
+    make_spec,
+    make_user,
+    round_finished,
+)
+from tests.webapp.api_callers import ApiCaller
+from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.recorder import Recorder
+from webapp.money.models import Budget
+
+pytestmark = pytest.mark.django_db
+
+RATE = "training.algorithm.learning_rate"
+MANY = (
+    RATE,
+    *(f"training.algorithm.{name}" for name in ("discount", "clip", "trace_decay", "entropy_coefficient")),
+)
+
+
+class Asked:
+    """Somebody with a token, and a project with two groups of four runs, of which one is better."""
+
+    def __init__(self) -> None:
+        self.user = make_user()
+        self.project = make_project(self.user)
+        self.call = ApiCaller(self.user)
+        self.base = f"/projects/{self.project.slug}"
+
+    def runs(self, group: str, returns: list[float]) -> JobGroup:
+        for seed, mean in enumerate(returns):
+            spec = make_spec(name=f"{group} {seed}", group=group, training__seed=seed)
+            job, epoch = make_running_job(project=self.project, user=self.user, spec=spec)
+            Recorder(job.pk, epoch, keep_checkpoints=3).record(round_finished(1, mean=mean, spent=10**11))
+        return JobGroup.objects.get(project=self.project, name=group)
+
+
+@pytest.fixture
+def asked() -> Asked:
+    return Asked()
+
+
+def test_groups_are_compared_with_intervals_and_what_would_tell_them_apart(asked: Asked) -> None:
+    good, poor = asked.runs("Good", [10, 11, 12, 13]), asked.runs("Poor", [1, 2, 3, 4])
+    close = asked.runs("Close", [9.5, 10, 11])
+    listed = asked.call.get(f"{asked.base}/groups").json()
+    assert [(one["key"], one["runs"]) for one in listed] == [
+        (f"group_{close.pk}", 3),
+        (f"group_{poor.pk}", 4),
+        (f"group_{good.pk}", 4),
+    ]
+    keys = "&".join(f"of=group_{one.pk}" for one in (good, poor, close))
+    found = asked.call.get(f"{asked.base}/comparison?{keys}").json()
+    sides = {one["name"]: one for one in found["sides"]}
+    best = sides["Good"]
+    assert best["best"]
+    assert best["against_best"] is None
+    assert best["scores"] == pytest.approx([10, 11, 12, 13])
+    assert best["iqm"]["value"] == pytest.approx(11.5)
+    assert best["iqm"]["low"] < 11.5 < best["iqm"]["high"]
+    assert len(best["jobs"]) == 4
+    assert sides["Poor"]["against_best"]["told_apart"]
+    assert sides["Poor"]["against_best"]["better"]["value"] == 1.0
+    assert not sides["Close"]["against_best"]["told_apart"]
+    assert sides["Close"]["against_best"]["more_seeds"] >= 1
+    assert any("Good is better than Poor" in sentence for sentence in found["verdicts"])
+
+
+def test_what_is_no_comparison_is_refused_in_words(asked: Asked) -> None:
+    assert asked.call.get(f"{asked.base}/comparison").status_code == 422
+    stranger = make_job()
+    empty = asked.call.get(f"{asked.base}/comparison?of={stranger.pk}").json()
+    assert empty["sides"] == []
+    assert empty["left_out"] == ["1 of what was picked is not in this project."]
+
+
+def test_a_sweep_and_more_seeds_are_launched_once_a_key(asked: Asked) -> None:
+    sweep = {
+        "base": make_spec().model_dump(mode="json"),
+        "name": "Rates",
+        "fields": {RATE: "0.001, 0.0003"},
+        "seeds": 2,
+        "limit_usd": "2",
+    }
+    made = [asked.call.post(f"{asked.base}/sweeps", sweep, Idempotency_Key="k1") for _ in range(2)]
+    assert [one.status_code for one in made] == [201, 201]
+    assert made[0].json() == made[1].json()
+    assert made[0].json()["runs"] == 4
+    assert Budget.objects.get(group_id=made[0].json()["id"]).limit_picodollars == 2 * 10**12
+    job = Job.objects.filter(groups=made[0].json()["id"]).first()
+    assert job is not None
+    grown = [
+        asked.call.post(f"{asked.base}/jobs/{job.pk}/seeds", {"count": 1}, Idempotency_Key="k2")
+        for _ in range(2)
+    ]
+    assert [one.status_code for one in grown] == [201, 201], grown[0].content
+    assert Job.objects.filter(project=asked.project).count() == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"fields": {"training.nothing": "1, 2"}}, "training.nothing is no field of this job."),
+        ({"fields": {RATE: "1.2.3 .. 5"}}, "is no number that a field could have"),
+        ({"fields": {RATE: f"0 .. {'9' * 290}e99"}, "way": "random"}, "is no number that a field could have"),
+        (
+            {"fields": {path: ",".join(str(n / 100) for n in range(1, 90)) for path in MANY}},
+            "5,584,059,449 points are too many",
+        ),
+        ({"fields": {RATE: ",".join(f"0.{n}" for n in range(1, 70))}, "seeds": 2}, "138 runs are too many"),
+    ],
+)
+def test_a_sweep_that_cannot_be_is_refused(asked: Asked, changes: dict[str, Any], why: str) -> None:
+    sweep = {"base": make_spec().model_dump(mode="json"), "name": "S", "limit_usd": "2", **changes}
+    refused = asked.call.post(f"{asked.base}/sweeps", sweep)
+    assert refused.status_code == 422, refused.content
+    assert why in refused.json()["why"]
+    assert not Job.objects.filter(project=asked.project).exists()
+
+
+def test_labels_change_only_what_is_given(asked: Asked) -> None:
+    job = make_job(asked.project, asked.user, spec=make_spec(tags=["first"]))
+    address = f"{asked.base}/jobs/{job.pk}/labels"
+    noted = asked.call("PUT", address, {"note": "Look at round 7."}).json()
+    assert (noted["note"], noted["tags"], noted["archived_at"]) == ("Look at round 7.", ["first"], None)
+    tagged = asked.call("PUT", address, {"tags": ["b", "a"]}).json()
+    assert (tagged["note"], tagged["tags"]) == ("Look at round 7.", ["a", "b"])
+    refused = asked.call("PUT", address, {"archived": True, "note": "gone"})
+    assert refused.status_code == 409
+    assert "Stop it first" in refused.json()["why"]
+    Job.objects.filter(pk=job.pk).update(observed="cancelled")
+    assert asked.call("PUT", address, {"archived": True}).json()["archived_at"]
+    assert asked.call("PUT", address, {"archived": False}).json()["archived_at"] is None
+
+
+def test_bounds_of_a_running_job(asked: Asked) -> None:
+    job, _ = make_running_job(project=asked.project, user=asked.user)
+    address = f"{asked.base}/jobs/{job.pk}/actors"
+    assert asked.call("PUT", address, {"most": 2}).json()["actors_most"] == 2
+    refused = asked.call("PUT", address, {"least": 5, "most": 2})
+    assert refused.status_code == 409, refused.content
+    job.refresh_from_db()
+    assert (job.actors_least, job.actors_most) == (None, 2)
+
+
+def test_alerts_are_told_and_looked_after(asked: Asked) -> None:
+    alert = make_alert(asked.project)
+    (told,) = asked.call.get(f"{asked.base}/alerts").json()
+    assert (told["id"], told["state"], told["sentence"]) == (alert.pk, "open", alert.sentence)
+    for do, state in (("acknowledge", "acknowledged"), ("snooze", "snoozed"), ("settle", "resolved")):
+        assert asked.call.post(f"{asked.base}/alerts/{alert.pk}", {"do": do}).json()["state"] == state
+    assert asked.call.get(f"{asked.base}/alerts").json() == []
+    assert len(asked.call.get(f"{asked.base}/alerts?state=over").json()) == 1
+    assert asked.call.get(f"{asked.base}/alerts?state=odd").status_code == 422

@@ -1,0 +1,164 @@
+"""Runs beside each other: groups, comparisons, more seeds of a question, and sweeps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.conf import settings
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Query, Router
+from ninja.responses import Status
+
+from webapp.accounts.models import Project
+from webapp.api.comparing_shapes import (
+    AgainstShape,
+    ComparisonShape,
+    DifferenceShape,
+    GroupShape,
+    IntervalShape,
+    NewSeeds,
+    NewSweep,
+    SideShape,
+)
+from webapp.api.guard import Token, project_of
+from webapp.api.problems import Refused, spec_refused
+from webapp.api.routes.jobs import Key, caller_of
+from webapp.comparing import wording
+from webapp.comparing.curves import curves_of
+from webapp.comparing.figures import SideFigures, compared, differences
+from webapp.comparing.sides import MOST_SIDES, picked
+from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, launch_sweep
+from webapp.jobs.models import JobGroup
+from webapp.jobs.queries import job_in
+from webapp.jobs.seeds import more_seeds
+from webapp.jobs.services import SpecRefused
+from webapp.money.amounts import exact_usd
+from webapp.papers.statistics import Interval
+
+router = Router(tags=["comparing"])
+_GROUPS_TOLD = 200
+
+_Of = Annotated[
+    list[Annotated[str, Query(max_length=40, pattern=r"^[a-z0-9_]*$")]],
+    Query(min_length=1, max_length=MOST_SIDES, description="Ids of jobs, and keys of groups."),
+]
+
+
+@router.get("/projects/{slug}/groups", response=list[GroupShape], summary="Groups of jobs, newest first")
+def list_groups(request: HttpRequest, slug: str) -> list[GroupShape]:
+    """At most 200. What is in one: jobs with `group` as its name."""
+    project = project_of(request, slug)
+    rows = (
+        JobGroup.objects.filter(project=project).annotate(runs=Count("jobs")).order_by("-created_at", "-pk")
+    )
+    return [_group(project, one, one.runs) for one in rows[:_GROUPS_TOLD]]
+
+
+@router.get("/projects/{slug}/comparison", response=ComparisonShape, summary="Jobs and groups compared")
+def get_comparison(request: HttpRequest, slug: str, of: _Of) -> ComparisonShape:
+    """Interquartile means with intervals, who is better and how sure that is, and what would tell."""
+    chosen = picked(project_of(request, slug), of)
+    found = compared(chosen, curves_of(chosen.jobs))
+    return ComparisonShape(
+        scored_by=found.scored_by,
+        sides=[_side(one) for one in found.sides],
+        verdicts=wording.verdicts(found) if found.sides else [],
+        differences=[
+            DifferenceShape(path=one.path, values=list(one.values)) for one in differences(chosen.sides)
+        ]
+        if len(chosen.sides) > 1
+        else [],
+        left_out=list(chosen.left_out),
+    )
+
+
+@router.post(
+    "/projects/{slug}/jobs/{job_id}/seeds",
+    auth=Token("jobs"),
+    response={201: GroupShape},
+    summary="Launch more seeds of a job's question",
+)
+def add_seeds(
+    request: HttpRequest, slug: str, job_id: str, seeds: NewSeeds, idempotency_key: Key = ""
+) -> Status:
+    """Seeds that none of its group has had. A job of no group founds one."""
+    project = project_of(request, slug, "editor")
+    job, key = job_in(project, job_id), f"{idempotency_key[:60]}:{job_id}" if idempotency_key else None
+    try:
+        group = more_seeds(user=caller_of(request), like=job, count=seeds.count, key=key)
+    except SpecRefused as refusal:
+        raise spec_refused(refusal.problems) from None
+    return Status(201, _group(project, group, group.jobs.count()))
+
+
+@router.post(
+    "/projects/{slug}/sweeps", auth=Token("jobs"), response={201: GroupShape}, summary="Launch a sweep"
+)
+def create_sweep(
+    request: HttpRequest, response: HttpResponse, slug: str, sweep: NewSweep, idempotency_key: Key = ""
+) -> Status:
+    """All of its runs or none, below one budget. The same Idempotency-Key gives the same sweep again."""
+    project = project_of(request, slug, "editor")
+    try:
+        asked = Sweep(
+            base=sweep.base,
+            name=sweep.name,
+            axes=tuple(Axis.read(path, text) for path, text in sweep.fields.items()),
+            way=sweep.way,
+            points=sweep.points,
+            seeds=sweep.seeds,
+            limit_usd=sweep.limit_usd,
+        )
+        key = idempotency_key[:60] or None
+        group = launch_sweep(project=project, user=caller_of(request), sweep=asked, key=key)
+    except SweepRefused as refusal:
+        why = str(refusal)
+        raise Refused(422, "sweep", "Nothing was launched.", why, "Change the sweep as it says.") from None
+    except SpecRefused as refusal:
+        raise spec_refused(refusal.problems) from None
+    shape = _group(project, group, group.jobs.count())
+    response["Location"] = shape.url
+    return Status(201, shape)
+
+
+def _group(project: Project, group: JobGroup, runs: int) -> GroupShape:
+    address = reverse("comparing:group", args=[project.slug, group.pk])
+    return GroupShape(
+        id=group.pk,
+        key=f"group_{group.pk}",
+        name=group.name,
+        runs=runs,
+        created_at=group.created_at,
+        url=settings.STARLING_BASE_URL + address,
+    )
+
+
+def _side(one: SideFigures) -> SideShape:
+    against = one.against
+    return SideShape(
+        key=one.side.key,
+        name=one.side.name,
+        jobs=[job.pk for job in one.side.jobs],
+        scores=one.scores.tolist(),
+        iqm=_interval(one.iqm),
+        cost_usd=exact_usd(one.cost),
+        cost_a_run_usd=exact_usd(one.cost_a_run),
+        time_a_run_s=one.time_s,
+        best=one.leads,
+        efficient=one.efficient,
+        against_best=None
+        if against is None
+        else AgainstShape(
+            better=_interval(against.better),
+            p=against.p,
+            told_apart=against.told,
+            more_seeds=against.more,
+            more_usd=None if one.more_cost is None else exact_usd(one.more_cost),
+        ),
+    )
+
+
+def _interval(found: Interval | None) -> Any:
+    return None if found is None else IntervalShape(**found._asdict())

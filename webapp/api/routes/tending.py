@@ -1,0 +1,162 @@
+"""What people do beside launching and stopping: labels, the archive, bounds of a running job, and alerts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Path, Query, Router
+from pydantic import BaseModel, Field, StringConstraints
+
+from webapp.alerts import queries as alerts
+from webapp.alerts import services
+from webapp.alerts.models import Alert
+from webapp.api.guard import Token, project_of
+from webapp.api.paging import Limit
+from webapp.api.routes.jobs import IfMatch, done
+from webapp.api.shapes import JobShape
+from webapp.jobs import labelling
+from webapp.jobs.actor_bounds import change_bounds
+from webapp.jobs.models import Job
+
+router = Router(tags=["tending"])
+_Id = Annotated[int, Path(ge=0, le=2**63 - 1)]
+_Tag = Annotated[
+    str, StringConstraints(min_length=1, max_length=labelling.LONGEST_TAG, pattern=r"^[^\x00,]*$")
+]
+
+
+class Labels(BaseModel):
+    """Only what is given is changed."""
+
+    model_config = {"extra": "forbid"}
+
+    tags: list[_Tag] | None = Field(None, max_length=labelling.MOST_TAGS, description="These and no others.")
+    note: Annotated[str, StringConstraints(max_length=labelling.LONGEST_NOTE)] | None = None
+    archived: bool | None = Field(None, description="Left out of lists; only what is over can be.")
+
+
+class ActorBounds(BaseModel):
+    """From the next round on. Null: as at the launch."""
+
+    model_config = {"extra": "forbid"}
+
+    least: int | None = Field(None, ge=1, le=100_000)
+    most: int | None = Field(None, ge=1, le=100_000)
+
+
+class AlertShape(BaseModel):
+    id: int
+    kind: str
+    severity: str
+    sentence: str
+    subject: str
+    money: str = Field(description="The word for money in it that nobody pays; empty for real money.")
+    first_at: datetime
+    last_at: datetime
+    times: int
+    state: str
+    state_at: datetime
+    snoozed_until: datetime | None
+
+
+class AlertDeed(BaseModel):
+    model_config = {"extra": "forbid"}
+
+    do: Literal["acknowledge", "snooze", "settle"]
+    how_long: Literal["hour", "day", "change"] = Field("hour", description="To snooze it for.")
+
+
+@router.put(
+    "/projects/{slug}/jobs/{job_id}/labels",
+    auth=Token("jobs"),
+    response=JobShape,
+    summary="Change a job's tags and note, or put it into the archive",
+)
+def set_labels(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    job_id: str,
+    labels: Labels,
+    if_match: IfMatch = "",
+) -> JobShape:
+    def deed(*, job: Job, user: Any) -> None:
+        if labels.archived is not None:
+            (labelling.archive if labels.archived else labelling.unarchive)(job=job, user=user)
+        if labels.note is not None:
+            labelling.set_note(job=job, text=labels.note)
+        if labels.tags is not None:
+            labelling.set_tags(job=job, names=labelling.tag_names(",".join(labels.tags)))
+
+    return done(request, response, slug, job_id, if_match, deed)
+
+
+@router.put(
+    "/projects/{slug}/jobs/{job_id}/actors",
+    auth=Token("jobs"),
+    response=JobShape,
+    summary="Change how many actors a job may have",
+)
+def set_actors(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    job_id: str,
+    bounds: ActorBounds,
+    if_match: IfMatch = "",
+) -> JobShape:
+    def deed(*, job: Job, user: Any) -> None:
+        change_bounds(job=job, user=user, least=bounds.least, most=bounds.most)
+
+    return done(request, response, slug, job_id, if_match, deed)
+
+
+@router.get("/projects/{slug}/alerts", response=list[AlertShape], summary="Alerts, newest first")
+def list_alerts(
+    request: HttpRequest,
+    slug: str,
+    state: Annotated[
+        Literal["", "open", "acknowledged", "snoozed", "over", "all"],
+        Query(description="Empty: all that stand."),
+    ] = "",
+    limit: Limit = 50,
+) -> list[AlertShape]:
+    found = alerts.alerts_for(request.auth, project_of(request, slug))  # type: ignore[attr-defined]
+    return [_alert(one) for one in found.filter(state__in=alerts.FILTERS[state][1])[:limit]]
+
+
+@router.post(
+    "/projects/{slug}/alerts/{alert_id}",
+    auth=Token("jobs"),
+    response=AlertShape,
+    summary="Acknowledge, snooze or settle an alert",
+)
+def act_on_alert(request: HttpRequest, slug: str, alert_id: _Id, deed: AlertDeed) -> AlertShape:
+    """What is over stays as it is; what is settled and stands still is raised anew."""
+    user = request.auth  # type: ignore[attr-defined]
+    project = project_of(request, slug, "editor")
+    alert = alerts.alert_for(user, project, alert_id)
+    if deed.do == "snooze":
+        services.snooze(alert=alert, user=user, how_long=deed.how_long)
+    else:
+        {"acknowledge": services.acknowledge, "settle": services.settle}[deed.do](alert=alert, user=user)
+    return _alert(alerts.alert_for(user, project, alert_id))
+
+
+def _alert(one: Alert) -> AlertShape:
+    return AlertShape(
+        id=one.pk,
+        kind=one.kind,
+        severity=one.severity,
+        sentence=one.sentence,
+        subject=one.subject,
+        money=one.unreal,
+        first_at=one.first_at,
+        last_at=one.last_at,
+        times=one.times,
+        state=one.state,
+        state_at=one.state_at,
+        snoozed_until=one.snoozed_until,
+    )
