@@ -109,7 +109,8 @@ class Fleet:
             return f"{words}. Until then {asked} order{' waits' if asked == 1 else 's wait'}."
         wait_s = self._trouble.not_before_s - self._now_s()
         if self._trouble.words and wait_s > 0.0:
-            return f"A container group did not start: {self._trouble.words} Another is asked for in {wait_s:.0f} s."
+            why = self._trouble.words.rstrip(".")
+            return f"A container group did not start: {why}. Another is asked for in {wait_s:.0f} s."
         return ""
 
     def attend(self, waiting: int, pullers: Sequence[Puller]) -> None:

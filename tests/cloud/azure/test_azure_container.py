@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -152,10 +153,20 @@ def test_an_image_that_cannot_be_fetched_fails_the_calls_with_that_reason() -> N
 
 
 def test_groups_that_fail_to_start_are_taken_away_and_others_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.azure.fleet._BACKOFF_S", (0.1,))
+    monkeypatch.setattr("cloud.azure.fleet._BACKOFF_S", (1.5,))
     with containers.opened() as (platform, azure):
         azure.faults.order("failed_start", 2)
-        assert _one(platform).status == "done"
+        platform.submit(calls.rollout("c", platform.publish(0, calls.weights())))
+        told: set[str] = set()
+        outcome = None
+        while outcome is None:
+            outcome = platform.next(0.2)
+            told.add(platform.held_back())
+        assert outcome.status == "done"
+        assert any(
+            re.fullmatch(r"A container group did not start: .*[^.]\. Another is asked for in [12] s\.", words)
+            for words in told
+        ), told
         _until(lambda: _states(platform) == ["gone", "gone", "standing"], platform)
 
 
