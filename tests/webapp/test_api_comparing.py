@@ -74,6 +74,8 @@ def test_groups_are_compared_with_intervals_and_what_would_tell_them_apart(asked
     assert sides["Poor"]["against_best"]["better"]["value"] == 1.0
     assert not sides["Close"]["against_best"]["told_apart"]
     assert sides["Close"]["against_best"]["more_seeds"] >= 1
+    assert found["goal"] == {"value": pytest.approx(2.5), "words": "as far as the weakest side got"}
+    assert sides["Good"]["getting"] == {"usd": 0.1, "time_s": 1.0, "reached": 4, "runs": 4}
     assert any("Good is better than Poor" in sentence for sentence in found["verdicts"])
 
 

@@ -8,11 +8,13 @@ from django.test import Client
 
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
 from tests.webapp.test_forms import posted
+from training.environments import catalogue
 from webapp.accounts.services import add_member
 from webapp.comparing import telling_apart
 from webapp.comparing.curves import curves_of, drawn, iqm_with_band
 from webapp.comparing.figures import compared, differences
 from webapp.comparing.pareto import plane
+from webapp.comparing.reaching import Getting, Goal, getting_to, goal_of
 from webapp.comparing.sides import picked
 from webapp.jobs import seeds
 from webapp.jobs.forms import job_form
@@ -137,6 +139,35 @@ def test_figures_lead_by_return_and_mark_what_nothing_beats() -> None:
     Job.objects.update(evaluation_return_mean=7.0)
     found = picked(project, [dear.pk, cheap.pk])
     assert compared(found, curves_of(found.jobs)).scored_by == "evaluation"
+
+
+def test_what_it_takes_to_get_as_far_as_the_weakest_or_to_the_reference() -> None:
+    project = make_project()
+    quick = _ran(project, [50.0] * 4, usd=0.8)
+    slow = _ran(project, [0.0] * 4 + [400.0] * 40, usd=0.44)
+    found = picked(project, [quick.pk, slow.pk])
+    curves = curves_of(found.jobs)
+    goal = goal_of(found.sides, curves)
+    assert goal == Goal(pytest.approx(50.0), "as far as the weakest side got")
+    first, second = (getting_to(goal, side, curves) for side in found.sides)
+    assert (first.usd, first.reached, first.runs) == (0.2, 1, 1)
+    crossed = int(np.argmax(curves[slow.pk].smoothed >= 50.0)) + 1
+    assert second.usd == pytest.approx(crossed * 0.01)
+    assert second.usd < 0.1, "it ends dearer than it got there"
+    Job.objects.update(environment="CartPole-v1")
+    found = picked(project, [quick.pk, slow.pk])
+    reference = catalogue.ENTRIES["CartPole-v1"].reference_return
+    assert reference is not None
+    goal = goal_of(found.sides, curves)
+    assert goal is not None
+    assert goal.value != reference, "nobody got there"
+    beyond = _ran(project, [2 * reference] * 3, usd=0.6)
+    found = picked(project, [quick.pk, beyond.pk])
+    curves = curves_of(found.jobs)
+    goal = goal_of(found.sides, curves)
+    assert goal == Goal(reference, "the environment's reference")
+    assert getting_to(goal, found.sides[0], curves) == Getting(None, None, 0, 1)
+    assert getting_to(goal, found.sides[1], curves).usd == pytest.approx(0.2)
 
 
 # Telling apart

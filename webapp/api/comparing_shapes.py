@@ -45,6 +45,20 @@ class AgainstShape(BaseModel):
     more_usd: Usd | None = Field(description="What those would cost on this side, about.")
 
 
+class GoalShape(BaseModel):
+    value: float
+    words: str
+
+
+class GettingShape(BaseModel):
+    """To the comparison's goal: medians over runs, null where fewer than half got there."""
+
+    usd: float | None
+    time_s: float | None
+    reached: int
+    runs: int
+
+
 class SideShape(BaseModel):
     """A job, a group, or those runs of a group that ask the same."""
 
@@ -59,6 +73,7 @@ class SideShape(BaseModel):
     best: bool
     efficient: bool = Field(description="Nothing is better in return, dollars and time at once.")
     against_best: AgainstShape | None
+    getting: GettingShape | None
 
 
 class DifferenceShape(BaseModel):
@@ -68,6 +83,7 @@ class DifferenceShape(BaseModel):
 
 class ComparisonShape(BaseModel):
     scored_by: Literal["evaluation", "training"]
+    goal: GoalShape | None = Field(description="A return to get to, for comparing what that took.")
     sides: list[SideShape]
     verdicts: list[str]
     differences: list[DifferenceShape]

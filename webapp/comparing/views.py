@@ -18,6 +18,7 @@ from webapp.comparing import wording
 from webapp.comparing.curves import AXES, curves_of, drawn
 from webapp.comparing.figures import Comparison, compared, differences
 from webapp.comparing.pareto import plane
+from webapp.comparing.reaching import getting_to, goal_of
 from webapp.comparing.sides import MOST_SIDES, Picked, of_group, picked
 from webapp.comparing.sweep_form import SweepForm, base_of
 from webapp.comparing.sweeps import SweepRefused, launch_sweep
@@ -70,11 +71,14 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
         return {"comparison": None, "left_out": chosen.left_out}
     curves = curves_of(chosen.jobs)
     found: Comparison = compared(chosen, curves)
+    goal = goal_of(chosen.sides, curves) if len(chosen.sides) > 1 else None
+    getting = {side.place: getting_to(goal, side, curves) for side in chosen.sides} if goal else {}
     return {
         "comparison": found,
         "left_out": chosen.left_out,
         "verdicts": wording.verdicts(found),
-        "table": [wording.row(one, found) for one in found.sides],
+        "goal": goal,
+        "table": [wording.row(one, found, getting.get(one.side.place)) for one in found.sides],
         "chart": {"sides": drawn(chosen.sides, curves), "sentence": wording.chart_sentence(found)},
         "planes": [
             ("usd", "Return and dollars a run", plane(found.sides, "usd")),

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from webapp.comparing.figures import Comparison, SideFigures
+from webapp.comparing.reaching import Getting
 from webapp.comparing.telling_apart import FEWEST, MOST_MORE
 from webapp.jobs.models import Job
 from webapp.jobs.states import ACTIVE
 from webapp.jobs.wording import shown_state
-from webapp.money.amounts import display_usd
-from webapp.templatetags.look import UNKNOWN, score
+from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
+from webapp.templatetags.look import UNKNOWN, duration, score
 
 
-def row(one: SideFigures, whole: Comparison) -> dict[str, Any]:
+def row(one: SideFigures, whole: Comparison, getting: Getting | None) -> dict[str, Any]:
     """One side in the table."""
     return {
+        "getting": _getting(getting) if getting else None,
         "one": one,
         "side": one.side,
         "score": score(one.iqm.value) if one.iqm else UNKNOWN,
@@ -25,6 +27,14 @@ def row(one: SideFigures, whole: Comparison) -> dict[str, Any]:
         "against": _against(one),
         "offer": _offer(one, whole),
     }
+
+
+def _getting(one: Getting) -> tuple[str, str]:
+    """What it took to the goal, and how many of its runs got there."""
+    count = f"{one.reached} of {one.runs} run{'' if one.runs == 1 else 's'}"
+    if one.usd is None or one.time_s is None:
+        return UNKNOWN, f"{count} got there"
+    return display_usd(round(one.usd * PICODOLLARS_PER_USD)), f"{duration(one.time_s)}, {count}"
 
 
 def _interval(one: SideFigures) -> str:

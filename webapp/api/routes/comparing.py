@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from django.conf import settings
@@ -16,6 +17,8 @@ from webapp.api.comparing_shapes import (
     AgainstShape,
     ComparisonShape,
     DifferenceShape,
+    GettingShape,
+    GoalShape,
     GroupShape,
     IntervalShape,
     NewSeeds,
@@ -28,6 +31,7 @@ from webapp.api.routes.jobs import Key, caller_of
 from webapp.comparing import wording
 from webapp.comparing.curves import curves_of
 from webapp.comparing.figures import SideFigures, compared, differences
+from webapp.comparing.reaching import Getting, getting_to, goal_of
 from webapp.comparing.sides import MOST_SIDES, picked
 from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, launch_sweep
 from webapp.jobs.models import JobGroup
@@ -60,10 +64,14 @@ def list_groups(request: HttpRequest, slug: str) -> list[GroupShape]:
 def get_comparison(request: HttpRequest, slug: str, of: _Of) -> ComparisonShape:
     """Interquartile means with intervals, who is better and how sure that is, and what would tell."""
     chosen = picked(project_of(request, slug), of)
-    found = compared(chosen, curves_of(chosen.jobs))
+    curves = curves_of(chosen.jobs)
+    found, goal = compared(chosen, curves), goal_of(chosen.sides, curves)
     return ComparisonShape(
         scored_by=found.scored_by,
-        sides=[_side(one) for one in found.sides],
+        goal=None if goal is None else GoalShape(value=goal.value, words=goal.words),
+        sides=[
+            _side(one, None if goal is None else getting_to(goal, one.side, curves)) for one in found.sides
+        ],
         verdicts=wording.verdicts(found) if found.sides else [],
         differences=[
             DifferenceShape(path=one.path, values=list(one.values)) for one in differences(chosen.sides)
@@ -135,7 +143,7 @@ def _group(project: Project, group: JobGroup, runs: int) -> GroupShape:
     )
 
 
-def _side(one: SideFigures) -> SideShape:
+def _side(one: SideFigures, getting: Getting | None) -> SideShape:
     against = one.against
     return SideShape(
         key=one.side.key,
@@ -157,6 +165,7 @@ def _side(one: SideFigures) -> SideShape:
             more_seeds=against.more,
             more_usd=None if one.more_cost is None else exact_usd(one.more_cost),
         ),
+        getting=None if getting is None else GettingShape(**asdict(getting)),
     )
 
 

@@ -1,0 +1,75 @@
+"""What it takes each side to get to the same return: who ends highest is not always who gets there for the least."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from training.environments import catalogue
+from webapp.comparing.curves import RunCurve
+from webapp.comparing.sides import Side
+from webapp.papers.statistics import Reached, interquartile_mean, median_time, time_to_threshold
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A return to get to, and what it is."""
+
+    value: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Getting:
+    """Dollars and seconds a run until its smoothed return is at the goal: the median, runs that did not get there
+    counted as such; None where fewer than half did."""
+
+    usd: float | None
+    time_s: float | None
+    reached: int
+    runs: int
+
+
+def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | None:
+    """The reference of the sides' environment, if any run got there; else as far as the weakest side got."""
+    ends = [_ends(side, curves) for side in sides]
+    known = [interquartile_mean(one) for one in ends if one]
+    if not known:
+        return None
+    names = {job.environment for side in sides for job in side.jobs}
+    entry = catalogue.ENTRIES.get(names.pop()) if len(names) == 1 else None
+    reference = entry.reference_return if entry is not None else None
+    highest = max(
+        float(curves[job.pk].smoothed.max()) for side in sides for job in side.jobs if _ran(job.pk, curves)
+    )
+    if reference is not None and highest >= reference:
+        return Goal(reference, "the environment's reference")
+    return Goal(min(known), "as far as the weakest side got")
+
+
+def getting_to(goal: Goal, side: Side, curves: Mapping[str, RunCurve]) -> Getting:
+    runs = [curves[job.pk] for job in side.jobs if _ran(job.pk, curves)]
+    usd = [_reached(run, run.usd, goal) for run in runs]
+    return Getting(
+        usd=median_time(usd),
+        time_s=median_time([_reached(run, run.time, goal) for run in runs]),
+        reached=sum(one.observed for one in usd),
+        runs=len(runs),
+    )
+
+
+def _reached(run: RunCurve, at: np.ndarray, goal: Goal) -> Reached:
+    """Its end counts as its place: rounding must not keep the weakest side from where it is."""
+    return time_to_threshold(
+        at.tolist(), (run.smoothed + 1e-9 * abs(goal.value)).tolist(), goal.value, held=1
+    )
+
+
+def _ends(side: Side, curves: Mapping[str, RunCurve]) -> list[float]:
+    return [float(curves[job.pk].smoothed[-1]) for job in side.jobs if _ran(job.pk, curves)]
+
+
+def _ran(job_id: str, curves: Mapping[str, RunCurve]) -> bool:
+    return len(curves[job_id].smoothed) > 0
