@@ -66,15 +66,24 @@ class DatabaseLedger:
         now = self._clock.now()
         if take_all(self._account_id, self._epoch, batch, now):
             accepted = dict.fromkeys((item.id for item in batch), True)
+        elif self._is_full(batch, now):
+            accepted = dict.fromkeys((item.id for item in batch), False)
         else:
             accepted = self._reserved(batch, now)
         self._after_reserve()
         return [accepted[item.id] for item in batch]
 
+    def _is_full(self, batch: Sequence[Reservation], now: datetime) -> bool:
+        """Whether none of them fits or is known. Nothing is locked: who asks a full budget holds up nobody."""
+        account = self._account()
+        ceiling = account.granted_picodollars + self._ungranted(account, now)
+        least = min(item.picodollars for item in batch)
+        return least > _headroom(account, ceiling) and not self._states([item.id for item in batch])
+
     @transaction.atomic
     def _reserved(self, batch: Sequence[Reservation], now: datetime) -> dict[str, bool]:
         """Each by itself, by id: some may be known or may not fit, or the budgets above are asked for more."""
-        account = self._locked()
+        account = self._account(locked=True)
         known = self._states([item.id for item in batch])
         grant = _more_granted(account, batch, known, now)
         accepted = _accepted(account.granted_picodollars + grant, account, batch, known)
@@ -102,7 +111,7 @@ class DatabaseLedger:
         if not batch:
             return
         with transaction.atomic():
-            account = self._locked()
+            account = self._account(locked=True)
             chain = Chain(self._account_id, self._clock.now())
             open_charges = self._open([item.id for item in batch])
             changed, reserved, spent, overrun = [], 0, 0, 0
@@ -138,7 +147,7 @@ class DatabaseLedger:
         if not ids:
             return
         with transaction.atomic():
-            self._locked()
+            self._account(locked=True)
             charges = self._open(ids)
             for some in _batched(list(charges)):
                 self._mine().filter(name__in=some).update(
@@ -149,11 +158,13 @@ class DatabaseLedger:
     def headroom(self) -> int:
         """Picodollars that can still be reserved, here and in the budgets above; none on a frozen account."""
         account = Account.objects.get(pk=self._account_id)
-        more = account.limit_picodollars - account.granted_picodollars
-        if more:
-            above = budgets_above(account.pk, self._clock.now())
-            more = min([more, *(headroom(budget) for budget in above)])
+        more = self._ungranted(account, self._clock.now())
         return _headroom(account, account.granted_picodollars + more)
+
+    def _ungranted(self, account: Account, now: datetime) -> int:
+        """What the budgets above could still grant."""
+        more = account.limit_picodollars - account.granted_picodollars
+        return min([more, *map(headroom, budgets_above(account.pk, now))]) if more else 0
 
     def spend(self) -> Spend:
         """The account now. What ran over is part of what was spent."""
@@ -164,8 +175,9 @@ class DatabaseLedger:
             limit_picodollars=account.limit_picodollars,
         )
 
-    def _locked(self) -> Account:
-        lock = " FOR UPDATE OF account" if connection.features.has_select_for_update else ""
+    def _account(self, *, locked: bool = False) -> Account:
+        """LedgerClosed if the lease is somebody else's by now."""
+        lock = " FOR UPDATE OF account" if locked and connection.features.has_select_for_update else ""
         rows = Account.objects.raw(_ACCOUNT_UNDER_LEASE + lock, [self._account_id, self._epoch])
         for account in rows:
             return account
