@@ -23,3 +23,5 @@ urlpatterns = [
     path("", include("webapp.landscapes.urls")),
     path("", include("webapp.standing.urls")),
 ]
+
+handler500 = "webapp.faults.server_error"

@@ -198,6 +198,22 @@ def test_the_palette_finds_only_what_is_in_the_project(browser: Client, project:
     assert "Nothing here has all of these words" in words(browser.get(f"/p/{project.slug}/find/?q=zzz"))
 
 
+def test_a_fault_of_ours_has_a_reference_that_the_log_knows(
+    browser: Client, project: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: Any) -> None:
+        raise RuntimeError("a secret of the machine")
+
+    monkeypatch.setattr(running, "rate", fails)
+    browser.raise_request_exception = False
+    page = browser.get(f"/p/{project.slug}/")
+    assert page.status_code == 500
+    found = re.search(r"Reference ([0-9A-F]{8})", words(page))
+    assert found is not None
+    assert f"Reference {found[1]}: GET /p/{project.slug}/ failed" in caplog.text
+    assert "secret" not in page.content.decode()
+
+
 def test_whoever_only_looks_is_offered_nothing_to_do(project: Any) -> None:
     viewer = make_user()
     add_member(project, viewer.email, "viewer")
