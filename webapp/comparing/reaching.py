@@ -33,19 +33,18 @@ class Getting:
 
 
 def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | None:
-    """The reference of the sides' environment, if any run got there; else as far as the weakest side got."""
+    """The reference of the sides' environment, where half of some side's runs got there; else as far as the weakest
+    side got."""
     ends = [_ends(side, curves) for side in sides]
     known = [interquartile_mean(one) for one in ends if one]
     if not known:
         return None
     names = {job.environment for side in sides for job in side.jobs}
     entry = catalogue.ENTRIES.get(names.pop()) if len(names) == 1 else None
-    reference = entry.reference_return if entry is not None else None
-    highest = max(
-        float(curves[job.pk].smoothed.max()) for side in sides for job in side.jobs if _ran(job.pk, curves)
-    )
-    if reference is not None and highest >= reference:
-        return Goal(reference, "the environment's reference")
+    if entry is not None and entry.reference_return is not None:
+        reference = Goal(entry.reference_return, "the environment's reference")
+        if any(getting_to(reference, side, curves).usd is not None for side in sides):
+            return reference
     return Goal(min(known), "as far as the weakest side got")
 
 

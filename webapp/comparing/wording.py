@@ -19,6 +19,7 @@ def row(one: SideFigures, whole: Comparison, getting: Getting | None) -> dict[st
     """One side in the table."""
     return {
         "getting": _getting(getting) if getting else None,
+        "got_there": getting is not None and getting.usd is not None,
         "one": one,
         "side": one.side,
         "score": score(one.iqm.value) if one.iqm else UNKNOWN,
