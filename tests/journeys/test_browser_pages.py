@@ -41,10 +41,11 @@ def test_a_one_time_link_lands_on_the_overview(live_site: str, page: "Page") -> 
     assert page.inner_text("h1") == "Overview"
 
 
-def test_the_form_shows_only_the_chosen_variant_and_its_errors(live_site: str, page: "Page") -> None:
+def test_a_form_is_mended_kept_launched_with_two_seeds_and_cloned(live_site: str, page: "Page") -> None:
     user = make_user()
     project = make_project(user)
     sign_in(page, live_site, user)
+    faults = watch_for_faults(page)
     page.goto(f"{live_site}/p/{project.slug}/jobs/new/?preset=cartpole")
     assert page.is_visible("[name='training.scaling.fixed.actors']")
     assert not page.is_visible("[name='training.scaling.ramp.over_rounds']")
@@ -58,6 +59,38 @@ def test_the_form_shows_only_the_chosen_variant_and_its_errors(live_site: str, p
     assert page.is_visible("text=Length of the ramp (training.scaling.over_rounds) must be")
     assert page.is_visible("text=2 fields need a look. Nothing was launched.")
     assert not Job.objects.exists()
+    faults.clear()  # the browser tells of the 422
+    # Each change is marked, with a way back.
+    page.click("[aria-label='Scaling: back to Fixed']")
+    page.fill("[name='training.scaling.fixed.actors']", "4")
+    page.fill("[name='budget_usd']", "2")
+    assert "changed from 8" in page.inner_text(".field:has([name='training.scaling.fixed.actors'])")
+    assert page.inner_text("[data-changes]").splitlines() == ["Actors: 8 → 4", "Budget: 1.00 → 2"]
+    page.wait_for_selector(".check.tone-ok:has-text('Quota')")
+    # It is kept as a draft, and goes on keeping itself.
+    page.click("text=Save as a draft")
+    page.wait_for_url("**/new/?draft=*")
+    page.fill("[name=seeds]", "2")
+    page.wait_for_selector("[data-draft]:has-text('Draft, saved')")
+    page.reload()
+    assert page.input_value("[name=seeds]") == "2"
+    assert page.inner_text("[data-changes]").splitlines() == ["Actors: 8 → 4", "Budget: 1.00 → 2"]
+    assert page.inner_text("[data-launch]") == "Launch – at most $4.00"
+    # Enter alone looks; with Ctrl it launches: one group below one budget, and the draft is gone.
+    page.press("[name=seeds]", "Enter")
+    page.wait_for_selector("[data-check-list], .check-list")
+    assert not Job.objects.exists()
+    page.press("[name=seeds]", "Control+Enter")
+    page.wait_for_url("**/groups/*/")
+    assert "Together they cannot spend more than $4.00" in page.inner_text(".group-sentence")
+    assert sorted(Job.objects.values_list("spec__training__seed", flat=True)) == [0, 1]
+    page.click("section:has(#members-title) tbody a >> nth=0")
+    page.click(".job-head >> text=Clone")
+    page.wait_for_url("**/new/?clone=job_*")
+    assert page.input_value("[name='training.scaling.fixed.actors']") == "4"
+    assert page.inner_text("[data-changes]") == "Nothing."
+    assert page.locator(".drafts").count() == 0
+    assert faults == []
 
 
 def test_the_list_keeps_itself_fresh(live_site: str, page: "Page") -> None:
