@@ -12,7 +12,9 @@ SIMULATED: dict[str, Any] = {
     "total": 448001000000,
     "parts": {
         "cold_starts": 3261000000,
-        "actors": 38656000000,
+        "environment": 29656000000,
+        "inference": 7000000000,
+        "transfer": 2000000000,
         "requests": 3911000000,
         "evaluation": 1492000000,
         "failed": 74000000,
