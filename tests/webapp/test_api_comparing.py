@@ -165,3 +165,23 @@ def test_alerts_are_told_and_looked_after(asked: Asked) -> None:
     assert asked.call.get(f"{asked.base}/alerts").json() == []
     assert len(asked.call.get(f"{asked.base}/alerts?state=over").json()) == 1
     assert asked.call.get(f"{asked.base}/alerts?state=odd").status_code == 422
+
+
+def test_a_budget_is_made_changed_and_closed(asked: Asked) -> None:
+    asked.runs("Good", [1.0])
+    made = asked.call.post(f"{asked.base}/budgets", {"name": "B", "counts": "group:Good", "limit_usd": "5"})
+    assert made.status_code == 201, made.content
+    budget = made.json()
+    assert (budget["scope"], budget["limit_usd"], budget["period"]) == ("group", "5", "monthly")
+    assert Budget.objects.get(pk=budget["id"]).accounts.count() == 1
+    address = f"{asked.base}/budgets/{budget['id']}"
+    assert made.headers["Location"].endswith(address)
+    changed = asked.call("PUT", address, {"limit_usd": "7.5", "thresholds": [90, 50, 90]}).json()
+    assert (changed["limit_usd"], changed["name"]) == ("7.5", "B")
+    assert Budget.objects.get(pk=budget["id"]).thresholds == [50, 90]
+    refused = asked.call.post(f"{asked.base}/budgets", {"name": "C", "counts": "tag:none", "limit_usd": "5"})
+    assert refused.status_code == 422
+    assert "“tag:none”" in refused.json()["why"]
+    assert ApiCaller(asked.user, ("jobs",))("DELETE", address).status_code == 403, "it lets more be spent"
+    assert asked.call("DELETE", address).json()["closed"]
+    assert asked.call("DELETE", address).json()["closed"]

@@ -38,6 +38,9 @@ EDITORS = {
     "tending_set_labels",
     "tending_set_actors",
     "tending_act_on_alert",
+    "budgets_create",
+    "budgets_change",
+    "budgets_close",
     "comparing_add_seeds",
     "comparing_create_sweep",
     "money_forecast",
@@ -101,6 +104,8 @@ def body_for(operation: reference.Operation) -> Any:
         "ReportQuestion": {"first_day": "2026-11-01", "last_day": "2026-11-30"},
         "Labels": {"tags": ["kept"], "note": "seen"},
         "ActorBounds": {"least": 1, "most": 2},
+        "ProjectBudget": {"name": "New", "limit_usd": "5"},
+        "BudgetChange": {"limit_usd": "20"},
         "AlertDeed": {"do": "acknowledge"},
         "NewSeeds": {"count": 1},
         "NewSweep": {
@@ -123,7 +128,7 @@ def scene() -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 41
+    assert len(OPERATIONS) == 44
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
     assert {one.scope for one in OPERATIONS.values()} == {"read", "jobs", "budget"}
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from webapp.api import problems
 from webapp.api.guard import Token
-from webapp.api.routes import comparing, history, jobs, money, places, tending
+from webapp.api.routes import budgets, comparing, history, jobs, money, places, tending
 from webapp.api.tokens import note
 from webapp.jobs.problems import problems as sentences
 
@@ -125,7 +125,7 @@ api = Api(
     title="Starling",
     version=VERSION,
     description=(
-        "Everything the window can do, for programs. Errors are application/problem+json with what, why and fix."
+        "What the window does with jobs and money, for programs. Errors are application/problem+json with what, why and fix."
         " Money is exact US dollars as text; moments are RFC 3339 in UTC."
     ),
     urls_namespace="api_v1",
@@ -133,7 +133,7 @@ api = Api(
     auth=Token("read"),
     parser=NoNul(),
 )
-ROUTES = (places, jobs, tending, comparing, history, money)
+ROUTES = (places, jobs, tending, comparing, history, money, budgets)
 for router in (*(one.router for one in ROUTES), places.choices):
     api.add_router("", router)
 

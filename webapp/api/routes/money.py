@@ -6,7 +6,6 @@ from dataclasses import asdict
 from datetime import date
 from typing import Literal
 
-from django.db.models import Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -17,12 +16,11 @@ from pydantic import ValidationError
 from cloud.forecast import NoForecast
 from webapp.accounts.models import Project
 from webapp.api.guard import project_of
-from webapp.api.other_shapes import BudgetShape, CostRow, CostTable, ReportQuestion, ReportShape
+from webapp.api.other_shapes import CostRow, CostTable, ReportQuestion, ReportShape
 from webapp.api.paging import Word
 from webapp.api.problems import Refused, spec_refused
 from webapp.api.routes.history import a_file
 from webapp.api.shapes import ForecastShape
-from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import clouds
 from webapp.jobs.forecasting import forecast_of, headline
 from webapp.jobs.learned import learned, lessons_of
@@ -30,9 +28,6 @@ from webapp.jobs.problems import problems
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import exact_usd
-from webapp.money.budget_pages import budget_in
-from webapp.money.budget_shown import ShownBudget, shown_budget, shown_budgets
-from webapp.money.models import Budget
 from webapp.reports.building import TooMany, ask_for_file, folder
 from webapp.reports.formats import FORMATS
 from webapp.reports.models import FileState, ReportFile
@@ -59,40 +54,6 @@ def forecast(request: HttpRequest, slug: str, spec: JobSpec) -> ForecastShape:
             409, "no-forecast", "There is no forecast.", str(refusal), "Launch it without."
         ) from None
     return ForecastShape(sentence=headline(found, spec), **asdict(found))
-
-
-@router.get("/projects/{slug}/budgets", response=list[BudgetShape], summary="Budgets that bind this project")
-def list_budgets(request: HttpRequest, slug: str) -> list[BudgetShape]:
-    """Those of the installation as well."""
-    project, now = project_of(request, slug), SYSTEM_CLOCK.now()
-    rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
-    return [
-        _budget(one) for one in shown_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
-    ]
-
-
-@router.get("/projects/{slug}/budgets/{budget_id}", response=BudgetShape, summary="One budget of the project")
-def get_budget(request: HttpRequest, slug: str, budget_id: _Id) -> BudgetShape:
-    budget = budget_in(project_of(request, slug), _storable(budget_id), closed=True)
-    return _budget(shown_budget(budget, SYSTEM_CLOCK.now()))
-
-
-def _budget(shown: ShownBudget) -> BudgetShape:
-    budget = shown.budget
-    return BudgetShape(
-        id=budget.pk,
-        name=budget.name,
-        counts=shown.counts,
-        scope=budget.scope,
-        period=budget.period,
-        spent_usd=exact_usd(shown.spent),
-        reserved_usd=exact_usd(shown.reserved),
-        free_usd=exact_usd(max(0, shown.free)),
-        limit_usd=exact_usd(shown.limit),
-        at_line=budget.at_line,
-        outlook=shown.outlook,
-        closed=budget.closed_at is not None,
-    )
 
 
 @router.get("/projects/{slug}/costs", response=CostTable, summary="Costs of a span of days, by anything")

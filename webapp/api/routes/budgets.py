@@ -1,0 +1,185 @@
+"""Budgets above jobs: told, made, changed and closed. What lets more be spent wants the scope “budget”."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Path, Router
+from ninja.responses import Status
+from pydantic import BaseModel, Field, StringConstraints
+
+from webapp.accounts.models import Project, User
+from webapp.api.guard import Token, project_of
+from webapp.api.other_shapes import BudgetShape
+from webapp.api.problems import Refused
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.models import JobGroup, Tag
+from webapp.money.amounts import exact_usd, picodollars
+from webapp.money.budget_pages import budget_in
+from webapp.money.budget_shown import ShownBudget, shown_budget, shown_budgets
+from webapp.money.budget_words import CLOUDS
+from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
+from webapp.money.models import Budget
+
+router = Router(tags=["money"])
+_Id = Annotated[int, Path(ge=0, le=2**63 - 1)]
+_Name = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\x00]*$")]
+_Limit = Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=6)]
+_Thresholds = Annotated[
+    list[Annotated[int, Field(ge=1, le=100)]], Field(max_length=10, description="Told at, in percent.")
+]
+_AtLine = Literal["fewer", "drain", "stop"]
+
+
+class ProjectBudget(BaseModel):
+    model_config = {"extra": "forbid"}
+
+    name: _Name
+    counts: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")] = Field(
+        "project",
+        description="project, or user:EMAIL, cloud:KIND, tag:NAME or group:NAME of this project.",
+    )
+    limit_usd: _Limit
+    period: Literal["total", "monthly", "weekly"] = "monthly"
+    at_line: _AtLine = "drain"
+    thresholds: _Thresholds = [50, 80, 90, 100]
+
+
+class BudgetChange(BaseModel):
+    """Only what is given is changed."""
+
+    model_config = {"extra": "forbid"}
+
+    name: _Name | None = None
+    limit_usd: _Limit | None = None
+    at_line: _AtLine | None = None
+    thresholds: _Thresholds | None = None
+
+
+@router.get("/projects/{slug}/budgets", response=list[BudgetShape], summary="Budgets that bind this project")
+def list_budgets(request: HttpRequest, slug: str) -> list[BudgetShape]:
+    """Those of the installation as well."""
+    project, now = project_of(request, slug), SYSTEM_CLOCK.now()
+    rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
+    return [
+        _shape(one) for one in shown_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
+    ]
+
+
+@router.get(
+    "/projects/{slug}/budgets/{budget_id}",
+    response=BudgetShape,
+    url_name="get_budget",
+    summary="One budget of the project",
+)
+def get_budget(request: HttpRequest, slug: str, budget_id: _Id) -> BudgetShape:
+    return _told(budget_in(project_of(request, slug), budget_id, closed=True))
+
+
+@router.post(
+    "/projects/{slug}/budgets", auth=Token("jobs"), response={201: BudgetShape}, summary="Make a budget"
+)
+def create(request: HttpRequest, response: HttpResponse, slug: str, budget: ProjectBudget) -> Status:
+    """Over all jobs in its scope; what they have spent in the period counts."""
+    project = project_of(request, slug, "editor")
+    try:
+        made = create_budget(
+            project=project,
+            name=budget.name,
+            limit_picodollars=picodollars(budget.limit_usd),
+            period=budget.period,
+            at_line=budget.at_line,
+            thresholds=sorted(set(budget.thresholds)),
+            user=request.auth,  # type: ignore[attr-defined]
+            **_placed(project, budget.counts),
+        )
+    except BudgetRefused as refusal:
+        raise _refused(refusal) from None
+    response["Location"] = reverse("api_v1:get_budget", args=[slug, made.pk])
+    return Status(201, _told(made))
+
+
+@router.put(
+    "/projects/{slug}/budgets/{budget_id}",
+    auth=Token("budget"),
+    response=BudgetShape,
+    summary="Change a budget of the project",
+)
+def change(request: HttpRequest, slug: str, budget_id: _Id, budget: BudgetChange) -> BudgetShape:
+    held = budget_in(project_of(request, slug, "editor"), budget_id)
+    changes: dict[str, Any] = budget.model_dump(exclude_none=True, exclude={"limit_usd"})
+    if budget.thresholds is not None:
+        changes["thresholds"] = sorted(set(budget.thresholds))
+    if budget.limit_usd is not None:
+        changes["limit_picodollars"] = picodollars(budget.limit_usd)
+    try:
+        change_budget(budget=held, **changes)
+    except BudgetRefused as refusal:
+        raise _refused(refusal) from None
+    return _told(budget_in(held.project, held.pk))
+
+
+@router.delete(
+    "/projects/{slug}/budgets/{budget_id}",
+    auth=Token("budget"),
+    response=BudgetShape,
+    summary="Close a budget of the project",
+)
+def close(request: HttpRequest, slug: str, budget_id: _Id) -> BudgetShape:
+    """It binds nobody any more; what it saw spent stays readable. Closing it again changes nothing."""
+    held = budget_in(project_of(request, slug, "editor"), budget_id, closed=True)
+    close_budget(budget=held)
+    return _told(budget_in(held.project, held.pk, closed=True))
+
+
+def _placed(project: Project, counts: str) -> dict[str, Any]:
+    """Scope, and what it is of, as `create_budget` takes them."""
+    scope, _, which = counts.partition(":")
+    rows: dict[str, Any] = {
+        "user": User.objects.filter(memberships__project=project, email=which),
+        "tag": Tag.objects.filter(project=project, name=which),
+        "group": JobGroup.objects.filter(project=project, name=which),
+    }
+    if counts == "project":
+        return {"scope": "project"}
+    if scope == "cloud" and which in CLOUDS:
+        return {"scope": "cloud", "of": {"cloud": which}}
+    if scope in rows and (found := rows[scope].first()) is not None:
+        return {"scope": scope, "of": {scope: found}}
+    raise Refused(
+        422,
+        "counts",
+        "No budget was made.",
+        f"There is no “{counts}” in this project that a budget could count.",
+        "Give project, user:EMAIL, cloud:KIND, tag:NAME or group:NAME.",
+    )
+
+
+def _told(budget: Budget) -> BudgetShape:
+    return _shape(shown_budget(budget, SYSTEM_CLOCK.now()))
+
+
+def _shape(shown: ShownBudget) -> BudgetShape:
+    budget = shown.budget
+    return BudgetShape(
+        id=budget.pk,
+        name=budget.name,
+        counts=shown.counts,
+        scope=budget.scope,
+        period=budget.period,
+        spent_usd=exact_usd(shown.spent),
+        reserved_usd=exact_usd(shown.reserved),
+        free_usd=exact_usd(max(0, shown.free)),
+        limit_usd=exact_usd(shown.limit),
+        at_line=budget.at_line,
+        outlook=shown.outlook,
+        closed=budget.closed_at is not None,
+    )
+
+
+def _refused(refusal: BudgetRefused) -> Refused:
+    return Refused(409, "budget", "Nothing was changed.", str(refusal), "Give a higher limit, or wait.")
