@@ -30,21 +30,18 @@ NEEDS_SOMEBODY = 4
 def page(request: HttpRequest, project: Project) -> HttpResponse:
     """All at one look. With ?now=1 only what changes by itself, for the page that keeps itself fresh."""
     context = {"section": "overview", **_now(request, project)}
-    if request.GET.get("now"):
-        return render(request, "overview/now.html", context)
-    membership: Membership = request.membership  # type: ignore[attr-defined]
-    if membership.allows("editor"):
-        context["guide"] = guide_for(membership)
-    return render(request, "overview/page.html", context)
+    return render(request, "overview/now.html" if request.GET.get("now") else "overview/page.html", context)
 
 
 def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
     now = SYSTEM_CLOCK.now()
+    membership: Membership = request.membership  # type: ignore[attr-defined]
     rate, rows = running.rate(project), running.running(project)
     told = bell_of(request.user, project).alerts
     needs = [shown(alert) for alert in told if alert.severity != Severity.INFO]
     recent = running.recent(project)
     return {
+        "guide": guide_for(membership) if membership.allows("editor") else None,
         "sentence": wording.state_sentence(rate),
         "running": rows,
         "more_running": max(0, rate.jobs - len(rows)),

@@ -18,7 +18,9 @@ def state_sentence(rate: Rate) -> str:
     parts = [f"{display_usd(rate.real)} an hour"] if rate.real else []
     if rate.unreal:
         parts.append(f"{display_usd(rate.unreal)} an hour that is only {rate.unreal_word}")
-    return f"{jobs}, spending {' and '.join(parts)}." if parts else f"{jobs}. Their rate is not known yet."
+    if not parts:
+        return f"{jobs}. What {'it spends' if rate.jobs == 1 else 'they spend'} an hour is not known yet."
+    return f"{jobs}, spending {' and '.join(parts)}."
 
 
 def pace_sentence(month: Month) -> str:

@@ -3,6 +3,8 @@ import { setElapsed } from "../frame/clocks.js";
 
 const EVERY_MS = 3000;
 const place = document.querySelector("[data-now]");
+const TOKEN = document.querySelector("[name=csrfmiddlewaretoken]").value;
+for (const token of place.querySelectorAll("[name=csrfmiddlewaretoken]")) token.setAttribute("value", TOKEN);
 
 async function refresh() {
   // A reader who is at a link, or has the table open, keeps it.
@@ -20,6 +22,8 @@ async function refresh() {
 function take(text) {
   const fresh = document.createElement("div");
   fresh.innerHTML = text;
+  // The token of a form differs each time and says nothing new.
+  for (const token of fresh.querySelectorAll("[name=csrfmiddlewaretoken]")) token.setAttribute("value", TOKEN);
   fresh.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
   [...fresh.children].forEach((part, at) => {
     const shown = place.children[at];
