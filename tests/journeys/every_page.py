@@ -267,7 +267,7 @@ def _open_forecast(page: Page) -> None:
 def _keep_a_draft(page: Page) -> None:
     page.fill("[name='training.scaling.fixed.actors']", "4")
     page.fill("[name='budget_usd']", "0")
-    page.uncheck("[name='training.algorithm.ppo.clip_decay']", force=True)
+    page.uncheck("[name='training.algorithm.ppo.learning_rate_decay']")
     page.click("[name=save]")
     page.wait_for_url("**/new/?draft=*")
     page.wait_for_selector(".drafts")
