@@ -71,7 +71,9 @@ def _fuzz(requests: int, modes: list[schemathesis.GenerationMode], config: Any) 
                     **_fitting(case.operation.path, there),
                 }
             sent += 1
-            answer = case.call(headers={"Authorization": f"Bearer {key}"})
+            # Over WSGI the tool reads bodies as they come: what browsers unpack would be noise to it.
+            plain = {"Authorization": f"Bearer {key}", "Accept-Encoding": "identity"}
+            answer = case.call(headers=plain)
             case.validate_response(answer, checks=CHECKS)
             # What was launched is stopped: the table stays as small as it was.
             Job.objects.exclude(pk=scene.job.pk).delete()
