@@ -125,7 +125,8 @@ api = Api(
     title="Starling",
     version=VERSION,
     description=(
-        "What the window does with jobs and money, for programs. Errors are application/problem+json with what, why and fix."
+        "What the window does with jobs and money, for programs."
+        " Errors are application/problem+json with what, why and fix."
         " Money is exact US dollars as text; moments are RFC 3339 in UTC."
     ),
     urls_namespace="api_v1",
