@@ -38,6 +38,8 @@ EDITORS = {
     "tending_set_labels",
     "tending_set_actors",
     "tending_act_on_alert",
+    "making_again",
+    "making_fork",
     "budgets_create",
     "budgets_change",
     "budgets_close",
@@ -49,7 +51,7 @@ EDITORS = {
     "places_test_connection",
 }
 """What viewers may not do, with any token."""
-NOTHING_THERE = {"history_get_checkpoint", "history_get_policy"}
+NOTHING_THERE = {"history_get_checkpoint", "history_get_policy", "making_fork"}
 """These have nothing to show for a job that never ran."""
 NOT_YET = {"money_get_report_file", "jobs_raise_budget"}
 """Refused for what they are asked about here: a report that is not built, a budget that is no higher."""
@@ -106,6 +108,8 @@ def body_for(operation: reference.Operation) -> Any:
         "ActorBounds": {"least": 1, "most": 2},
         "ProjectBudget": {"name": "New", "limit_usd": "5"},
         "BudgetChange": {"limit_usd": "20"},
+        "Again": {"new_seed": True},
+        "Fork": {"spec": make_spec().model_dump(mode="json")},
         "AlertDeed": {"do": "acknowledge"},
         "NewSeeds": {"count": 1},
         "NewSweep": {
@@ -128,7 +132,7 @@ def scene() -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 44
+    assert len(OPERATIONS) == 46
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
     assert {one.scope for one in OPERATIONS.values()} == {"read", "jobs", "budget"}
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from webapp.api import problems
 from webapp.api.guard import Token
-from webapp.api.routes import budgets, comparing, history, jobs, money, places, tending
+from webapp.api.routes import budgets, comparing, history, jobs, making, money, places, tending
 from webapp.api.tokens import note
 from webapp.jobs.problems import problems as sentences
 
@@ -134,7 +134,7 @@ api = Api(
     auth=Token("read"),
     parser=NoNul(),
 )
-ROUTES = (places, jobs, tending, comparing, history, money, budgets)
+ROUTES = (places, jobs, making, tending, comparing, history, money, budgets)
 for router in (*(one.router for one in ROUTES), places.choices):
     api.add_router("", router)
 
