@@ -4,25 +4,24 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('alerts', '0001_initial'),
+        ("alerts", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='alert',
-            name='over_words',
-            field=models.TextField(blank=True, default=''),
+            model_name="alert",
+            name="over_words",
+            field=models.TextField(blank=True, default=""),
         ),
         migrations.AddField(
-            model_name='delivery',
-            name='over',
+            model_name="delivery",
+            name="over",
             field=models.BooleanField(default=False),
         ),
         migrations.AlterField(
-            model_name='alert',
-            name='unreal',
-            field=models.CharField(blank=True, default='', max_length=32),
+            model_name="alert",
+            name="unreal",
+            field=models.CharField(blank=True, default="", max_length=32),
         ),
     ]
