@@ -7,6 +7,8 @@ import random
 from datetime import timedelta
 
 from tests.journeys.scenes import USD, put, round_report, spend, submitted
+from training.algorithms import AnyAlgorithm
+from training.algorithms.a2c import A2C
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import labelling
@@ -47,15 +49,23 @@ def _grown(job: Job, seed: int, peak: float, pace: float, usd: float) -> None:
 
 
 def seeds_of(
-    project: Project, user: User, name: str, *, peak: float, pace: float, usd: float, count: int = 5
+    project: Project,
+    user: User,
+    name: str,
+    *,
+    peak: float,
+    pace: float,
+    usd: float,
+    count: int = 5,
+    algorithm: AnyAlgorithm | None = None,
 ) -> JobGroup:
     group = JobGroup.objects.create(project=project, name=name, created_at=SYSTEM_CLOCK.now())
     for seed in range(count):
-        job = submitted(project, user, "hopper-simulated", f"{name}, seed {seed}", "1.00")
+        job = submitted(project, user, "hopper-simulated", f"{name}, seed {seed}", "1.00", algorithm)
         job.spec["training"]["seed"] = seed
         Job.objects.filter(pk=job.pk).update(spec=job.spec)
         job.groups.add(group)
-        labelling.set_tags(job=job, names=["baseline"] if "32" in name else ["trial"])
+        labelling.set_tags(job=job, names=["trial"] if algorithm else ["baseline"])
         _grown(job, seed, peak, pace, usd)
     return group
 
@@ -76,8 +86,8 @@ def sweep_of(project: Project, user: User) -> JobGroup:
 
 def comparisons(project: Project, user: User) -> dict[str, str]:
     """Addresses of pages, by the name of their picture."""
-    many = seeds_of(project, user, "Hopper, 32 actors", peak=2300, pace=35, usd=0.62)
-    few = seeds_of(project, user, "Hopper, 8 actors", peak=2050, pace=45, usd=0.31)
+    many = seeds_of(project, user, "Hopper with PPO", peak=2300, pace=35, usd=0.62)
+    few = seeds_of(project, user, "Hopper with A2C", peak=1650, pace=55, usd=0.31, algorithm=A2C())
     sweep = sweep_of(project, user)
     save_view(project=project, user=user, name="Dear ones", address="?q=cost>0.5&sort=-spent")
     first = many.jobs.order_by("pk").first()

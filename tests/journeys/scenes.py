@@ -9,6 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from training.algorithms import AnyAlgorithm
 from training.checkpoints import FileCheckpointStore, Progress
 from training.environments.making import spaces_of
 from training.learner import LearnerState
@@ -34,8 +35,18 @@ NO_UPDATE = UpdateReport(
 )
 
 
-def submitted(project: Project, user: User, preset: str, name: str, budget_usd: str = "1.00") -> Job:
+def submitted(
+    project: Project,
+    user: User,
+    preset: str,
+    name: str,
+    budget_usd: str = "1.00",
+    algorithm: AnyAlgorithm | None = None,
+) -> Job:
     spec = presets()[preset].spec.model_copy(update={"name": name, "budget_usd": Decimal(budget_usd)})
+    if algorithm is not None:
+        training = spec.training.model_copy(update={"algorithm": algorithm})
+        spec = spec.model_copy(update={"training": training})
     return services.submit_job(project=project, user=user, spec=spec)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
@@ -63,37 +65,30 @@ def _pictures(page: Page, address: str, folder: Path, name: str, act: Act | None
             print(f"{name}, {size}: {wide} px too wide")
 
 
-def main(folder: Path, wanted: list[str]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+@contextmanager
+def served(log: Path) -> Iterator[tuple[Browser, str]]:
+    """A browser, and the address of the site on an empty folder."""
     call_command("migrate", verbosity=0)
     port = free_port()
-    command = [
-        *(
-            sys.executable,
-            "-m",
-            "uvicorn",
-            "webapp.asgi:application",
-            "--port",
-            str(port),
-            "--lifespan",
-            "off",
-        ),
-        *("--ws", "websockets-sansio"),
-    ]
+    command = [sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port)]
+    command += ["--lifespan", "off", "--ws", "websockets-sansio"]
     environment = {
         "STARLING_TEST_FOLDER": str(settings.STARLING_TEST_FOLDER),
         "SECRET_KEY": settings.SECRET_KEY,
         "STARLING_AWS_PRINCIPAL": "arn:aws:iam::999988887777:role/starling",
     }
-    with (
-        server_process(command, environment=environment, log=folder / "web.log"),
-        sync_playwright() as playwright,
-    ):
+    with server_process(command, environment=environment, log=log), sync_playwright() as playwright:
         site = f"http://127.0.0.1:{port}"
-        wait_until(lambda: answers(f"{site}/livez"), within_s=30, what="the site answers")
+        wait_until(lambda: answers(f"{site}/livez"), within_s=90, what="the site answers")
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=QUIET)
-        take(browser, site, folder, wanted)
+        yield browser, site
         browser.close()
+
+
+def main(folder: Path, wanted: list[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with served(folder / "web.log") as (browser, site):
+        take(browser, site, folder, wanted)
 
 
 if __name__ == "__main__":
