@@ -18,6 +18,7 @@ from django.core import signals
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.base import BaseHandler
+from django.db import connections
 from django.http import FileResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
@@ -48,9 +49,7 @@ class PageHandler(ASGIHandler):
             if not answer.streaming:
                 await self.send_response(answer, send)
             elif answer.is_async:
-                async with ThreadSensitiveContext():  # the thread that its queries run in
-                    await self.send_response(answer, send)
-                    await sync_to_async(answer.close)()
+                await self._send_flow(answer, send)
             else:
                 await self._send_pieces(answer, send)
 
@@ -69,6 +68,15 @@ class PageHandler(ASGIHandler):
         if not answer.streaming:
             answer.close()
         return answer
+
+    async def _send_flow(self, answer: StreamingHttpResponse, send: Any) -> None:
+        """A stream that runs in the event loop; its queries have a thread and a connection for as long as it flows."""
+        async with ThreadSensitiveContext():
+            try:
+                await self.send_response(answer, send)
+            finally:
+                await sync_to_async(answer.close)()
+                await sync_to_async(connections.close_all)()
 
     async def _send_pieces(self, answer: StreamingHttpResponse, send: Any) -> None:
         """A stream that blocks: each piece is fetched on a thread, and sent before the next one is asked for."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth import get_user_model
 from django.db import connection
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
-from webapp.page_handler import PageHandler
+from webapp.page_handler import THREADS, PageHandler
 
 pytestmark = pytest.mark.asyncio
 _told: dict[str, Any] = {}
@@ -54,6 +57,18 @@ def flow(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(made(), content_type="text/csv")
 
 
+def rows(request: HttpRequest) -> StreamingHttpResponse:
+    def counted() -> int:
+        found = get_user_model().objects.count()
+        _told["flowing"] = connection.connection
+        return found
+
+    async def made() -> AsyncIterator[str]:
+        yield str(await sync_to_async(counted)())
+
+    return StreamingHttpResponse(made(), content_type="text/csv")
+
+
 def file(request: HttpRequest) -> FileResponse:
     return FileResponse(open(__file__, "rb"))
 
@@ -63,7 +78,8 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
-    path(f"{view.__name__}/", view) for view in (whole, asking, tagged, picture, pieces, flow, file, broken)
+    path(f"{view.__name__}/", view)
+    for view in (whole, asking, tagged, picture, pieces, flow, rows, file, broken)
 ]
 
 
@@ -102,11 +118,10 @@ async def _ask(handler: PageHandler, name: str, accept: str = "gzip") -> tuple[d
 async def test_threads_and_their_connections_are_kept(handler: PageHandler) -> None:
     for _ in range(5):
         await _ask(handler, "asking")
-    assert len(_told["connections"]) == 1, (
-        "one request at a time needs one thread, and it keeps its connection"
-    )
     await asyncio.gather(*(_ask(handler, "asking") for _ in range(40)))
-    assert len({thread for thread, _ in _told["connections"]}) <= 16
+    threads = {thread for thread, _ in _told["connections"]}
+    assert len(threads) <= THREADS
+    assert len(_told["connections"]) == len(threads), "a thread keeps its connection from request to request"
 
 
 async def test_words_are_compressed_and_files_are_not(handler: PageHandler) -> None:
@@ -128,6 +143,18 @@ async def test_a_stream_is_sent_piece_by_piece(handler: PageHandler, name: str) 
     assert parts == [b"0;", b"1;", b"2;", b""]
     if name == "pieces":
         assert all(_told[f"thread {number}"].startswith("pages") for number in range(3))
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_flow_s_own_connection_ends_with_it(handler: PageHandler) -> None:
+    _, parts = await _ask(handler, "rows")
+    assert parts[0] == b"0"
+    open_now = _told["flowing"]
+    if connection.vendor == "sqlite":
+        with pytest.raises(sqlite3.ProgrammingError):
+            open_now.execute("SELECT 1")
+    else:
+        assert open_now.closed
 
 
 async def test_a_file_comes_whole(handler: PageHandler) -> None:
