@@ -111,7 +111,21 @@ class Model:
         self.budgets.append(budget)
         return True
 
+    def _could_grant(self, job: ModelJob) -> int:
+        """As of now, and no month turns over by it: whoever only looks changes nothing."""
+        free = [job.limit - job.granted]
+        for one in self.budgets:
+            if not one.closed and one.covers(job):
+                begun = one.monthly and one.month < self.month
+                spent = 0 if begun else one.spent + one.overrun
+                free.append(max(0, one.limit - spent - self.held(one)))
+        return min(free)
+
     def reserve(self, job: ModelJob, batch: list[tuple[str, int]]) -> list[bool]:
+        """A batch of which nothing fits takes nothing of the budgets above either."""
+        most = job.room(job.granted + self._could_grant(job))
+        if batch and all(name not in job.charges and amount > most for name, amount in batch):
+            return [False] * len(batch)
         wanted = sum(amount for name, amount in batch if name not in job.charges)
         room = job.room(job.granted)
         if job.granted < job.limit and not job.frozen and 2 * wanted > room:
