@@ -143,7 +143,7 @@ def live_worker(service_environment: dict[str, str], valkey: str, tmp_path: Path
     with ExitStack() as stack:
         for command in (worker, [*celery, "beat", "--pidfile="]):
             stack.enter_context(server_process(command, environment=service_environment, log=log))
-        wait_until(lambda: "worker is ready" in log.read_text(), within_s=30, what="the worker is ready")
+        wait_until(lambda: "worker is ready" in log.read_text(), within_s=120, what="the worker is ready")
         yield log
 
 

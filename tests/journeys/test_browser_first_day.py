@@ -1,0 +1,97 @@
+"""A person's first day, with a mouse and by keyboard alone: sign up, watch the demo, launch by the form, compare, stop,
+look at the report, put the jobs away."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.journeys.hands import Hands, Keyboard, Mouse
+from tests.journeys.signed_in import watch_for_faults
+from tests.webapp.bookkeeping import assert_whole
+from webapp.jobs.models import Job
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
+DEMO, OWN = "Hopper, simulated cloud", "My first pole"
+PASSWORD = "correct horse battery"
+
+
+@pytest.mark.parametrize("hands_of", [Mouse, Keyboard])
+def test_from_signing_up_to_putting_away(
+    live_site: str, live_worker: Path, page: "Page", hands_of: type[Hands]
+) -> None:
+    faults, hands = watch_for_faults(page), hands_of(page)  # type: ignore[call-arg]
+    page.set_default_timeout(90_000)
+    page.goto(live_site)
+    _signs_up(hands)
+    hands.press("link", "Launch the demo")
+    hands.press("button", "Launch – at most $1.00")
+    page.wait_for_selector("[data-chart=return] [data-nothing]", state="hidden")
+    _launches_a_pole(hands)
+    _compares(hands)
+    _stops_the_demo(hands)
+    hands.go("Reports")
+    assert page.get_by_role("heading", name="Reports").is_visible()
+    assert "simulated" in page.inner_text("main"), "what the demo cost is no real money"
+    _puts_away(hands)
+    for job in Job.objects.all():
+        assert_whole(job)
+    assert faults == []
+
+
+def _signs_up(hands: Hands) -> None:
+    hands.press("link", "Create an account")
+    hands.write("E-mail address", "ada@example.org")
+    hands.write("Password", PASSWORD)
+    hands.write("The same password again", PASSWORD)
+    hands.press("button", "Create the account")
+    hands.page.wait_for_selector("text=0 of 5 taken")
+
+
+def _launches_a_pole(hands: Hands) -> None:
+    """On this machine, by the form: from a preset, with two changes."""
+    hands.go("Jobs")
+    hands.press("link", "New job")
+    hands.press("link", "Cart pole Balance a pole")
+    hands.page.wait_for_url("**preset=cartpole")
+    hands.write("Name", OWN)
+    hands.write("Actors", "1")
+    hands.write("Rounds", "2")
+    hands.press("button", "Launch – at most $1.00")
+    hands.page.wait_for_selector(".pill:has-text('Succeeded')")
+
+
+def _compares(hands: Hands) -> None:
+    hands.go("Jobs")
+    for name in (DEMO, OWN):
+        hands.press("checkbox", f"Choose {name}")
+    hands.press("button", "Compare")
+    hands.page.wait_for_selector(".compare-chart.has-data canvas")
+    differences = hands.page.inner_text("[aria-labelledby=differences-title]")
+    assert "Hopper-v5" in differences
+    assert "CartPole-v1" in differences
+
+
+def _stops_the_demo(hands: Hands) -> None:
+    hands.go("Jobs")
+    hands.press("link", DEMO)
+    hands.press("button", "Stop")
+    hands.press("button", "Stop the job for good")
+    hands.page.wait_for_selector(".pill:has-text('Stopped')")
+
+
+def _puts_away(hands: Hands) -> None:
+    hands.go("Jobs")
+    for name in (DEMO, OWN):
+        hands.press("checkbox", f"Choose {name}")
+    hands.press("button", "Archive")
+    hands.page.wait_for_selector("text=2 jobs archived")
+    assert hands.page.locator("tr[data-job]").count() == 0
