@@ -37,8 +37,8 @@ from webapp.money.models import Account, Budget
 from webapp.money.services import LimitTooLow, close_books, correct, open_account, raise_limit
 from webapp.money.verifying import money_findings
 
-UNIT = 10**6
-"""One of the model's amounts in picodollars: budgets of jobs have at most six decimals of a dollar."""
+UNIT = 1
+"""One of the model's amounts in picodollars: whole ones, as both round an eighth down."""
 TAGS = ["", "red", "blue"]
 NAMES = [f"call-{number}" for number in range(6)]
 amounts = st.integers(0, 40)
