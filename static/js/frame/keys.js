@@ -1,7 +1,7 @@
 /** Keys without Ctrl: ? lists them, g and a letter goes to a place. Whoever does not want them switches them off there. */
 const WAIT_MS = 1500;
 const dialog = document.getElementById("keys");
-let leading = 0;
+let leading = -Infinity;
 
 function wanted() {
   try {
@@ -14,7 +14,7 @@ function wanted() {
 /** Whether what is pressed is meant for the element that has the focus, or for a dialog. */
 function taken(event) {
   // A field in a dialog that was closed just now keeps the focus for a moment.
-  const element = event.target.checkVisibility?.() === false ? document.body : event.target;
+  const element = event.target.closest("dialog:not([open])") ? document.body : event.target;
   return (
     event.ctrlKey || event.metaKey || event.altKey || event.isComposing ||
     element.closest("input, textarea, select, [contenteditable], [role=slider], dialog[open]") !== null ||
@@ -25,7 +25,7 @@ function taken(event) {
 function press(event) {
   if (taken(event) || !wanted()) return;
   const after = performance.now() - leading < WAIT_MS;
-  leading = 0;
+  leading = -Infinity;
   if (after) {
     const place = document.querySelector(`.rail a[data-key="${CSS.escape(event.key)}"]`);
     if (place) event.preventDefault();
