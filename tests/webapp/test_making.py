@@ -354,3 +354,12 @@ def test_the_form_s_start_shows_score_cost_and_source(client: Client, address: s
     assert "$0.028–0.043" in page
     assert "Numbers from: Nitro (VLDB 2025): boosting by curvature." in page
     assert "about 2,767" in page
+
+
+@pytest.mark.parametrize("name", sorted(presets()))
+def test_every_preset_has_a_form_and_a_check_list(client: Client, address: str, name: str) -> None:
+    assert client.get(f"{address}?preset={name}").status_code == 200
+    rows = client.post(f"{address}checks?preset={name}", posted(job_form(start=presets()[name].spec)))
+    assert rows.status_code == 200
+    assert "Environment" in text(rows)
+    assert "Fields" not in text(rows)
