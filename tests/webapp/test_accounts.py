@@ -30,7 +30,7 @@ def test_sign_up_gives_a_project_of_ones_own_and_lands_in_it(client: Client) -> 
     project = user.projects.get()
     assert project.name == "ada's project"
     assert Membership.objects.get(user=user).role == Role.OWNER
-    assert answer.redirect_chain[-1][0] == f"/p/{project.slug}/jobs/"
+    assert answer.redirect_chain[-1][0] == f"/p/{project.slug}/"
     assert answer.status_code == 200
 
 
@@ -210,4 +210,4 @@ def test_home_goes_to_the_project_last_looked_at(client: Client) -> None:
     second = make_project(user, "Second")
     client.force_login(user)
     client.get(f"/p/{second.slug}/jobs/")
-    assert client.get("/").headers["Location"] == f"/p/{second.slug}/jobs/"
+    assert client.get("/").headers["Location"] == f"/p/{second.slug}/"

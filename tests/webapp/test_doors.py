@@ -137,8 +137,14 @@ DOORS: dict[str, Door] = {
     "standing:project": Door("viewer"),
     "standing:job": Door("viewer"),
 }
-SIGNED_IN = {"accounts:home", "accounts:account", "api:tokens", "api:reference"}
-"""For whoever is signed in, about nobody else."""
+SIGNED_IN: dict[str, dict[str, str]] = {
+    **{
+        name: {}
+        for name in ("accounts:home", "accounts:account", "api:tokens", "api:reference", "papers:list")
+    },
+    "papers:experiment": {"name": "nitro_rewards"},
+}
+"""For whoever is signed in, about nobody else; with what their addresses take."""
 OPEN = {"accounts:one_time_sign_in", "livez", "readyz", "api:client", "api_nothing_here"}
 """For everybody. The addresses of the accounts package are open as well: they are how one gets in."""
 STAFF = {f"reports:installation_{name}" for name in ("page", "file", "files", "build", "built")}
@@ -168,7 +174,7 @@ def _names(patterns: Any, namespace: str = "") -> list[str]:
 def test_every_address_has_an_expectation() -> None:
     names = [one for one in _names(get_resolver().url_patterns) if not one.startswith("api_v1:")]
     assert len(names) == len(set(names)), "two addresses share a name"
-    assert set(names) == set(DOORS) | SIGNED_IN | STAFF | OPEN | ELSEWHERE
+    assert set(names) == set(DOORS) | set(SIGNED_IN) | STAFF | OPEN | ELSEWHERE
 
 
 class Scene:
@@ -331,8 +337,9 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
 
 @pytest.mark.parametrize("name", sorted(SIGNED_IN))
 def test_pages_about_oneself_want_a_person(name: str) -> None:
-    assert _as(None).get(reverse(name)).headers["Location"].startswith("/accounts/login/")
-    assert _as(make_user()).get(reverse(name)).status_code in (200, 302)
+    address = reverse(name, kwargs=SIGNED_IN[name])
+    assert _as(None).get(address).headers["Location"].startswith("/accounts/login/")
+    assert _as(make_user()).get(address).status_code in (200, 302)
 
 
 @pytest.mark.parametrize("name", sorted(name for name, door in DOORS.items() if door.method == "post"))
