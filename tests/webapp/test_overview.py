@@ -192,6 +192,7 @@ def test_the_palette_finds_only_what_is_in_the_project(browser: Client, project:
     assert find(membership, mine.pk)[0].found[0].url == f"/p/{project.slug}/jobs/{mine.pk}/"
     titles = {kind.title: [one.title for one in kind.found] for kind in find(membership, "budget")}
     assert titles == {"To do": ["Set a budget", "New sweep"], "Places": ["Budgets"]}
+    assert find(membership, "Jobs")[0].found[0].title == "Jobs", "what is called so, before what speaks of it"
     assert find(membership, "nothing like this") == []
     options = browser.get(f"/p/{project.slug}/find/?options=1&q=wide").content.decode()
     assert options.count('role="option"') == 1

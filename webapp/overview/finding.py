@@ -35,7 +35,10 @@ class Kind:
 
 
 def find(membership: Membership, text: str) -> list[Kind]:
-    """By kind, empty kinds left out. Without words: what was launched last, what can be done, and all places."""
+    """By kind, empty kinds left out; what is called exactly so comes first.
+
+    Without words: what was launched last, what can be done, and all places.
+    """
     words = text.lower().split()[:8]
     slug = membership.project.slug
     kinds = [
@@ -44,7 +47,12 @@ def find(membership: Membership, text: str) -> list[Kind]:
         Kind("To do", _fitting(_acts(membership, slug, bool(words)), words)),
         Kind("Places", _fitting(_places(slug), words)),
     ]
-    return [kind for kind in kinds if kind.found]
+    kinds = [kind for kind in kinds if kind.found]
+    return sorted(kinds, key=lambda kind: not _called(kind.found[0], words))
+
+
+def _called(one: Found, words: list[str]) -> bool:
+    return one.title.lower() == " ".join(words)
 
 
 def _jobs(project: Any, slug: str, words: list[str]) -> list[Found]:
@@ -110,9 +118,9 @@ def _places(slug: str) -> list[Found]:
 
 
 def _fitting(rows: list[Found], words: list[str]) -> list[Found]:
-    """Those that have all the words, first where their title has."""
+    """Those that have all the words: first what is called so, then where the title has them."""
     fit = [one for one in rows if all(word in f"{one.title} {one.detail}".lower() for word in words)]
-    fit.sort(key=lambda one: not all(word in one.title.lower() for word in words))
+    fit.sort(key=lambda one: (not _called(one, words), not all(word in one.title.lower() for word in words)))
     return fit[:MOST_JOBS] if words else fit
 
 
