@@ -39,7 +39,7 @@ def test_from_signing_up_to_putting_away(
     _compares(hands)
     _stops_the_demo(hands)
     hands.go("Reports")
-    assert page.get_by_role("heading", name="Reports").is_visible()
+    page.get_by_role("heading", name="Reports").wait_for()
     assert "simulated" in page.inner_text("main"), "what the demo cost is no real money"
     _puts_away(hands)
     for job in Job.objects.all():
