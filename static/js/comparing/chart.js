@@ -1,12 +1,11 @@
 /**
  * The curves of a comparison: return over steps, time or dollars, of groups with the interval of their mean.
- * A side keeps its colour and its dash on the whole page; both are those of css/comparing.css.
+ * A side keeps its colour and its dash on the whole page; both are those of css/curves.css.
  */
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { colour, faint } from "../charts/colours.js";
 import { axisMoney, axisTime, count, duration, money, score, wholeCount } from "../format.js";
 
-const DASHES = [[], [9, 4], [2, 3], [9, 3, 2, 3], [5, 5], [14, 4], [4, 2], [12, 3, 2, 3, 2, 3], [3, 6], [16, 3, 4, 3]];
 const AXES = {
   steps: { tick: wholeCount, words: (value) => `${count(Math.round(value))} steps` },
   time: { tick: axisTime, words: duration },
@@ -19,6 +18,12 @@ const figure = document.querySelector("[data-compare-chart]");
 /** @param {number} place from 1 */
 function inkOf(place) {
   return colour(`--series-${((place - 1) % 8) + 1}`);
+}
+
+/** As the side's mark in the legend has it. */
+function dashOf(place) {
+  const mark = figure.querySelector(`.series-mark.place-${place}`);
+  return (getComputedStyle(mark).getPropertyValue("--dash").match(/\d+/g) ?? []).map(Number);
 }
 
 class CompareChart {
@@ -109,7 +114,7 @@ class CompareChart {
 
 function seriesOf({ place }) {
   const end = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
-  const line = { stroke: inkOf(place), width: 2, dash: DASHES[(place - 1) % DASHES.length], spanGaps: true, points: { show: false } };
+  const line = { stroke: inkOf(place), width: 2, dash: dashOf(place), spanGaps: true, points: { show: false } };
   return [line, end, end];
 }
 
