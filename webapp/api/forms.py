@@ -14,7 +14,17 @@ ABILITIES = (
     ("", "Read"),
     (Scope.JOBS, "Read and run jobs"),
     (Scope.BUDGET, "Run jobs and raise budgets"),
+    (Scope.MANAGE, "All that I may, people and clouds too"),
 )
+WANT_FRESH = (Scope.BUDGET, Scope.MANAGE)
+"""What the window does only after a fresh sign-in is not to be had by a token that was made without one."""
+_SCOPES: dict[str, tuple[str, ...]] = {
+    "": (),
+    Scope.JOBS: (Scope.JOBS,),
+    Scope.BUDGET: (Scope.JOBS, Scope.BUDGET),
+    Scope.MANAGE: (Scope.JOBS, Scope.BUDGET, Scope.MANAGE),
+}
+"""By ability. Owners decide who raises budgets, so who manages may raise them as well."""
 
 
 class TokenForm(forms.Form):
@@ -32,8 +42,7 @@ class TokenForm(forms.Form):
         self.fields["project"].queryset = projects_of(user)  # type: ignore[attr-defined]
 
     def given(self) -> dict[str, Any]:
-        """What `make_token` takes. Who may raise budgets may run jobs."""
+        """What `make_token` takes."""
         clean = self.cleaned_data
-        scopes = {"": (), "jobs": ("jobs",), "budget": ("jobs", "budget")}[clean["ability"]]
-        days = clean["days"] or None
+        scopes, days = _SCOPES[clean["ability"]], clean["days"] or None
         return {"name": clean["name"], "scopes": scopes, "project": clean["project"], "days": days}

@@ -22,6 +22,7 @@ _WORDS = {
     Scope.READ: "read",
     Scope.JOBS: "launch, pause and stop jobs and test connections",
     Scope.BUDGET: "raise budgets",
+    Scope.MANAGE: "manage people, clouds, channels and bills",
 }
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q
 from django.urls import reverse
+from pydantic import BaseModel
 
 from webapp.accounts.models import Project
-from webapp.api.paging import cursor_of, read_cursor
+from webapp.api.paging import newest_first
 from webapp.api.problems import Refused
 from webapp.api.shapes import JobShape
 from webapp.jobs.models import Job, Observed
@@ -68,8 +69,8 @@ def job_shape(job: Job) -> JobShape:
     )
 
 
-def etag_of(shape: JobShape) -> str:
-    """Changes with whatever the job's answer says."""
+def etag_of(shape: BaseModel) -> str:
+    """Changes with whatever the answer says."""
     return f'"{hashlib.sha256(shape.model_dump_json().encode()).hexdigest()[:24]}"'
 
 
@@ -77,16 +78,8 @@ def found_jobs(
     project: Project, filters: dict[str, str], cursor: str, limit: int
 ) -> tuple[list[Job], str | None]:
     """Jobs that pass all filters, newest first, and the cursor of the next page."""
-    rows = job_list(project).filter(_passing(filters)).order_by("-created_at", "-pk")
-    rows = rows.select_related("project").prefetch_related("tags", "groups")
-    if cursor:
-        at, key = read_cursor(cursor)
-        rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=key))
-    found = list(rows[: limit + 1])
-    if len(found) <= limit:
-        return found, None
-    last = found[limit - 1]
-    return found[:limit], cursor_of(last.created_at, last.pk)
+    rows = job_list(project).filter(_passing(filters)).select_related("project")
+    return newest_first(rows.prefetch_related("tags", "groups"), "created_at", cursor, limit)
 
 
 def _passing(filters: dict[str, str]) -> Q:

@@ -1,4 +1,4 @@
-"""Tables of the API: tokens by hash, and what was done with them. Written only by `tokens`."""
+"""Tables of the API: tokens by hash, and what was done with them. Written only by `tokens` and `once`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,17 @@ def new_token_id() -> str:
 
 
 class Scope(models.TextChoices):
-    """What a token may do, beside what its person may: each of the later ones can read as well."""
+    """What a token may do, beside what its person may: each of the later ones can read as well.
+
+    MANAGE is for what only owners may do. In the window a person at a keyboard does that, in a session that ends; a
+    token lies in a file for months, and whoever finds one could make himself an owner, or have jobs run in another
+    account. So running jobs and raising budgets do not include it: it has to be asked for by itself.
+    """
 
     READ = "read", "Read"
     JOBS = "jobs", "Run jobs"
     BUDGET = "budget", "Raise budgets"
+    MANAGE = "manage", "Manage people, clouds and channels"
 
 
 class ApiToken(models.Model):
@@ -65,6 +71,22 @@ class Deed(models.Model):
 
     def __str__(self) -> str:
         return self.what
+
+
+class Made(models.Model):
+    """What an Idempotency-Key made, of those things that keep no key themselves, and the hash of what was asked."""
+
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=40)
+    key = models.CharField(max_length=100)
+    sha256 = models.CharField(max_length=64)
+    made_id = models.CharField(max_length=40, blank=True, default="")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "kind", "key"], name="api_key_made_once")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.made_id}"
 
 
 class Caller(User):

@@ -8,12 +8,16 @@ import json
 from datetime import UTC, datetime
 from typing import Annotated, Generic, TypeVar
 
-from ninja import Query
+from django.core.exceptions import ValidationError
+from django.db.models import Model, Q, QuerySet
+from ninja import Path, Query
 from pydantic import BaseModel, Field
 
 from webapp.api.problems import Refused
 
 Row = TypeVar("Row")
+Stored = TypeVar("Stored", bound=Model)
+RowId = Annotated[int, Path(ge=0, le=2**63 - 1)]
 Word = Annotated[str, Query(max_length=100, pattern=r"^[^\x00]*$")]
 Limit = Annotated[int, Query(ge=1, le=200, description="At most so many results.")]
 Cursor = Annotated[str, Query(max_length=200, description="`next` of the page before; empty for the first.")]
@@ -38,6 +42,31 @@ def cursor_of(moment: datetime, key: str) -> str:
     return base64.urlsafe_b64encode(json.dumps([moment.isoformat(), key]).encode()).decode().rstrip("=")
 
 
+def newest_first(
+    rows: QuerySet[Stored], moment: str, cursor: str, limit: int
+) -> tuple[list[Stored], str | None]:
+    """A page of rows by `moment`, which never changes in a row, and the cursor of the next page."""
+    rows = rows.order_by(f"-{moment}", "-pk")
+    if cursor:
+        at, key = read_cursor(cursor)
+        try:
+            after = rows.model._meta.pk.to_python(key)
+        except ValidationError:
+            raise _no_cursor() from None
+        rows = rows.filter(Q(**{f"{moment}__lt": at}) | Q(**{moment: at, "pk__lt": after}))
+    found = list(rows[: limit + 1])
+    if len(found) <= limit:
+        return found, None
+    last = found[limit - 1]
+    return found[:limit], cursor_of(getattr(last, moment), str(last.pk))
+
+
+def oldest_first(rows: QuerySet[Stored], after: int, limit: int) -> tuple[list[Stored], int | None]:
+    """A page of rows by their numbers, and the number after which the next page begins."""
+    found = list(rows.filter(pk__gt=after).order_by("pk")[: limit + 1])
+    return found[:limit], found[limit - 1].pk if len(found) > limit else None
+
+
 def read_cursor(text: str) -> tuple[datetime, str]:
     """The row a cursor names; Refused if it is none of ours."""
     try:
@@ -49,11 +78,15 @@ def read_cursor(text: str) -> tuple[datetime, str]:
         if at.tzinfo is None or not isinstance(key, str) or "\x00" in key:
             raise ValueError
     except (ValueError, TypeError, OverflowError, binascii.Error):
-        raise Refused(
-            422,
-            "cursor",
-            "No page was made.",
-            "The cursor is not one that an earlier page gave.",
-            "Begin without a cursor, and give `next` of each page on as it is.",
-        ) from None
+        raise _no_cursor() from None
     return at, key
+
+
+def _no_cursor() -> Refused:
+    return Refused(
+        422,
+        "cursor",
+        "No page was made.",
+        "The cursor is not one that an earlier page gave.",
+        "Begin without a cursor, and give `next` of each page on as it is.",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from allauth.account.decorators import reauthentication_required
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -19,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.api import reference, tokens
-from webapp.api.forms import TokenForm
+from webapp.api.forms import WANT_FRESH, TokenForm
 from webapp.api.models import ApiToken, Deed
 from webapp.api.routes.history import tensorboard_file
 from webapp.clock import SYSTEM_CLOCK
@@ -39,8 +40,9 @@ def token_list(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST or None, user=request.user)
     context: dict[str, Any] = {}
     if form.is_valid():
+        make = _make_freshly if form.cleaned_data["ability"] in WANT_FRESH else _make
         try:
-            token, key = tokens.make_token(user=request.user, **form.given())
+            token, key = make(request, form)
             context = {"made": token, "key": key}
             form = TokenForm(None, user=request.user)
         except tokens.TooManyTokens as refusal:
@@ -56,6 +58,13 @@ def token_list(request: HttpRequest) -> HttpResponse:
         "base_url": settings.STARLING_BASE_URL,
     }
     return render(request, "api/tokens.html", context, status=422 if form.errors else 200)
+
+
+def _make(request: HttpRequest, form: TokenForm) -> tuple[ApiToken, str]:
+    return tokens.make_token(user=request.user, **form.given())
+
+
+_make_freshly = reauthentication_required(_make)
 
 
 def _soon(token: ApiToken, now: Any) -> bool:

@@ -12,6 +12,7 @@ from ninja.responses import Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Project
+from webapp.api.etags import IfNoneMatch, if_changed
 from webapp.api.guard import Token, project_of
 from webapp.api.job_words import etag_of, found_jobs, job_shape
 from webapp.api.paging import Cursor, Limit, Page, Word
@@ -37,9 +38,6 @@ Key = Annotated[
 IfMatch = Annotated[
     str,
     Header(alias="If-Match", max_length=200, description="Do it only if the job's ETag is still this one."),
-]
-_IfNoneMatch = Annotated[
-    str, Header(alias="If-None-Match", max_length=200, description="304 if the job's ETag is still this one.")
 ]
 
 
@@ -121,11 +119,9 @@ def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
     summary="One job",
 )
 def get_job(
-    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_none_match: _IfNoneMatch = ""
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_none_match: IfNoneMatch = ""
 ) -> Status:
-    shape = job_shape(job_in(project_of(request, slug), job_id))
-    response["ETag"] = etag_of(shape)
-    return Status(304, None) if etag_of(shape) in if_none_match else Status(200, shape)
+    return if_changed(response, job_shape(job_in(project_of(request, slug), job_id)), if_none_match)
 
 
 @router.get("/projects/{slug}/jobs/{job_id}/spec", response=dict[str, Any], summary="What was asked for")

@@ -1,0 +1,40 @@
+"""What is asked for with an Idempotency-Key is made once, however often it is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from django.db import transaction
+from pydantic import BaseModel
+
+from webapp.accounts.models import Project
+from webapp.api.models import Made
+from webapp.api.problems import Refused
+
+
+def once(project: Project, kind: str, key: str, asked: BaseModel, make: Callable[[], Any]) -> str:
+    """The id of the row that `make` makes, or made when this key was first used in the project.
+
+    Refused where the key stood for something else then. Whatever `make` raises leaves the key unused.
+    """
+    if not key:
+        return str(make().pk)
+    sha256 = hashlib.sha256(asked.model_dump_json().encode()).hexdigest()
+    with transaction.atomic():
+        row, is_new = Made.objects.get_or_create(
+            project=project, kind=kind, key=key, defaults={"sha256": sha256}
+        )
+        if is_new:
+            row.made_id = str(make().pk)
+            row.save(update_fields=["made_id"])
+    if row.sha256 != sha256:
+        raise Refused(
+            409,
+            "key-used",
+            f"No {kind} was asked for.",
+            f"This Idempotency-Key asked for {kind} {row.made_id}, in other words.",
+            f"Use a new key for a new {kind}.",
+        )
+    return row.made_id
