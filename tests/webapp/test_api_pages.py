@@ -42,6 +42,22 @@ def test_a_key_is_shown_once() -> None:
     assert "Token made" in again
 
 
+@pytest.mark.parametrize(
+    ("ability", "scopes"), [("budget", ["jobs", "budget"]), ("manage", ["jobs", "budget", "manage"])]
+)
+def test_a_token_for_what_the_window_does_freshly_wants_the_password(ability: str, scopes: list[str]) -> None:
+    user = make_user(password="a long pass phrase")
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    given = {"name": "CI", "ability": ability, "days": "30"}
+    asked = client.post(reverse("api:tokens"), given)
+    assert asked.url.startswith("/accounts/reauthenticate/")  # type: ignore[attr-defined]
+    assert not ApiToken.objects.exists()
+    page = client.post(asked.url, {"password": "a long pass phrase"}, follow=True)  # type: ignore[attr-defined]
+    assert re.search(r"starling_pat_[\w-]{43}", page.content.decode())
+    assert ApiToken.objects.get().scopes == ["read", *scopes]
+
+
 def test_a_token_needs_a_name_and_one_of_my_projects() -> None:
     client, _ = _signed_in()
     other = make_project()
