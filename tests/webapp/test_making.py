@@ -297,10 +297,27 @@ def test_the_check_list_says_what_is_missing_and_where_it_is_put_right(project: 
     nowhere = make_spec(platform={"kind": "aws_lambda"})
     assert rows(project, owner, nowhere)["Credentials"][0] == "failed"
     assert rows(project, owner, make_spec(training__scaling__actors=99))["Quota"][0] == "failed"
-    unpriced = make_spec("hopper-simulated", platform__region="eu-west-1")
-    assert "Without a price no budget can be kept" in rows(project, owner, unpriced)["Budget"][1]
     tiny = make_spec("hopper-simulated", budget_usd="0.000001")
     assert "must be at least" in rows(project, owner, tiny)["Budget"][1]
+
+
+def test_a_region_without_prices_is_refused_where_it_is_chosen_and_marked_with_what_to_do(
+    project: Any, owner: Any, client: Client, address: str
+) -> None:
+    unpriced = make_spec("hopper-simulated", platform__region="eu-west-1")
+    found = rows(project, owner, unpriced)
+    assert {title for title, (tone, _) in found.items() if tone == "failed"} == {"Budget", "Learner"}
+    words = found["Budget"][1]
+    assert words.startswith(
+        "Without a price no budget can be kept: there is no price for 'c5.4xlarge' in eu-west-1"
+    )
+    assert "there is one in us-east-1" in words
+    assert "Choose a region or a machine that has one, or add a row for it under cloud/prices" in words
+    sent = posted(job_form(start=make_spec("hopper-simulated")), platform__simulated__region="eu-west-1")
+    answer = client.post(f"{address}?preset=hopper-simulated", sent)
+    assert answer.status_code == 422
+    assert "Region (platform.region): without a price" in text(answer)
+    assert not project.jobs.exists()
 
 
 def test_budgets_above_are_asked_for_room(project: Any, owner: Any) -> None:

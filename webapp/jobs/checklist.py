@@ -16,7 +16,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import clouds, launching, services
 from webapp.jobs.learner_places import learner_words
 from webapp.jobs.origins import From
-from webapp.jobs.preflight import cluster_obstacle
+from webapp.jobs.preflight import PRICE_IT, REGION, cluster_obstacle
 from webapp.jobs.problems import CONNECTION, Problem
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_usd, picodollars
@@ -66,7 +66,8 @@ def checklist(
         rows.append(_of("Scheduler", undecided, "It is trained and decides each round."))
     if not undecided:  # without a number of actors nobody knows what a round may cost
         rows.append(_budget(project, user, spec, count))
-    rows += [_environment(spec), Check("Learner", "ok", learner_words(spec))]
+    unpriced = any(one.path == REGION for one in stands)
+    rows += [_environment(spec), Check("Learner", "failed" if unpriced else "ok", learner_words(spec))]
     if made_from is not None and (found := made_from.obstacles(spec)):
         rows.append(_of("Checkpoint", found, ""))
     return rows
@@ -104,7 +105,8 @@ def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Chec
 
 def _quota(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
     title, most = "Quota", spec.training.scaling.largest
-    found = [*spec.check_limits(services.limits()), *(one for one in stands if one.path != CONNECTION)]
+    elsewhere = (CONNECTION, REGION)  # told in rows of their own
+    found = [*spec.check_limits(services.limits()), *(one for one in stands if one.path not in elsewhere)]
     if found:
         return _of(title, found, "")
     allowed = services.limits().actors(spec.platform.kind)
@@ -119,7 +121,7 @@ def _quota(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
 def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
     title, least = "Budget", launching.least_of(spec)
     if isinstance(least, str):
-        return Check(title, "failed", f"Without a price no budget can be kept: {least}.")
+        return Check(title, "failed", f"Without a price no budget can be kept: {least}. {PRICE_IT}")
     if refused := launching.too_little(spec, launching.Needs(least, least)):
         return _of(title, refused, "")
     wanted = count * picodollars(spec.budget_usd)

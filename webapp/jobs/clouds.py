@@ -19,7 +19,7 @@ from webapp.credentials import opening, queries
 from webapp.credentials.models import Connection, SetUp
 from webapp.gateway import machines
 from webapp.jobs import containers
-from webapp.jobs.preflight import cluster_obstacle
+from webapp.jobs.preflight import cluster_obstacle, price_obstacle
 from webapp.jobs.problems import Problem, at_connection
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.spec_fields import Named
@@ -92,7 +92,8 @@ def placed(project: Any, spec: JobSpec) -> JobSpec:
 
 def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     """Why this job cannot be launched on its cloud, if so; nothing for one that needs no cloud."""
-    if found := cluster_obstacle(spec.platform):
+    unpriced = price_obstacle(spec.platform, spec.training.rollout.memory_mb)
+    if found := cluster_obstacle(spec.platform) or unpriced:
         return [found]
     if isinstance(spec.platform, HostsOptions):
         return machines.obstacles()

@@ -11,10 +11,12 @@ from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceBook, PriceError,
 from cloud.numbers import machines
 from cloud.numbers import profile as profiles
 from cloud.pricing import Part, Tariff
+from cloud.simulated_options import SimulatedOptions
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.spec_fields import Named
 
 _HOUR_NS = 3600 * 10**9
+_USUAL_MB = 1024
 
 
 def learners() -> list[Named]:
@@ -64,14 +66,24 @@ def regions() -> list[Named]:
     """Where something has a price; which of it has none there, the form says once it is chosen."""
     usual = sorted({profiles.load(name).region for name in profiles.names()})
     found = {row.region for row in PriceBook.load().rows()} - {"paper"}
-    own = Named("", "The one of the cloud's profile", f"{' or '.join(usual)}.")
-    return [
-        own,
-        *(
-            Named(one, one, "Where the book has no price there, the check-list says so.")
-            for one in sorted(found)
-        ),
-    ]
+    own = Named("", "The one of the cloud's profile", f"{' or '.join(usual)}: all it buys has a price there.")
+    return [own, *(Named(one, one, _priced_words(one)) for one in sorted(found))]
+
+
+def _priced_words(region: str) -> str:
+    """On which of the simulated clouds a job can be paid in this region."""
+    priced = [name for name in profiles.names() if _all_priced(name, region)]
+    if priced:
+        return f"Everything has a price here on {', '.join(priced)}."
+    return "Not everything that a job buys has a price here: the check-list says what is missing."
+
+
+def _all_priced(profile: str, region: str) -> bool:
+    try:
+        SimulatedOptions(profile=profile, region=region).tariff(PriceBook.load(), _USUAL_MB)
+    except (UnknownSku, PriceError):
+        return False
+    return True
 
 
 def learner_words(spec: JobSpec) -> str:

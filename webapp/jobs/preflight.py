@@ -10,9 +10,16 @@ from cloud.platforms import PlatformOptions
 from cloud.ray import driver as ray_driver
 from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions
+from cloud.simulated_options import SimulatedOptions
 from training.scaling.learned import Learned
 from training.spec import TrainingSpec
 from webapp.jobs.problems import Problem
+
+REGION = "platform.region"
+PRICE_IT = (
+    "Choose a region or a machine that has one, or add a row for it under cloud/prices, where Starling is installed."
+)
+"""What to do where the price book has no price."""
 
 
 def obstacle(training: TrainingSpec) -> Problem | None:
@@ -62,6 +69,18 @@ def cluster_obstacle(options: PlatformOptions) -> Problem | None:
     except (UnknownSku, PriceError) as error:
         path = "platform.machine"
         return Problem(path, f"Kind of machine ({path}): without a price no budget can be kept, and {error}.")
+    return None
+
+
+def price_obstacle(options: PlatformOptions, memory_mb: int) -> Problem | None:
+    """What a job on a simulated cloud would buy in a region where nobody has priced it; None for any other platform."""
+    if not isinstance(options, SimulatedOptions):
+        return None
+    try:
+        options.tariff(PriceBook.load(), memory_mb)
+    except (UnknownSku, PriceError) as error:
+        words = f"without a price no budget can be kept, and {error}. {PRICE_IT}"
+        return Problem(REGION, f"Region ({REGION}): {words}")
     return None
 
 
