@@ -6,7 +6,7 @@ from typing import Any
 
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
-from webapp.money.models import BillSheet
+from webapp.money.models import Account, BillSheet, Charge, ChargeKind, ChargeState
 
 SIMULATED: dict[str, Any] = {
     "total": 448001000000,
@@ -84,8 +84,45 @@ LOCAL_ELSEWHERE = [
 ]
 
 
+_PARTS = {
+    ChargeKind.ROLLOUT: ("cold_starts", "environment", "inference", "transfer", "requests", "failed"),
+    ChargeKind.EVALUATE: ("evaluation",),
+    ChargeKind.UPDATE: ("learner",),
+    ChargeKind.RENT: ("idle", "address_and_disk"),
+}
+"""What of the bill each kind of charge came to."""
+
+
+def _settle(job: Job) -> None:
+    """Books what the bill tells apart: the account, its charges and the bill come to the same amount."""
+    counts = {ChargeKind.ROLLOUT: 1121, ChargeKind.EVALUATE: 7, ChargeKind.UPDATE: 140, ChargeKind.RENT: 2}
+    charges = []
+    for kind, count in counts.items():
+        each, left = divmod(sum(SIMULATED["parts"][part] for part in _PARTS[kind]), count)
+        for at in range(count):
+            amount = each + (left if at == 0 else 0)
+            charges.append(
+                Charge(
+                    account=job.account,
+                    epoch=1,
+                    name=f"{kind}-{at}",
+                    round_no=1 + at * job.round_no // count,
+                    kind=kind,
+                    state=ChargeState.SETTLED,
+                    basis="metered",
+                    reserved_picodollars=amount,
+                    settled_picodollars=amount,
+                    opened_at=job.started_at,
+                    resolved_at=SYSTEM_CLOCK.now(),
+                )
+            )
+    Charge.objects.bulk_create(charges)
+    Account.objects.filter(job=job).update(spent_picodollars=SIMULATED["total"])
+
+
 def bills_of(simulated: Job, local: Job) -> None:
     """A running simulated job's bill so far, and the last one of a job that ran here for nothing."""
+    _settle(simulated)
     for job, document, elsewhere in (
         (simulated, SIMULATED, SIMULATED_ELSEWHERE),
         (local, LOCAL, LOCAL_ELSEWHERE),

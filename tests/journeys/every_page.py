@@ -16,6 +16,7 @@ from tests.journeys import (
     cloud_scenes,
     comparing_scenes,
     machine_scenes,
+    opened,
     report_scenes,
     scenes,
     scheduler_scenes,
@@ -42,7 +43,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     scenes.jobs_in_every_state(project, ada)
     by_name = {job.name: job for job in project.jobs.all()}
     scenes.policies_with_films(by_name["Hopper, simulated cloud"])
-    report_scenes.month_of_costs(project, ada, by_name["Hopper, wide"], by_name["Hopper, simulated cloud"])
+    report_scenes.as_on_lambda(by_name["Hopper, wide"])
+    report_scenes.month_of_costs(project, ada)
     bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"])
     without_machines = machine_scenes.on_machines(project, ada, "Hopper, no machine yet")
     with_machines = machine_scenes.on_machines(project, ada, "Hopper, two machines", "attic", "office")
@@ -139,6 +141,9 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "machines-join": (f"{jobs}{with_machines.pk}/", _join),
         "papers": ("/papers/", None),
         "papers-experiment": ("/papers/learning_mujoco/", None),
+        "papers-costs": ("/papers/minionsrl_table2/", None),
+        "papers-calculation": ("/papers/nitro_startup/", None),
+        "papers-forks": ("/papers/branching/", None),
         "members": (f"/p/{project.slug}/members/", None),
         "account": ("/account/", None),
         "account-email": ("/accounts/email/", None),
@@ -149,6 +154,13 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "tokens-made": ("/account/tokens/", _make_token),
         "api": ("/api/", _open_operation),
         "missing": ("/nowhere/", None),
+        **opened.opened(
+            base=f"/p/{project.slug}/",
+            live=live,
+            budget=f"{budgets}{month.pk}/",
+            channel=f"{alerts}channels/{told['failing'].pk}/",
+            connection=f"{clouds}{connected['ready'].pk}/",
+        ),
     }
 
 

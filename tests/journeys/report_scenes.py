@@ -8,9 +8,10 @@ from typing import Any
 
 from cloud.billing.price_book import PriceBook
 from cloud.pricing import price_line
+from tests.journeys.scenes import USD, put, spend, submitted
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.models import Job, Tag
+from webapp.jobs.models import Job, Observed, Tag
 from webapp.money.models import Charge, ChargeState
 from webapp.reports import schedules
 from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy, ReportFile, Sending
@@ -19,19 +20,38 @@ _DAYS = 24
 _SERVICE = "AWS Lambda"
 
 
-def month_of_costs(project: Project, user: User, *jobs: Job) -> None:
-    """Charges of the last weeks: the simulated jobs as they are, the first one as if it had run on Lambda for real."""
-    real, *others = jobs
-    spec = {**real.spec, "platform": {"kind": "aws_lambda", "connection": "", "region": "us-east-1"}}
-    Job.objects.filter(pk=real.pk).update(spec=spec, simulated=False)
+def month_of_costs(project: Project, user: User) -> None:
+    """Two jobs that went on for weeks, on Lambda and on the simulated cloud, and what was made of their costs."""
+    real = _long_job(project, user, "Hopper, weeks on Lambda")
+    as_on_lambda(real)
     for name in ("paper", "baseline"):
         tag, _ = Tag.objects.get_or_create(project=project, name=name)
         real.tags.add(tag)
-    charges = [charge for job in (real, *others) for charge in _charges(job, job is not real)]
-    Charge.objects.bulk_create(charges)
+    charged = _booked(real, rented=False)
+    _booked(_long_job(project, user, "Hopper, weeks of rehearsal"), rented=True)
     _files(project, user)
     _plans(project, user)
-    _bill(project, user, [charge for charge in charges if charge.account_id == real.account.pk])
+    _bill(project, user, charged)
+
+
+def as_on_lambda(job: Job) -> None:
+    """Makes a simulated job look as if it had run on Lambda for real."""
+    spec = {**job.spec, "platform": {"kind": "aws_lambda", "connection": "", "region": "us-east-1"}}
+    Job.objects.filter(pk=job.pk).update(spec=spec, simulated=False)
+    job.refresh_from_db()
+
+
+def _long_job(project: Project, user: User, name: str) -> Job:
+    job = submitted(project, user, "hopper-simulated", name, "60.00")
+    figures = {"round_no": 977, "env_steps": 2_000_000, "actors": 8, "episode_return_mean": 2_204.5}
+    return put(job, Observed.SUCCEEDED, "All 2,000,000 steps are done.", minutes=_DAYS * 24 * 60, **figures)
+
+
+def _booked(job: Job, *, rented: bool) -> list[Charge]:
+    """The job's charges, and its account as they leave it."""
+    charges = Charge.objects.bulk_create(_charges(job, rented))
+    spend(job, sum(charge.settled_picodollars or 0 for charge in charges) / USD)
+    return charges
 
 
 def _charges(job: Job, rented: bool) -> list[Charge]:

@@ -20,7 +20,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import filming, films, policies, services
 from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Observed, Round
 from webapp.jobs.presets import presets
-from webapp.money.models import Account, Charge, ChargeKind, ChargeState
+from webapp.money.models import Account, Charge, ChargeKind
 
 USD = 10**12
 NO_UPDATE = UpdateReport(
@@ -210,19 +210,6 @@ def running_job(project: Project, user: User) -> Job:
         )
         for at in range(12)
     ]
-    charges.append(
-        Charge(
-            account=account,
-            epoch=1,
-            name="done",
-            round_no=140,
-            kind=ChargeKind.UPDATE,
-            state=ChargeState.SETTLED,
-            reserved_picodollars=USD // 100,
-            settled_picodollars=USD // 200,
-            opened_at=SYSTEM_CLOCK.now(),
-        )
-    )
     Charge.objects.bulk_create(charges)
     return job
 

@@ -23,7 +23,7 @@ django.setup()
 
 from django.conf import settings
 from django.core.management import call_command
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from tests.chromium import QUIET, chromium_path
 from tests.journeys.every_page import GATES, THEMES, WIDTHS, Act, pages
@@ -35,16 +35,21 @@ from webapp.embedded_valkey import free_port
 
 def take(browser: Browser, site: str, folder: Path, wanted: list[str]) -> None:
     shown: dict[str, tuple[str, Act | None]] = {name: (path, None) for name, path in GATES.items()}
-    shown |= pages()
+    inside = pages()
+    shown |= inside
+    first_inside = next(iter(inside))
     page = browser.new_context(color_scheme="light").new_page()
     page.set_default_timeout(10_000)
     page.on("console", lambda message: message.type == "error" and print("console:", message.text))
     page.on("pageerror", lambda error: print("page error:", error))
     for name, (path, act) in shown.items():
-        if name not in GATES and not page.context.cookies():
+        if name == first_inside:
             sign_in(page, site, User.objects.get(email="ada@example.org"))
         if not wanted or any(word in name for word in wanted):
-            _pictures(page, site + path, folder, name, act)
+            try:
+                _pictures(page, site + path, folder, name, act)
+            except Error as problem:  # the other pages are worth looking at all the same
+                print(f"{name}: {problem}", flush=True)
 
 
 def _pictures(page: Page, address: str, folder: Path, name: str, act: Act | None) -> None:
@@ -58,7 +63,7 @@ def _pictures(page: Page, address: str, folder: Path, name: str, act: Act | None
         page.set_viewport_size({"width": width, "height": height})
         for theme in THEMES:
             page.emulate_media(color_scheme=theme)
-            page.wait_for_timeout(300)
+            page.wait_for_timeout(250)
             page.screenshot(path=str(folder / f"{name}-{theme}-{size}.png"), full_page=True)
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         if wide > 0:

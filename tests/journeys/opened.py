@@ -1,0 +1,76 @@
+"""What pages show only when somebody opens it: menus, dialogs that ask again, folded parts, and pages that say no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.template.loader import render_to_string
+from playwright.sync_api import Page
+
+Act = Callable[[Page], None]
+
+
+def opened(base: str, live: str, budget: str, channel: str, connection: str) -> dict[str, tuple[str, Act]]:
+    """By name: the address, and what opens there. `base` is the project's address, the others are of single things."""
+    jobs, tokens = f"{base}jobs/", "/account/tokens/"
+    return {
+        "open-account": (jobs, _press("summary[aria-label^=Account]")),
+        "open-theme": (jobs, _press("summary[aria-label=Appearance]")),
+        "open-projects": (jobs, _press("summary[aria-label^=Project]")),
+        "open-more": (jobs, _unfold(".bar-more details")),
+        "open-folded": (live, _press("[data-fold-rail]")),
+        "open-views": (jobs, _press("summary:has-text('Views')")),
+        "open-stop-chosen": (jobs, _stop_chosen),
+        "open-stop": (live, _press("[data-dialog=stop-dialog]")),
+        "open-again": (live, _press("summary:has-text('Make another')")),
+        "open-bounds": (live, _press("summary:has-text('Actors')")),
+        "open-labels": (live, _press("summary:has-text('Tags and note')")),
+        "open-job-more": (live, _press(".job-menus summary:has-text('More')")),
+        "open-chart": (live, _chart_as_table),
+        "open-spec": (f"{live}spec/", _press("summary:has-text('The whole document')")),
+        "open-file": (f"{jobs}new/?preset=cartpole", _press(".from-file > summary")),
+        "open-budget-close": (budget, _press("[data-dialog=close-dialog]")),
+        "open-channel-remove": (channel, _press("[data-dialog=remove]")),
+        "open-connection-remove": (connection, _press("[data-dialog=remove]")),
+        "open-member-remove": (f"{base}members/", _press("[data-dialog^=remove-] >> nth=1")),
+        "open-token-revoke": (tokens, _press("[data-dialog^=revoke-] >> nth=0")),
+        "open-plan": (f"{base}reports/", _press(".new-plan > summary")),
+        "open-models": ("/api/", _unfold(".models, .models details >> nth=0")),
+        "says-not-allowed": (jobs, _says_no("403.html")),
+        "says-old-page": (jobs, _says_no("403_csrf.html")),
+        "says-fault": (jobs, _says_no("500.html")),
+    }
+
+
+def _press(selector: str) -> Act:
+    return lambda page: page.click(selector)
+
+
+def _unfold(selector: str) -> Act:
+    def act(page: Page) -> None:
+        for details in page.locator(selector).all():
+            details.evaluate("(details) => { details.open = true; }")
+
+    return act
+
+
+def _stop_chosen(page: Page) -> None:
+    page.locator("[name=job]").first.check()
+    page.click("[data-dialog=stop-chosen]")
+
+
+def _chart_as_table(page: Page) -> None:
+    page.wait_for_selector("html[data-drawn-seq]", state="attached")
+    page.locator(".chart-menu summary").first.click()
+
+
+def _says_no(template: str) -> Act:
+    """The page as the site would answer it; nothing here can be asked for that fails on purpose."""
+
+    def act(page: Page) -> None:
+        body = render_to_string(template, {"reference": "9f31c0d2"})
+        page.route("**/says-no/", lambda route: route.fulfill(body=body, content_type="text/html"))
+        page.evaluate("location.assign('/says-no/')")
+        page.wait_for_selector(".gate")
+
+    return act
