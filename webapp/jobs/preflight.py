@@ -16,9 +16,7 @@ from training.spec import TrainingSpec
 from webapp.jobs.problems import Problem
 
 REGION = "platform.region"
-PRICE_IT = (
-    "Choose a region or a machine that has one, or add a row for it under cloud/prices, where Starling is installed."
-)
+PRICE_IT = "Choose a region or machine that has one, or add a row for it to cloud/prices where Starling is installed."
 """What to do where the price book has no price."""
 
 
