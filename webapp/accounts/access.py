@@ -16,6 +16,7 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 
 from webapp.accounts.models import Membership, Project, Role, User
+from webapp.accounts.queries import member_in
 
 SESSION_KEY = "last_project"
 
@@ -37,6 +38,14 @@ def membership_for(user: User | AnonymousUser, slug: str, needs: str = "viewer")
 def project_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") -> Project:
     """The project, if the person may do there what `needs` stands for. Raises as `membership_for` does."""
     return membership_for(user, slug, needs).project
+
+
+def member_to_remove(user: User | AnonymousUser, project: Project, membership_id: int) -> Membership:
+    """The member, if this person may take them out: owners anybody, and everybody themselves."""
+    member = member_in(project, membership_id)
+    if member.user_id != user.pk:
+        project_for(user, project.slug, needs="owner")
+    return member
 
 
 def refusal(role: str, needs: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.http import Http404
 
 from webapp.accounts.models import Membership, Project, Role, User
 
@@ -20,3 +21,11 @@ def members_of(project: Project) -> QuerySet[Membership]:
         output_field=IntegerField(),
     )
     return project.memberships.select_related("user").order_by(weight, "user__email")
+
+
+def member_in(project: Project, membership_id: int) -> Membership:
+    """The project's member of that number; Http404 for any other."""
+    found = project.memberships.select_related("user").filter(pk=membership_id).first()
+    if found is None:
+        raise Http404("There is no such member in this project.")
+    return found

@@ -6,14 +6,14 @@ from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts import queries, services
-from webapp.accounts.access import SESSION_KEY, project_for, project_page
+from webapp.accounts.access import SESSION_KEY, member_to_remove, project_page
 from webapp.accounts.forms import MemberForm, RoleForm
-from webapp.accounts.models import Membership, Project, Role
+from webapp.accounts.models import Project, Role
 
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
 ROLES_IN_WORDS = (
@@ -74,7 +74,7 @@ def add_member(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="owner")
 @require_POST
 def change_role(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
-    membership = _member(project, membership_id)
+    membership = queries.member_in(project, membership_id)
     form = RoleForm(request.POST)
     try:
         if not form.is_valid():
@@ -91,10 +91,8 @@ def change_role(request: HttpRequest, project: Project, membership_id: int) -> H
 @require_POST
 def remove_member(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
     """Owners remove anybody; everybody may leave."""
-    membership = _member(project, membership_id)
+    membership = member_to_remove(request.user, project, membership_id)
     leaving = membership.user_id == request.user.pk
-    if not leaving:
-        project_for(request.user, project.slug, needs="owner")
     try:
         services.remove_member(membership)
     except services.MembershipError as error:
@@ -105,10 +103,6 @@ def remove_member(request: HttpRequest, project: Project, membership_id: int) ->
         return redirect("accounts:home")
     messages.success(request, f"{membership.user.email} is no member any more.")
     return redirect("accounts:members", project.slug)
-
-
-def _member(project: Project, membership_id: int) -> Membership:
-    return get_object_or_404(Membership.objects.select_related("user"), pk=membership_id, project=project)
 
 
 def _members_page(

@@ -48,7 +48,7 @@ def channel_new(request: HttpRequest, project: Project, way: str) -> HttpRespons
     form = NEW_FORMS[way](request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            made, key = _added(project, way, form.cleaned_data)
+            made, key = channels.add(project=project, way=way, **form.cleaned_data)
         except channels.ChannelRefused as refusal:
             form.add_error(None, str(refusal))
         else:
@@ -59,15 +59,6 @@ def channel_new(request: HttpRequest, project: Project, way: str) -> HttpRespons
     context = {"form": form, "way": offered, "no_server": "" if mail.can_send() else mail.NO_SERVER}
     status = 422 if request.method == "POST" else 200
     return render(request, "alerts/channel_new.html", context, status=status)
-
-
-@sensitive_variables()
-def _added(project: Project, way: str, given: dict[str, Any]) -> tuple[Channel, Secret | None]:
-    if way == Way.EMAIL:
-        return channels.add_mail(project=project, **given), None
-    if way == Way.CHAT:
-        return channels.add_chat(project=project, **given), None
-    return channels.add_webhook(project=project, **given)
 
 
 @project_page(needs="editor")
@@ -121,9 +112,10 @@ def channel_test(request: HttpRequest, project: Project, channel_id: str) -> Htt
 def channel_key(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     """Another signing key; it is in the answer to this, and nowhere after."""
     channel = queries.channel_in(project, channel_id)
-    if channel.way != Way.WEBHOOK:
-        raise Http404("This channel signs nothing.")
-    return _detail(request, channel, key=channels.renew_key(channel=channel))
+    try:
+        return _detail(request, channel, key=channels.renew_key(channel=channel))
+    except channels.ChannelRefused as refusal:
+        raise Http404(str(refusal)) from None
 
 
 @project_page(needs="owner")

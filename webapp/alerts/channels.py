@@ -35,6 +35,18 @@ class ChannelRefused(Exception):
     """A change that cannot be made; the text says why, for the page."""
 
 
+@sensitive_variables()
+def add(
+    *, project: Any, way: str, clock: Clock = SYSTEM_CLOCK, **given: Any
+) -> tuple[Channel, Secret | None]:
+    """A channel by that way, of what its form gave; of a webhook also its signing key, to be shown once."""
+    if way == Way.EMAIL:
+        return add_mail(project=project, clock=clock, **given), None
+    if way == Way.CHAT:
+        return add_chat(project=project, clock=clock, **given), None
+    return add_webhook(project=project, clock=clock, **given)
+
+
 def add_mail(*, project: Any, name: str, addresses: Sequence[str], clock: Clock = SYSTEM_CLOCK) -> Channel:
     """A channel that writes to these addresses."""
     return _add(project, Way.EMAIL, name, clock, addresses=list(addresses))
@@ -114,6 +126,8 @@ def change(
 
 def renew_key(*, channel: Channel, clock: Clock = SYSTEM_CLOCK) -> Secret:
     """Another signing key from now on, to be shown once."""
+    if channel.way != Way.WEBHOOK:
+        raise ChannelRefused(f"{channel.name} signs nothing: only webhooks do.")
     key = vault.new_signing_key()
     vault.put(channel, "signing_key", key, clock)
     return key

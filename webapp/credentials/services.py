@@ -64,6 +64,23 @@ def create_connection(
 
 
 @sensitive_variables()
+def create_with_identity(
+    *,
+    project: Any,
+    user: Any,
+    plain: Mapping[str, str],
+    secrets: Mapping[str, Secret],
+    clock: Clock = SYSTEM_CLOCK,
+    **made: str,
+) -> Connection:
+    """Both at once or nothing: no connection is left without its secret where that cannot be stored."""
+    # Held until all is committed: a key that no stored row seems to need would be taken away in between.
+    with key_ring.held(), transaction.atomic():
+        connection = create_connection(project=project, user=user, clock=clock, **made)
+        return set_identity(connection=connection, plain=plain, secrets=secrets, clock=clock)
+
+
+@sensitive_variables()
 def set_identity(
     *,
     connection: Connection,

@@ -22,6 +22,7 @@ from webapp.credentials.key_ring import KeysUnusable
 from webapp.credentials.models import SECRET_FIELDS, CheckState, Connection, Kind
 from webapp.credentials.sealing import CannotUnseal
 from webapp.credentials.secret import Secret
+from webapp.credentials.services import ConnectionRefused
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,9 @@ _places = threading.BoundedSemaphore(_AT_ONCE)
 
 @transaction.atomic
 def ask_for_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Connection:
-    """A test, to be made by the worker. One asked for before is overtaken."""
+    """A test, to be made by the worker. One asked for before is overtaken. ConnectionRefused without an identity."""
+    if not connection.has_identity:
+        raise ConnectionRefused("There is nothing to test yet: the steps before are not done.")
     Connection.objects.filter(pk=connection.pk).update(
         test_state=CheckState.ASKED, test_no=F("test_no") + 1, test_since=clock.now()
     )

@@ -104,10 +104,10 @@ def connection_identity(request: HttpRequest, project: Project, connection_id: s
 @require_POST
 def connection_test(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
-    if connection.has_identity:
+    try:
         testing.ask_for_test(connection=connection)
-    else:
-        messages.error(request, "There is nothing to test yet: the steps before are not done.")
+    except services.ConnectionRefused as refusal:
+        messages.error(request, str(refusal))
     return redirect("credentials:detail", project.slug, connection.pk)
 
 

@@ -10,7 +10,7 @@ from django.http import Http404
 
 from webapp.accounts.models import Project
 from webapp.reports.formats import FORMATS
-from webapp.reports.models import CloudBill, FileState, ReportFile, Schedule
+from webapp.reports.models import CloudBill, FileState, ReportFile, Schedule, Sending
 from webapp.reports.question import BY, Question
 from webapp.reports.schedules import next_day
 
@@ -54,18 +54,34 @@ def schedules_of(project: Project, today: date) -> list[dict[str, Any]]:
             "schedule": one,
             "by": BY[one.by].lower(),
             "formats": ", ".join(FORMATS[key].word for key in one.formats),
-            "to": ", ".join(sorted(person.email for person in one.recipients.all())),
+            "to": ", ".join(readers_of(one)),
             "next": next_day(one, today),
-            "sendings": list(one.sendings.order_by("-first_day")[:_SENDINGS_SHOWN]),
+            "sendings": sendings_of(one),
         }
         for one in found.order_by("pk")
     ]
+
+
+def readers_of(schedule: Schedule) -> list[str]:
+    return sorted(person.email for person in schedule.recipients.all())
+
+
+def sendings_of(schedule: Schedule) -> list[Sending]:
+    """The latest letters, newest first."""
+    return list(schedule.sendings.order_by("-first_day")[:_SENDINGS_SHOWN])
 
 
 def schedule_in(project: Project, schedule_id: int) -> Schedule:
     found = Schedule.objects.filter(project=project, pk=schedule_id).first()
     if found is None:
         raise Http404("There is no such schedule in this project.")
+    return found
+
+
+def bill_in(project: Project, bill_id: int) -> CloudBill:
+    found = bills_of(project).filter(pk=bill_id).first()
+    if found is None:
+        raise Http404("There is no such bill in this project.")
     return found
 
 

@@ -71,6 +71,17 @@ def add_schedule(
     return made
 
 
+@transaction.atomic
+def change_schedule(
+    schedule: Schedule, *, by: str, prices: str, formats: Sequence[str], recipients: Sequence[User]
+) -> None:
+    """What the letters from now on hold, and who gets them. How often stays: a week that was sent may begin on the day
+    on which a month begins, and of each first day one letter goes out."""
+    Schedule.objects.filter(pk=schedule.pk).update(by=by, prices=prices, formats=list(formats))
+    schedule.refresh_from_db()
+    schedule.recipients.set(recipients)
+
+
 def stop_schedule(schedule: Schedule, *, clock: Clock = SYSTEM_CLOCK) -> None:
     """Nothing is sent any more. What was sent stays on record; stopping it twice changes nothing."""
     Schedule.objects.filter(pk=schedule.pk, stopped_at=None).update(stopped_at=clock.now())
