@@ -58,13 +58,14 @@ test-postgres: setup-test ## Run the tests on an embedded PostgreSQL instead of 
 	$(BIN)/python -m pytest -p tests.postgres_plugin -m "not slow" $(PYTEST_PARALLEL) $(ARGS)
 
 .PHONY: check
+# Property tests try the same examples at each check, so that it fails for what was changed; `make test` draws anew.
 check: setup-test ## Everything CI checks: format, lint, types, import contracts, migrations, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	STARLING_DATA=var/check $(BIN)/python manage.py makemigrations --check --dry-run
-	$(MAKE) test
+	$(MAKE) test ARGS="--hypothesis-profile=ci $(ARGS)"
 
 .PHONY: bench
 bench: setup-test ## Measure the figures Starling promises
