@@ -96,6 +96,12 @@ def film_folder() -> Path:
     return Path(settings.STARLING_DATA) / "films"
 
 
+def film_path(film: Film, *, still: bool = False) -> Path:
+    """Where that film lies, or its first picture."""
+    path = film_folder() / film.file
+    return path.with_stem(f"{path.stem}-still") if still else path
+
+
 def _ask_worker(film_id: int) -> bool:
     """Send the message; False if it could not be. The row says the same, and is looked at every few seconds."""
     try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.http import Http404
 
 from training.messages import Evaluated
 from webapp.jobs.models import Event, EventKind, Film, Job, Round
@@ -53,6 +54,14 @@ def kept(job: Job) -> list[Kept]:
 def checkpoint(job: Job, name: str) -> Kept | None:
     """The checkpoint of that name; without a name the best, else the newest."""
     return next((row for row in kept(job) if not name or row.name == name), None)
+
+
+def checkpoint_in(job: Job, name: str) -> Kept:
+    """The same; Http404 where there is none."""
+    chosen = checkpoint(job, name)
+    if chosen is None:
+        raise Http404("There is no such checkpoint; older ones are deleted as newer ones come.")
+    return chosen
 
 
 def checkpoint_path(job_id: str, name: str) -> Path:

@@ -15,7 +15,7 @@ from training.checkpoints import CheckpointError
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.jobs import policies
-from webapp.jobs.films import ask_for_film, film_folder
+from webapp.jobs.films import ask_for_film, film_path
 from webapp.jobs.models import FilmState, Job
 from webapp.jobs.queries import job_in
 from webapp.jobs.states import TERMINAL
@@ -49,7 +49,7 @@ def panel(job: Job) -> dict[str, Any]:
 def policy_download(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """The policy of ?checkpoint= (or the best, or newest) as a zip."""
     job = job_in(project, job_id)
-    chosen = _chosen(job, request.GET.get("checkpoint", ""))
+    chosen = policies.checkpoint_in(job, request.GET.get("checkpoint", ""))
     try:
         content = policies.policy_zip(job, chosen)
     except CheckpointError as error:
@@ -64,7 +64,8 @@ def policy_download(request: HttpRequest, project: Project, job_id: str) -> Http
 @require_POST
 def film_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     job = job_in(project, job_id)
-    ask_for_film(job=job, chosen=_chosen(job, request.POST.get("checkpoint", "")), user=request.user)
+    chosen = policies.checkpoint_in(job, request.POST.get("checkpoint", ""))
+    ask_for_film(job=job, chosen=chosen, user=request.user)
     return _to_tab(project, job)
 
 
@@ -75,22 +76,13 @@ def film_file(
 ) -> HttpResponseBase:
     """A film, or its first picture."""
     film = get_object_or_404(job_in(project, job_id).films, pk=film_id, state=FilmState.READY)
-    path = film_folder() / film.file
-    path = path.with_stem(f"{path.stem}-still") if part == "still" else path
     try:
-        file = path.open("rb")
+        file = film_path(film, still=part == "still").open("rb")
     except OSError:
         raise Http404("The film's file is gone.") from None
     # Its address has the film's number, and a film that is ready never changes.
     headers = {"Cache-Control": "private, max-age=86400"}
     return FileResponse(file, content_type="image/webp", headers=headers)
-
-
-def _chosen(job: Job, name: str) -> policies.Kept:
-    chosen = policies.checkpoint(job, name)
-    if chosen is None:
-        raise Http404("There is no such checkpoint; older ones are deleted as newer ones come.")
-    return chosen
 
 
 def _to_tab(project: Project, job: Job) -> HttpResponse:

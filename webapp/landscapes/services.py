@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from django.db import transaction
 
@@ -20,6 +20,8 @@ ASK_AGAIN_AFTER = timedelta(seconds=4)
 GIVEN_UP_AFTER = timedelta(minutes=12)
 INTERRUPTED = "The worker stopped while it was measuring. Measure it again."
 _AT_ONCE = 10
+Grid = Literal[9, 15, 21, 31]
+"""Points of a side. Odd, so that the policy itself is one of them."""
 
 
 @transaction.atomic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -36,9 +36,7 @@ def surface_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResp
         messages.error(request, f"{form[field].label}: {words[0]}")
         return _to_tab(project, job)
     asked = form.cleaned_data
-    chosen = policies.checkpoint(job, asked.pop("checkpoint"))
-    if chosen is None:
-        raise Http404("There is no such checkpoint; older ones are deleted as newer ones come.")
+    chosen = policies.checkpoint_in(job, asked.pop("checkpoint"))
     services.ask_for_surface(job=job, chosen=chosen, user=request.user, **asked)
     return _to_tab(project, job)
 

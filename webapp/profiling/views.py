@@ -17,15 +17,13 @@ from training.environments import catalogue
 from webapp.accounts.access import project_page, refusal
 from webapp.accounts.models import Project, Role
 from webapp.clock import SYSTEM_CLOCK
-from webapp.credentials import queries as connections
 from webapp.credentials.models import Connection
 from webapp.credentials.wording import step_rows
 from webapp.profiling import queries, services
 from webapp.profiling.forms import ProfileForm
 from webapp.profiling.models import MemoryProfile
-from webapp.profiling.wording import caution, profile_standing, result_of
+from webapp.profiling.wording import caution, into_the_form, profile_standing, result_of
 
-SIMULATED = "simulated"
 _EARLIER_SHOWN = 5
 
 
@@ -33,7 +31,7 @@ _EARLIER_SHOWN = 5
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def profile_page(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
-    connection = _connection(project, connection_id)
+    connection = queries.account_in(project, connection_id)
     form = ProfileForm(request.POST or None, in_account=connection is not None)
     if request.method != "POST":
         return _page(request, project, connection, form)
@@ -56,7 +54,7 @@ def profile_page(request: HttpRequest, project: Project, connection_id: str) -> 
 @never_cache
 def profile_result(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """The part of the page that tells of the newest profile, for a page that watches it."""
-    connection = _connection(project, connection_id)
+    connection = queries.account_in(project, connection_id)
     latest = queries.profiles_of(project, connection).first()
     return render(request, "profiling/result.html", _result(project, connection, latest))
 
@@ -65,16 +63,11 @@ def profile_result(request: HttpRequest, project: Project, connection_id: str) -
 @require_POST
 def profile_cost(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """What a profile as it stands in the form would cost; nothing while the form has a fault."""
-    connection = _connection(project, connection_id)
+    connection = queries.account_in(project, connection_id)
     form = ProfileForm(request.POST, in_account=connection is not None)
     if not form.is_valid():
         return HttpResponse()
     return render(request, "profiling/cost.html", _cost(connection, form))
-
-
-def _connection(project: Project, connection_id: str) -> Connection | None:
-    """None is the simulated cloud."""
-    return None if connection_id == SIMULATED else connections.connection_in(project, connection_id)
 
 
 def _require_owner(request: HttpRequest, connection: Connection | None) -> None:
@@ -123,21 +116,17 @@ def _result(project: Project, connection: Connection | None, latest: MemoryProfi
     found = result_of(latest) if latest else None
     return {
         "connection": connection,
-        "where": connection.pk if connection else SIMULATED,
+        "where": connection.pk if connection else queries.SIMULATED,
         "profile": latest,
         "plan": latest.parsed_plan if latest else None,
         "standing": profile_standing(latest, SYSTEM_CLOCK.now()),
         "rows": found.rows if found else [],
         "choice": found.choice if found else None,
         "step_rows": step_rows(latest.steps) if latest else [],
-        "into_the_form": _into_the_form(project, connection, latest, found.choice if found else None),
+        "into_the_form": _address_of_the_form(project, latest),
     }
 
 
-def _into_the_form(project: Project, connection: Any, latest: MemoryProfile | None, found: Any) -> str:
-    """The job's form with the chosen memory in it, and what else is known of the job."""
-    if latest is None or found is None:
-        return ""
-    filled: dict[str, Any] = {"memory_mb": found.memory_mb, "environment": latest.parsed_plan.environment.id}
-    filled |= {"profile": "lambda"} if connection is None else {"connection": connection.pk}
-    return f"{reverse('jobs:new', args=[project.slug])}?{urlencode(filled)}"
+def _address_of_the_form(project: Project, latest: MemoryProfile | None) -> str:
+    filled = into_the_form(latest) if latest else {}
+    return f"{reverse('jobs:new', args=[project.slug])}?{urlencode(filled)}" if filled else ""

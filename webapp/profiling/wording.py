@@ -57,6 +57,18 @@ def _row(size: Size, found: Choice | None, fastest_s: float, cheapest: int) -> R
     )
 
 
+def into_the_form(profile: MemoryProfile) -> dict[str, str]:
+    """What the job's form begins with: the chosen memory, and what else is known of the job; nothing without one."""
+    found = result_of(profile).choice
+    if found is None:
+        return {}
+    place = (
+        {"profile": "lambda"} if profile.connection_id is None else {"connection": str(profile.connection_id)}
+    )
+    environment = profile.parsed_plan.environment.id
+    return {"memory_mb": str(found.memory_mb), "environment": environment, **place}
+
+
 def profile_standing(profile: MemoryProfile | None, now: datetime) -> Standing:
     if profile is None:
         return Standing("waiting", "circle", "Not profiled", "Nothing has been measured yet.")

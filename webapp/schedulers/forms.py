@@ -11,7 +11,7 @@ from webapp.jobs.forms import SpecForm
 from webapp.jobs.presets import presets
 from webapp.jobs.spec_fields import Named
 from webapp.schedulers import queries, services
-from webapp.schedulers.asked import Asked, fine_tuned, workload_of
+from webapp.schedulers.asked import Asked, workload_of
 
 _FROM_SCRATCH = Named("", "Nothing: from scratch", "An agent that knows nothing yet.")
 
@@ -45,12 +45,7 @@ def _start(project: Any, query: Mapping[str, Any]) -> Asked:
     if workload_of(workload) is not None:
         start = start.model_copy(update={"workload": workload, "name": presets()[workload].title[:60]})
     version = queries.version_in(project, query.get("begin_with", ""))
-    if version is None:
-        return start
-    trained = fine_tuned({**start.scheduling.model_dump(), "actors_max": version.training.spec["actors_max"]})
-    document = {**start.model_dump(), "begin_with": version.key, "scheduling": trained}
-    document["name"] = f"{version.scheduler.name}, fine-tuned"[:60]
-    return Asked.model_validate(document)
+    return start if version is None else services.going_on(start, version)
 
 
 def _workloads() -> list[Named]:

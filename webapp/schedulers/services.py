@@ -15,7 +15,7 @@ from webapp.jobs.leases import idle, is_idle
 from webapp.jobs.problems import Problem
 from webapp.money.amounts import picodollars
 from webapp.schedulers import queries
-from webapp.schedulers.asked import Asked, Wanted, wanted, workload_of
+from webapp.schedulers.asked import Asked, Wanted, fine_tuned, wanted, workload_of
 from webapp.schedulers.leases import ACTIVE
 from webapp.schedulers.models import Scheduler, SchedulerTraining, TrainingState, Version
 
@@ -63,6 +63,13 @@ def _looked_at(project: Any, asked: Asked) -> tuple[Wanted, Version | None] | li
                 )
             ]
     return found, begin_with
+
+
+def going_on(start: Asked, version: Version) -> Asked:
+    """The same training begun with that version: from the actors it chooses from, with ten real episodes."""
+    settings = {**start.scheduling.model_dump(), "actors_max": version.training.spec["actors_max"]}
+    changes = {"begin_with": version.key, "name": f"{version.scheduler.name}, fine-tuned"[:60]}
+    return Asked.model_validate({**start.model_dump(), **changes, "scheduling": fine_tuned(settings)})
 
 
 @transaction.atomic

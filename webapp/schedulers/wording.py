@@ -28,7 +28,12 @@ class Dot(NamedTuple):
     x: float
     y: float
     kind: str
-    words: str
+    number: int
+    score: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.kind} {self.number}: {self.score}"
 
 
 class Line(NamedTuple):
@@ -107,7 +112,7 @@ def dots(episodes: Sequence[Episode]) -> list[Dot]:
     for at, one in enumerate(scored):
         x = _WIDTH * (at + 0.5) / len(scored)
         y = _HEIGHT * (1 - ((one.score or 0.0) - low) / span)
-        found.append(Dot(round(x, 1), round(y, 1), one.kind, f"{one.kind} {one.number}: {one.score:.2f}"))
+        found.append(Dot(round(x, 1), round(y, 1), one.kind, one.number, f"{one.score:.2f}"))
     return found
 
 

@@ -112,7 +112,7 @@ def list_checkpoints(request: HttpRequest, slug: str, job_id: str) -> list[Check
 def get_checkpoint(request: HttpRequest, slug: str, job_id: str, name: _Name = "") -> HttpResponseBase:
     """All that the learner knows, to go on from."""
     job = _job(request, slug, job_id)
-    chosen = _chosen(job, name)
+    chosen = policies.checkpoint_in(job, name)
     try:
         file = policies.checkpoint_path(job.pk, chosen.name).open("rb")
     except OSError:
@@ -127,7 +127,7 @@ def get_checkpoint(request: HttpRequest, slug: str, job_id: str, name: _Name = "
 )
 def get_policy(request: HttpRequest, slug: str, job_id: str, checkpoint: _Name = "") -> HttpResponseBase:
     job = _job(request, slug, job_id)
-    chosen = _chosen(job, checkpoint)
+    chosen = policies.checkpoint_in(job, checkpoint)
     try:
         content = policies.policy_zip(job, chosen)
     except CheckpointError as error:
@@ -191,13 +191,6 @@ def get_cost(request: HttpRequest, slug: str, job_id: str) -> JobCost:
 
 def _job(request: HttpRequest, slug: str, job_id: str) -> Job:
     return job_in(project_of(request, slug), job_id)
-
-
-def _chosen(job: Job, name: str) -> policies.Kept:
-    chosen = policies.checkpoint(job, name)
-    if chosen is None:
-        raise Http404("There is no such checkpoint; older ones are deleted as newer ones come.")
-    return chosen
 
 
 def _file(answer: HttpResponseBase, content_type: str, name: str) -> HttpResponseBase:
