@@ -39,6 +39,7 @@ class Verdict:
     theirs: str
     where: str
     figure: str
+    interval: dict[str, float] | None
     ruler: Ruler | None
     paper: str
     reason: str
@@ -69,6 +70,7 @@ def verdict(found: dict[str, Any]) -> Verdict:
         asked.get("theirs", ""),
         where,
         "" if interval is None else interval_words(interval, ratio=ratio),
+        interval,
         None if interval is None else ruler(interval, ratio=ratio, paper=asked.get("paper_value")),
         found.get("paper", ""),
         found.get("reason", ""),
@@ -120,10 +122,10 @@ class FigureRow:
 
 
 def figure_rows(paper: str) -> list[FigureRow]:
-    return [_figure_row(one) for one in FIGURES if one.paper == paper]
+    return [figure_row(one) for one in FIGURES if one.paper == paper]
 
 
-def _figure_row(figure: PaperFigure) -> FigureRow:
+def figure_row(figure: PaperFigure) -> FigureRow:
     results = [(name, found) for name in figure.repeated_by if (found := stored(name)) is not None]
     answers = [
         verdict(one)

@@ -1,0 +1,112 @@
+"""Films of a job's policy by checkpoint: asked for, followed, and fetched."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.http import content_disposition_header
+from ninja import Query, Router
+from ninja.responses import Status
+
+from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.guard import Token, project_of
+from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
+from webapp.api.policy_shapes import FilmedShape, FilmShape, NewFilm
+from webapp.api.problems import Refused
+from webapp.api.routes.history import a_file
+from webapp.api.routes.jobs import caller_of
+from webapp.jobs import films, policies
+from webapp.jobs.models import Film, FilmState, Job
+from webapp.jobs.queries import job_in
+
+router = Router(tags=["a job's policies"])
+_ALL = "/projects/{slug}/jobs/{job_id}/films"
+_Part = Annotated[Literal["film", "still"], Query(description="The film, or its first picture.")]
+
+
+@router.get(_ALL, response=NumberedPage[FilmShape], summary="Films of a job's policy")
+def list_films(
+    request: HttpRequest, slug: str, job_id: str, after: After = 0, limit: Limit = 100
+) -> NumberedPage[FilmShape]:
+    """At most one of each checkpoint, in the order in which they were first asked for."""
+    found, following = oldest_first(_job(request, slug, job_id).films.all(), after, limit)
+    return NumberedPage(results=[_film(slug, one) for one in found], next=following)
+
+
+@router.post(_ALL, auth=Token("jobs"), response={202: FilmShape}, summary="Have a checkpoint filmed")
+def ask_for_film(
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, film: NewFilm
+) -> FilmShape:
+    """By the worker. One that is there or on its way stays, one that failed is tried again."""
+    job = job_in(project_of(request, slug, "editor"), job_id)
+    chosen = policies.checkpoint_in(job, film.checkpoint)
+    made = films.ask_for_film(job=job, chosen=chosen, user=caller_of(request))
+    response["Location"] = reverse("api_v1:get_film", args=[slug, job.pk, made.pk])
+    return _film(slug, made)
+
+
+@router.get(
+    f"{_ALL}/{{film_id}}", response={200: FilmShape, 304: None}, url_name="get_film", summary="One film"
+)
+def get_film(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    job_id: str,
+    film_id: RowId,
+    if_none_match: IfNoneMatch = "",
+) -> Status:
+    found = _film_in(_job(request, slug, job_id), film_id)
+    return if_changed(response, _film(slug, found), if_none_match)
+
+
+@router.get(
+    f"{_ALL}/{{film_id}}/file",
+    url_name="film_file",
+    summary="A film's file",
+    openapi_extra=a_file("image/webp"),
+)
+def get_film_file(
+    request: HttpRequest, slug: str, job_id: str, film_id: RowId, part: _Part = "film"
+) -> HttpResponseBase:
+    film = _film_in(_job(request, slug, job_id), film_id)
+    if film.state != FilmState.READY:
+        why = f"The film is {film.get_state_display().lower()}. {film.reason}".strip()
+        raise Refused(409, "not-yet", "There is no file.", why, "Ask again later, or have it filmed again.")
+    try:
+        file = films.film_path(film, still=part == "still").open("rb")
+    except OSError:
+        raise Http404("The film's file is gone.") from None
+    answer = FileResponse(file, content_type="image/webp")
+    name = f"starling-{film.job_id}-round-{film.round_no}.webp"
+    answer["Content-Disposition"] = content_disposition_header(True, name)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def _job(request: HttpRequest, slug: str, job_id: str) -> Job:
+    return job_in(project_of(request, slug), job_id)
+
+
+def _film_in(job: Job, film_id: int) -> Film:
+    found: Film | None = job.films.filter(pk=film_id).first()
+    if found is None:
+        raise Http404("This job has no such film.")
+    return found
+
+
+def _film(slug: str, one: Film) -> FilmShape:
+    ready = one.state == FilmState.READY
+    return FilmShape(
+        id=one.pk,
+        checkpoint=one.checkpoint,
+        round_no=one.round_no,
+        state=one.state,
+        reason=one.reason,
+        since=one.since,
+        shows=FilmedShape(**one.facts) if ready else None,
+        file=reverse("api_v1:film_file", args=[slug, one.job_id, one.pk]) if ready else None,
+    )

@@ -1,0 +1,172 @@
+"""Memory profiles of an account, or of the simulated cloud: priced, asked for, followed, and put to use."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Router
+from ninja.responses import Status
+
+from cloud.profiling_runs import Plan
+from webapp.accounts.models import Project
+from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.guard import Token, project_of, require_scope
+from webapp.api.models import Scope
+from webapp.api.once import once
+from webapp.api.paging import Cursor, Limit, Page, RowId, newest_first
+from webapp.api.policy_shapes import NewProfile, ProfileCost, ProfiledSize, ProfileShape
+from webapp.api.problems import Refused
+from webapp.api.routes.jobs import Key, caller_of
+from webapp.clock import SYSTEM_CLOCK
+from webapp.credentials.models import Connection
+from webapp.jobs.filled_in import begun_with
+from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import exact_usd
+from webapp.profiling import queries, services
+from webapp.profiling.models import MemoryProfile
+from webapp.profiling.wording import Row, into_the_form, profile_standing, result_of
+
+router = Router(tags=["memory profiles"])
+_ALL = "/projects/{slug}/connections/{connection_id}/profiles"
+
+
+@router.get(_ALL, response=Page[ProfileShape], summary="Memory profiles, newest first")
+def list_profiles(
+    request: HttpRequest, slug: str, connection_id: str, cursor: Cursor = "", limit: Limit = 50
+) -> Page[ProfileShape]:
+    """Of an account, or with `simulated` instead of a connection's id of the simulated cloud."""
+    project = project_of(request, slug, "editor")
+    rows = queries.profiles_of(project, queries.account_in(project, connection_id))
+    found, following = newest_first(rows.select_related("connection"), "asked_at", cursor, limit)
+    return Page(results=[_profile(one) for one in found], next=following)
+
+
+@router.post(f"{_ALL}/cost", response=ProfileCost, summary="What a memory profile would cost")
+def cost(request: HttpRequest, slug: str, connection_id: str, plan: NewProfile) -> ProfileCost:
+    """Nothing is made."""
+    connection = queries.account_in(project_of(request, slug, "editor"), connection_id)
+    try:
+        found = services.cost_of(connection, _plan(plan))
+    except services.ProfileRefused as refusal:
+        raise _refused(refusal) from None
+    return ProfileCost(
+        money=_money(connection), likely_usd=exact_usd(found.likely), most_usd=exact_usd(found.most)
+    )
+
+
+@router.post(_ALL, auth=Token("jobs"), response={202: ProfileShape}, summary="Have memory profiled")
+def ask_for_profile(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    connection_id: str,
+    profile: NewProfile,
+    idempotency_key: Key = "",
+) -> ProfileShape:
+    """By the worker; read Location until its state is done. In an account it makes functions, as setting up does: that
+    is for its owners, with the scope “manage”."""
+    project = project_of(request, slug, "editor")
+    connection = queries.account_in(project, connection_id)
+    if connection is not None:
+        require_scope(request, Scope.MANAGE)
+        project_of(request, slug, "owner")
+
+    def make() -> MemoryProfile:
+        return services.ask_for_profile(
+            project=project,
+            user=caller_of(request),
+            connection=connection,
+            plan=_plan(profile),
+            keep=profile.keep,
+        )
+
+    try:
+        made = once(project, f"profile of {connection_id}", idempotency_key, profile, make)
+    except services.ProfileRefused as refusal:
+        raise _refused(refusal) from None
+    response["Location"] = reverse("api_v1:get_profile", args=[slug, connection_id, made])
+    return _profile(queries.profile_in(project, connection, int(made)))
+
+
+@router.get(
+    f"{_ALL}/{{profile_id}}",
+    response={200: ProfileShape, 304: None},
+    url_name="get_profile",
+    summary="One memory profile, with what was measured",
+)
+def get_profile(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    connection_id: str,
+    profile_id: RowId,
+    if_none_match: IfNoneMatch = "",
+) -> Status:
+    found = _profile_in(project_of(request, slug, "editor"), connection_id, profile_id)
+    return if_changed(response, _profile(found), if_none_match)
+
+
+@router.get(f"{_ALL}/{{profile_id}}/spec", response=JobSpec, summary="A job's spec with the chosen memory")
+def use_profile(request: HttpRequest, slug: str, connection_id: str, profile_id: RowId) -> JobSpec:
+    """What the form begins with where a profile's page leads to it: launch it, or change it first."""
+    found = _profile_in(project_of(request, slug, "editor"), connection_id, profile_id)
+    filled = into_the_form(found)
+    if not filled:
+        why = f"This profile has chosen no size. {profile_standing(found, SYSTEM_CLOCK.now()).sentence}"
+        raise Refused(409, "no-choice", "No spec was made.", why, "Wait for its end, or profile again.")
+    return begun_with(filled)[1]
+
+
+def _profile_in(project: Project, connection_id: str, profile_id: int) -> MemoryProfile:
+    return queries.profile_in(project, queries.account_in(project, connection_id), profile_id)
+
+
+def _plan(asked: NewProfile) -> Plan:
+    return Plan.model_validate(asked.model_dump(exclude={"keep"}))
+
+
+def _money(connection: Connection | None) -> str:
+    if connection is None:
+        return "simulated"
+    return "emulated" if connection.emulated else "actual"
+
+
+def _profile(one: MemoryProfile) -> ProfileShape:
+    stands, plan, result = profile_standing(one, SYSTEM_CLOCK.now()), one.parsed_plan, result_of(one)
+    return ProfileShape(
+        id=one.pk,
+        connection=one.connection_id or queries.SIMULATED,
+        state=one.state,
+        state_words=stands.word,
+        sentence=stands.sentence,
+        money=_money(one.connection),
+        asked_at=one.asked_at,
+        environment=plan.environment.id,
+        memory_mb=list(plan.memory_mb),
+        steps=plan.steps,
+        calls=plan.calls,
+        spent_usd=exact_usd(one.spent_picodollars),
+        limit_usd=exact_usd(one.limit_picodollars),
+        sizes=[_size(row) for row in result.rows],
+        chosen_mb=None if result.choice is None else result.choice.memory_mb,
+    )
+
+
+def _size(row: Row) -> ProfiledSize:
+    return ProfiledSize(
+        memory_mb=row.memory_mb,
+        picked=row.picked,
+        calls=row.calls,
+        seconds_a_million_steps=row.seconds,
+        usd_a_million_steps=exact_usd(row.picodollars),
+        start_s=row.start_s,
+        slower_percent=row.slower,
+        dearer_percent=row.dearer,
+        failure=row.failure,
+    )
+
+
+def _refused(refusal: services.ProfileRefused) -> Refused:
+    return Refused(
+        409, "profile", "No memory is profiled.", str(refusal), "Change what is asked for, or wait."
+    )

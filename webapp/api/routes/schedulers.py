@@ -1,0 +1,277 @@
+"""Agents that decide how many actors: kept in versions, trained, watched, stopped, and trained on for another task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Max
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Router
+from ninja.responses import Status
+
+from webapp.accounts.models import Project
+from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.guard import Token, project_of
+from webapp.api.once import once
+from webapp.api.paging import After, Cursor, Limit, NumberedPage, Page, RowId, newest_first, oldest_first
+from webapp.api.problems import spec_refused
+from webapp.api.routes.jobs import Key, caller_of
+from webapp.api.scheduler_shapes import (
+    EpisodeShape,
+    FactsShape,
+    FineTuning,
+    NewTraining,
+    SchedulerShape,
+    TrainingProgress,
+    TrainingShape,
+    VersionShape,
+)
+from webapp.money.amounts import exact_usd
+from webapp.schedulers import queries, services, storing
+from webapp.schedulers.asked import Asked
+from webapp.schedulers.documents import exported
+from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
+from webapp.schedulers.wording import chosen, standing
+
+router = Router(tags=["schedulers"])
+_ONE = "/projects/{slug}/schedulers/{scheduler_id}"
+_VERSION = f"{_ONE}/versions/{{number}}"
+_TRAINING = "/projects/{slug}/scheduler-trainings/{training_id}"
+
+
+@router.get("/projects/{slug}/schedulers", response=Page[SchedulerShape], summary="Schedulers, newest first")
+def list_schedulers(
+    request: HttpRequest, slug: str, cursor: Cursor = "", limit: Limit = 50
+) -> Page[SchedulerShape]:
+    rows = _schedulers(project_of(request, slug))
+    found, following = newest_first(rows, "created_at", cursor, limit)
+    return Page(results=[_scheduler(slug, one) for one in found], next=following)
+
+
+@router.get(_ONE, response=SchedulerShape, summary="One scheduler")
+def get_scheduler(request: HttpRequest, slug: str, scheduler_id: str) -> SchedulerShape:
+    project = project_of(request, slug)
+    return _scheduler(slug, _schedulers(project).get(pk=queries.scheduler_in(project, scheduler_id).pk))
+
+
+@router.delete(_ONE, auth=Token("manage"), response={204: None}, summary="Remove a scheduler")
+def remove_scheduler(request: HttpRequest, slug: str, scheduler_id: str) -> Status:
+    """Its versions go with it; jobs that use them keep their own copy. For owners."""
+    project = project_of(request, slug, "owner")
+    services.remove_scheduler(scheduler=queries.scheduler_in(project, scheduler_id))
+    return Status(204, None)
+
+
+@router.get(f"{_ONE}/versions", response=Page[VersionShape], summary="Versions of a scheduler, newest first")
+def list_versions(
+    request: HttpRequest, slug: str, scheduler_id: str, cursor: Cursor = "", limit: Limit = 50
+) -> Page[VersionShape]:
+    project = project_of(request, slug)
+    scheduler = queries.scheduler_in(project, scheduler_id)
+    rows = queries.versions_of(project).filter(scheduler=scheduler)
+    found, following = newest_first(rows, "made_at", cursor, limit)
+    return Page(results=[_version(one) for one in found], next=following)
+
+
+@router.get(_VERSION, response=dict[str, Any], summary="A version with its weights, to keep")
+def get_version(request: HttpRequest, slug: str, scheduler_id: str, number: RowId) -> dict[str, Any]:
+    """The page's own file: what stands below `scaling` can be put into any spec as it is."""
+    return exported(_version_in(project_of(request, slug), scheduler_id, number))
+
+
+@router.post(
+    f"{_VERSION}/fine-tunings",
+    auth=Token("jobs"),
+    response={202: TrainingShape},
+    summary="Have a version trained on for another task",
+)
+def fine_tune(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    scheduler_id: str,
+    number: RowId,
+    tuning: FineTuning,
+    idempotency_key: Key = "",
+) -> TrainingShape:
+    """A training like any other; read Location until its state says that it is over."""
+    project = project_of(request, slug, "editor")
+    begun = services.going_on(Asked(), _version_in(project, scheduler_id, number))
+    scheduling = begun.scheduling.model_copy(update={"episodes": tuning.episodes})
+    asked = Asked.model_validate(
+        {**begun.model_dump(), **tuning.changes(), "scheduling": scheduling.model_dump()}
+    )
+    return _asked_for(request, response, project, asked, idempotency_key)
+
+
+@router.get(
+    "/projects/{slug}/scheduler-trainings",
+    response=Page[TrainingShape],
+    summary="Trainings of schedulers, newest first",
+)
+def list_trainings(
+    request: HttpRequest, slug: str, cursor: Cursor = "", limit: Limit = 50
+) -> Page[TrainingShape]:
+    rows = queries.trainings_of(project_of(request, slug)).select_related(
+        "version__scheduler", "asked_by", "begin_with__scheduler"
+    )
+    found, following = newest_first(rows, "asked_at", cursor, limit)
+    return Page(results=[TrainingShape(**_training(slug, one)) for one in found], next=following)
+
+
+@router.post(
+    "/projects/{slug}/scheduler-trainings",
+    auth=Token("jobs"),
+    response={202: TrainingShape},
+    summary="Have a scheduler trained",
+)
+def train(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    training: NewTraining,
+    idempotency_key: Key = "",
+) -> TrainingShape:
+    """On the simulated cloud, by the worker: nothing is paid. Read Location until its state says that it is over."""
+    project = project_of(request, slug, "editor")
+    return _asked_for(request, response, project, training, idempotency_key)
+
+
+@router.get(
+    _TRAINING,
+    response={200: TrainingProgress, 304: None},
+    url_name="get_training",
+    summary="How far a training is",
+)
+def get_training(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    training_id: RowId,
+    if_none_match: IfNoneMatch = "",
+) -> Status:
+    found = queries.training_in(project_of(request, slug), training_id)
+    shape = TrainingProgress(**_training(slug, found), facts=_facts(storing.facts(found)))
+    return if_changed(response, shape, if_none_match)
+
+
+@router.get(
+    f"{_TRAINING}/episodes", response=NumberedPage[EpisodeShape], summary="Episodes of a training, in order"
+)
+def list_episodes(
+    request: HttpRequest, slug: str, training_id: RowId, after: After = 0, limit: Limit = 100
+) -> NumberedPage[EpisodeShape]:
+    training = queries.training_in(project_of(request, slug), training_id)
+    found, following = oldest_first(training.episodes.defer("reports"), after, limit)
+    results = [
+        EpisodeShape(
+            id=one.pk,
+            kind=one.kind,
+            number=one.number,
+            at=one.at,
+            rounds=one.rounds,
+            platform_s=one.platform_s,
+            wall_s=one.wall_s,
+            cost_usd=exact_usd(one.cost_picodollars),
+            best_return=one.best_return,
+            reached=one.reached,
+            score=one.score,
+            actors=one.actors,
+        )
+        for one in found
+    ]
+    return NumberedPage(results=results, next=following)
+
+
+@router.post(f"{_TRAINING}/stop", auth=Token("jobs"), response=TrainingShape, summary="Stop a training")
+def stop_training(request: HttpRequest, slug: str, training_id: RowId) -> TrainingShape:
+    """The episode under way does not count, what was recorded stays. One that is over stays as it is."""
+    project = project_of(request, slug, "editor")
+    services.stop_training(training=queries.training_in(project, training_id))
+    return TrainingShape(**_training(slug, queries.training_in(project, training_id)))
+
+
+def _asked_for(
+    request: HttpRequest, response: HttpResponse, project: Project, asked: Asked, key: str
+) -> TrainingShape:
+    def make() -> SchedulerTraining:
+        return services.ask_for_training(project=project, user=caller_of(request), asked=asked)
+
+    try:
+        made = once(project, "training", key, asked, make)
+    except services.TrainingRefused as refusal:
+        raise spec_refused(refusal.problems) from None
+    response["Location"] = reverse("api_v1:get_training", args=[project.slug, made])
+    return TrainingShape(**_training(project.slug, queries.training_in(project, int(made))))
+
+
+def _schedulers(project: Project) -> Any:
+    return queries.schedulers_of(project).annotate(newest=Max("versions__number"))
+
+
+def _version_in(project: Project, scheduler_id: str, number: int) -> Version:
+    found = queries.version_in(project, f"{scheduler_id}.{number}")
+    if found is None:
+        raise Http404("There is no such version in this project.")
+    return found
+
+
+def _scheduler(slug: str, one: Scheduler) -> SchedulerShape:
+    newest = one.newest  # type: ignore[attr-defined]
+    return SchedulerShape(
+        id=one.pk,
+        name=one.name,
+        created_at=one.created_at,
+        versions=one.version_count,  # type: ignore[attr-defined]
+        newest=None if newest is None else f"{one.pk}.{newest}",
+        url=settings.STARLING_BASE_URL + reverse("schedulers:scheduler", args=[slug, one.pk]),
+    )
+
+
+def _version(one: Version) -> VersionShape:
+    training = one.training
+    return VersionShape(
+        id=one.key,
+        name=one.scheduler.name,
+        number=one.number,
+        made_at=one.made_at,
+        training=training.pk,
+        workload=training.workload,
+        environment=training.spec["workload"]["environment"]["id"],
+        actors_max=training.spec["actors_max"],
+        target_return=training.spec["target_return"],
+        facts=_facts(one.facts),
+        chosen=chosen(one.facts),
+    )
+
+
+def _facts(facts: dict[str, Any]) -> FactsShape:
+    return FactsShape(**{**facts, "cost_usd": exact_usd(facts["cost_picodollars"])})
+
+
+def _training(slug: str, one: SchedulerTraining) -> dict[str, Any]:
+    stands, spec = standing(one), one.spec
+    version = getattr(one, "version", None)
+    return {
+        "id": one.pk,
+        "name": one.name,
+        "state": one.state,
+        "state_words": stands.word,
+        "sentence": stands.sentence,
+        "asked_at": one.asked_at,
+        "asked_by": one.asked_by.email,
+        "started_at": one.started_at,
+        "finished_at": one.finished_at,
+        "workload": one.workload,
+        "environment": spec["workload"]["environment"]["id"],
+        "actors_max": spec["actors_max"],
+        "target_return": spec["target_return"],
+        "episodes_asked": spec["episodes"],
+        "rehearsals_asked": spec["rehearsals"],
+        "budget_usd": exact_usd(one.budget_picodollars),
+        "begun_with": None if one.begin_with is None else one.begin_with.key,
+        "version": None if version is None else version.key,
+        "url": settings.STARLING_BASE_URL + reverse("schedulers:training", args=[slug, one.pk]),
+    }
