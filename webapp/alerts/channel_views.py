@@ -18,7 +18,7 @@ from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, Way
 from webapp.alerts.senders import mail
-from webapp.alerts.wording import DELIVERY_SHOWN, WAY_ICONS, WAYS, standing
+from webapp.alerts.wording import DELIVERY_SHOWN, WAY_ICONS, WAYS, readers, standing
 from webapp.credentials.secret import Secret
 
 _LOG_A_PAGE = 25
@@ -176,6 +176,4 @@ def _log(request: HttpRequest, channel: Channel) -> dict[str, Any]:
 
 def _readers(channel: Channel) -> str:
     """Who or what reads what goes out there."""
-    if channel.way == Way.EMAIL:
-        return ", ".join(mail.recipients(channel)) or "nobody"
-    return channel.place
+    return ", ".join(readers(channel)) or "nobody"

@@ -86,6 +86,11 @@ def standing(channel: Channel) -> Standing:
     return Standing("waiting", "circle", "Not used yet", "Send a test message to see it work.")
 
 
+def readers(channel: Channel) -> list[str]:
+    """Who or what reads what goes out there."""
+    return mail.recipients(channel) if channel.way == Way.EMAIL else [channel.place]
+
+
 DELIVERY_SHOWN: dict[str, tuple[str, str]] = {
     DeliveryState.WAITING: ("waiting", "hourglass"),
     DeliveryState.SENDING: ("running", "arrow-repeat"),

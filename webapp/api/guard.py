@@ -11,8 +11,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
-from webapp.accounts.access import project_for
-from webapp.accounts.models import Project
+from webapp.accounts.access import membership_for
+from webapp.accounts.models import Membership, Project
 from webapp.api.models import Caller, Scope
 from webapp.api.problems import Refused
 from webapp.api.tokens import caller_with
@@ -109,13 +109,14 @@ def require_scope(request: HttpRequest, scope: Scope) -> None:
 
 def project_of(request: HttpRequest, slug: str, needs: str = "viewer") -> Project:
     """The caller's project, if their role there allows it and the token is not for another one."""
+    return member_of(request, slug, needs).project
+
+
+def member_of(request: HttpRequest, slug: str, needs: str = "viewer") -> Membership:
+    """What the caller is in that project, where `project_of` lets them in."""
     caller: Any = request.auth  # type: ignore[attr-defined]
-    project = project_for(caller, slug, needs)
-    return _within(caller, project)
-
-
-def _within(caller: Caller, project: Project) -> Project:
-    if caller.token.project_id not in (None, project.pk):
+    member = membership_for(caller, slug, needs)
+    if caller.token.project_id not in (None, member.project_id):
         raise Refused(
             404,
             "absent",
@@ -123,4 +124,4 @@ def _within(caller: Caller, project: Project) -> Project:
             f"The token “{caller.token.name}” is for the project {caller.token.project.slug} alone.",
             "Use a token for this project, or one for all of yours.",
         )
-    return project
+    return member

@@ -1,9 +1,9 @@
-"""What the API tells of clouds, budgets, reports, and of what there is to choose from."""
+"""What the API tells of budgets, reports, and of what there is to choose from."""
 
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
@@ -12,21 +12,6 @@ from webapp.jobs.spec import JobSpec
 from webapp.reports.question import By, Prices
 
 Filter = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
-
-
-class ConnectionShape(BaseModel):
-    """An account of a cloud. Secrets are never told."""
-
-    id: str
-    name: str
-    cloud: Literal["aws", "azure"]
-    kind: str
-    region: str
-    emulated: bool
-    account: str
-    test: Literal["never", "asked", "running", "done"]
-    tested_at: datetime | None
-    report: dict[str, Any] | None = Field(description="What the last test found, right by right.")
 
 
 class BudgetShape(BaseModel):

@@ -15,12 +15,34 @@ from pydantic import BaseModel, ValidationError
 
 from webapp.api import problems
 from webapp.api.guard import Token
-from webapp.api.routes import budgets, comparing, history, jobs, making, money, places, tending
+from webapp.api.routes import (
+    bills,
+    budgets,
+    channels,
+    comparing,
+    connections,
+    drafts,
+    films,
+    history,
+    jobs,
+    making,
+    money,
+    papers,
+    people,
+    places,
+    profiles,
+    schedulers,
+    schedules,
+    surfaces,
+    tending,
+)
 from webapp.api.tokens import note
+from webapp.credentials.secret import Secret
 from webapp.jobs.problems import problems as sentences
 
 VERSION = "1.0"
 _SAFE = ("GET", "HEAD", "OPTIONS")
+_HIDDEN = Secret("")
 _PROBLEM = "#/components/schemas/Problem"
 
 
@@ -50,7 +72,8 @@ class Api(NinjaAPI):
         for context in error_contexts:
             model, found = _document(context), context.pydantic_validation_error
             if model is not None:
-                return problems.spec_refused(sentences(_inside(found), model))
+                hidden = bool(model.model_config.get("hide_input_in_errors"))
+                return problems.spec_refused(sentences(_inside(found, hidden), model))
         return super().validation_error_from_error_contexts(error_contexts)
 
     def get_openapi_schema(self, **options: Any) -> Any:
@@ -76,12 +99,15 @@ def _document(context: ValidationErrorContext[Any]) -> type[BaseModel] | None:
     return field.annotation
 
 
-def _inside(error: ValidationError) -> ValidationError:
-    """The same errors, with places counted from the document itself, not from the parameter that holds it."""
+def _inside(error: ValidationError, hidden: bool) -> ValidationError:
+    """The same errors, with places counted from the document itself, not from the parameter that holds it.
+
+    Hidden: without what was sent, which may be a secret, or one in the wrong place.
+    """
     lines: list[Any] = []
     for one in error.errors(include_url=False):
-        line = {"type": one["type"], "loc": one["loc"][1:], "input": one["input"], "ctx": one.get("ctx", {})}
-        lines.append(line)
+        sent = _HIDDEN if hidden else one["input"]
+        lines.append({"type": one["type"], "loc": one["loc"][1:], "input": sent, "ctx": one.get("ctx", {})})
     return ValidationError.from_exception_data(error.title, lines)
 
 
@@ -134,7 +160,27 @@ api = Api(
     auth=Token("read"),
     parser=NoNul(),
 )
-ROUTES = (places, jobs, making, tending, comparing, history, money, budgets)
+ROUTES = (
+    places,
+    jobs,
+    making,
+    drafts,
+    tending,
+    comparing,
+    history,
+    money,
+    budgets,
+    schedules,
+    bills,
+    channels,
+    connections,
+    people,
+    surfaces,
+    films,
+    schedulers,
+    profiles,
+    papers,
+)
 for router in (*(one.router for one in ROUTES), places.choices):
     api.add_router("", router)
 

@@ -69,7 +69,7 @@ def get_costs(
 ) -> CostTable:
     """As the page of reports has it: the total is the ledger's, to the last digit. Calls are in reports."""
     project = project_of(request, slug)
-    question = _question(
+    question = question_of(
         project, first_day=first_day, last_day=last_day, by=by, prices=prices, job=job[:20], tag=tag
     )
     table = Costs(question).table()
@@ -108,7 +108,7 @@ def create_report(
 ) -> ReportShape:
     """Built by the worker and kept for a week; look at Location until its state is ready."""
     project = project_of(request, slug)
-    asked = _question(project, **question.model_dump(exclude={"format"}))
+    asked = question_of(project, **question.model_dump(exclude={"format"}))
     try:
         made = ask_for_file(question=asked, format_key=question.format, user=request.auth)  # type: ignore[attr-defined]
     except TooMany as problem:
@@ -169,7 +169,8 @@ def _report(slug: str, one: ReportFile) -> ReportShape:
     )
 
 
-def _question(project: Project, **asked: object) -> Question:
+def question_of(project: Project, **asked: object) -> Question:
+    """A question about the project's costs; refused in words where it makes no sense."""
     try:
         return Question.model_validate({"project": project.pk, **asked})
     except ValidationError as error:

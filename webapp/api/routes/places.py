@@ -1,4 +1,4 @@
-"""Projects, their connections to clouds, and what there is to choose from: presets, environments, prices."""
+"""Projects, and what there is to choose from: presets, environments, prices."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from ninja import Query, Router
 from cloud.billing.price_book import PriceBook
 from training.environments import catalogue
 from webapp.accounts.models import Membership
-from webapp.api.guard import Token, project_of
-from webapp.api.other_shapes import ConnectionShape, EnvironmentShape, PresetShape, PriceShape
+from webapp.api.guard import project_of
+from webapp.api.other_shapes import EnvironmentShape, PresetShape, PriceShape
 from webapp.api.shapes import ProjectShape
-from webapp.credentials import queries
-from webapp.credentials.models import Connection
-from webapp.credentials.testing import ask_for_test
 from webapp.jobs.presets import presets
 
 router = Router(tags=["places"])
@@ -51,45 +48,6 @@ def _project(row: Membership) -> ProjectShape:
         role=row.role,
         created_at=row.project.created_at,
         url=settings.STARLING_BASE_URL + reverse("jobs:list", args=[row.project.slug]),
-    )
-
-
-@router.get("/projects/{slug}/connections", response=list[ConnectionShape], summary="Connections to clouds")
-def list_connections(request: HttpRequest, slug: str) -> list[ConnectionShape]:
-    return [_connection(one) for one in queries.connections_of(project_of(request, slug, "editor"))]
-
-
-@router.get(
-    "/projects/{slug}/connections/{connection_id}", response=ConnectionShape, summary="One connection"
-)
-def get_connection(request: HttpRequest, slug: str, connection_id: str) -> ConnectionShape:
-    return _connection(queries.connection_in(project_of(request, slug, "editor"), connection_id))
-
-
-@router.post(
-    "/projects/{slug}/connections/{connection_id}/test",
-    auth=Token("jobs"),
-    response={202: ConnectionShape},
-    summary="Test a connection",
-)
-def test_connection(request: HttpRequest, slug: str, connection_id: str) -> ConnectionShape:
-    """By the worker, right by right; read the connection again until `test` is done."""
-    connection = queries.connection_in(project_of(request, slug, "editor"), connection_id)
-    return _connection(ask_for_test(connection=connection))
-
-
-def _connection(one: Connection) -> ConnectionShape:
-    return ConnectionShape(
-        id=one.pk,
-        name=one.name,
-        cloud=one.cloud,
-        kind=one.kind,
-        region=one.region,
-        emulated=one.emulated,
-        account=one.account_id,
-        test=one.test_state,
-        tested_at=one.test_since,
-        report=one.test_report,
     )
 
 

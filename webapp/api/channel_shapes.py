@@ -1,0 +1,92 @@
+"""What the API takes and tells of channels and of what went out by them. Addresses that are secrets are never told."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+
+from webapp.alerts.channels import ADDRESSES_A_CHANNEL
+from webapp.alerts.forms import KINDS
+
+_Way = Literal["email", "chat", "webhook"]
+_KINDS = ", ".join(kind for kind, _ in KINDS)
+_Name = Annotated[str, StringConstraints(min_length=1, max_length=60, pattern=r"^[^\x00]*$")]
+_Addresses = Annotated[
+    list[Annotated[str, StringConstraints(min_length=3, max_length=254)]],
+    Field(min_length=1, max_length=ADDRESSES_A_CHANNEL),
+]
+
+
+class NewChannel(BaseModel):
+    """`email` takes addresses; `chat` and `webhook` the one address to send to, which is sealed as it comes."""
+
+    # Refusals name fields, never what was in them: it may be a secret, or one in the wrong place.
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    way: _Way
+    name: _Name
+    addresses: _Addresses | None = None
+    url: Annotated[SecretStr, Field(max_length=4096)] | None = None
+
+
+class ChannelChange(BaseModel):
+    """Only what is given is changed. The built-in channel keeps its name and its readers."""
+
+    model_config = {"extra": "forbid"}
+
+    name: _Name | None = None
+    on: bool | None = None
+    kinds: list[Annotated[str, StringConstraints(max_length=16)]] | None = Field(
+        None, max_length=20, description=f"These go out, and no others. There are: {_KINDS}."
+    )
+    addresses: _Addresses | None = Field(None, description="Of a channel by e-mail.")
+
+
+class ChannelShape(BaseModel):
+    """A way out for a project's alerts."""
+
+    id: str
+    way: _Way
+    name: str
+    built_in: bool
+    on: bool
+    kinds: list[str] = Field(description="What goes out there.")
+    to: list[str] | None = Field(
+        description="Who or what reads it; of a secret address its host alone. Null: not for viewers."
+    )
+    state: str = Field(description="Off, Missing, Failing, Working or Not used yet.")
+    words: str
+    failures: int = Field(description="Attempts that failed since the last that did not.")
+    last_sent_at: datetime | None
+    last_failed_at: datetime | None
+
+
+class SigningKey(BaseModel):
+    """Shown in this answer, and nowhere after."""
+
+    signing_key: str
+
+
+class NewChannelShape(ChannelShape):
+    signing_key: str | None = Field(description="Of a webhook: shown in this answer, and nowhere after.")
+
+
+class DeliveryShape(BaseModel):
+    """One telling of an alert by one channel, and what became of it."""
+
+    id: str
+    channel: str
+    alert: int
+    kind: str
+    sentence: str
+    over: bool = Field(description="Whether it tells that the alert is over.")
+    state: Literal["waiting", "sending", "sent", "failed"]
+    created_at: datetime
+    due_at: datetime
+    sent_at: datetime | None
+    attempts: int
+    replays: int
+    last_error: str
+    response_status: int | None

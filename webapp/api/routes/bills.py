@@ -1,0 +1,109 @@
+"""Clouds' own bills: handed over, read by the worker, and put beside what was metered."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import File, Router, UploadedFile
+from ninja.responses import Status
+
+from webapp.api.guard import Token, project_of
+from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
+from webapp.api.problems import Refused
+from webapp.api.report_shapes import BillShape, BilledDifference, BilledRow
+from webapp.api.routes.money import question_of
+from webapp.money.amounts import exact_usd
+from webapp.reports import queries
+from webapp.reports.bill_reading import NotTaken, hand_over
+from webapp.reports.models import CloudBill
+from webapp.reports.reconciling import Compared, compared
+
+router = Router(tags=["money"])
+_File = Annotated[
+    UploadedFile, File(description="A bill as CSV, packed with gzip or not, of at most 200 MB.")
+]
+
+
+@router.get("/projects/{slug}/bills", response=NumberedPage[BillShape], summary="Clouds' bills handed over")
+def list_bills(
+    request: HttpRequest, slug: str, after: After = 0, limit: Limit = 50
+) -> NumberedPage[BillShape]:
+    """Whichever came first is first."""
+    found, following = oldest_first(queries.bills_of(project_of(request, slug)), after, limit)
+    return NumberedPage(results=[_bill(one) for one in found], next=following)
+
+
+@router.post(
+    "/projects/{slug}/bills",
+    auth=Token("manage"),
+    response={202: BillShape},
+    summary="Hand a cloud's bill over",
+)
+def hand_bill_over(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    file: _File,
+) -> Status:
+    """As multipart/form-data, with the file as `file`. The worker reads it: look at Location until its state is ready.
+    The same file or line twice changes nothing."""
+    project = project_of(request, slug, "owner")
+    taken: dict[str, Any] = {"name": file.name or "bill.csv", "file": file.file, "size": file.size or 0}
+    try:
+        bill = hand_over(project=project, user=request.auth, **taken)  # type: ignore[attr-defined]
+    except NotTaken as refusal:
+        why, fix = str(refusal), "See which bills were read."
+        raise Refused(409, "bill", "The bill was not taken.", why, fix) from None
+    response["Location"] = reverse("api_v1:get_bill", args=[slug, bill.pk])
+    return Status(202, _bill(bill))
+
+
+@router.get(
+    "/projects/{slug}/bills/{bill_id}", response=BillShape, url_name="get_bill", summary="One cloud's bill"
+)
+def get_bill(request: HttpRequest, slug: str, bill_id: RowId) -> BillShape:
+    return _bill(queries.bill_in(project_of(request, slug), bill_id))
+
+
+@router.get(
+    "/projects/{slug}/difference",
+    response=BilledDifference,
+    summary="What was metered beside what clouds charge",
+)
+def get_difference(request: HttpRequest, slug: str, first_day: date, last_day: date) -> BilledDifference:
+    """By day and service; only money that is paid is on a bill."""
+    project = project_of(request, slug)
+    rows, total = compared(question_of(project, first_day=first_day, last_day=last_day))
+    return BilledDifference(
+        first_day=first_day, last_day=last_day, rows=[_row(one) for one in rows], total=_row(total)
+    )
+
+
+def _bill(one: CloudBill) -> BillShape:
+    return BillShape(
+        id=one.pk,
+        name=one.name,
+        layout=one.layout,
+        state=one.state,
+        reason=one.reason,
+        lines=one.row_count,
+        lines_kept=one.kept_count,
+        handed_over_by=one.imported_by.email,
+        since=one.since,
+    )
+
+
+def _row(one: Compared) -> BilledRow:
+    return BilledRow(
+        day=one.day,
+        service=one.service,
+        metered_usd=exact_usd(one.ours),
+        billed_usd=None if one.theirs is None else exact_usd(one.theirs),
+        off_usd=None if one.error is None else exact_usd(one.error),
+        off_percent=one.error_percent,
+        unmatched_usd=exact_usd(one.unmatched),
+        unmatched_lines=one.unmatched_count,
+    )

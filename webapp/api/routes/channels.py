@@ -1,0 +1,234 @@
+"""Channels by which alerts go out: told, made, changed, tried and removed; what went out, and sent again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_variables
+from ninja import Router
+from ninja.responses import Status
+
+from webapp.accounts.models import Project
+from webapp.alerts import channels, queries, services
+from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
+from webapp.alerts.models import Channel, Delivery
+from webapp.alerts.wording import readers, standing
+from webapp.api.channel_shapes import (
+    ChannelChange,
+    ChannelShape,
+    DeliveryShape,
+    NewChannel,
+    NewChannelShape,
+    SigningKey,
+)
+from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.guard import Token, member_of, project_of
+from webapp.api.page_forms import cleaned
+from webapp.api.paging import Cursor, Limit, Page, newest_first
+from webapp.api.problems import Refused
+from webapp.credentials.secret import Secret
+
+router = Router(tags=["alerts"])
+
+
+@router.get("/projects/{slug}/channels", response=list[ChannelShape], summary="Ways out for alerts")
+def list_channels(request: HttpRequest, slug: str) -> list[ChannelShape]:
+    """Viewers are not told who reads them."""
+    member = member_of(request, slug)
+    services.built_in_channel(member.project_id)
+    may_see = member.allows("editor")
+    return [ChannelShape(**_told(one, may_see)) for one in queries.channels_of(member.project)]
+
+
+@router.get(
+    "/projects/{slug}/channels/{channel_id}",
+    response={200: ChannelShape, 304: None},
+    url_name="get_channel",
+    summary="One channel",
+)
+def get_channel(
+    request: HttpRequest, response: HttpResponse, slug: str, channel_id: str, if_none_match: IfNoneMatch = ""
+) -> Status:
+    channel = queries.channel_in(project_of(request, slug, "editor"), channel_id)
+    return if_changed(response, ChannelShape(**_told(channel)), if_none_match)
+
+
+@router.post(
+    "/projects/{slug}/channels",
+    auth=Token("manage"),
+    response={201: NewChannelShape},
+    summary="Add a channel",
+)
+def add_channel(request: HttpRequest, response: HttpResponse, slug: str, channel: NewChannel) -> Status:
+    """A webhook's signing key is in the answer. A name that is taken is refused (409), so that sending it again makes
+    no second one."""
+    made, key = _added(project_of(request, slug, "owner"), channel)
+    response["Location"] = reverse("api_v1:get_channel", args=[slug, made.pk])
+    return Status(201, NewChannelShape(**_told(made), signing_key=key.reveal() if key else None))
+
+
+@router.put(
+    "/projects/{slug}/channels/{channel_id}",
+    auth=Token("manage"),
+    response=ChannelShape,
+    summary="Change what goes out by a channel",
+)
+def change_channel(request: HttpRequest, slug: str, channel_id: str, change: ChannelChange) -> ChannelShape:
+    channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
+    given = change.model_dump(exclude_none=True)
+    fields = cleaned(ChannelForm(_typed(channel, given), channel=channel), given=given)
+    try:
+        channels.change(channel=channel, **{"name": channel.name, **fields})
+    except channels.ChannelRefused as refusal:
+        raise _refused(refusal) from None
+    return ChannelShape(**_told(channel))
+
+
+@router.post(
+    "/projects/{slug}/channels/{channel_id}/test",
+    auth=Token("manage"),
+    response={202: DeliveryShape},
+    summary="Send a test message",
+)
+def send_test(request: HttpRequest, response: HttpResponse, slug: str, channel_id: str) -> Status:
+    """It goes the way of all others; look at Location for what became of it. One at a time."""
+    channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
+    try:
+        sent = channels.send_test(channel=channel, user=request.auth)  # type: ignore[attr-defined]
+    except channels.ChannelRefused as refusal:
+        raise _refused(refusal) from None
+    response["Location"] = reverse("api_v1:get_delivery", args=[slug, sent.pk])
+    return Status(202, _delivery(sent))
+
+
+@router.post(
+    "/projects/{slug}/channels/{channel_id}/key",
+    auth=Token("manage"),
+    response=SigningKey,
+    summary="Have a webhook sign with another key",
+)
+def renew_key(request: HttpRequest, slug: str, channel_id: str) -> SigningKey:
+    """From now on; the key before it signs nothing any more."""
+    channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
+    try:
+        return SigningKey(signing_key=channels.renew_key(channel=channel).reveal())
+    except channels.ChannelRefused as refusal:
+        raise _refused(refusal) from None
+
+
+@router.delete(
+    "/projects/{slug}/channels/{channel_id}",
+    auth=Token("manage"),
+    response={204: None},
+    summary="Remove a channel with its log",
+)
+def remove_channel(request: HttpRequest, slug: str, channel_id: str) -> Status:
+    """The built-in one can only be turned off (409)."""
+    channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
+    try:
+        channels.remove(channel=channel)
+    except channels.ChannelRefused as refusal:
+        raise _refused(refusal) from None
+    return Status(204, None)
+
+
+@router.get(
+    "/projects/{slug}/channels/{channel_id}/deliveries",
+    response=Page[DeliveryShape],
+    summary="What went out by a channel, newest first",
+)
+def list_deliveries(
+    request: HttpRequest, slug: str, channel_id: str, cursor: Cursor = "", limit: Limit = 50
+) -> Page[DeliveryShape]:
+    channel = queries.channel_in(project_of(request, slug, "editor"), channel_id)
+    found, following = newest_first(queries.deliveries_of(channel), "created_at", cursor, limit)
+    return Page(results=[_delivery(one) for one in found], next=following)
+
+
+@router.get(
+    "/projects/{slug}/deliveries/{delivery_id}",
+    response=DeliveryShape,
+    url_name="get_delivery",
+    summary="What became of one message",
+)
+def get_delivery(request: HttpRequest, slug: str, delivery_id: str) -> DeliveryShape:
+    return _delivery(queries.delivery_in(project_of(request, slug, "editor"), delivery_id))
+
+
+@router.post(
+    "/projects/{slug}/deliveries/{delivery_id}/replay",
+    auth=Token("manage"),
+    response={202: DeliveryShape},
+    summary="Send a message again",
+)
+def replay(request: HttpRequest, slug: str, delivery_id: str) -> Status:
+    """What was sent or given up, under the same id. What is on its way stays as it is."""
+    project = project_of(request, slug, "owner")
+    channels.replay(delivery=queries.delivery_in(project, delivery_id))
+    return Status(202, _delivery(queries.delivery_in(project, delivery_id)))
+
+
+@sensitive_variables()
+def _added(project: Project, wish: NewChannel) -> tuple[Channel, Secret | None]:
+    given: dict[str, Any] = {"name": wish.name}
+    if wish.addresses is not None:
+        given["addresses"] = "\n".join(wish.addresses)
+    if wish.url is not None:
+        given["url"] = wish.url.get_secret_value()
+    fields = cleaned(NEW_FORMS[wish.way](given), given=list(given))
+    try:
+        return channels.add(project=project, way=wish.way, **fields)
+    except channels.ChannelRefused as refusal:
+        raise _refused(refusal) from None
+
+
+def _typed(channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
+    """The channel's form as it would be sent, with what is given in place of what it is."""
+    form = ChannelForm(channel=channel)
+    typed = {name: form[name].value() for name in form.fields} | given
+    if "addresses" in given:
+        typed["addresses"] = "\n".join(given["addresses"])
+    return typed
+
+
+def _told(channel: Channel, may_see: bool = True) -> dict[str, Any]:
+    where = standing(channel)
+    return {
+        "id": channel.pk,
+        "way": channel.way,
+        "name": channel.name,
+        "built_in": channel.built_in,
+        "on": channel.on,
+        "kinds": [kind for kind, _ in KINDS if kind not in channel.silent_kinds],
+        "to": readers(channel) if may_see else None,
+        "state": where.word,
+        "words": where.sentence,
+        "failures": channel.failures,
+        "last_sent_at": channel.last_sent_at,
+        "last_failed_at": channel.last_failed_at,
+    }
+
+
+def _delivery(one: Delivery) -> DeliveryShape:
+    return DeliveryShape(
+        id=one.pk,
+        channel=one.channel_id,
+        alert=one.alert_id,
+        kind=one.alert.kind,
+        sentence=one.alert.sentence,
+        over=one.over,
+        state=one.state,
+        created_at=one.created_at,
+        due_at=one.due_at,
+        sent_at=one.sent_at,
+        attempts=one.attempts,
+        replays=one.replays,
+        last_error=one.last_error,
+        response_status=one.response_status,
+    )
+
+
+def _refused(refusal: channels.ChannelRefused) -> Refused:
+    return Refused(409, "channel", "Nothing was changed.", str(refusal), "Put that right, and send it again.")

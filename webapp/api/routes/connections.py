@@ -1,0 +1,286 @@
+"""Connections to clouds: told without secrets, made and given secrets, tested, set up, cleared and removed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db.models import Prefetch
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_variables
+from ninja import Router
+from ninja.responses import Status
+from pydantic import SecretStr
+
+from cloud.billing.price_book import PriceBook
+from webapp.accounts.models import Project
+from webapp.api.connection_shapes import (
+    ConnectionShape,
+    Identity,
+    NewConnection,
+    PaperShape,
+    SetUpShape,
+    SetUpWish,
+    StepShape,
+    StoredSecret,
+)
+from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.guard import Token, project_of
+from webapp.api.page_forms import cleaned
+from webapp.api.problems import Refused
+from webapp.clock import SYSTEM_CLOCK
+from webapp.credentials import documents, forms, queries, services, setting_up, testing
+from webapp.credentials.key_ring import KeysUnusable
+from webapp.credentials.models import Connection, SealedSecret
+from webapp.credentials.services import ConnectionRefused
+from webapp.credentials.wording import before_set_up, set_up_standing, standing
+
+router = Router(tags=["clouds"])
+_HINTS = Prefetch("secrets", SealedSecret.objects.only("field", "hint", "set_at", "connection_id"))
+
+
+@router.get("/projects/{slug}/connections", response=list[ConnectionShape], summary="Connections to clouds")
+def list_connections(request: HttpRequest, slug: str) -> list[ConnectionShape]:
+    found = queries.connections_of(project_of(request, slug, "editor"))
+    found = list(found.select_related("created_by").prefetch_related(_HINTS))
+    needed = queries.in_use(found)
+    return [_shape(one, needed.get(one.pk, 0)) for one in found]
+
+
+@router.get(
+    "/projects/{slug}/connections/{connection_id}",
+    response={200: ConnectionShape, 304: None},
+    url_name="get_connection",
+    summary="One connection",
+)
+def get_connection(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    connection_id: str,
+    if_none_match: IfNoneMatch = "",
+) -> Status:
+    project = project_of(request, slug, "editor")
+    return if_changed(response, _told(project, connection_id), if_none_match)
+
+
+@router.post(
+    "/projects/{slug}/connections",
+    auth=Token("manage"),
+    response={201: ConnectionShape},
+    summary="Connect a cloud",
+)
+def create_connection(
+    request: HttpRequest, response: HttpResponse, slug: str, connection: NewConnection
+) -> Status:
+    """With its identity, which is tested at once, or to be given one. A name that is taken is refused (409), so that
+    sending it again makes no second one."""
+    project = project_of(request, slug, "owner")
+    made = _made(project, request.auth, connection)  # type: ignore[attr-defined]
+    response["Location"] = reverse("api_v1:get_connection", args=[slug, made.pk])
+    return Status(201, _told(project, made.pk))
+
+
+@router.put(
+    "/projects/{slug}/connections/{connection_id}/identity",
+    auth=Token("manage"),
+    response={202: ConnectionShape},
+    summary="Say who we are in the account, in place of what was stored",
+)
+def set_identity(request: HttpRequest, slug: str, connection_id: str, identity: Identity) -> Status:
+    """Whole: a secret that was stored cannot be kept. What was tested is void, and a test begins."""
+    project = project_of(request, slug, "owner")
+    connection = queries.connection_in(project, connection_id)
+    try:
+        connection = services.set_identity(connection=connection, **_identity(connection, identity))
+    except KeysUnusable as refusal:
+        raise _not_stored(refusal) from None
+    testing.ask_for_test(connection=connection)
+    return Status(202, _told(project, connection_id))
+
+
+@router.post(
+    "/projects/{slug}/connections/{connection_id}/test",
+    auth=Token("jobs"),
+    response={202: ConnectionShape},
+    summary="Test a connection",
+)
+def test_connection(request: HttpRequest, slug: str, connection_id: str) -> Status:
+    """By the worker, right by right; read the connection again until `test` is done."""
+    project = project_of(request, slug, "editor")
+    try:
+        testing.ask_for_test(connection=queries.connection_in(project, connection_id))
+    except ConnectionRefused as refusal:
+        raise _refused(refusal) from None
+    return Status(202, _told(project, connection_id))
+
+
+@router.delete(
+    "/projects/{slug}/connections/{connection_id}",
+    auth=Token("manage"),
+    response={204: None},
+    summary="Remove a connection with its secrets",
+)
+def remove_connection(request: HttpRequest, slug: str, connection_id: str) -> Status:
+    """Refused while jobs need it (409). What was set up in the account stays there: clear it first."""
+    connection = queries.connection_in(project_of(request, slug, "owner"), connection_id)
+    try:
+        services.remove_connection(connection=connection)
+    except ConnectionRefused as refusal:
+        raise _refused(refusal) from None
+    return Status(204, None)
+
+
+@router.get(
+    "/projects/{slug}/connections/{connection_id}/papers",
+    response=list[PaperShape],
+    summary="Policies and templates for the account's owner",
+)
+def list_papers(request: HttpRequest, slug: str, connection_id: str) -> list[PaperShape]:
+    """Made for this connection. A role without a principal to trust has none."""
+    connection = queries.connection_in(project_of(request, slug, "editor"), connection_id)
+    return [
+        PaperShape(key=one.key, title=one.title, file_name=one.file_name, document=json.loads(one.text))
+        for one in documents.papers(connection).values()
+    ]
+
+
+@router.get(
+    "/projects/{slug}/connections/{connection_id}/set-up",
+    response=SetUpShape,
+    summary="What was made in the account",
+)
+def get_set_up(request: HttpRequest, slug: str, connection_id: str) -> SetUpShape:
+    return _set_up(queries.connection_in(project_of(request, slug, "editor"), connection_id))
+
+
+@router.post(
+    "/projects/{slug}/connections/{connection_id}/set-up",
+    auth=Token("manage"),
+    response={202: SetUpShape},
+    summary="Set an account up",
+)
+def set_up(request: HttpRequest, slug: str, connection_id: str, wish: SetUpWish) -> Status:
+    """By the worker, step by step; read it again until `state` is done. Doing it again brings everything up to date."""
+    connection = queries.connection_in(project_of(request, slug, "owner"), connection_id)
+    azure = connection.cloud == "azure"
+    given = wish.model_dump(exclude_none=True)
+    asked = cleaned(
+        forms.set_up_form(connection, given if azure else {"memory_mb": 1024, **given}), given=given
+    )
+    ask: Any = setting_up.ask_for_containers if azure else setting_up.ask_for_set_up
+    try:
+        ask(connection=connection, **asked)
+    except ConnectionRefused as refusal:
+        raise _refused(refusal) from None
+    return Status(202, _set_up(connection))
+
+
+@router.delete(
+    "/projects/{slug}/connections/{connection_id}/set-up",
+    auth=Token("manage"),
+    response={202: SetUpShape},
+    summary="Take away what a set-up made in the account",
+)
+def take_down(request: HttpRequest, slug: str, connection_id: str) -> Status:
+    """By the worker; from now on no job begins there. Refused while jobs need it (409)."""
+    connection = queries.connection_in(project_of(request, slug, "owner"), connection_id)
+    try:
+        setting_up.ask_for_removal(connection=connection)
+    except ConnectionRefused as refusal:
+        raise _refused(refusal) from None
+    return Status(202, _set_up(connection))
+
+
+@sensitive_variables()
+def _made(project: Project, user: Any, wish: NewConnection) -> Connection:
+    given = wish.model_dump(exclude_none=True, exclude={"kind", "identity"})
+    fields = cleaned(forms.NewConnectionForm(given, kind=wish.kind), given=given)
+    fields |= {"project": project, "user": user, "kind": wish.kind}
+    try:
+        if wish.identity is None:
+            return services.create_connection(**fields)
+        identity = _identity(Connection(kind=wish.kind), wish.identity)
+        made = services.create_with_identity(**fields, **identity)
+    except ConnectionRefused as refusal:
+        raise _refused(refusal) from None
+    except KeysUnusable as refusal:
+        raise _not_stored(refusal) from None
+    return testing.ask_for_test(connection=made)
+
+
+@sensitive_variables()
+def _identity(connection: Connection, identity: Identity) -> dict[str, Any]:
+    """As `set_identity` takes it, once the page's form has nothing against it."""
+    given = {
+        name: value.get_secret_value() if isinstance(value, SecretStr) else value
+        for name, value in identity
+        if value is not None
+    }
+    form = forms.identity_form(connection, given)
+    cleaned(form, given=list(given))
+    return {"plain": forms.plain_of(connection, form), "secrets": forms.secrets_of(connection, form)}
+
+
+def _told(project: Project, connection_id: str) -> ConnectionShape:
+    connection = queries.connection_in(project, connection_id)
+    return _shape(connection, queries.jobs_going_on(connection).count())
+
+
+def _shape(one: Connection, jobs: int) -> ConnectionShape:
+    where, secret = standing(one, SYSTEM_CLOCK.now()), next(iter(one.secrets.all()), None)
+    plain = ("role_arn", "external_id", "access_key_id", "tenant_id", "client_id", "subscription_id")
+    return ConnectionShape(
+        id=one.pk,
+        name=one.name,
+        cloud=one.cloud,
+        kind=one.kind,
+        region=one.region,
+        emulated=one.emulated,
+        account=one.account_id,
+        **{name: getattr(one, name) for name in plain},
+        resource_group=one.resource_group,
+        secret=None if secret is None else StoredSecret(set_at=secret.set_at, hint=secret.hint),
+        created_at=one.created_at,
+        created_by=one.created_by.email,
+        jobs=jobs,
+        state=where.word,
+        words=where.sentence,
+        test=one.test_state,
+        tested_at=one.test_since,
+        report=one.test_report,
+    )
+
+
+def _set_up(connection: Connection) -> SetUpShape:
+    made = queries.set_up_of(connection)
+    where = set_up_standing(made, SYSTEM_CLOCK.now())
+    return SetUpShape(
+        aim=made.aim if made else None,
+        state=made.state if made else "never",
+        state_words=where.word,
+        words=where.sentence,
+        since=made.since if made else None,
+        ready=bool(made and made.ready),
+        ready_mb=made.ready_mb if made else [],
+        ready_bucket=bool(made and made.ready_bucket),
+        ready_image=made.ready_image if made else "",
+        asked_mb=made.asked_mb if made else [],
+        asked_bucket=bool(made and made.asked_bucket),
+        image=made.image if made else "",
+        steps=[StepShape(**step) for step in made.steps] if made else [],
+        before=before_set_up(connection, PriceBook.load()),
+    )
+
+
+def _refused(refusal: ConnectionRefused) -> Refused:
+    return Refused(
+        409, "connection", "Nothing was changed.", str(refusal), "Read the connection, and try again then."
+    )
+
+
+def _not_stored(refusal: KeysUnusable) -> Refused:
+    return Refused(
+        409, "keys", "Nothing was stored.", str(refusal), "The operator puts that right; then send it again."
+    )

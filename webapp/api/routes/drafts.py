@@ -1,0 +1,176 @@
+"""What people keep beside jobs: drafts of them, each its person's own, and saved views of their list."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+from ninja import Router
+from ninja.responses import Status
+
+from webapp.api.draft_shapes import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
+from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.guard import Token, project_of
+from webapp.api.once import once
+from webapp.api.paging import RowId
+from webapp.api.problems import FieldError, Refused, spec_refused
+from webapp.api.routes.jobs import Key, caller_of
+from webapp.jobs import drafts, run_table, saved_views
+from webapp.jobs.beginnings import FILE, beginning
+from webapp.jobs.forms import job_form
+from webapp.jobs.models import Draft, SavedView
+from webapp.jobs.problems import Problem
+from webapp.jobs.sheets import Sheet
+
+router = Router(tags=["jobs"])
+
+
+@router.get("/projects/{slug}/drafts", response=list[DraftShape], summary="Your drafts of jobs")
+def list_drafts(request: HttpRequest, slug: str) -> list[DraftShape]:
+    """The last saved first."""
+    project = project_of(request, slug, "editor")
+    return [DraftShape(**_about(slug, one)) for one in drafts.drafts_of(project, caller_of(request))]
+
+
+@router.get(
+    "/projects/{slug}/drafts/{draft_id}",
+    response={200: DraftDetail, 304: None},
+    url_name="get_draft",
+    summary="One draft, with what it asks for",
+)
+def get_draft(
+    request: HttpRequest, response: HttpResponse, slug: str, draft_id: RowId, if_none_match: IfNoneMatch = ""
+) -> Status:
+    """Launch its `spec` to make a job of it."""
+    return if_changed(response, _detail(_sheet(request, slug, draft_id)), if_none_match)
+
+
+@router.post(
+    "/projects/{slug}/drafts", auth=Token("jobs"), response={201: DraftDetail}, summary="Keep a draft"
+)
+def save_draft(
+    request: HttpRequest, response: HttpResponse, slug: str, draft: NewDraft, idempotency_key: Key = ""
+) -> Status:
+    """Nothing is launched, and nothing need be right yet. The same Idempotency-Key gives the same draft again."""
+    project, person = project_of(request, slug, "editor"), caller_of(request)
+    query = QueryDict(draft.begun_with)
+    sheet = Sheet(project, person, beginning(project, query or ({FILE: "spec.json"} if draft.spec else {})))
+
+    def make() -> Draft:
+        return _kept(sheet, draft)
+
+    made = once(project, f"draft of {person.pk}", idempotency_key, draft, make)
+    response["Location"] = reverse("api_v1:get_draft", args=[slug, made])
+    return Status(201, _detail(_sheet(request, slug, int(made))))
+
+
+@router.put(
+    "/projects/{slug}/drafts/{draft_id}",
+    auth=Token("jobs"),
+    response=DraftDetail,
+    summary="Save over a draft",
+)
+def change_draft(request: HttpRequest, slug: str, draft_id: RowId, draft: DraftChange) -> DraftDetail:
+    sheet = _sheet(request, slug, draft_id)
+    _kept(sheet, draft)
+    return _detail(_sheet(request, slug, draft_id))
+
+
+@router.delete(
+    "/projects/{slug}/drafts/{draft_id}", auth=Token("jobs"), response={204: None}, summary="Delete a draft"
+)
+def delete_draft(request: HttpRequest, slug: str, draft_id: RowId) -> Status:
+    project, person = project_of(request, slug, "editor"), caller_of(request)
+    if not drafts.delete_draft(project=project, user=person, draft_id=str(draft_id)):
+        raise Http404("You have no such draft in this project.")
+    return Status(204, None)
+
+
+@router.get("/projects/{slug}/views", response=list[ViewShape], summary="Saved views of the list of jobs")
+def list_views(request: HttpRequest, slug: str) -> list[ViewShape]:
+    return [_view(slug, one) for one in run_table.saved_views(project_of(request, slug))]
+
+
+@router.post("/projects/{slug}/views", auth=Token("jobs"), response={201: ViewShape}, summary="Save a view")
+def save_view(request: HttpRequest, slug: str, view: NewView) -> Status:
+    project = project_of(request, slug, "editor")
+    address = urlencode({"q": view.q, "sort": view.sort, "columns": ",".join(view.columns)})
+    try:
+        made = saved_views.save_view(
+            project=project, user=caller_of(request), name=view.name, address=address
+        )
+    except saved_views.ViewRefused as refusal:
+        raise Refused(409, "view", "No view was saved.", str(refusal), "Then save it again.") from None
+    return Status(201, _view(slug, made))
+
+
+@router.delete(
+    "/projects/{slug}/views/{view_id}", auth=Token("jobs"), response={204: None}, summary="Forget a view"
+)
+def remove_view(request: HttpRequest, slug: str, view_id: RowId) -> Status:
+    try:
+        saved_views.remove_view(project=project_of(request, slug, "editor"), view_id=view_id)
+    except saved_views.ViewRefused as refusal:
+        raise Http404(str(refusal)) from None
+    return Status(204, None)
+
+
+def _sheet(request: HttpRequest, slug: str, draft_id: int) -> Sheet:
+    project, person = project_of(request, slug, "editor"), caller_of(request)
+    sheet = Sheet.of(project, person, {"draft": str(draft_id)})
+    if sheet.draft is None:
+        raise Http404("You have no such draft in this project.")
+    return sheet
+
+
+def _kept(sheet: Sheet, wish: NewDraft | DraftChange) -> Draft:
+    """Kept as the form keeps it: the spec, or what stood there, with the values over it."""
+    stood = job_form(start=wish.spec).as_typed() if wish.spec else sheet.typed or sheet.drawn(None).as_typed()
+    if strange := [name for name in wish.values if name not in stood and name not in drafts.BESIDE]:
+        raise spec_refused([Problem(f"values.{name}", f"The form has no {name}.") for name in strange])
+    sheet.sent = {**stood, **wish.values}
+    try:
+        return sheet.save(sheet.form(sheet.sent))
+    except drafts.DraftRefused as refusal:
+        raise Refused(409, "draft", "Nothing was saved.", str(refusal), "Then save it again.") from None
+
+
+def _detail(sheet: Sheet) -> DraftDetail:
+    assert sheet.draft is not None
+    form = sheet.form(sheet.typed)
+    form.is_valid()
+    found = [(name, str(words[0])) for name, words in form.errors.items()]
+    return DraftDetail(
+        **_about(sheet.project.slug, sheet.draft),
+        values=sheet.draft.values,
+        spec=form.understood.model_dump(mode="json") if form.understood else None,
+        problems=[FieldError(path=name if name in form.fields else "", sentence=one) for name, one in found],
+    )
+
+
+def _about(slug: str, draft: Draft) -> dict[str, Any]:
+    return {
+        "id": draft.pk,
+        "title": draft.title,
+        "begun_with": draft.begun_with,
+        "created_at": draft.created_at,
+        "saved_at": draft.saved_at,
+        "url": f"{settings.STARLING_BASE_URL}{reverse('jobs:new', args=[slug])}?draft={draft.pk}",
+    }
+
+
+def _view(slug: str, one: SavedView) -> ViewShape:
+    asked = QueryDict(one.address.lstrip("?"))
+    columns = asked.get("columns", "")
+    return ViewShape(
+        id=one.pk,
+        name=one.name,
+        q=asked.get("q", ""),
+        sort=asked.get("sort", ""),
+        columns=columns.split(",") if columns else [],
+        url=f"{settings.STARLING_BASE_URL}{reverse('jobs:list', args=[slug])}{one.address}",
+        created_at=one.created_at,
+    )

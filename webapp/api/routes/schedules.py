@@ -1,0 +1,161 @@
+"""Reports that come by themselves: told, set up, changed and stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Router
+from ninja.responses import Status
+
+from webapp.accounts.models import Project
+from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.guard import Token, project_of
+from webapp.api.once import once
+from webapp.api.page_forms import cleaned
+from webapp.api.paging import RowId
+from webapp.api.problems import Refused
+from webapp.api.report_shapes import (
+    NewSchedule,
+    ScheduleChange,
+    ScheduleShape,
+    SendingShape,
+)
+from webapp.api.routes.jobs import Key
+from webapp.clock import SYSTEM_CLOCK
+from webapp.reports import queries, schedules
+from webapp.reports.forms import ScheduleForm
+from webapp.reports.models import Schedule
+
+router = Router(tags=["money"])
+
+
+@router.get("/projects/{slug}/schedules", response=list[ScheduleShape], summary="Reports that come by mail")
+def list_schedules(request: HttpRequest, slug: str) -> list[ScheduleShape]:
+    project, today = project_of(request, slug), SYSTEM_CLOCK.now().date()
+    return [_schedule(one["schedule"]) for one in queries.schedules_of(project, today)]
+
+
+@router.get(
+    "/projects/{slug}/schedules/{schedule_id}",
+    response={200: ScheduleShape, 304: None},
+    url_name="get_schedule",
+    summary="One report that comes by mail",
+)
+def get_schedule(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    schedule_id: RowId,
+    if_none_match: IfNoneMatch = "",
+) -> Status:
+    """Also once it is stopped."""
+    found = queries.schedule_in(project_of(request, slug), schedule_id)
+    return if_changed(response, _schedule(found), if_none_match)
+
+
+@router.post(
+    "/projects/{slug}/schedules",
+    auth=Token("jobs"),
+    response={201: ScheduleShape},
+    summary="Have a report come by mail",
+)
+def add_schedule(
+    request: HttpRequest, response: HttpResponse, slug: str, schedule: NewSchedule, idempotency_key: Key = ""
+) -> Status:
+    """To members of the project. The same Idempotency-Key gives the same one again."""
+    project, user = project_of(request, slug, "editor"), request.auth  # type: ignore[attr-defined]
+    fields = _asked(project, user, schedule.model_dump())
+
+    def make() -> Schedule:
+        return schedules.add_schedule(project=project, user=user, **fields)
+
+    made = queries.schedule_in(project, int(once(project, "schedule", idempotency_key, schedule, make)))
+    response["Location"] = reverse("api_v1:get_schedule", args=[slug, made.pk])
+    return Status(201, _schedule(made))
+
+
+@router.put(
+    "/projects/{slug}/schedules/{schedule_id}",
+    auth=Token("jobs"),
+    response=ScheduleShape,
+    summary="Change a report that comes by mail",
+)
+def change_schedule(
+    request: HttpRequest, slug: str, schedule_id: RowId, change: ScheduleChange
+) -> ScheduleShape:
+    """From the next letter on."""
+    project = project_of(request, slug, "editor")
+    held = queries.schedule_in(project, schedule_id)
+    if held.stopped_at is not None:
+        why, fix = "It was stopped, and comes no more.", "Make another one."
+        raise Refused(409, "stopped", "Nothing was changed.", why, fix)
+    is_now = {
+        "every": held.every,
+        "by": held.by,
+        "prices": held.prices,
+        "formats": held.formats,
+        "recipients": queries.readers_of(held),
+    }
+    user = request.auth  # type: ignore[attr-defined]
+    fields = _asked(project, user, {**is_now, **change.model_dump(exclude_none=True)})
+    fields.pop("every")
+    schedules.change_schedule(held, **fields)
+    return _schedule(held)
+
+
+@router.delete(
+    "/projects/{slug}/schedules/{schedule_id}",
+    auth=Token("jobs"),
+    response=ScheduleShape,
+    summary="Stop a report that comes by mail",
+)
+def stop_schedule(request: HttpRequest, slug: str, schedule_id: RowId) -> ScheduleShape:
+    """What was sent stays on record. Stopping it again changes nothing."""
+    project = project_of(request, slug, "editor")
+    schedules.stop_schedule(queries.schedule_in(project, schedule_id))
+    return _schedule(queries.schedule_in(project, schedule_id))
+
+
+def _asked(project: Project, user: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """What the page's form makes of it; it knows people by number, programs by their addresses."""
+    form = ScheduleForm(None, project=project, user=user)
+    given["recipients"] = _numbers(form.fields["recipients"].queryset, given["recipients"] or [user.email])  # type: ignore[attr-defined]
+    return cleaned(ScheduleForm(given, project=project, user=user))
+
+
+def _numbers(members: Any, addresses: Sequence[str]) -> list[int]:
+    known = dict(members.values_list("email", "pk"))
+    wanted = list(dict.fromkeys(address.strip().lower() for address in addresses))
+    if strangers := [address for address in wanted if address not in known]:
+        raise Refused(
+            422,
+            "recipients",
+            "Nothing was set up.",
+            f"{', '.join(strangers[:3])} is no member of this project.",
+            "Add them as members first, or leave them out.",
+        )
+    return [known[address] for address in wanted]
+
+
+def _schedule(one: Schedule) -> ScheduleShape:
+    running = one.stopped_at is None
+    return ScheduleShape(
+        id=one.pk,
+        every=one.every,
+        by=one.by,
+        prices=one.prices,
+        formats=one.formats,
+        recipients=queries.readers_of(one),
+        next_day=schedules.next_day(one, SYSTEM_CLOCK.now().date()) if running else None,
+        created_at=one.created_at,
+        stopped_at=one.stopped_at,
+        sendings=[
+            SendingShape(
+                first_day=sent.first_day, last_day=sent.last_day, state=sent.state, reason=sent.reason
+            )
+            for sent in queries.sendings_of(one)
+        ],
+    )
