@@ -13,7 +13,7 @@ from ninja.responses import Status
 from webapp.api.guard import Token, project_of
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import Refused
-from webapp.api.report_shapes import BillShape, BilledDifference, BilledRow
+from webapp.api.report_shapes import BilledDifference, BilledRow, BillShape
 from webapp.api.routes.money import question_of
 from webapp.money.amounts import exact_usd
 from webapp.reports import queries
