@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 from webapp.api.tokens import make_token
 
 ROOT = "/api/v1"
 
 
+class Upload(NamedTuple):
+    """A body that is a file, sent as `file`."""
+
+    name: str
+    content: bytes
+
+
 class ApiCaller:
     """Whoever has a token of `user`; without scopes named, one that may do everything."""
 
     def __init__(
-        self, user: Any, scopes: tuple[str, ...] = ("jobs", "budget"), project: Any = None, **options: Any
+        self,
+        user: Any,
+        scopes: tuple[str, ...] = ("jobs", "budget", "manage"),
+        project: Any = None,
+        **options: Any,
     ) -> None:
         self.token, self.key = make_token(user=user, name="test", scopes=scopes, project=project, **options)
         self._client = Client(enforce_csrf_checks=True, raise_request_exception=True)
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        kind = "application/json"
+        if isinstance(body, Upload):
+            content, kind = encode_multipart(BOUNDARY, {"file": SimpleUploadedFile(*body)}), MULTIPART_CONTENT
+        else:
+            content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         told = {"Authorization": f"Bearer {self.key}", **{k.replace("_", "-"): v for k, v in headers.items()}}
         address = path if path.startswith("/api/") else ROOT + path
-        return self._client.generic(method, address, content, content_type="application/json", headers=told)
+        return self._client.generic(method, address, content, content_type=kind, headers=told)
 
     def get(self, path: str, **headers: str) -> Any:
         return self("GET", path, **headers)
