@@ -28,11 +28,13 @@ from webapp.api.tokens import make_token
 from webapp.charts.history import histories
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import labelling
+from webapp.jobs.drafts import save_draft
 from webapp.jobs.models import JobGroup
 from webapp.jobs.recorder import Recorder
 from webapp.jobs.saved_views import save_view
 from webapp.money.budgets import create_budget
-from webapp.reports.models import ReportFile
+from webapp.reports.models import CloudBill, ReportFile
+from webapp.reports.schedules import add_schedule
 
 pytestmark = pytest.mark.django_db
 
@@ -52,6 +54,8 @@ API = (
         "/{slug}/comparison?of={group}",
         "/{slug}/alerts",
     ),
+    *("/{slug}/members", "/{slug}/channels", "/{slug}/channels/{channel}/deliveries", "/{slug}/schedules"),
+    *("/{slug}/bills", "/{slug}/drafts", "/{slug}/views"),
 )
 """Below /api/v1/projects."""
 
@@ -97,7 +101,12 @@ class Growing:
         accounts.create_project(f"Another {number}", self.owner)
         make_token(user=self.owner, name=f"t{number}", scopes=())
         save_view(project=self.project, user=self.owner, name=f"v{number}", address="?q=state:failed")
+        save_draft(project=self.project, user=self.owner, values={"name": f"d{number}"}, begun_with="")
+        fields = {"every": "week", "by": "day", "prices": "actual", "formats": ["csv"]}
+        add_schedule(project=self.project, user=self.owner, recipients=[self.owner], **fields)
         now = SYSTEM_CLOCK.now()
+        bill = {"imported_by": self.owner, "since": now, "sha256": str(number)}
+        CloudBill.objects.create(project=self.project, name=f"bill{number}", **bill)
         span = {"first_day": "2026-11-01", "last_day": "2026-11-30"}
         asked = {"question": span, "format": "csv", "asked_by": self.owner, "asked_at": now, "since": now}
         ReportFile.objects.create(project=self.project, **asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import Http404
 
 from webapp.accounts.models import Project
@@ -48,7 +48,7 @@ def file_in(project: Project | None, file_id: int) -> ReportFile:
 
 
 def schedules_of(project: Project, today: date) -> list[dict[str, Any]]:
-    found = Schedule.objects.filter(project=project, stopped_at=None).prefetch_related("recipients")
+    found = _schedules(project).filter(stopped_at=None)
     return [
         {
             "schedule": one,
@@ -56,23 +56,25 @@ def schedules_of(project: Project, today: date) -> list[dict[str, Any]]:
             "formats": ", ".join(FORMATS[key].word for key in one.formats),
             "to": ", ".join(readers_of(one)),
             "next": next_day(one, today),
-            "sendings": sendings_of(one),
+            "sendings": one.latest,  # type: ignore[attr-defined]
         }
         for one in found.order_by("pk")
     ]
+
+
+def _schedules(project: Project) -> QuerySet[Schedule]:
+    """Each with its readers, and in `latest` with its last letters, newest first."""
+    letters = Sending.objects.order_by("-first_day")[:_SENDINGS_SHOWN]
+    latest = Prefetch("sendings", letters, to_attr="latest")
+    return Schedule.objects.filter(project=project).prefetch_related("recipients", latest)
 
 
 def readers_of(schedule: Schedule) -> list[str]:
     return sorted(person.email for person in schedule.recipients.all())
 
 
-def sendings_of(schedule: Schedule) -> list[Sending]:
-    """The latest letters, newest first."""
-    return list(schedule.sendings.order_by("-first_day")[:_SENDINGS_SHOWN])
-
-
 def schedule_in(project: Project, schedule_id: int) -> Schedule:
-    found = Schedule.objects.filter(project=project, pk=schedule_id).first()
+    found = _schedules(project).filter(pk=schedule_id).first()
     if found is None:
         raise Http404("There is no such schedule in this project.")
     return found

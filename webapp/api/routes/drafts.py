@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from ninja import Router
 from ninja.responses import Status
+from pydantic import BaseModel
 
 from webapp.api.draft_shapes import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
 from webapp.api.etags import IfNoneMatch, if_changed
@@ -26,6 +27,13 @@ from webapp.jobs.problems import Problem
 from webapp.jobs.sheets import Sheet
 
 router = Router(tags=["jobs"])
+
+
+class _Asked(BaseModel):
+    """What an Idempotency-Key stands for: another person's draft is another one."""
+
+    person: int
+    draft: NewDraft
 
 
 @router.get("/projects/{slug}/drafts", response=list[DraftShape], summary="Your drafts of jobs")
@@ -62,7 +70,7 @@ def save_draft(
     def make() -> Draft:
         return _kept(sheet, draft)
 
-    made = once(project, f"draft of {person.pk}", idempotency_key, draft, make)
+    made = once(project, "draft", idempotency_key, _Asked(person=person.pk, draft=draft), make)
     response["Location"] = reverse("api_v1:get_draft", args=[slug, made])
     return Status(201, _detail(_sheet(request, slug, int(made))))
 

@@ -156,6 +156,6 @@ def _schedule(one: Schedule) -> ScheduleShape:
             SendingShape(
                 first_day=sent.first_day, last_day=sent.last_day, state=sent.state, reason=sent.reason
             )
-            for sent in queries.sendings_of(one)
+            for sent in one.latest  # type: ignore[attr-defined]
         ],
     )
