@@ -43,7 +43,7 @@ def _fuzz(requests: int, modes: list[schemathesis.GenerationMode], config: Any) 
     """Send about so many requests, spread over all operations; how many were sent."""
     config.STARLING_API_REQUESTS_A_MINUTE = 10**9
     scene = Scene()
-    _, key = make_token(user=scene.people["owner"], name="t", scopes=("jobs", "budget"))
+    _, key = make_token(user=scene.people["owner"], name="t", scopes=("jobs", "budget", "manage"))
     there = {name.strip("{}"): value for name, value in scene.named.items()}
     schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_application())
     for name in QUIET:  # after the application has set its logging up
