@@ -9,6 +9,7 @@ import threading
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
@@ -95,6 +96,21 @@ def test_filters_find_what_they_say(mine: Mine) -> None:
     assert found("state=active") == found("state=queued") == found("algorithm=ppo") == [two.pk, one.pk]
     assert found("state=failed") == []
     assert "queued" in mine.call.get(f"{mine.jobs}?state=nonsense").json()["fix"]
+
+
+def test_a_question_is_asked_as_above_the_list(mine: Mine) -> None:
+    make_job(mine.project, mine.user, make_spec(name="Cart pole", tags=["keep"]))
+    make_job(mine.project, mine.user, make_spec(name="Hopper"))
+
+    def asked(question: str) -> Any:
+        return mine.call("GET", f"{mine.jobs}?{urlencode({'q': question})}").json()
+
+    assert [one["name"] for one in asked('state:active "cart pole"')["results"]] == ["Cart pole"]
+    assert [one["name"] for one in asked("limit>0 -tag:keep")["results"]] == ["Hopper"]
+    for question, words in (("colour:blue", "colour"), ("steps>1e999", "more than any job has")):
+        refused = asked(question)
+        assert refused["type"] == "urn:starling:question"
+        assert words in refused["why"]
 
 
 def test_a_list_asks_the_database_as_often_for_many_jobs_as_for_few(mine: Mine) -> None:

@@ -38,6 +38,7 @@ def test_questions_are_read(text: str, terms: tuple[Term, ...]) -> None:
         ("algorithm>1", "algorithm has no size"),
         ("tag:", "names nothing. tag: takes a tag's name"),
         ("time>long", "Write for example time>2h"),
+        ("steps>1e999", "more than any job has"),
         ('"cart', "quotation mark is left open"),
         ("x" * 401, "at most 400"),
         ("is:odd", "archived or simulated"),

@@ -14,8 +14,11 @@ from webapp.accounts.models import Project
 from webapp.api.paging import newest_first
 from webapp.api.problems import Refused
 from webapp.api.shapes import JobShape
+from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.queries import job_list
+from webapp.jobs.question import NotUnderstood, parse
+from webapp.jobs.run_table import FIRST, jobs_asked_for
 from webapp.jobs.states import TERMINAL
 from webapp.jobs.wording import FILTERS, reason_in_words, shown_state
 from webapp.money.amounts import exact_usd
@@ -75,11 +78,26 @@ def etag_of(shape: BaseModel) -> str:
 
 
 def found_jobs(
-    project: Project, filters: dict[str, str], cursor: str, limit: int
+    project: Project, question: str, filters: dict[str, str], cursor: str, limit: int
 ) -> tuple[list[Job], str | None]:
-    """Jobs that pass all filters, newest first, and the cursor of the next page."""
-    rows = job_list(project).filter(_passing(filters)).select_related("project")
+    """Jobs that the question asks for and all filters let through, newest first, and the cursor of the next page."""
+    rows = job_list(project).filter(_asked(project, question), _passing(filters))
+    rows = rows.select_related("project")
     return newest_first(rows.prefetch_related("tags", "groups"), "created_at", cursor, limit)
+
+
+def _asked(project: Project, question: str) -> Q:
+    """Jobs for which all of the question holds, as the list in the window finds them."""
+    if not question.strip():
+        return Q()
+    try:
+        terms = parse(question)
+    except NotUnderstood as refusal:
+        raise Refused(
+            422, "question", "No jobs were looked for.", str(refusal), "Ask for less, or in other words."
+        ) from None
+    found = jobs_asked_for(project, terms, FIRST, SYSTEM_CLOCK.now())
+    return Q(pk__in=found.order_by().values("pk"))
 
 
 def _passing(filters: dict[str, str]) -> Q:

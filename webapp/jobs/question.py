@@ -7,6 +7,7 @@ turns it round. All terms must hold.
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from dataclasses import dataclass
 
@@ -107,6 +108,8 @@ def _figure(key: str, operator: str, rest: str, negated: bool, token: str) -> Te
     if match is None or (match[2] and not timed):
         raise NotUnderstood(f"“{token}”: “{rest}” is no number. {_expected(key)}")
     number = float(match[1].replace(",", "")) * (_UNITS_S[match[2].lower()] if match[2] else 1.0)
+    if math.isinf(number):
+        raise NotUnderstood(f"“{token}”: “{rest}” is more than any job has. {_expected(key)}")
     return Term(key, operator, (), number, negated)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from ninja import Header, Router
+from ninja import Header, Query, Router
 from ninja.responses import Status
 from pydantic import BaseModel, Field
 
@@ -41,6 +41,11 @@ IfMatch = Annotated[
 ]
 
 
+_Question = Annotated[
+    str, Query(max_length=400, pattern=r"^[^\x00]*$", description="A question, as the list's own.")
+]
+
+
 class NewBudget(BaseModel):
     model_config = {"extra": "forbid"}
 
@@ -51,6 +56,7 @@ class NewBudget(BaseModel):
 def list_jobs(
     request: HttpRequest,
     slug: str,
+    q: _Question = "",
     state: Word = "",
     tag: Word = "",
     group: Word = "",
@@ -61,7 +67,8 @@ def list_jobs(
     cursor: Cursor = "",
     limit: Limit = 50,
 ) -> Page[JobShape]:
-    """`state` is a state, or active, paused, succeeded, failed or stopped; `name` is a part of it."""
+    """`q` is what can be asked above the list in the window, and what saved views hold: state:failed cost>1 -tag:keep.
+    Beside it, `state` is a state, or active, paused, succeeded, failed or stopped; `name` is a part of it."""
     filters = {
         "state": state,
         "tag": tag,
@@ -71,7 +78,7 @@ def list_jobs(
         "algorithm": algorithm,
         "platform": platform,
     }
-    found, following = found_jobs(project_of(request, slug), filters, cursor, limit)
+    found, following = found_jobs(project_of(request, slug), q, filters, cursor, limit)
     return Page(results=[job_shape(job) for job in found], next=following)
 
 
