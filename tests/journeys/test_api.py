@@ -1,4 +1,4 @@
-"""The whole way by program: the downloaded client launches, watches, pauses, stops and reports on a served site."""
+"""The whole way by program: the downloaded command launches, watches, pauses, stops and reports on a served site."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SMALL = (
 
 
 class Command:
-    """The client, as somebody has it on another machine: the file, Python, and the environment."""
+    """The command, as somebody has it on another machine: the file, Python, and the environment."""
 
     def __init__(self, site: str, token: str, folder: Path) -> None:
-        self._file = folder / "starling.py"
-        with urllib.request.urlopen(f"{site}/api/client") as answer:
+        self._file = folder / "starling"
+        with urllib.request.urlopen(f"{site}/api/command") as answer:
             self._file.write_bytes(answer.read())
         self._environment = {
             "STARLING_URL": site,
@@ -65,7 +65,7 @@ def test_a_job_by_program_from_launch_to_bill(live_site: str, live_worker: Path,
     _, key = make_token(user=user, name="CI", scopes=("jobs",))
     starling = Command(live_site, key, tmp_path)
 
-    assert starling("list") == ""
+    assert starling("list") == "Nothing there.\n"
     job_id = starling.told("run", "cartpole", *SMALL)["id"]
     watching = starling.start("watch", job_id, "--json")
     wait_until(lambda: Job.objects.get(pk=job_id).round_no >= 4, within_s=60, what="four rounds")
@@ -73,7 +73,7 @@ def test_a_job_by_program_from_launch_to_bill(live_site: str, live_worker: Path,
     starling("pause", job_id)
     wait_until(lambda: Job.objects.get(pk=job_id).observed == "paused", within_s=30, what="it pauses")
     out, err = watching.communicate(timeout=30)
-    assert watching.returncode == 1, err
+    assert watching.returncode == 4, err
     *events, last = map(json.loads, out.splitlines())
     assert [one["seq"] for one in events] == list(range(1, len(events) + 1))
     assert last.get("state") == "paused", (last, err)
@@ -88,7 +88,9 @@ def test_a_job_by_program_from_launch_to_bill(live_site: str, live_worker: Path,
     report = starling.told("report", job_id)
     assert report["total_usd"] == exact_usd(job.account.spent_picodollars + job.account.overrun_picodollars)
     assert report["reserved_usd"] == "0"
-    assert f"total                  ${report['total_usd']} (actual)" in starling("report", job_id)
+    told = [line.split() for line in starling("report", job_id).splitlines()]
+    assert ["total", f"${report['total_usd']}"] in told
+    assert ["money", "actual"] in told
 
     board = Path(starling("tensorboard", job_id, str(tmp_path / "board")).strip())
     assert board.read_bytes()[12 + 9 : 12 + 9 + 15].endswith(b"brain.Event:2")

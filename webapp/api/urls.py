@@ -9,6 +9,7 @@ pages = [
     path("account/tokens/<str:token_id>/revoke/", views.token_revoke, name="token_revoke"),
     path("api/", views.reference_page, name="reference"),
     path("api/client", views.client, name="client"),
+    path("api/command", views.command, name="command"),
     path("p/<slug:slug>/jobs/<str:job_id>/tensorboard", views.job_tensorboard, name="job_tensorboard"),
 ]
 

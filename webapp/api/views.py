@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.api import reference, tokens
+from webapp.api.command_file import packed_command
 from webapp.api.forms import WANT_FRESH, TokenForm
 from webapp.api.models import ApiToken, Deed
 from webapp.api.routes.history import tensorboard_file
@@ -95,10 +96,17 @@ def reference_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def client(request: HttpRequest) -> HttpResponseBase:
-    """The client and command line: one file that needs Python alone."""
+    """The client: one file that needs Python alone."""
     return FileResponse(
         CLIENT.open("rb"), as_attachment=True, filename="starling.py", content_type="text/x-python"
     )
+
+
+@require_safe
+def command(request: HttpRequest) -> HttpResponse:
+    """The command line: one file that runs by itself, and needs Python alone."""
+    headers = {"Content-Disposition": 'attachment; filename="starling"'}
+    return HttpResponse(packed_command(), content_type="application/zip", headers=headers)
 
 
 @project_page()

@@ -1,0 +1,296 @@
+"""The command `starling`: what its rows ask for, what it shows, and how it ends; and that its documents tell of it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from tests.factories import make_alert, make_job, make_project, make_user
+from webapp.api import reference
+from webapp.api.client import Starling, StarlingError, starling
+from webapp.api.client.asking import Asking
+from webapp.api.client.commands import COMMANDS
+from webapp.api.client.main import main, parser
+from webapp.api.client.showing import Part, shown, usd
+from webapp.api.command_file import FOLDER, packed_command
+from webapp.api.tokens import make_token
+from webapp.jobs.models import Job
+
+ROOT = Path(settings.BASE_DIR)
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "templates/api/tokens.html")
+_GIVEN = {"METHOD": "GET", "PATH": "//projects", "COUNT": "2", "LIMIT_USD": "5", "VERSION": "sch_ab.2"}
+
+
+def _words(row: Any) -> list[str]:
+    return [*row.name, *(_GIVEN.get(word, word.strip(".").lower()) for word in row.given)]
+
+
+class TestTheTable:
+    def test_every_row_is_a_command_and_asks_for_an_address_of_the_api(self) -> None:
+        known = {
+            (one.method, re.sub(r"{\w+}", "{}", one.path.removeprefix("/api/v1")))
+            for many in reference.groups().values()
+            for one in many
+        }
+        for row in COMMANDS[:-1]:
+            parser().parse_args(_words(row))
+            method, path, *_ = row.does.split()
+            whole = path[1:] if path.startswith("//") else f"/projects/{{slug}}{path}"
+            whole = whole.replace("{version}", "{scheduler}/versions/{number}")
+            assert (method, re.sub(r"{\w+}", "{}", whole)) in known, row.words
+            if row.waits:
+                assert ("GET", re.sub(r"{\w+}", "{}", f"/projects/{{slug}}{row.waits}")) in known, row.words
+
+    def test_documents_and_table_tell_the_same_commands(self) -> None:
+        told = list(_told_commands())
+        assert len(told) >= 20
+        names = set()
+        for where, line in told:
+            try:
+                asked = parser().parse_args(shlex.split(line, comments=True))
+            except SystemExit:
+                pytest.fail(f"{where}: starling {line}")
+            names.add(asked.row.name)
+        assert {row.name for row in COMMANDS} - names == set(), "commands that no document tells of"
+
+    def test_it_needs_python_3_9_and_nothing_else(self) -> None:
+        for path in FOLDER.glob("*.py"):
+            tree = ast.parse(path.read_text("utf-8"), feature_version=(3, 9))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Import):
+                    assert {one.name.split(".")[0] for one in node.names} <= sys.stdlib_module_names, path
+                if isinstance(node, ast.ImportFrom) and not node.level:
+                    assert str(node.module).split(".")[0] in sys.stdlib_module_names, path
+
+    def test_the_client_is_a_hundred_lines(self) -> None:
+        text = (FOLDER / "starling.py").read_text("utf-8")
+        told = {
+            number
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node)
+            for number in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+        }
+        code = [
+            line
+            for number, line in enumerate(text.splitlines(), start=1)
+            if line.strip() and not line.strip().startswith("#") and number not in told
+        ]
+        assert len(code) <= 100
+
+
+def _told_commands() -> Iterator[tuple[str, str]]:
+    """Lines of examples that begin with the command, with alternatives such as stop|pause one by one."""
+    for path in DOCUMENTS:
+        for line in path.read_text("utf-8").splitlines():
+            found = re.match(r"\s*(?:\./starling|manage\.py starling) (.+?)(?:</pre>)?$", line)
+            if found is None:
+                continue
+            lines = [""]
+            for word in shlex.split(found[1], comments=True):
+                lines = [f"{line} {shlex.quote(one)}" for line in lines for one in word.split("|")]
+            yield from ((path.name, one) for one in lines)
+
+
+class TestShowing:
+    def test_numbers_stand_to_the_right_with_their_units(self) -> None:
+        rows = [
+            {"id": "job_a", "spent": "12.5", "steps": 1234567, "s": 90.0, "inner": {"mb": 512}},
+            {"id": "job_bcd", "spent": "0.000123456", "steps": 5, "s": 7200.0, "inner": None},
+        ]
+        part = Part("job=id spent:usd steps:whole took=s:seconds missing of_memory=inner.mb:mb")
+        assert shown(rows, [part]).splitlines() == [
+            "job          spent      steps     took  of memory",
+            "job_a       $12.50  1,234,567  1.5 min     512 MB",
+            "job_bcd  $0.000123          5    2.0 h          –",
+        ]
+
+    def test_one_thing_and_lines_and_what_is_not_there(self) -> None:
+        answer = {"name": "x", "why": "", "words": ["One.", "Two."], "rows": []}
+        parts = [Part("name the_reason=why", tall=True), Part(at="words"), Part("a", at="rows")]
+        assert shown(answer, parts) == "name        x\nthe reason  –\n\nOne.\nTwo."
+
+    @pytest.mark.parametrize(
+        ("text", "read"),
+        [("0", "$0.00"), ("1234.567", "$1,234.57"), ("0.5", "$0.500"), ("0.0312", "$0.0312")],
+    )
+    def test_dollars_are_as_on_pages(self, text: str, read: str) -> None:
+        from webapp.money.amounts import display_usd, picodollars
+
+        assert usd(text) == read == display_usd(picodollars(Decimal(text)))
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAgainstTheApi:
+    """The rows over the real API; only the wire between them is a test client's."""
+
+    @pytest.fixture
+    def there(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        user = make_user()
+        project = make_project(user)
+        _, key = make_token(user=user, name="CLI", scopes=("jobs", "budget"))
+        monkeypatch.setenv("STARLING_TOKEN", key)
+        monkeypatch.setenv("STARLING_PROJECT", project.slug)
+        monkeypatch.setattr(starling, "CONFIG", Path("/nowhere"))
+        monkeypatch.setattr("urllib.request.urlopen", _sent_by_a_test_client)
+        return project
+
+    def test_tables_json_and_an_empty_list(self, there: Any, capsys: Any) -> None:
+        assert main(["jobs", "list"]) == 0
+        assert capsys.readouterr() == ("", "Nothing there.\n")
+        job = make_job(there)
+        assert main(["jobs", "list", "--limit", "1"]) == 0
+        head, line = capsys.readouterr().out.splitlines()
+        assert head.split()[:3] == ["job", "state", "round"]
+        assert line.startswith(f"{job.pk}  Queued")
+        assert main(["jobs", "show", job.pk, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["id"] == job.pk
+
+    def test_lists_go_on_over_pages(self, there: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        jobs = [make_job(there) for _ in range(3)]
+        monkeypatch.setattr("webapp.api.client.asking.min", lambda *_: 1, raising=False)  # one row a page
+        assert main(["jobs", "list", "--limit", "2", "--json"]) == 0
+        told = capsys.readouterr()
+        assert [json.loads(line)["id"] for line in told.out.splitlines()] == [jobs[2].pk, jobs[1].pk]
+        assert main(["jobs", "list", "--limit", "2"]) == 0
+        assert "There are more" in capsys.readouterr().err
+
+    def test_what_is_given_goes_where_it_belongs(self, there: Any, capsys: Any) -> None:
+        job = make_job(there)
+        assert main(["jobs", "label", job.pk, "--tags", "b, a", "--note", "seen", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["tags"], told["note"]) == (["a", "b"], "seen")
+        assert main(["jobs", "clone", job.pk, "--set", "training.seed=7", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["seed"] == 7
+        assert main(["jobs", "raise", job.pk, "99", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["limit_usd"] == "99"
+        assert main(["budgets", "make", "All", "5", "--period", "total", "--json"]) == 0
+        budget = json.loads(capsys.readouterr().out)
+        assert (budget["limit_usd"], budget["period"]) == ("5", "total")
+        alert = make_alert(there)
+        assert main(["alerts", "snooze", str(alert.pk), "--for", "day", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["state"] == "snoozed"
+        assert main(["compare", job.pk]) == 0
+        assert "score" in capsys.readouterr().out
+        assert main(["call", "get", "//presets/cartpole"]) == 0
+        assert json.loads(capsys.readouterr().out)["name"] == "cartpole"
+
+    def test_a_refusal_says_what_why_and_what_to_do(self, there: Any, capsys: Any) -> None:
+        assert main(["jobs", "stop", "job_nowhere"]) == 1
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[0] == "starling: Nothing was found."
+        assert lines[1] == "  why  There is no such job in this project."
+        assert lines[2].startswith("  do   ")
+        assert main(["jobs", "run", "cartpole", "--set", "budget_usd=-1", "--json"]) == 1
+        told = capsys.readouterr()
+        assert json.loads(told.out)["errors"][0]["path"] == "budget_usd"
+        assert "Budget (budget_usd) must be" in told.err
+        assert not Job.objects.filter(project=there).exists()
+
+    @pytest.mark.parametrize(
+        ("words", "why"),
+        [
+            (["jobs", "run", "none.json"], "none.json cannot be read"),
+            (["jobs", "run", "cartpole", "--set", "seed"], "PATH=VALUE is wanted"),
+            (["jobs", "run", "cartpole", "--set", "name.x=1"], "name in name.x is no table"),
+            (["jobs", "seeds", "job_x", "few"], "A whole number is wanted"),
+            (["call", "POST", "/jobs", "--body", "{"], "--body is no JSON"),
+        ],
+    )
+    def test_what_cannot_be_sent_is_refused_here(
+        self, there: Any, capsys: Any, words: list[str], why: str
+    ) -> None:
+        assert main(words) == 1
+        assert why in capsys.readouterr().err
+
+    def test_nobody_there_and_no_token_have_codes_of_their_own(
+        self, there: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def nobody(*args: Any, **options: Any) -> Any:
+            raise OSError("connection refused")
+
+        monkeypatch.setattr("urllib.request.urlopen", nobody)
+        monkeypatch.setattr(starling.time, "sleep", lambda _: None)
+        assert main(["jobs", "list"]) == 3
+        assert "cannot be reached: connection refused" in capsys.readouterr().err
+        monkeypatch.delenv("STARLING_TOKEN")
+        assert main(["jobs", "list"]) == 1
+        assert "/account/tokens/" in capsys.readouterr().err
+        with pytest.raises(SystemExit) as ended:
+            main(["jobs", "dance"])
+        assert ended.value.code == 2
+
+    def test_following_ends_with_how_it_ended(self, there: Any, capsys: Any) -> None:
+        job = make_job(there)
+        for state, code in (("succeeded", 0), ("failed", 4), ("paused", 4)):
+            Job.objects.filter(pk=job.pk).update(observed=state)
+            assert main(["jobs", "watch", job.pk]) == code
+        assert capsys.readouterr().out.count(job.pk) == 3
+
+    def test_waiting_looks_until_it_is_over(self, there: Any, capsys: Any) -> None:
+        states = iter([{"id": 5, "state": "surveying"}, {"id": 5, "state": "ready", "points_done": 9}])
+        client = Starling()
+        client.call = lambda *args, **query: next(states)  # type: ignore[method-assign]
+        asked = parser().parse_args(["surfaces", "ask", "job_x", "--wait", "--json"])
+        asked_again = Asking(client, asked)
+        assert asked_again._waited({"id": 5, "state": "queued"}) == 0
+        assert json.loads(capsys.readouterr().out)["points_done"] == 9
+
+    def test_a_file_is_saved_under_its_name(self, there: Any, capsys: Any, tmp_path: Path) -> None:
+        job = make_job(there)
+        assert main(["jobs", "tensorboard", job.pk, str(tmp_path / "runs")]) == 0
+        (file,) = (tmp_path / "runs").iterdir()
+        assert capsys.readouterr().out.strip() == str(file)
+        assert file.name == f"events.out.tfevents.0.{job.pk}"
+
+
+def _sent_by_a_test_client(request: Any, timeout: float) -> Any:
+    """The request that the client made, answered by the application in this process."""
+    import io
+    import urllib.error
+    from email.message import Message
+
+    path = "/" + request.full_url.split("/", 3)[3]
+    headers = {name: value for name, value in request.header_items() if name != "Content-type"}
+    answer = Client().generic(
+        request.get_method(), path, request.data or b"", content_type="application/json", headers=headers
+    )
+    content = b"".join(answer) if answer.streaming else answer.content  # type: ignore[arg-type]
+    if answer.status_code >= 400:
+        raise urllib.error.HTTPError(path, answer.status_code, "", Message(), io.BytesIO(content))
+    return io.BytesIO(content)
+
+
+def test_the_packed_command_runs_by_itself(tmp_path: Path) -> None:
+    file = tmp_path / "starling"
+    file.write_bytes(packed_command())
+    assert packed_command() == file.read_bytes()
+    file.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-I", str(file), "jobs", "list"],
+        env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "No token is set" in done.stderr
+    imported = (
+        f"import sys; sys.path.insert(0, {str(file)!r}); from starling import Starling; print(Starling)"
+    )
+    assert "starling.starling.Starling" in subprocess.check_output(
+        [sys.executable, "-I", "-c", imported], text=True
+    )
+
+
+def test_an_answer_that_is_no_problem_is_told_in_words() -> None:
+    error = StarlingError("The request failed.", "Why.", "Do.", status=502)
+    assert str(error) == "The request failed. Why. Do."

@@ -1,0 +1,165 @@
+"""What is shown of each kind of answer; with --json all of it is. How columns are written: see `showing`."""
+
+from __future__ import annotations
+
+from .showing import Part
+
+JOBS = (
+    Part(
+        "job=id state=state_words round=round_no:whole steps=env_steps:whole "
+        "return=episode_return_mean:number evaluated=evaluation_return_mean:number actors:whole "
+        "spent=spent_usd:usd limit=limit_usd:usd money name",
+    ),
+)
+JOB = (
+    Part(
+        "job=id name state=state_words why=reason since:at environment algorithm platform seed:whole groups "
+        "tags note launched=created_at:at by=created_by round=round_no:whole steps=env_steps:whole "
+        "actors:whole fewest_actors=actors_least:whole most_actors=actors_most:whole "
+        "return=episode_return_mean:number evaluated=evaluation_return_mean:number "
+        "time_on_the_platform=platform_s:seconds money spent=spent_usd:usd reserved=reserved_usd:usd "
+        "free=free_usd:usd limit=limit_usd:usd page=url",
+        tall=True,
+    ),
+)
+COST = (
+    Part("what=kind settled:whole open:whole cost=cost_usd:exact", at="by_kind"),
+    Part(
+        "total=total_usd:exact reserved=reserved_usd:exact free=free_usd:exact limit=limit_usd:exact money",
+        tall=True,
+    ),
+    Part("budget=name free=free_usd:usd limit=limit_usd:usd", at="budgets_above"),
+)
+FORECAST = (
+    Part(at="sentence"),
+    Part(
+        "dollars_10_%=dollars.p10:usd dollars_50_%=dollars.p50:usd dollars_90_%=dollars.p90:usd "
+        "minutes_10_%=minutes.p10:number minutes_50_%=minutes.p50:number minutes_90_%=minutes.p90:number "
+        "steps=steps.p50:number calls=calls.p50:number ends_by simulated:yes",
+        tall=True,
+    ),
+    Part(at="assumptions"),
+)
+GROUPS = (Part("key runs:whole made=created_at:at name page=url"),)
+COMPARED = (
+    Part(
+        "side=name runs=getting.runs:whole score=iqm:interval cost_a_run=cost_a_run_usd:usd "
+        "time_a_run=time_a_run_s:seconds reached=getting.reached:whole to_the_goal=getting.usd:usd "
+        "more_seeds=against_best.more_seeds:whole for=against_best.more_usd:usd",
+        at="sides",
+    ),
+    Part(at="verdicts"),
+    Part("field=path values", at="differences"),
+    Part(at="left_out"),
+)
+ALERTS = (
+    Part(
+        "alert=id:whole severity state last=last_at:at times:whole about=subject sentence",
+    ),
+)
+BUDGETS = (
+    Part(
+        "budget=id:whole spent=spent_usd:usd reserved=reserved_usd:usd free=free_usd:usd limit=limit_usd:usd "
+        "period counts name outlook",
+    ),
+)
+DRAFTS = (Part("draft=id:whole saved=saved_at:at title page=url"),)
+SCHEDULERS = (Part("scheduler=id versions:whole newest made=created_at:at name"),)
+VERSIONS = (
+    Part(
+        "version=id made=made_at:at environment workload most_actors=actors_max:whole "
+        "episodes=facts.episodes:whole reached=facts.reached:whole cost_simulated=facts.cost_usd:usd "
+        "time_here=facts.wall_s:seconds best_return=facts.best_return:number name",
+    ),
+)
+TRAININGS = (
+    Part(
+        "training=id:whole state=state_words asked=asked_at:at workload most_actors=actors_max:whole "
+        "target=target_return:number made=version name at=sentence",
+    ),
+)
+PROGRESS = (
+    Part(
+        "training=id name state=state_words at=sentence workload environment begun_with "
+        "target=target_return:number real_episodes=facts.episodes:whole of=episodes_asked:whole "
+        "reached_the_target=facts.reached:whole rehearsals=facts.rehearsals:whole "
+        "best_return=facts.best_return:number cost_simulated=facts.cost_usd:usd "
+        "time_here=facts.wall_s:seconds made=version page=url",
+        tall=True,
+    ),
+)
+EPISODES = (
+    Part(
+        "kind number:whole rounds:whole score:number best=best_return:number reached:yes "
+        "time_on_the_cloud=platform_s:seconds cost_simulated=cost_usd:usd",
+    ),
+)
+SURFACES = (
+    Part(
+        "surface=id:whole state round=round_no:whole points=points_done:whole of=points_asked:whole "
+        "checkpoint why=reason",
+    ),
+)
+SURFACE = (
+    Part("surface=id checkpoint state why=reason eigenvalues", tall=True),
+    Part(at="sentence"),
+)
+FILMS = (
+    Part(
+        "film=id:whole state round=round_no:whole return=shows.episode_return:number "
+        "length=shows.seconds:seconds size=shows.byte_count:kb checkpoint why=reason",
+    ),
+)
+PROFILES = (
+    Part(
+        "profile=id:whole state=state_words asked=asked_at:at environment chosen=chosen_mb:mb "
+        "spent=spent_usd:usd money why=sentence",
+    ),
+)
+PROFILE = (
+    Part("profile=id environment state=state_words why=sentence spent=spent_usd:usd money", tall=True),
+    Part(
+        "memory=memory_mb:mb picked:yes calls:whole a_million_steps=seconds_a_million_steps:seconds "
+        "cost_of_them=usd_a_million_steps:usd start=start_s:seconds slower_%=slower_percent:whole "
+        "dearer_%=dearer_percent:whole failure",
+        at="sizes",
+    ),
+)
+EXPERIMENTS = (
+    Part(
+        "experiment=name runs=runs_complete:whole of=runs:whole title claims=verdicts:counts",
+    ),
+)
+EXPERIMENT = (
+    Part(
+        "title question what_it_can_claim=can_claim runs=runs_complete:whole of=runs:whole",
+        tall=True,
+    ),
+    Part("verdict=word figure claim ours theirs on=environments the_paper=paper", at="claims"),
+)
+FIGURES = (Part("paper number verdict here=leading.figure the_paper=says experiments"),)
+ROUNDS = (
+    Part(
+        "round=round_no:whole steps=report.total_env_steps:whole actors=report.actors:whole "
+        "return=report.episode_return_mean:number at:at",
+    ),
+)
+EVALUATIONS = (
+    Part(
+        "round=round_no:whole steps=env_steps:whole mean=return_mean:number std=return_std:number",
+    ),
+)
+CHECKPOINTS = (
+    Part(
+        "round=round_no:whole steps=env_steps:whole evaluated=return_mean:number best:yes size=byte_count:kb "
+        "checkpoint=name",
+    ),
+)
+PROFILE_COST = (Part("likely=likely_usd:usd at_most=most_usd:usd money"),)
+PRESETS = (
+    Part(
+        "preset=name environment=spec.training.environment.id platform=spec.platform.kind "
+        "budget=spec.budget_usd:usd title",
+    ),
+)
+PROJECTS = (Part("project=slug role name page=url"),)

@@ -1,0 +1,257 @@
+"""A row of the table carried out: what was given becomes a request, and its answer is shown, saved or followed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from .commands import Command
+from .showing import shown
+from .starling import Starling, StarlingError
+
+_SHOWN = 20
+_LOOKED_AGAIN_AFTER_S = 2.0
+_WELL, _BADLY = {"done", "ready", "succeeded"}, {"failed", "stopped", "cancelled"}
+_FAILED_EXIT = 4
+_READ: dict[str, Callable[[Any], Any]] = {
+    "list": lambda text: [word.strip() for word in text.split(",") if word.strip()],
+    "wholes": lambda text: [int(word) for word in text.split(",")],
+    "truth": lambda text: text == "yes",
+    "pairs": lambda pairs: dict(_pair(one) for one in pairs),
+}
+# Words that stand for more than themselves, by where they are sent.
+_IN_PATHS: dict[str, Callable[[str], str]] = {"version": lambda key: key.replace(".", "/versions/")}
+_IN_BODIES: dict[str, Callable[[str], Any]] = {
+    "count": lambda text: _whole(text),
+    "environment": lambda name: {"id": name},
+}
+
+
+def wrong(why: str, fix: str) -> StarlingError:
+    """Nothing was sent, for a reason that lies here."""
+    return StarlingError("Nothing was sent.", why, fix, status=400)
+
+
+class Asking:
+    """One run of the command."""
+
+    def __init__(self, client: Starling, asked: argparse.Namespace) -> None:
+        self._client, self._asked = client, asked
+        self._row: Command = asked.row
+
+    def done(self) -> int:
+        """The exit code, where nothing was refused."""
+        row, asked = self._row, self._asked
+        if row.name == ("jobs", "watch"):
+            return self._followed(asked.job)
+        method, path, body, query, *file = self._request()
+        if file:
+            return self._saved(path, query, file[0])
+        if method == "GET" and self._limit() is not None:
+            return self._listed(path, query)
+        key = uuid.uuid4().hex if row.once else ""
+        answer = self._client.call(method, path, body, key, **query)
+        if getattr(asked, "watch", False):
+            self._tell(answer)
+            return self._followed(answer["id"])
+        if getattr(asked, "wait", False):
+            return self._waited(answer)
+        self._tell(answer)
+        return 0
+
+    def _request(self) -> tuple[Any, ...]:
+        """Method, path, body, query, and the name of the file if the answer is one to save."""
+        row, given = self._row, self._given()
+        if row.name == ("call",):
+            body = None if given.get("body") is None else _document(given["body"], "--body")
+            path, _, query = f"/{given['path'].removeprefix('/')}".partition("?")
+            return given["method"].upper(), path, body, parse_qs(query)
+        method, path, *file = row.does.split()
+        within = {name: _IN_PATHS.get(name, str)(given[name]) for name in given if f"{{{name}}}" in path}
+        path = path.format(**within)
+        file = [one.format(**{**given, "id": ""}) for one in file]
+        rest = {name: value for name, value in given.items() if name not in (*within, "spec", "to", "draft")}
+        if method == "GET" or method == "DELETE":
+            return method, path, None, rest, *file
+        if row.spec:
+            rest.pop("job", None)
+        body = {**row.sends, **{name: _IN_BODIES.get(name, _same)(value) for name, value in rest.items()}}
+        if row.spec == ".":
+            body = self._spec()
+        elif row.spec:
+            body[row.spec] = self._spec()
+        elif row.sets:
+            _put_all(body, self._asked.set)
+        return method, path, body, {}
+
+    def _given(self) -> dict[str, Any]:
+        """Whatever was given, by the name under which it is sent."""
+        kinds = {one.to: one.kind for one in self._row.options}
+        names = [*(word.rstrip(".").lower() for word in self._row.given), *kinds]
+        found = {name: getattr(self._asked, name) for name in names}
+        try:
+            return {
+                name: _READ.get(kinds.get(name, ""), _same)(value)
+                for name, value in found.items()
+                if value is not None
+            }
+        except ValueError as error:
+            raise wrong(f"An option does not hold: {error}.", "See --help.") from None
+
+    def _spec(self) -> dict[str, Any]:
+        """A preset's, a file's, a job's or a draft's, with what --set changes."""
+        asked, client = self._asked, self._client
+        if "job" in asked:
+            spec = client.job(asked.job, "spec")
+        elif "draft" in asked:
+            spec = client.call("GET", f"/drafts/{asked.draft}")["spec"]
+        elif asked.spec == "-" or asked.spec.endswith(".json"):
+            text = sys.stdin.read() if asked.spec == "-" else _text(Path(asked.spec))
+            spec = _document(text, asked.spec)
+        else:
+            spec = client.preset(asked.spec)["spec"]
+        if not isinstance(spec, dict):
+            raise wrong("There is no whole spec there yet.", "Complete it in the window, then launch it.")
+        _put_all(spec, asked.set)
+        return spec
+
+    def _limit(self) -> int | None:
+        """How many rows are wanted; None where the answer is no list that goes on."""
+        if all(one.name != "--limit" for one in self._row.options):
+            return None
+        return max(1, _SHOWN if self._asked.limit is None else self._asked.limit)
+
+    def _listed(self, path: str, query: dict[str, Any]) -> int:
+        most = self._limit() or _SHOWN
+        query["limit"] = min(200, most)
+        first = self._client.call("GET", path, **query)
+        rows = first if isinstance(first, list) else first["results"]
+        following = None if isinstance(first, list) else first["next"]
+        while following is not None and len(rows) < most:
+            query["cursor" if isinstance(following, str) else "after"] = following
+            page = self._client.call("GET", path, **query)
+            rows, following = [*rows, *page["results"]], page["next"]
+        self._tell(rows[:most])
+        if (len(rows) > most or following is not None) and not self._asked.json:
+            print(f"There are more: --limit {5 * most} shows some of them.", file=sys.stderr)
+        return 0
+
+    def _saved(self, path: str, query: dict[str, Any], name: str) -> int:
+        """Into that file, or under a name of its own into that folder, which is made."""
+        to = Path(self._asked.to)
+        file = to if to.suffix and not to.is_dir() else to / name
+        content = self._client.fetch("GET", path, **query)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        except OSError as error:
+            raise wrong(f"{file} cannot be written: {error.strerror}.", "Name another place.") from None
+        print(json.dumps({"file": str(file), "byte_count": len(content)}) if self._asked.json else file)
+        return 0
+
+    def _followed(self, job_id: str) -> int:
+        for event in self._client.follow(job_id):
+            line = json.dumps(event) if self._asked.json else _words(event)
+            if line:
+                print(line, flush=True)
+        job = self._client.job(job_id)
+        self._tell(job)
+        return 0 if job["state"] in _WELL else _FAILED_EXIT
+
+    def _waited(self, answer: dict[str, Any]) -> int:
+        """Look until it is over; what is new is said beside, not among the answers."""
+        path = self._row.waits.format(**{**vars(self._asked), "id": answer["id"]})
+        said = ""
+        while answer["state"] not in _WELL | _BADLY:
+            words = str(answer.get("sentence") or answer["state"])
+            if words != said and not self._asked.json:
+                print(words, file=sys.stderr, flush=True)
+            said = words
+            time.sleep(_LOOKED_AGAIN_AFTER_S)
+            answer = self._client.call("GET", path)
+        self._tell(answer)
+        return 0 if answer["state"] in _WELL else _FAILED_EXIT
+
+    def _tell(self, answer: Any) -> None:
+        """Whole, as JSON, a line for each of a list; or what its row shows of it."""
+        if isinstance(answer, dict) and "results" in answer:
+            answer = answer["results"]
+        if self._asked.json:
+            for one in answer if isinstance(answer, list) else [answer]:
+                print(json.dumps(one), flush=True)
+        elif not self._row.shows:
+            print("Done." if answer is None else json.dumps(answer, indent=2, ensure_ascii=False))
+        elif answer == []:
+            print("Nothing there.", file=sys.stderr)
+        else:
+            print(shown(answer, self._row.shows), flush=True)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _pair(text: str) -> tuple[str, str]:
+    path, equals, value = text.partition("=")
+    if not equals or not path:
+        raise wrong(f"PATH=VALUE is wanted, and {text!r} was given.", "Such as training.seed=7.")
+    return path, value
+
+
+def _put_all(document: dict[str, Any], changes: list[str]) -> None:
+    for change in changes:
+        path, text = _pair(change)
+        *tables, name = path.split(".")
+        here = document
+        for table in tables:
+            inner = here.setdefault(table, {})
+            if not isinstance(inner, dict):
+                raise wrong(f"{table} in {path} is no table of fields.", "See the spec with `jobs spec`.")
+            here = inner
+        try:
+            here[name] = json.loads(text)
+        except ValueError:
+            here[name] = text
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise wrong(f"A whole number is wanted, and {text!r} was given.", "Such as 5.") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise wrong(f"{path} cannot be read: {error.strerror}.", "Name a JSON file, or a preset.") from None
+
+
+def _document(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise wrong(f"{where} is no JSON: {error}.", "Correct it, and try again.") from None
+
+
+def _words(event: dict[str, Any]) -> str:
+    """An event as a line; empty for those that say nothing to people."""
+    told = event["payload"]
+    if event["kind"] == "round":
+        report = told["report"]
+        mean = report["episode_return_mean"]
+        shown_mean = "–" if mean is None else f"{mean:,.1f}"
+        return (
+            f"round {report['round_no']:>5}  {report['total_env_steps']:>10,} steps  return {shown_mean:>8}"
+        )
+    if event["kind"] == "evaluation":
+        return f"evaluation after round {told['round_no']}: {told['return_mean']:,.1f}"
+    return str(told.get("text") or told.get("reason") or "")

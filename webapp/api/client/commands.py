@@ -1,0 +1,229 @@
+"""What the command `starling` can do, a row for each thing.
+
+The words of a row are what is typed: lower case as it stands, CAPITALS for what is given. What is given and named in
+the path goes there, the rest into the body, or into the query of what is only read. `//` begins the path of what
+belongs to the installation, not to the project.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .answers import (
+    ALERTS,
+    BUDGETS,
+    CHECKPOINTS,
+    COMPARED,
+    COST,
+    DRAFTS,
+    EPISODES,
+    EVALUATIONS,
+    EXPERIMENT,
+    EXPERIMENTS,
+    FIGURES,
+    FILMS,
+    FORECAST,
+    GROUPS,
+    JOB,
+    JOBS,
+    PRESETS,
+    PROFILE,
+    PROFILE_COST,
+    PROFILES,
+    PROGRESS,
+    PROJECTS,
+    ROUNDS,
+    SCHEDULERS,
+    SURFACE,
+    SURFACES,
+    TRAININGS,
+    VERSIONS,
+)
+from .showing import Part
+
+
+class Option(NamedTuple):
+    """`kind`: text, whole, number, list (commas), pairs (PATH=VALUES, repeated), yes (no value)."""
+
+    name: str
+    words: str
+    kind: str = "text"
+    field: str = ""
+    choices: tuple[str, ...] = ()
+
+    @property
+    def to(self) -> str:
+        return self.field or self.name[2:].replace("-", "_")
+
+
+class Command(NamedTuple):
+    """`spec`: where in the body a job's spec goes, "." for the whole of it; it is a preset, a file, a job's, or a
+    draft's. `waits`: where to look, with --wait, until what was asked for is over. `then`: a GET whose answer is shown.
+    """
+
+    words: str
+    help: str
+    does: str
+    shows: tuple[Part, ...] = ()
+    options: tuple[Option, ...] = ()
+    sends: dict[str, Any] = {}
+    spec: str = ""
+    sets: bool = False
+    once: bool = False
+    waits: str = ""
+    watches: bool = False
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        return tuple(word for word in self.words.split() if word.islower())
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        return tuple(word for word in self.words.split() if not word.islower())
+
+
+_LIMIT = Option("--limit", "at most so many (default 20)", "whole")
+_CHECKPOINT = Option("--checkpoint", "its name (default: the best, else the newest)")
+_TIMES = Option(
+    "--for", "hour (default), day, or until it changes", field="how_long", choices=("hour", "day", "change")
+)
+_TASK = (
+    Option("--name", "a name that is there already gets a new version"),
+    Option("--target-return", "what a training has to reach", "number"),
+    Option("--rounds", "of an episode, at most", "whole"),
+    Option("--budget-usd", "of an episode, simulated"),
+)
+_MEASURED = (
+    Option("--memory-mb", "sizes, with commas between", "wholes"),
+    Option("--steps", "of a call", "whole"),
+    Option("--calls", "at each size", "whole"),
+)
+_SIZES = {"memory_mb": [512, 1024, 1769, 3008]}
+_TRAINING, _SURFACE_OF = "/scheduler-trainings/{id}", "/jobs/{job}/surfaces/{id}"
+_OF_ACCOUNT = "/connections/{connection}/profiles"
+
+COMMANDS: tuple[Command, ...] = (
+    Command("jobs list", "Jobs, newest first.", "GET /jobs", JOBS, (
+        Option("--state", "a state, or active, paused, succeeded, failed, stopped"),
+        Option("--name", "a part of it"), Option("--tag", "with this tag"), Option("--group", "of this group"),
+        Option("--environment", "such as CartPole-v1"), Option("--algorithm", "such as ppo"),
+        Option("--platform", "such as simulated"), _LIMIT)),
+    Command("jobs run SPEC", "Launch a preset, or a spec from a JSON file.", "POST /jobs", JOBS,
+            spec=".", once=True, watches=True),
+    Command("jobs forecast SPEC", "What it would take and cost; nothing is launched.", "POST /forecast", FORECAST,
+            spec="."),
+    Command("jobs show JOB", "One job.", "GET /jobs/{job}", JOB),
+    Command("jobs watch JOB", "Follow a job to its end.", "GET /jobs/{job}", JOBS, watches=True),
+    Command("jobs stop JOB", "Stop a job; its checkpoint is kept.", "POST /jobs/{job}/stop", JOBS),
+    Command("jobs pause JOB", "Pause a job; it costs nothing more until it goes on.", "POST /jobs/{job}/pause", JOBS),
+    Command("jobs resume JOB", "Let a paused job go on.", "POST /jobs/{job}/resume", JOBS, watches=True),
+    Command("jobs again JOB", "Run a job once more.", "POST /jobs/{job}/again", JOBS, (
+        Option("--new-seed", "with a seed it has not had", "yes"),), once=True, watches=True),
+    Command("jobs clone JOB", "Launch a job's spec again, with changes.", "POST /jobs", JOBS,
+            spec=".", once=True, watches=True),
+    Command("jobs fork JOB", "Launch a job that begins with a checkpoint of this one.", "POST /jobs/{job}/forks", JOBS,
+            (_CHECKPOINT,), spec="spec", once=True, watches=True),
+    Command("jobs seeds JOB COUNT", "Launch more seeds of a job's question.", "POST /jobs/{job}/seeds", GROUPS,
+            once=True),
+    Command("jobs label JOB", "Change a job's tags and note, or archive it.", "PUT /jobs/{job}/labels", JOB, (
+        Option("--tags", "these and no others, with commas between", "list"), Option("--note", "its note"),
+        Option("--archived", "leave it out of lists", "truth"))),
+    Command("jobs actors JOB", "Change between how many actors a running job decides; no bound: as launched.",
+            "PUT /jobs/{job}/actors", JOB, (
+                Option("--least", "at least so many", "whole"), Option("--most", "at most so many", "whole"))),
+    Command("jobs raise JOB LIMIT_USD", "Raise a job's budget (scope: budget).", "PUT /jobs/{job}/budget", JOBS),
+    Command("jobs report JOB", "What a job has cost, to the last digit.", "GET /jobs/{job}/cost", COST),
+    Command("jobs rounds JOB", "Its rounds, in order.", "GET /jobs/{job}/rounds", ROUNDS, (
+        Option("--after", "only rounds after this one", "whole"), _LIMIT)),
+    Command("jobs evaluations JOB", "Its evaluations that count.", "GET /jobs/{job}/evaluations", EVALUATIONS),
+    Command("jobs checkpoints JOB", "Its checkpoints that are kept.", "GET /jobs/{job}/checkpoints", CHECKPOINTS),
+    Command("jobs spec JOB", "What was asked for, as JSON.", "GET /jobs/{job}/spec"),
+    Command("jobs policy JOB TO", "Save its policy: ONNX, card, script.", "GET /jobs/{job}/policy starling-{job}.zip",
+            options=(_CHECKPOINT,)),
+    Command("jobs tensorboard JOB TO", "Save a run for TensorBoard, into a folder.",
+            "GET /jobs/{job}/tensorboard events.out.tfevents.0.{job}"),
+    Command("compare OF...", "Compare jobs and groups, by ids and keys.", "GET /comparison", COMPARED),
+    Command("groups list", "Groups of jobs, newest first.", "GET /groups", GROUPS),
+    Command("sweeps launch SPEC NAME LIMIT_USD", "Launch a sweep: all of its runs below one limit in dollars.",
+            "POST /sweeps", GROUPS, (
+                Option("--field", "such as training.algorithm.learning_rate='0.001, 0.0003'; repeat it", "pairs",
+                       "fields"),
+                Option("--way", "grid (default), or random", choices=("grid", "random")),
+                Option("--points", "drawn by chance", "whole"), Option("--seeds", "of each point", "whole")),
+            spec="base", once=True),
+    Command("drafts list", "Your drafts of jobs.", "GET /drafts", DRAFTS),
+    Command("drafts save SPEC", "Keep a spec as a draft; nothing is launched.", "POST /drafts", DRAFTS, spec="spec",
+            once=True),
+    Command("drafts launch DRAFT", "Launch a draft; it stays.", "POST /jobs", JOBS, spec=".", once=True, watches=True),
+    Command("drafts delete DRAFT", "Delete a draft.", "DELETE /drafts/{draft}"),
+    Command("alerts list", "Alerts that stand, newest first.", "GET /alerts", ALERTS, (
+        Option("--state", "instead of those that stand", choices=("open", "acknowledged", "snoozed", "over", "all")),
+        _LIMIT)),
+    Command("alerts acknowledge ALERT", "Somebody looks after it.", "POST /alerts/{alert}", ALERTS,
+            sends={"do": "acknowledge"}),
+    Command("alerts snooze ALERT", "Quiet for a while.", "POST /alerts/{alert}", ALERTS, (_TIMES,),
+            {"do": "snooze"}),
+    Command("alerts settle ALERT", "It is over.", "POST /alerts/{alert}", ALERTS, sends={"do": "settle"}),
+    Command("budgets list", "Budgets that bind this project.", "GET /budgets", BUDGETS),
+    Command("budgets make NAME LIMIT_USD", "Make a budget above jobs.", "POST /budgets", BUDGETS, (
+        Option("--counts", "project (default), user:EMAIL, cloud:KIND, tag:NAME, group:NAME"),
+        Option("--period", "monthly (default), weekly, total", choices=("total", "monthly", "weekly")),
+        Option("--at-line", "drain (default), fewer, stop", choices=("fewer", "drain", "stop")))),
+    Command("budgets raise BUDGET LIMIT_USD", "Change its limit (scope: budget).", "PUT /budgets/{budget}", BUDGETS),
+    Command("budgets close BUDGET", "Close it: it binds nobody any more (scope: budget).", "DELETE /budgets/{budget}",
+            BUDGETS),
+    Command("schedulers list", "Agents that decide how many actors.", "GET /schedulers", SCHEDULERS, (_LIMIT,)),
+    Command("schedulers versions SCHEDULER", "Versions of one, newest first.", "GET /schedulers/{scheduler}/versions",
+            VERSIONS, (_LIMIT,)),
+    Command("schedulers export VERSION TO", "Save a version with its weights.",
+            "GET /schedulers/{version} scheduler-{version}.json"),
+    Command("schedulers remove SCHEDULER", "Remove one with its versions (scope: manage).",
+            "DELETE /schedulers/{scheduler}"),
+    Command("schedulers train WORKLOAD", "Train one for a preset, on the simulated cloud.",
+            "POST /scheduler-trainings", TRAININGS,
+            (*_TASK, Option("--begin-with", "a version, such as sch_abcdefghij.2")), sets=True, once=True,
+            waits=_TRAINING),
+    Command("schedulers fine-tune VERSION WORKLOAD", "Train a version on for another task.",
+            "POST /schedulers/{version}/fine-tunings", TRAININGS,
+            (*_TASK, Option("--episodes", "real ones (default 10)", "whole")), once=True, waits=_TRAINING),
+    Command("schedulers trainings", "Trainings, newest first.", "GET /scheduler-trainings", TRAININGS, (_LIMIT,)),
+    Command("schedulers progress TRAINING", "How far a training is.", "GET /scheduler-trainings/{training}", PROGRESS,
+            waits=_TRAINING),
+    Command("schedulers episodes TRAINING", "Its episodes, in order.", "GET /scheduler-trainings/{training}/episodes",
+            EPISODES, (Option("--after", "only episodes after the one with this id", "whole"), _LIMIT)),
+    Command("schedulers stop TRAINING", "Stop a training; what was recorded stays.",
+            "POST /scheduler-trainings/{training}/stop", TRAININGS),
+    Command("surfaces list JOB", "Reward surfaces of a job's checkpoints.", "GET /jobs/{job}/surfaces", SURFACES,
+            (_LIMIT,)),
+    Command("surfaces ask JOB", "Have the returns around a policy measured.", "POST /jobs/{job}/surfaces", SURFACES, (
+        _CHECKPOINT, Option("--grid", "points of a side: 9, 15, 21, 31", "whole"),
+        Option("--span", "how far to each side", "number"), Option("--episodes", "for each point", "whole")),
+            waits=_SURFACE_OF),
+    Command("surfaces show JOB SURFACE", "A surface, its points with --json.", "GET /jobs/{job}/surfaces/{surface}",
+            SURFACE, waits=_SURFACE_OF),
+    Command("films list JOB", "Films of a job's policy.", "GET /jobs/{job}/films", FILMS, (_LIMIT,)),
+    Command("films ask JOB", "Have a checkpoint's policy filmed.", "POST /jobs/{job}/films", FILMS, (_CHECKPOINT,),
+            waits="/jobs/{job}/films/{id}"),
+    Command("films save JOB FILM TO", "Save a film.", "GET /jobs/{job}/films/{film}/file starling-{job}-{film}.webp"),
+    Command("profiles list CONNECTION", "Memory profiles of an account, or of `simulated`.", f"GET {_OF_ACCOUNT}",
+            PROFILES, (_LIMIT,)),
+    Command("profiles cost CONNECTION ENVIRONMENT", "What a profile would cost; nothing is made.",
+            f"POST {_OF_ACCOUNT}/cost",
+            PROFILE_COST, _MEASURED, _SIZES),
+    Command("profiles ask CONNECTION ENVIRONMENT", "Have memory profiled (in an account: scope manage).",
+            f"POST {_OF_ACCOUNT}", PROFILE,
+            (*_MEASURED, Option("--keep", "functions that were made for it", "yes")), _SIZES, once=True,
+            waits=f"{_OF_ACCOUNT}/{{id}}"),
+    Command("profiles show CONNECTION PROFILE", "One profile, with what was measured.",
+            f"GET {_OF_ACCOUNT}/{{profile}}", PROFILE, waits=f"{_OF_ACCOUNT}/{{id}}"),
+    Command("profiles use CONNECTION PROFILE", "A job's spec with the chosen memory, as JSON.",
+            f"GET {_OF_ACCOUNT}/{{profile}}/spec"),
+    Command("papers list", "Stored experiments of the papers.", "GET //experiments", EXPERIMENTS),
+    Command("papers show EXPERIMENT", "One experiment, with its verdicts.", "GET //experiments/{experiment}",
+            EXPERIMENT),
+    Command("papers figures", "The papers' figures and what came of each.", "GET //figures", FIGURES),
+    Command("presets list", "Specs to start from.", "GET //presets", PRESETS),
+    Command("projects list", "Your projects.", "GET //projects", PROJECTS),
+    Command("call METHOD PATH", "Any address of the API, such as GET /connections or GET //prices.", "", options=(
+        Option("--body", "JSON to send"),)),
+)  # fmt: skip

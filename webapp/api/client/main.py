@@ -1,0 +1,110 @@
+"""The command line: words become a row of `COMMANDS`, the row a request, and the answer a table or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from .asking import Asking
+from .commands import COMMANDS, Command, Option
+from .starling import Starling, StarlingError
+
+_ENDS = """exit codes:
+  0  done; with --watch and --wait: it ended well
+  1  refused, and why
+  2  the command line is not understood
+  3  nobody answered, or the server has a fault: later it may work
+  4  what was followed did not end well, or was paused
+"""
+_FROM = "settings: STARLING_URL, STARLING_TOKEN, STARLING_PROJECT, or ~/.config/starling.json"
+_TYPES: dict[str, dict[str, Any]] = {
+    "text": {},
+    "whole": {"type": int},
+    "number": {"type": float},
+    "yes": {"action": "store_const", "const": True},
+    "truth": {"choices": ("yes", "no")},
+    "list": {},
+    "wholes": {},
+    "pairs": {"action": "append", "metavar": "PATH=VALUES"},
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Do what the words say; the exit code is one of those that --help lists."""
+    asked = parser().parse_args(arguments)
+    try:
+        return Asking(Starling(project=asked.project), asked).done()
+    except StarlingError as error:
+        return _told(error, asked.json)
+    except BrokenPipeError:  # whoever read it has seen enough
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _told(error: StarlingError, as_json: bool) -> int:
+    problem = error.problem
+    if as_json:
+        print(json.dumps(problem))
+    print(f"starling: {problem['what']}", file=sys.stderr)
+    sentences = [one["sentence"] for one in problem.get("errors", [])]
+    for label, lines in (("why", sentences or [problem["why"]]), ("do", [problem["fix"]])):
+        for line in lines:
+            if line:
+                print(f"  {label:<4} {line}", file=sys.stderr)
+    status = int(problem.get("status") or 0)
+    return 1 if 400 <= status < 500 else 3
+
+
+def parser() -> argparse.ArgumentParser:
+    """All rows as subjects with verbs."""
+    made = argparse.ArgumentParser(
+        prog="starling",
+        description="Jobs, money and policies of a Starling dashboard from the command line.",
+        epilog=f"{_ENDS}\n{_FROM}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    subjects = made.add_subparsers(dest="subject", required=True, metavar="subject")
+    verbs: dict[str, Any] = {}
+    for row in COMMANDS:
+        subject, *verb = row.name
+        if not verb:
+            _add(subjects, subject, row)
+            continue
+        if subject not in verbs:
+            known = [one for one in COMMANDS if one.name[0] == subject]
+            words = ", ".join(one.name[1] for one in known)
+            group = subjects.add_parser(subject, help=words, description=f"{subject}: {words}")
+            verbs[subject] = group.add_subparsers(dest="verb", required=True, metavar="verb")
+        _add(verbs[subject], verb[0], row)
+    return made
+
+
+def _add(to: Any, name: str, row: Command) -> None:
+    made = to.add_parser(name, help=row.help, description=row.help, epilog=_FROM)
+    made.set_defaults(row=row)
+    for word in row.given:
+        many = {"nargs": "+"} if word.endswith("...") else {}
+        made.add_argument(word.rstrip(".").lower(), metavar=word.rstrip("."), **many)
+    for option in row.options:
+        made.add_argument(option.name, dest=option.to, help=option.words, **_kind(option))
+    if row.sets or row.spec:
+        words = "change what is sent, such as training.seed=7 or budget_usd=0.50; repeat it"
+        made.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help=words)
+    if row.watches and row.name != ("jobs", "watch"):
+        made.add_argument("--watch", action="store_true", help="follow it to its end")
+    if row.waits:
+        made.add_argument("--wait", action="store_true", help="until it is over")
+    made.add_argument("--json", action="store_true", help="answers as JSON, a line each")
+    made.add_argument("--project", default="", help="its slug (default: STARLING_PROJECT, else the first)")
+
+
+def _kind(option: Option) -> dict[str, Any]:
+    return {**_TYPES[option.kind], **({"choices": option.choices} if option.choices else {})}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

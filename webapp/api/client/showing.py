@@ -1,0 +1,129 @@
+"""How answers look in a terminal: tables with numbers to the right, and one thing as lines of name and value.
+
+A column is written heading=path:kind, such as spent=spent_usd:usd, with spaces between columns: the path leads through
+the answer with dots, without one the heading is the path, and underlines of a heading are shown as spaces. Kinds are
+those of `_KINDS`; text without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+_NOTHING = "–"
+
+
+class Part(NamedTuple):
+    """What is shown of an answer: the whole, or what lies `at` a place in it. Without columns it is lines of text;
+    `tall`: one thing, a line for each column."""
+
+    columns: str = ""
+    at: str = ""
+    tall: bool = False
+
+
+class _Column(NamedTuple):
+    heading: str
+    path: str
+    kind: str
+
+    @classmethod
+    def read(cls, text: str) -> _Column:
+        named, _, kind = text.partition(":")
+        heading, _, path = named.partition("=")
+        return cls(heading.replace("_", " "), path or heading, kind)
+
+    def cell(self, row: Any) -> str:
+        value = found(row, self.path)
+        if value is None or value == "":
+            return _NOTHING
+        return _KINDS[self.kind](value)
+
+
+def found(answer: Any, path: str) -> Any:
+    """What lies there; None where nothing does."""
+    for name in path.split(".") if path else ():
+        answer = answer.get(name) if isinstance(answer, dict) else None
+    return answer
+
+
+def shown(answer: Any, parts: Iterable[Part]) -> str:
+    """All parts of it below each other; those with nothing in them are left out."""
+    blocks = [_block(found(answer, part.at), part) for part in parts]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _block(there: Any, part: Part) -> str:
+    if not there:
+        return ""
+    rows = there if isinstance(there, list) else [there]
+    if not part.columns:
+        return "\n".join(map(str, rows))
+    columns = [_Column.read(text) for text in part.columns.split()]
+    if not part.tall:
+        return _table(rows, columns)
+    width = max(len(one.heading) for one in columns)
+    return "\n".join(f"{one.heading:<{width}}  {one.cell(there)}" for one in columns)
+
+
+def _table(rows: list[Any], columns: list[_Column]) -> str:
+    """Columns in which nothing stands are left out."""
+    upright = [(one, [one.cell(row) for row in rows]) for one in columns]
+    placed = []
+    for column, cells in upright:
+        if all(cell == _NOTHING for cell in cells):
+            continue
+        width = max(len(column.heading), *map(len, cells))
+        place = str.rjust if column.kind in _RIGHT else str.ljust
+        placed.append([place(cell, width) for cell in (column.heading, *cells)])
+    return "\n".join("  ".join(column[at] for column in placed).rstrip() for at in range(len(rows) + 1))
+
+
+def usd(text: Any) -> str:
+    """For reading, as on pages: two decimals from one dollar on, below it three digits that count."""
+    amount = Decimal(str(text))
+    if abs(amount) >= 1 or not amount:
+        return f"${amount:,.2f}"
+    places = max(2, 2 - amount.adjusted())
+    return f"${amount:.{places}f}"
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _seconds(value: Any) -> str:
+    """In the unit that fits."""
+    for unit, seconds in (("h", 3600), ("min", 60)):
+        if value >= 1.5 * seconds:
+            return f"{value / seconds:,.1f} {unit}"
+    return f"{value:.3g} s"
+
+
+def _moment(value: str) -> str:
+    """Here, where the reader is."""
+    return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _interval(value: dict[str, float]) -> str:
+    return f"{_number(value['value'])} [{_number(value['low'])}, {_number(value['high'])}]"
+
+
+_KINDS: dict[str, Callable[[Any], str]] = {
+    "": lambda value: ", ".join(map(str, value)) if isinstance(value, list) else str(value),
+    "yes": lambda value: "yes" if value else "no",
+    "counts": lambda value: ", ".join(f"{count} {name}" for name, count in value.items()) or _NOTHING,
+    "interval": _interval,
+    "at": _moment,
+    "whole": lambda value: f"{value:,}",
+    "number": _number,
+    "share": lambda value: f"{100 * value:.0f} %",
+    "seconds": _seconds,
+    "mb": lambda value: f"{value:,} MB",
+    "kb": lambda value: f"{value / 1000:,.0f} kB",
+    "usd": usd,
+    "exact": lambda value: f"${value}",
+}
+_RIGHT = {"whole", "number", "share", "seconds", "mb", "kb", "usd", "exact", "interval"}
