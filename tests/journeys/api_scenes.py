@@ -15,6 +15,7 @@ def tokens_in_every_state(project: Any, user: Any) -> None:
     nightly, _ = make_token(user=user, name="Nightly seeds", scopes=("jobs",), project=project)
     make_token(user=user, name="Notebook in the office, under the window", scopes=(), days=None)
     ending, _ = make_token(user=user, name="CI", scopes=("jobs", "budget"), days=5)
+    make_token(user=user, name="Members", scopes=("jobs", "budget", "manage"), project=project, days=30)
     old, _ = make_token(user=user, name="Laptop", scopes=("jobs",))
     ApiToken.objects.filter(pk=nightly.pk).update(last_used_at=now - timedelta(minutes=3))
     ApiToken.objects.filter(pk=ending.pk).update(last_used_at=now - timedelta(days=1))

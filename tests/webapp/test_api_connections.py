@@ -80,8 +80,9 @@ def test_a_secret_goes_in_and_never_comes_out(
         call.get(_base(project, connection.pk, "papers")),
         call.get(_base(project, connection.pk, "set-up")),
         call("PUT", _base(project, connection.pk, "identity"), KEYS),
+        call("PUT", _base(project, connection.pk, "identity"), json.dumps(KEYS)[:-1].encode()),  # cut off
     ]
-    assert [one.status_code for one in answers] == [201, 409, 200, 200, 200, 200, 202]
+    assert [one.status_code for one in answers] == [201, 409, 200, 200, 200, 200, 202, 400]
     for place in (
         *(one.content.decode() for one in answers),
         caplog.text,

@@ -69,7 +69,7 @@ class SigningKey(BaseModel):
     signing_key: str
 
 
-class NewChannelShape(ChannelShape):
+class AddedChannel(ChannelShape):
     signing_key: str | None = Field(description="Of a webhook: shown in this answer, and nowhere after.")
 
 

@@ -51,7 +51,7 @@ class SendingShape(BaseModel):
     reason: str
 
 
-class ScheduleShape(BaseModel):
+class ReportScheduleShape(BaseModel):
     """A report that comes by mail."""
 
     id: int

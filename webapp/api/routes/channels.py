@@ -16,11 +16,11 @@ from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, Delivery
 from webapp.alerts.wording import readers, standing
 from webapp.api.channel_shapes import (
+    AddedChannel,
     ChannelChange,
     ChannelShape,
     DeliveryShape,
     NewChannel,
-    NewChannelShape,
     SigningKey,
 )
 from webapp.api.etags import IfNoneMatch, if_changed
@@ -58,7 +58,7 @@ def get_channel(
 @router.post(
     "/projects/{slug}/channels",
     auth=Token("manage"),
-    response={201: NewChannelShape},
+    response={201: AddedChannel},
     summary="Add a channel",
 )
 def add_channel(request: HttpRequest, response: HttpResponse, slug: str, channel: NewChannel) -> Status:
@@ -66,7 +66,7 @@ def add_channel(request: HttpRequest, response: HttpResponse, slug: str, channel
     no second one."""
     made, key = _added(project_of(request, slug, "owner"), channel)
     response["Location"] = reverse("api_v1:get_channel", args=[slug, made.pk])
-    return Status(201, NewChannelShape(**_told(made), signing_key=key.reveal() if key else None))
+    return Status(201, AddedChannel(**_told(made), signing_key=key.reveal() if key else None))
 
 
 @router.put(

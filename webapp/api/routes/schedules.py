@@ -19,8 +19,8 @@ from webapp.api.paging import RowId
 from webapp.api.problems import Refused
 from webapp.api.report_shapes import (
     NewSchedule,
+    ReportScheduleShape,
     ScheduleChange,
-    ScheduleShape,
     SendingShape,
 )
 from webapp.api.routes.jobs import Key
@@ -32,15 +32,17 @@ from webapp.reports.models import Schedule
 router = Router(tags=["money"])
 
 
-@router.get("/projects/{slug}/schedules", response=list[ScheduleShape], summary="Reports that come by mail")
-def list_schedules(request: HttpRequest, slug: str) -> list[ScheduleShape]:
+@router.get(
+    "/projects/{slug}/schedules", response=list[ReportScheduleShape], summary="Reports that come by mail"
+)
+def list_schedules(request: HttpRequest, slug: str) -> list[ReportScheduleShape]:
     project, today = project_of(request, slug), SYSTEM_CLOCK.now().date()
     return [_schedule(one["schedule"]) for one in queries.schedules_of(project, today)]
 
 
 @router.get(
     "/projects/{slug}/schedules/{schedule_id}",
-    response={200: ScheduleShape, 304: None},
+    response={200: ReportScheduleShape, 304: None},
     url_name="get_schedule",
     summary="One report that comes by mail",
 )
@@ -59,7 +61,7 @@ def get_schedule(
 @router.post(
     "/projects/{slug}/schedules",
     auth=Token("jobs"),
-    response={201: ScheduleShape},
+    response={201: ReportScheduleShape},
     summary="Have a report come by mail",
 )
 def add_schedule(
@@ -80,12 +82,12 @@ def add_schedule(
 @router.put(
     "/projects/{slug}/schedules/{schedule_id}",
     auth=Token("jobs"),
-    response=ScheduleShape,
+    response=ReportScheduleShape,
     summary="Change a report that comes by mail",
 )
 def change_schedule(
     request: HttpRequest, slug: str, schedule_id: RowId, change: ScheduleChange
-) -> ScheduleShape:
+) -> ReportScheduleShape:
     """From the next letter on."""
     project = project_of(request, slug, "editor")
     held = queries.schedule_in(project, schedule_id)
@@ -109,10 +111,10 @@ def change_schedule(
 @router.delete(
     "/projects/{slug}/schedules/{schedule_id}",
     auth=Token("jobs"),
-    response=ScheduleShape,
+    response=ReportScheduleShape,
     summary="Stop a report that comes by mail",
 )
-def stop_schedule(request: HttpRequest, slug: str, schedule_id: RowId) -> ScheduleShape:
+def stop_schedule(request: HttpRequest, slug: str, schedule_id: RowId) -> ReportScheduleShape:
     """What was sent stays on record. Stopping it again changes nothing."""
     project = project_of(request, slug, "editor")
     schedules.stop_schedule(queries.schedule_in(project, schedule_id))
@@ -140,9 +142,9 @@ def _numbers(members: Any, addresses: Sequence[str]) -> list[int]:
     return [known[address] for address in wanted]
 
 
-def _schedule(one: Schedule) -> ScheduleShape:
+def _schedule(one: Schedule) -> ReportScheduleShape:
     running = one.stopped_at is None
-    return ScheduleShape(
+    return ReportScheduleShape(
         id=one.pk,
         every=one.every,
         by=one.by,
