@@ -8,6 +8,7 @@ import { startForms } from "./frame/forms.js";
 import { startBell } from "./frame/bell.js";
 import { startKeys } from "./frame/keys.js";
 import { startPalette } from "./frame/palette.js";
+import { startRail } from "./frame/rail.js";
 import { startRate } from "./frame/rate.js";
 
 startMenus();
@@ -19,4 +20,5 @@ startForms();
 startBell();
 startPalette();
 startKeys();
+startRail();
 startRate();

@@ -1,14 +1,16 @@
-/* Sets the theme before anything is painted; a plain script in the head, because modules run too late for that. */
+/* Sets the theme, and the rail as it was left, before anything is painted: a plain script, as modules run too late. */
 (function () {
+  var root = document.documentElement;
   var match = document.cookie.match(/(?:^|; )theme=(light|dark|system)/);
   var wanted = match ? match[1] : "system";
   try {
     wanted = localStorage.getItem("theme") || wanted;
+    root.dataset.rail = localStorage.getItem("rail") || "open";
   } catch (refused) {
     // Storage is switched off: the cookie is enough.
   }
   var dark = wanted === "dark" || (wanted !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
-  document.documentElement.dataset.bsTheme = dark ? "dark" : "light";
-  document.documentElement.dataset.themeWanted = wanted;
-  document.documentElement.classList.add("js");
+  root.dataset.bsTheme = dark ? "dark" : "light";
+  root.dataset.themeWanted = wanted;
+  root.classList.add("js");
 })();

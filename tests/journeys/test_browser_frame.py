@@ -60,6 +60,44 @@ def test_everything_is_reached_by_keys(live_site: str, page: "Page") -> None:
     assert faults == []
 
 
+def test_the_rail_folds_by_button_and_key_and_is_so_at_the_next_page_before_anything_is_painted(
+    live_site: str, page: "Page"
+) -> None:
+    user = make_user()
+    base = f"{live_site}/p/{make_project(user).slug}"
+    sign_in(page, live_site, user)
+    # What a page looks like before its modules have run: they never come.
+    page.route("**/js/frame.js*", lambda route: route.abort() if held else route.continue_())
+    held = False
+    page.goto(f"{base}/jobs/")
+    rail = page.locator(".rail")
+    assert rail.bounding_box()["width"] == 216  # type: ignore[index]
+    page.get_by_role("button", name="Fold", exact=True).click()
+    assert rail.bounding_box()["width"] == 64  # type: ignore[index]
+    assert page.get_by_role("button", name="Unfold", exact=True).is_visible()
+    link = rail.get_by_role("link", name="Budgets", exact=True)
+    name = link.locator(".word")
+    assert name.evaluate("(word) => getComputedStyle(word).clipPath") != "none", (
+        "a name is heard and not seen"
+    )
+    link.hover()
+    assert name.evaluate("(word) => getComputedStyle(word).clipPath") == "none"
+    held = True
+    page.goto(f"{base}/budgets/")
+    assert rail.bounding_box()["width"] == 64  # type: ignore[index]
+    held = False
+    page.reload()
+    page.wait_for_function("document.querySelector('[data-messages]')")
+    page.keyboard.press("f")
+    assert rail.bounding_box()["width"] == 216  # type: ignore[index]
+    page.keyboard.press("f")
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert link.locator("xpath=ancestor::nav").bounding_box()["width"] == 360  # type: ignore[index]
+    assert name.evaluate("(word) => getComputedStyle(word).clipPath") == "none", (
+        "the bar at the foot has its words"
+    )
+
+
 def test_the_overview_follows_what_happens(live_site: str, page: "Page") -> None:
     user = make_user()
     job = make_job(make_project(user), user)

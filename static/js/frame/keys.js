@@ -1,4 +1,6 @@
 /** Keys without Ctrl: ? lists them, g and a letter goes to a place. Whoever does not want them switches them off there. */
+import { foldRail } from "./rail.js";
+
 const WAIT_MS = 1500;
 const dialog = document.getElementById("keys");
 let leading = -Infinity;
@@ -32,7 +34,7 @@ function press(event) {
     place?.click();
     return;
   }
-  const act = { "?": () => dialog.showModal(), g: () => (leading = performance.now()), n: newJob, t: otherTheme }[event.key];
+  const act = { "?": () => dialog.showModal(), g: () => (leading = performance.now()), n: newJob, t: otherTheme, f: foldRail }[event.key];
   if (!act) return;
   event.preventDefault();
   act();
