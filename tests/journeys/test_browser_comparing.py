@@ -48,6 +48,12 @@ def test_two_quick_jobs_are_chosen_and_compared(live_site: str, live_worker: Pat
     page.click("[data-axis=usd]")
     assert "over=usd" in page.url
     assert page.get_attribute("[data-axis=usd]", "aria-pressed") == "true"
+    page.click("[data-axis=steps]")
+    page.click("[data-curve-table] summary")
+    assert page.locator("[data-curve-table] th").all_inner_texts()[0] == "Steps"
+    assert page.locator("[data-curve-table] tbody tr").count() == 10
+    ends = page.locator("[data-curve-table] tbody tr").last.locator("td").all_inner_texts()
+    assert "–" not in ends, "both runs go as far"
     page.click("[aria-label='Take Slow learner out']")
     assert page.locator(".chip").count() == 1
     assert faults == []

@@ -193,6 +193,12 @@ def test_curves_stay_within_their_panel_and_say_what_they_show() -> None:
     assert "one ends at 400; two ends at 2." in drawn.sentence
     apart = panel("Seconds", [Series("one", [(1, 0.1), (2, 80.0)])], x_words="actors", y_words="seconds")
     assert apart.logarithmic
+    assert apart.rows == (("1", "0.1"), ("2", "80"))
+    many = Series("many", [(x, float(x)) for x in range(1, 101)])
+    rows = panel("Many", [many, lines[0]], x_words="rounds", y_words="return").rows
+    assert [row[0] for row in rows] == [row[1] for row in rows], "as high as it is far"
+    assert (len(rows), rows[0], rows[-1]) == (12, ("1", "1", "10"), ("100", "100", "–"))
+    assert rows[1] == ("10", "10", f"{10 + 9 / 49 * 390:.4g}"), "between its points, as it is drawn"
 
 
 def test_a_plain_claim_is_its_sentence() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from webapp.papers.figure import nice_ticks
 
@@ -13,6 +14,7 @@ _RATIO_ENDS = (0.25, 4.0)
 _SPAN_ENDS = (-1.0, 1.0)
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 520.0, 260.0, 56.0, 12.0, 10.0, 36.0
 _LOG_FROM = 20.0
+_MOST_ROWS = 12
 Points = Sequence[tuple[float, float]]
 
 
@@ -76,6 +78,8 @@ class Panel:
     level: float | None
     level_words: str
     logarithmic: bool
+    rows: tuple[tuple[str, ...], ...]
+    """The same as a table: a place on the horizontal axis, and each line's height there."""
     width: float = _WIDTH
     height: float = _HEIGHT
     left: float = _LEFT
@@ -154,7 +158,27 @@ def panel(
         None if level is None else up(level),
         level_words,
         logarithmic,
+        _rows(series, sorted(set(xs))),
     )
+
+
+def _rows(series: Sequence[Series], xs: Sequence[float]) -> tuple[tuple[str, ...], ...]:
+    """Where there are many places, as many as one reads: from the first to the last, evenly."""
+    if len(xs) > _MOST_ROWS:
+        step = (xs[-1] - xs[0]) / (_MOST_ROWS - 1)
+        xs = [xs[0] + step * at for at in range(_MOST_ROWS)]
+    return tuple((f"{x:,.4g}", *(_height_words(one.points, x) for one in series)) for x in xs)
+
+
+def _height_words(points: Points, x: float) -> str:
+    """A line's height at x, between its points as it is drawn; a dash beyond its ends."""
+    if not points[0][0] <= x <= points[-1][0]:
+        return "–"
+    for (left, low), (right, high) in pairwise(points):
+        if left <= x <= right:
+            share = (x - left) / (right - left) if right > left else 1.0
+            return f"{low + share * (high - low):,.4g}"
+    return f"{points[0][1]:,.4g}"
 
 
 def _points(places: Sequence[tuple[float, float]] | object) -> str:
@@ -164,5 +188,5 @@ def _points(places: Sequence[tuple[float, float]] | object) -> str:
 def _short(value: float) -> str:
     if abs(value) >= 1_000_000:
         return f"{value / 1_000_000:g}M"
-    text = f"{value / 1000:g}k" if abs(value) >= 10_000 else f"{value:g}"
+    text = f"{value / 1000:g}k" if abs(value) >= 10_000 else f"{value:,g}"
     return text.replace("-", "−")

@@ -96,7 +96,8 @@ def gap(facts: dict[str, Any]) -> list[Line]:
         ("Best return", "best_return", "{:,.1f}"),
     )
     return [
-        Line(title, words.format(rehearsed[name]), words.format(real[name])) for title, name, words in rows
+        Line(title, *(words.format(of[name]).replace("-", "−") for of in (rehearsed, real)))
+        for title, name, words in rows
     ]
 
 

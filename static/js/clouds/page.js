@@ -1,4 +1,5 @@
 /** A connection's page: copies what is to be pasted elsewhere, follows a set-up, and shows itself anew at an end. */
+import { exchange } from "../frame/exchange.js";
 import { startCopying } from "../jobs/copying.js";
 
 const EVERY_MS = 1000;
@@ -25,7 +26,7 @@ function watchReport(place) {
       const over = answer.redirected || !answer.ok || !told.includes("data-waiting");
       if (over) return location.reload();
       // Our own server's page, with everything in it escaped there. Steps come one by one.
-      if (place.innerHTML.trim() !== told.trim()) place.innerHTML = told;
+      if (place.innerHTML.trim() !== told.trim()) exchange(place, told);
     } catch {
       // The network is away for a moment.
     }

@@ -12,6 +12,7 @@ const AXES = {
   usd: { tick: axisMoney, words: money },
 };
 const SERIES_A_SIDE = 3;
+const TABLE_ROWS = 10;
 
 const figure = document.querySelector("[data-compare-chart]");
 
@@ -63,6 +64,19 @@ class CompareChart {
     figure.classList.toggle("has-data", data[0].length > 0);
     this.plot = new uPlot(this.options(), data, this.place);
     this.showValues();
+    this.writeTable();
+  }
+
+  /** The same curves in figures, at evenly spaced places of the chosen axis. */
+  writeTable() {
+    const lines = this.sides.map((side) => side.lines[this.axis]).filter(({ x }) => x.length);
+    const last = Math.max(...lines.map(({ x }) => x.at(-1)));
+    const places = lines.length ? Array.from({ length: TABLE_ROWS }, (_, at) => (last * (at + 1)) / TABLE_ROWS) : [];
+    const rows = places.map((at) => [AXES[this.axis].words(at), ...this.sides.map(({ lines: { [this.axis]: { x, y } } }) => score(heightAt(x, y, at)))]);
+    const table = Object.assign(document.createElement("table"), { className: "grid" });
+    table.createTHead().append(tableRow("th", [figure.querySelector("[data-axis][aria-pressed=true]").textContent, ...this.sides.map(({ name }) => name)]));
+    table.createTBody().append(...rows.map((cells) => tableRow("td", cells)));
+    figure.querySelector("[data-curve-table] .table-scroll").replaceChildren(table);
   }
 
   resize() {
@@ -116,6 +130,12 @@ function seriesOf({ place }) {
   const end = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
   const line = { stroke: inkOf(place), width: 2, dash: dashOf(place), spanGaps: true, points: { show: false } };
   return [line, end, end];
+}
+
+function tableRow(tag, cells) {
+  const row = document.createElement("tr");
+  row.append(...cells.map((textContent) => Object.assign(document.createElement(tag), { textContent, className: "number" })));
+  return row;
 }
 
 /** A line's height between its points; null beyond its ends. */
