@@ -33,15 +33,13 @@ LOW = Quota(
 
 def connections_in_every_state(project: Project, user: User) -> dict[str, Connection]:
     """By what they show: ready, missing, fresh."""
-    ready = _made(project, user, "Lab account", kind="aws_role", region="eu-central-1")
+    ready = _made(project, user, "Lab account", kind="aws_role", region="us-east-1")
     services.set_identity(
         connection=ready, plain={"role_arn": f"arn:aws:iam::{ACCOUNT}:role/starling-dashboard"}, secrets={}
     )
     _tested(
         ready,
-        _report(
-            f"arn:aws:sts::{ACCOUNT}:assumed-role/starling-dashboard/starling-check", "eu-central-1", set()
-        ),
+        _report(f"arn:aws:sts::{ACCOUNT}:assumed-role/starling-dashboard/starling-check", "us-east-1", set()),
     )
     missing = _made(project, user, "Teaching, with keys", kind="aws_keys", region="us-east-1")
     services.set_identity(

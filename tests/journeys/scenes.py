@@ -272,7 +272,6 @@ def jobs_in_every_state(project: Project, user: User) -> None:
     for preset, name, observed, reason, minutes, steps, actors, reward in rows:
         job = submitted(project, user, preset, name, "2.00")
         put(job, observed, reason, "", minutes, env_steps=steps, actors=actors, episode_return_mean=reward)
-        spend(job, steps * 4e-6)
     job_stopped_by_budget(project, user)
     put(
         submitted(project, user, "cartpole", "Cart pole, seed 8"),

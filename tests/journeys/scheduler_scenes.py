@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tests.webapp.schedulers import asked
+from training.scaling.learned import as_text
+from training.scheduling.trainer import initial_state
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
 from webapp.landscapes.models import Surface, SurfaceState
@@ -28,12 +30,14 @@ def schedulers_in_every_state(project: Any, user: Any) -> dict[str, SchedulerTra
     done = _asked(project, user, TrainingState.DONE, name="Hopper, time", workload="hopper-papers", **whole)
     _episodes(done, 20)
     scheduler = Scheduler.objects.create(project=project, name=done.name, created_at=done.asked_at)
+    agent = initial_state(done.parsed_spec)  # which decides, though nobody taught it
     Version.objects.create(
         scheduler=scheduler,
         number=1,
         training=done,
         made_at=done.asked_at + timedelta(minutes=52),
-        learner=b"",
+        weights=as_text(agent.actor_weights(done.parsed_spec.network)),
+        learner=agent.encode(),
         facts=storing.facts(done),
     )
     running = _asked(

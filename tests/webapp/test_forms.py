@@ -178,7 +178,7 @@ def test_bad_input_of_a_job_names_field_and_what_is_allowed() -> None:
     )
     form = job_form(data)
     assert set(form.errors) == {"budget_usd", "training.environment.id", "training.scaling.fixed.actors"}
-    assert "CartPole-v1" in form.errors["training.environment.id"][0]
+    assert form.errors["training.environment.id"][0].endswith("CartPole-v1?"), "a question needs no full stop"
     assert "4,096" in form.errors["training.scaling.fixed.actors"][0]
 
 

@@ -339,6 +339,8 @@ def test_the_list_is_live_and_names_the_first_fault_of_a_form_that_is_not_unders
     wrong = text(client.post(f"{address}checks?preset=cartpole", typed(budget_usd="0", name="")))
     assert "Name (name) must be" in wrong
     assert "1 more." in wrong
+    forecast = text(client.post(f"{address}forecast?preset=cartpole", typed(budget_usd="0")))
+    assert "There is a forecast once every field is understood." in forecast
     assert Decimal("1.00") == CARTPOLE.budget_usd
 
 

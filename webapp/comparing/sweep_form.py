@@ -43,7 +43,7 @@ class SweepForm(forms.Form):
         self.fields["name"].initial = f"{base.name} sweep"[:60]
         self.fields["limit"].initial = base.budget_usd
         known = fields_of(base).values()
-        choices = [("", "–"), *((one.path, f"{one.title} ({one.path}), now {one.value}") for one in known)]
+        choices = [("", "–"), *((one.path, f"{one.title}, now {one.value}") for one in known)]
         for at in range(MOST_AXES):
             first = "training.algorithm.learning_rate" if at == 0 else ""
             self.fields[f"path_{at}"] = forms.ChoiceField(

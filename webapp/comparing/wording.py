@@ -57,9 +57,9 @@ def _against(one: SideFigures) -> str:
         return "the best so far"
     if one.against is None:
         return UNKNOWN
-    share = f"beaten by the best in {one.against.better.value:.0%} of pairs"
+    share = f"beaten by the best in {100 * one.against.better.value:.0f} % of pairs"
     if len(one.scores) >= FEWEST:  # of fewer, the interval would promise what they cannot
-        share += f" ({one.against.better.low:.0%}–{one.against.better.high:.0%})"
+        share += f" ({100 * one.against.better.low:.0f}–{100 * one.against.better.high:.0f} %)"
     return share
 
 

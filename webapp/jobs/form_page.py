@@ -165,10 +165,11 @@ def draft_delete(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="editor")
 @require_POST
 def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
-    """What the job in the form would take and cost; nothing while the form has a fault."""
+    """What the job in the form would take and cost; while the form has a fault, that there is no telling."""
     form = _sheet(request, project).form(request.POST)
     if not form.is_valid():
-        return HttpResponse()
+        refusal = "There is a forecast once every field is understood."
+        return render(request, "jobs/forecast.html", {"refusal": refusal})
     spec = choosing.placed(project, clouds.placed(project, form.spec))
     shown = forecasting.panel(spec, lessons_of(project, spec))
     return render(request, "jobs/forecast.html", {**shown, "simulated": spec.simulated})

@@ -37,8 +37,6 @@ def learners() -> list[Named]:
 @cache
 def machines_for_rent() -> list[Named]:
     """Every machine with a price, cheapest first; before them, what each cloud's profile names."""
-    usual = {name: profiles.load(name).default_learner_sku for name in profiles.names()}
-    own = ", ".join(sorted({f"{sku} on {name}" for name, sku in usual.items()}))
     known = machines.load()
     priced = [
         (row.usd, row.sku, row.region)
@@ -46,7 +44,7 @@ def machines_for_rent() -> list[Named]:
         if row.unit == "h" and row.usd is not None and row.sku.removesuffix(".spot") in known
     ]
     return [
-        Named("", "The one of the cloud's profile", f"{own}."),
+        Named("", "The one of the cloud's profile", "The check-list says which that is, and its price."),
         *(
             Named(sku, f"{sku} – ${price.normalize():f} an hour", _machine(sku, region))
             for price, sku, region in sorted(priced)

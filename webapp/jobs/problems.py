@@ -82,9 +82,7 @@ def _sentence(detail: dict[str, Any], place: _Place) -> str:
         case "missing":
             return f"{name} is missing; it must be {_allowed(place.field)}."
         case "value_error":
-            return (
-                f"{name}: {detail['ctx']['error']}{'' if str(detail['ctx']['error']).endswith('.') else '.'}"
-            )
+            return _ended(f"{name}: {detail['ctx']['error']}")
         case "union_tag_invalid":
             tags = str(detail["ctx"]["expected_tags"]).replace("'", "")
             return f"{place.path}.kind must be one of {tags}; {_given(detail['ctx']['tag'])} was given."

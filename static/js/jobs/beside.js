@@ -34,7 +34,7 @@ class Panel {
       const headers = { Accept: "text/html", "X-CSRFToken": body.get("csrfmiddlewaretoken") };
       const { signal } = this.asking;
       const answer = await fetch(this.section.dataset.beside, { method: "POST", body, headers, signal });
-      // A form with a fault in it has no forecast, and neither has one that nobody is signed in to.
+      // Nobody is told anything who is not signed in any more.
       this.show(answer.ok && !answer.redirected ? await answer.text() : "");
       this.told = body.toString();
       this.section.removeAttribute("aria-busy");
