@@ -170,7 +170,7 @@ class Asking:
         path = self._row.waits.format(**{**vars(self._asked), "id": answer["id"]})
         said = ""
         while answer["state"] not in _WELL | _BADLY:
-            words = str(answer.get("sentence") or answer["state"])
+            words = str(answer["sentence"] if "state_words" in answer else answer["state"])
             if words != said and not self._asked.json:
                 print(words, file=sys.stderr, flush=True)
             said = words

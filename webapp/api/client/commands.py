@@ -104,6 +104,7 @@ _OF_ACCOUNT = "/connections/{connection}/profiles"
 
 COMMANDS: tuple[Command, ...] = (
     Command("jobs list", "Jobs, newest first.", "GET /jobs", JOBS, (
+        Option("--q", "as it is asked above the list, such as 'state:failed cost>1 -tag:keep'"),
         Option("--state", "a state, or active, paused, succeeded, failed, stopped"),
         Option("--name", "a part of it"), Option("--tag", "with this tag"), Option("--group", "of this group"),
         Option("--environment", "such as CartPole-v1"), Option("--algorithm", "such as ppo"),

@@ -37,7 +37,7 @@ class _Column(NamedTuple):
 
     def cell(self, row: Any) -> str:
         value = found(row, self.path)
-        if value is None or value == "":
+        if value in (None, "", []):
             return _NOTHING
         return _KINDS[self.kind](value)
 
