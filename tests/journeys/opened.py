@@ -27,7 +27,6 @@ def opened(base: str, live: str, budget: str, channel: str, connection: str) -> 
         "open-labels": (live, _press("summary:has-text('Tags and note')")),
         "open-job-more": (live, _press(".job-menus summary:has-text('More')")),
         "open-chart": (live, _chart_as_table),
-        "open-spec": (f"{live}spec/", _press("summary:has-text('The whole document')")),
         "open-file": (f"{jobs}new/?preset=cartpole", _press(".from-file > summary")),
         "open-budget-close": (budget, _press("[data-dialog=close-dialog]")),
         "open-channel-remove": (channel, _press("[data-dialog=remove]")),
