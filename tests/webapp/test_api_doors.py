@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
+from cloud.profiling import Run
+from cloud.profiling_runs import Plan
 from tests.factories import (
     FixedClock,
     make_alert,
     make_connection,
+    make_delivery,
     make_job,
     make_project,
     make_spec,
     make_user,
 )
-from tests.webapp.api_callers import ApiCaller
+from tests.webapp.api_callers import ApiCaller, Upload
+from tests.webapp.schedulers import make_version
+from training.environments.model import EnvironmentSpec
+from webapp.accounts.models import Membership, User
 from webapp.accounts.services import add_member
+from webapp.alerts.models import Channel
 from webapp.api import reference
 from webapp.api.models import Deed
 from webapp.api.tokens import caller_with, make_token, revoke_token
-from webapp.jobs.models import Job
+from webapp.credentials.models import Connection, SealedSecret
+from webapp.jobs.drafts import save_draft
+from webapp.jobs.models import Draft, Film, Job
+from webapp.jobs.saved_views import save_view
+from webapp.landscapes.models import Surface
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account
-from webapp.reports.models import ReportFile
+from webapp.profiling.models import MemoryProfile
+from webapp.reports.models import CloudBill, ReportFile, Schedule
+from webapp.reports.schedules import add_schedule
+from webapp.schedulers.models import Scheduler, SchedulerTraining
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -46,16 +62,51 @@ EDITORS = {
     "comparing_add_seeds",
     "comparing_create_sweep",
     "money_forecast",
-    "places_list_connections",
-    "places_get_connection",
-    "places_test_connection",
+    "connections_list_connections",
+    "connections_get_connection",
+    "connections_test_connection",
+    "connections_list_papers",
+    "connections_get_set_up",
+    "channels_get_channel",
+    "channels_list_deliveries",
+    "channels_get_delivery",
+    "schedules_add_schedule",
+    "schedules_change_schedule",
+    "schedules_stop_schedule",
+    "drafts_list_drafts",
+    "drafts_get_draft",
+    "drafts_save_draft",
+    "drafts_change_draft",
+    "drafts_delete_draft",
+    "drafts_save_view",
+    "drafts_remove_view",
+    "surfaces_ask_for_surface",
+    "films_ask_for_film",
+    "schedulers_train",
+    "schedulers_fine_tune",
+    "schedulers_stop_training",
+    "profiles_list_profiles",
+    "profiles_cost",
+    "profiles_ask_for_profile",
+    "profiles_get_profile",
+    "profiles_use_profile",
 }
 """What viewers may not do, with any token."""
-NOTHING_THERE = {"history_get_checkpoint", "history_get_policy", "making_fork"}
+OWNERS = {name for name, one in OPERATIONS.items() if one.scope == "manage"}
+"""What only owners may do has a scope of its own, and nothing else has it."""
+NOTHING_THERE = {
+    *("history_get_checkpoint", "history_get_policy", "making_fork"),
+    *("surfaces_ask_for_surface", "films_ask_for_film"),
+}
 """These have nothing to show for a job that never ran."""
-NOT_YET = {"money_get_report_file", "jobs_raise_budget"}
+NOT_YET = {"money_get_report_file", "jobs_raise_budget", "films_get_film_file"}
 """Refused for what they are asked about here: a report that is not built, a budget that is no higher."""
-SCOPES: dict[str, tuple[str, ...]] = {"read": (), "jobs": ("jobs",), "budget": ("jobs", "budget")}
+SCOPES: dict[str, tuple[str, ...]] = {
+    "read": (),
+    "jobs": ("jobs",),
+    "budget": ("jobs", "budget"),
+    "manage": ("manage",),
+}
 
 
 class Scene:
@@ -79,7 +130,23 @@ class Scene:
             asked_at=now,
             since=now,
         )
+        User.objects.get_or_create(email="somebody@example.org")
+        guest = add_member(self.project, make_user().email, "viewer")
+        channel, delivery = make_delivery(self.project)
+        kept = {"project": self.project, "user": self.people["editor"]}
+        draft = save_draft(values={}, begun_with="preset=cartpole", **kept)
+        view = save_view(name="Failed", address="?q=state:failed", **kept)
+        fields = {"every": "month", "by": "day", "prices": "actual", "formats": ["csv"]}
+        schedule = add_schedule(**fields, recipients=[owner], **kept)
+        bill = CloudBill.objects.create(project=self.project, name="b", imported_by=owner, since=now)
         self.named = {
+            "{member_id}": str(guest.pk),
+            "{channel_id}": channel.pk,
+            "{delivery_id}": delivery.pk,
+            "{draft_id}": str(draft.pk),
+            "{view_id}": str(view.pk),
+            "{schedule_id}": str(schedule.pk),
+            "{bill_id}": str(bill.pk),
             "{slug}": self.project.slug,
             "{job_id}": self.job.pk,
             "{connection_id}": self.connection.pk,
@@ -87,16 +154,46 @@ class Scene:
             "{report_id}": str(report.pk),
             "{alert_id}": str(make_alert(self.project).pk),
             "{name}": "cartpole",
+            **_learned_things(self.project, self.job),
         }
 
     def address(self, path: str, **instead: str) -> str:
+        if "/profiles" in path:
+            instead = {"connection_id": "simulated", **instead}
         for name, value in {**self.named, **{f"{{{key}}}": value for key, value in instead.items()}}.items():
             path = path.replace(name, value)
         if path.endswith("/comparison"):
             path += f"?of={self.job.pk}"
-        if path.endswith("/costs"):
+        if path.endswith(("/costs", "/difference")):
             path += "?first_day=2026-11-01&last_day=2026-11-30"
         return path
+
+
+def _learned_things(project: Any, job: Job) -> dict[str, str]:
+    """A scheduler, a surface and a film of the job, and a memory profile of the simulated cloud."""
+    version = make_version(project)
+    of_a_checkpoint = {"checkpoint": "c", "sha256": "0" * 64, "round_no": 1}
+    asked = {"asked_by": job.created_by, "since": job.created_at}
+    surface = Surface.objects.create(job=job, grid=9, span=1, episodes=1, **of_a_checkpoint, **asked)
+    run = Run(memory_mb=1024, env_steps=256, billed_s=1.0, picodollars=10**6)
+    profile = MemoryProfile.objects.create(
+        project=project,
+        asked_at=job.created_at,
+        plan=Plan(environment=EnvironmentSpec(), memory_mb=(1024,)).model_dump(mode="json"),
+        runs=[asdict(run)] * 4,
+        state="done",
+        limit_picodollars=0,
+        **asked,
+    )
+    return {
+        "{scheduler_id}": version.scheduler_id,
+        "{number}": "1",
+        "{training_id}": str(version.training_id),
+        "{surface_id}": str(surface.pk),
+        "{film_id}": str(Film.objects.create(job=job, **of_a_checkpoint, **asked).pk),
+        "{profile_id}": str(profile.pk),
+        "{experiment}": "nitro_overhead",
+    }
 
 
 def body_for(operation: reference.Operation) -> Any:
@@ -119,11 +216,34 @@ def body_for(operation: reference.Operation) -> Any:
             "limit_usd": "1",
         },
     }
+    bodies |= {
+        "NewMember": {"email": "somebody@example.org"},
+        "NewRole": {"role": "editor"},
+        "NewConnection": {"kind": "aws_keys", "name": "New", "region": "eu-central-1"},
+        "Identity": {"access_key_id": "AKIAABCDEFGHIJKLMNOP", "secret_access_key": "x" * 40},
+        "SetUpWish": {"memory_mb": 1024},
+        "NewChannel": {"way": "email", "name": "Ops", "addresses": ["ops@example.org"]},
+        "ChannelChange": {"on": False},
+        "NewSchedule": {"every": "week"},
+        "ScheduleChange": {"by": "job"},
+        "NewDraft": {"spec": make_spec().model_dump(mode="json")},
+        "DraftChange": {"values": {"name": "Another"}},
+        "NewView": {"name": "Dear ones", "q": "cost>1"},
+        "NewSurface": {"grid": 9},
+        "NewFilm": {},
+        "NewTraining": {"workload": "cartpole"},
+        "FineTuning": {"workload": "cartpole"},
+        "NewProfile": {"environment": {"id": "CartPole-v1"}, "memory_mb": [1024]},
+    }
+    if operation.path.endswith("/bills"):
+        return Upload("bill.csv", b"a,b\r\n")
     return bodies.get(operation.body)
 
 
 def _rows() -> list[Any]:
-    return [list(kind.objects.order_by("pk").values()) for kind in (Job, Account, ReportFile)]
+    kinds = (Job, Account, ReportFile, Membership, Connection, SealedSecret, Channel, Schedule, Draft)
+    kinds = (*kinds, Surface, Film, Scheduler, SchedulerTraining, MemoryProfile)
+    return [list(kind.objects.order_by("pk").values()) for kind in kinds]
 
 
 @pytest.fixture
@@ -132,18 +252,19 @@ def scene() -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 46
+    assert len(OPERATIONS) == 111
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
-    assert {one.scope for one in OPERATIONS.values()} == {"read", "jobs", "budget"}
+    assert {one.scope for one in OPERATIONS.values()} == set(SCOPES)
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.
     harmless = {name for name, one in OPERATIONS.items() if one.method != "GET" and one.scope == "read"}
-    assert harmless == {"money_forecast", "money_create_report"}
+    assert harmless == {"money_forecast", "money_create_report", "profiles_cost"}
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 def test_who_may_go_where(name: str, scene: Scene, settings: Any) -> None:
     operation = OPERATIONS[name]
     address, body = scene.address(operation.path), body_for(operation)
+    elsewhere = ApiCaller(scene.people["owner"], project=make_project(scene.people["owner"]))
     before = _rows()
 
     nobody = ApiCaller(scene.people["owner"])
@@ -162,22 +283,29 @@ def test_who_may_go_where(name: str, scene: Scene, settings: Any) -> None:
     if "{slug}" in operation.path:
         stranger = ApiCaller(make_user())(operation.method, address, body)
         assert stranger.status_code == 404
-        elsewhere = ApiCaller(scene.people["owner"], project=make_project(scene.people["owner"]))
         assert elsewhere(operation.method, address, body).status_code == 404
     viewer = ApiCaller(scene.people["viewer"], SCOPES[operation.scope])(operation.method, address, body)
-    if name in EDITORS:
+    if name in OWNERS:
+        editor = ApiCaller(scene.people["editor"], SCOPES[operation.scope])(operation.method, address, body)
+        assert [viewer.status_code, editor.status_code] == [403, 403]
+        assert "owner" in editor.json()["why"]
+        assert _rows() == before, "somebody who may not changed something"
+    elif name in EDITORS:
         assert viewer.status_code == 403
         assert "editor" in viewer.json()["why"]
         assert _rows() == before, "somebody who may not changed something"
     else:
         assert viewer.status_code != 403
 
-    allowed = ApiCaller(scene.people["editor"], SCOPES[operation.scope])(operation.method, address, body)
-    expected = {404} if name in NOTHING_THERE else {409} if name in NOT_YET else {200, 201, 202}
+    may = scene.people["owner" if name in OWNERS else "editor"]
+    allowed = ApiCaller(may, SCOPES[operation.scope])(operation.method, address, body)
+    expected = {404} if name in NOTHING_THERE else {409} if name in NOT_YET else {200, 201, 202, 204}
     assert allowed.status_code in expected, getattr(allowed, "content", b"")
 
 
-@pytest.mark.parametrize("parameter", ["job_id", "connection_id", "budget_id", "report_id", "alert_id"])
+@pytest.mark.parametrize(
+    "parameter", sorted({part for one in OPERATIONS.values() for part in re.findall(r"{(\w+_id)}", one.path)})
+)
 def test_another_projects_things_are_not_there(parameter: str, scene: Scene) -> None:
     other = Scene()
     mine = ApiCaller(scene.people["owner"])
