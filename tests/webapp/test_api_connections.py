@@ -16,6 +16,7 @@ from cloud.emulator.aws.server import AwsEmulator
 from tests.factories import make_connection, make_project, make_user
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.clouds.connected import AZURE_IDS, KEYS, SECRET, using
+from webapp.accounts.services import add_member
 from webapp.api.models import Deed
 from webapp.credentials import opening, setting_up, testing
 from webapp.credentials.models import Connection, SealedSecret, SetUp
@@ -66,12 +67,9 @@ def test_a_secret_goes_in_and_never_comes_out(
     connection = Connection.objects.get()
     assert asked_of_the_worker == ["webapp.credentials.tasks.test_connection"]
     assert opening.secret(connection, "secret_access_key").reveal() == SECRET
-    told = made.json()
-    assert (told["test"], told["secret"]["hint"], told["access_key_id"]) == (
-        "asked",
-        "LAST",
-        KEYS["access_key_id"],
-    )
+    told = made.json()["identity"]
+    assert (made.json()["test"], told["secret_hint"]) == ("asked", "LAST")
+    assert told["access_key_id"] == KEYS["access_key_id"]
     answers = [
         made,
         call.post(_base(project), {**NEW, "identity": KEYS}),  # the name is taken
@@ -131,20 +129,25 @@ def test_another_identity_is_whole_and_voids_the_test(call: ApiCaller, project: 
     assert (same.status_code, same.content) == (304, b"")
     other = {"access_key_id": "AKIAZZZZZZZZZZZZZZZZ", "secret_access_key": "another-secret-of-some-length"}
     told = call("PUT", _base(project, connection.pk, "identity"), other).json()
-    assert (told["account"], told["report"], told["access_key_id"]) == ("", None, other["access_key_id"])
+    assert (told["account"], told["report"]) == ("", None)
+    assert told["identity"]["access_key_id"] == other["access_key_id"]
+    editor = make_user()
+    add_member(project, editor.email, "editor")
+    assert ApiCaller(editor).get(_base(project, connection.pk)).json()["identity"] is None
     assert opening.secret(connection, "secret_access_key").reveal() == other["secret_access_key"]
 
 
 def test_a_role_is_made_with_the_external_id_that_is_told(call: ApiCaller, project: Any) -> None:
     told = call.post(_base(project), {**NEW, "kind": "aws_role"}).json()
-    assert (told["state"], told["secret"]) == ("Not set up", None)
+    assert (told["state"], told["identity"]) == ("Not set up", None)
     untested = call.post(_base(project, told["id"], "test"))
     assert untested.status_code == 409
     assert "nothing to test yet" in untested.json()["why"]
     papers = {one["key"]: one["document"] for one in call.get(_base(project, told["id"], "papers")).json()}
     assert told["external_id"] in json.dumps(papers["trust"])
     role = {"role_arn": "arn:aws:iam::123456789012:role/starling-dashboard"}
-    assert call("PUT", _base(project, told["id"], "identity"), role).json()["role_arn"] == role["role_arn"]
+    named = call("PUT", _base(project, told["id"], "identity"), role).json()["identity"]
+    assert named["role_arn"] == role["role_arn"]
 
 
 def test_azure_is_asked_for_its_place_and_its_ids(call: ApiCaller, project: Any) -> None:
@@ -155,7 +158,7 @@ def test_azure_is_asked_for_its_place_and_its_ids(call: ApiCaller, project: Any)
         _base(project), {**azure, **place, "identity": {**AZURE_IDS, "client_secret": "v~alue" * 5}}
     )
     assert made.status_code == 201
-    assert made.json()["tenant_id"] == AZURE_IDS["tenant_id"].lower()
+    assert made.json()["identity"]["tenant_id"] == AZURE_IDS["tenant_id"].lower()
     assert "subscription_id does not belong here" in call.post(_base(project), {**NEW, **place}).json()["why"]
 
 

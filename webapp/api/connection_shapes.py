@@ -49,9 +49,15 @@ class NewConnection(BaseModel):
     )
 
 
-class StoredSecret(BaseModel):
-    set_at: datetime
-    hint: str = Field(description="Its last letters; empty for short ones.")
+class StoredIdentity(BaseModel):
+    """As much of who we are there as may be seen: of the secret when it was set, and how it ends."""
+
+    role_arn: str
+    access_key_id: str
+    tenant_id: str
+    client_id: str
+    secret_set_at: datetime | None
+    secret_hint: str = Field(description="Its last letters; empty for short ones.")
 
 
 class ConnectionShape(BaseModel):
@@ -64,14 +70,10 @@ class ConnectionShape(BaseModel):
     region: str
     emulated: bool
     account: str
-    role_arn: str
     external_id: str = Field(description="What a role has to ask for, so that nobody else can take it on.")
-    access_key_id: str
-    tenant_id: str
-    client_id: str
     subscription_id: str
     resource_group: str
-    secret: StoredSecret | None
+    identity: StoredIdentity | None = Field(description="For owners alone. Null: not for you, or none yet.")
     created_at: datetime
     created_by: str
     jobs: int = Field(description="That are not over and need it.")

@@ -14,7 +14,7 @@ from ninja.responses import Status
 from pydantic import SecretStr
 
 from cloud.billing.price_book import PriceBook
-from webapp.accounts.models import Project
+from webapp.accounts.models import Membership, Project
 from webapp.api.connection_shapes import (
     ConnectionShape,
     Identity,
@@ -23,10 +23,10 @@ from webapp.api.connection_shapes import (
     SetUpShape,
     SetUpWish,
     StepShape,
-    StoredSecret,
+    StoredIdentity,
 )
 from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, project_of
+from webapp.api.guard import Token, member_of, project_of
 from webapp.api.page_forms import cleaned
 from webapp.api.problems import Refused
 from webapp.clock import SYSTEM_CLOCK
@@ -42,10 +42,11 @@ _HINTS = Prefetch("secrets", SealedSecret.objects.only("field", "hint", "set_at"
 
 @router.get("/projects/{slug}/connections", response=list[ConnectionShape], summary="Connections to clouds")
 def list_connections(request: HttpRequest, slug: str) -> list[ConnectionShape]:
-    found = queries.connections_of(project_of(request, slug, "editor"))
-    found = list(found.select_related("created_by").prefetch_related(_HINTS))
+    member = member_of(request, slug, "editor")
+    rows = queries.connections_of(member.project).select_related("created_by").prefetch_related(_HINTS)
+    found = list(rows)
     needed = queries.in_use(found)
-    return [_shape(one, needed.get(one.pk, 0)) for one in found]
+    return [_shape(one, member, needed.get(one.pk, 0)) for one in found]
 
 
 @router.get(
@@ -61,8 +62,7 @@ def get_connection(
     connection_id: str,
     if_none_match: IfNoneMatch = "",
 ) -> Status:
-    project = project_of(request, slug, "editor")
-    return if_changed(response, _told(project, connection_id), if_none_match)
+    return if_changed(response, _told(member_of(request, slug, "editor"), connection_id), if_none_match)
 
 
 @router.post(
@@ -76,10 +76,10 @@ def create_connection(
 ) -> Status:
     """With its identity, which is tested at once, or to be given one. A name that is taken is refused (409), so that
     sending it again makes no second one."""
-    project = project_of(request, slug, "owner")
-    made = _made(project, request.auth, connection)  # type: ignore[attr-defined]
+    member = member_of(request, slug, "owner")
+    made = _made(member.project, request.auth, connection)  # type: ignore[attr-defined]
     response["Location"] = reverse("api_v1:get_connection", args=[slug, made.pk])
-    return Status(201, _told(project, made.pk))
+    return Status(201, _told(member, made.pk))
 
 
 @router.put(
@@ -90,14 +90,14 @@ def create_connection(
 )
 def set_identity(request: HttpRequest, slug: str, connection_id: str, identity: Identity) -> Status:
     """Whole: a secret that was stored cannot be kept. What was tested is void, and a test begins."""
-    project = project_of(request, slug, "owner")
-    connection = queries.connection_in(project, connection_id)
+    member = member_of(request, slug, "owner")
+    connection = queries.connection_in(member.project, connection_id)
     try:
         connection = services.set_identity(connection=connection, **_identity(connection, identity))
     except KeysUnusable as refusal:
         raise _not_stored(refusal) from None
     testing.ask_for_test(connection=connection)
-    return Status(202, _told(project, connection_id))
+    return Status(202, _told(member, connection_id))
 
 
 @router.post(
@@ -108,12 +108,12 @@ def set_identity(request: HttpRequest, slug: str, connection_id: str, identity: 
 )
 def test_connection(request: HttpRequest, slug: str, connection_id: str) -> Status:
     """By the worker, right by right; read the connection again until `test` is done."""
-    project = project_of(request, slug, "editor")
+    member = member_of(request, slug, "editor")
     try:
-        testing.ask_for_test(connection=queries.connection_in(project, connection_id))
+        testing.ask_for_test(connection=queries.connection_in(member.project, connection_id))
     except ConnectionRefused as refusal:
         raise _refused(refusal) from None
-    return Status(202, _told(project, connection_id))
+    return Status(202, _told(member, connection_id))
 
 
 @router.delete(
@@ -223,14 +223,13 @@ def _identity(connection: Connection, identity: Identity) -> dict[str, Any]:
     return {"plain": forms.plain_of(connection, form), "secrets": forms.secrets_of(connection, form)}
 
 
-def _told(project: Project, connection_id: str) -> ConnectionShape:
-    connection = queries.connection_in(project, connection_id)
-    return _shape(connection, queries.jobs_going_on(connection).count())
+def _told(member: Membership, connection_id: str) -> ConnectionShape:
+    connection = queries.connection_in(member.project, connection_id)
+    return _shape(connection, member, queries.jobs_going_on(connection).count())
 
 
-def _shape(one: Connection, jobs: int) -> ConnectionShape:
-    where, secret = standing(one, SYSTEM_CLOCK.now()), next(iter(one.secrets.all()), None)
-    plain = ("role_arn", "external_id", "access_key_id", "tenant_id", "client_id", "subscription_id")
+def _shape(one: Connection, member: Membership, jobs: int) -> ConnectionShape:
+    where = standing(one, SYSTEM_CLOCK.now())
     return ConnectionShape(
         id=one.pk,
         name=one.name,
@@ -239,9 +238,10 @@ def _shape(one: Connection, jobs: int) -> ConnectionShape:
         region=one.region,
         emulated=one.emulated,
         account=one.account_id,
-        **{name: getattr(one, name) for name in plain},
+        external_id=one.external_id,
+        subscription_id=one.subscription_id,
         resource_group=one.resource_group,
-        secret=None if secret is None else StoredSecret(set_at=secret.set_at, hint=secret.hint),
+        identity=_stored(one) if one.has_identity and member.allows("owner") else None,
         created_at=one.created_at,
         created_by=one.created_by.email,
         jobs=jobs,
@@ -250,6 +250,18 @@ def _shape(one: Connection, jobs: int) -> ConnectionShape:
         test=one.test_state,
         tested_at=one.test_since,
         report=one.test_report,
+    )
+
+
+def _stored(one: Connection) -> StoredIdentity:
+    secret = next(iter(one.secrets.all()), None)
+    return StoredIdentity(
+        role_arn=one.role_arn,
+        access_key_id=one.access_key_id,
+        tenant_id=one.tenant_id,
+        client_id=one.client_id,
+        secret_set_at=secret.set_at if secret else None,
+        secret_hint=secret.hint if secret else "",
     )
 
 
