@@ -93,9 +93,10 @@ def test_the_rail_folds_by_button_and_key_and_is_so_at_the_next_page_before_anyt
     page.keyboard.press("f")
     page.set_viewport_size({"width": 360, "height": 740})
     assert link.locator("xpath=ancestor::nav").bounding_box()["width"] == 360  # type: ignore[index]
-    assert name.evaluate("(word) => getComputedStyle(word).clipPath") == "none", (
-        "the bar at the foot has its words"
-    )
+    assert name.evaluate("(word) => getComputedStyle(word).clipPath") == "none", "the bar has its words"
+    page.click(".bar-more summary")
+    page.click(".bar-more a:has-text('Members')")  # what is cut off cannot be clicked
+    page.wait_for_url(f"{base}/members/")
 
 
 def test_the_overview_follows_what_happens(live_site: str, page: "Page") -> None:

@@ -22,11 +22,22 @@ def test_no_page_is_wider_than_its_window(live_site: str, page: "Page", width: i
     running = project.jobs.get(observed="running")
     sign_in(page, live_site, user)
     page.set_viewport_size({"width": width, "height": 800})
-    for path in ("", "jobs/", "jobs/new/", f"jobs/{running.pk}/", f"jobs/{running.pk}/cost/", "members/"):
+    for path in (
+        "",
+        "jobs/",
+        "jobs/new/",
+        f"jobs/{running.pk}/",
+        f"jobs/{running.pk}/cost/",
+        "members/",
+        "reports/",
+    ):
         page.goto(f"{live_site}/p/{project.slug}/{path}")
         page.wait_for_timeout(200)
         over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert over <= 0, path
+        page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+        over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert over <= 0, f"{path}, with everything opened"
 
 
 def test_no_comparison_is_wider_than_its_window(live_site: str, page: "Page") -> None:
