@@ -159,7 +159,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
             live=live,
             budget=f"{budgets}{month.pk}/",
             channel=f"{alerts}channels/{told['failing'].pk}/",
-            connection=f"{clouds}{connected['ready'].pk}/",
+            connection=f"{clouds}{connected['missing'].pk}/",
         ),
     }
 
@@ -204,6 +204,11 @@ FILES = {
 """Addresses that answer with data."""
 ONWARD = {"accounts:home", "account_confirm_login_code", "account_set_password"}
 """Addresses that only send people on: home, and ways to sign in that this site does not offer."""
+
+
+def is_of_jobs(path: str) -> bool:
+    """Whether jobs are what the page is about: about half of all pages."""
+    return any(place in path for place in ("/jobs/", "/compare/", "/groups/", "/sweeps/"))
 
 
 def unseen(shown: Iterable[str]) -> set[str]:
@@ -312,7 +317,8 @@ def _join(page: Page) -> None:
 
 def _renew_key(page: Page) -> None:
     page.click("[data-dialog=renew]")
-    page.click("#renew .btn-primary")
+    with page.expect_navigation():
+        page.click("#renew .btn-primary")
 
 
 def _make_token(page: Page) -> None:
