@@ -182,7 +182,11 @@ class TestAgainstTheApi:
         assert main(["alerts", "snooze", str(alert.pk), "--for", "day", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["state"] == "snoozed"
         assert main(["compare", job.pk]) == 0
-        assert "score" in capsys.readouterr().out
+        told = capsys.readouterr().out.splitlines()
+        assert told[0].split() == ["side", "cost", "a", "run", "time", "a", "run"], (
+            "no score, no column of scores"
+        )
+        assert told[-1] == "No round of these runs has ended yet."
         assert main(["call", "get", "//presets/cartpole"]) == 0
         assert json.loads(capsys.readouterr().out)["name"] == "cartpole"
 

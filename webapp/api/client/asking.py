@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from .commands import Command
@@ -26,12 +26,24 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "truth": lambda text: text == "yes",
     "pairs": lambda pairs: dict(_pair(one) for one in pairs),
 }
+# Whence a spec is taken, and where a file is kept: they are sent only where a path names them.
+_BY_THEMSELVES = ("spec", "job", "draft", "to")
 # Words that stand for more than themselves, by where they are sent.
 _IN_PATHS: dict[str, Callable[[str], str]] = {"version": lambda key: key.replace(".", "/versions/")}
 _IN_BODIES: dict[str, Callable[[str], Any]] = {
     "count": lambda text: _whole(text),
     "environment": lambda name: {"id": name},
 }
+
+
+class _Request(NamedTuple):
+    """`file`: under which name the answer is kept, if it is one to keep."""
+
+    method: str
+    path: str
+    body: Any = None
+    query: dict[str, Any] = {}
+    file: str = ""
 
 
 def wrong(why: str, fix: str) -> StarlingError:
@@ -51,13 +63,13 @@ class Asking:
         row, asked = self._row, self._asked
         if row.name == ("jobs", "watch"):
             return self._followed(asked.job)
-        method, path, body, query, *file = self._request()
-        if file:
-            return self._saved(path, query, file[0])
-        if method == "GET" and self._limit() is not None:
-            return self._listed(path, query)
+        request = self._request()
+        if request.file:
+            return self._saved(request)
+        if request.method == "GET" and self._limit() is not None:
+            return self._listed(request)
         key = uuid.uuid4().hex if row.once else ""
-        answer = self._client.call(method, path, body, key, **query)
+        answer = self._client.call(request.method, request.path, request.body, key, **request.query)
         if getattr(asked, "watch", False):
             self._tell(answer)
             return self._followed(answer["id"])
@@ -66,22 +78,18 @@ class Asking:
         self._tell(answer)
         return 0
 
-    def _request(self) -> tuple[Any, ...]:
-        """Method, path, body, query, and the name of the file if the answer is one to save."""
+    def _request(self) -> _Request:
         row, given = self._row, self._given()
         if row.name == ("call",):
             body = None if given.get("body") is None else _document(given["body"], "--body")
             path, _, query = f"/{given['path'].removeprefix('/')}".partition("?")
-            return given["method"].upper(), path, body, parse_qs(query)
+            return _Request(given["method"].upper(), path, body, parse_qs(query))
         method, path, *file = row.does.split()
         within = {name: _IN_PATHS.get(name, str)(given[name]) for name in given if f"{{{name}}}" in path}
         path = path.format(**within)
-        file = [one.format(**{**given, "id": ""}) for one in file]
-        rest = {name: value for name, value in given.items() if name not in (*within, "spec", "to", "draft")}
-        if method == "GET" or method == "DELETE":
-            return method, path, None, rest, *file
-        if row.spec:
-            rest.pop("job", None)
+        rest = {name: value for name, value in given.items() if name not in (*within, *_BY_THEMSELVES)}
+        if method in ("GET", "DELETE"):
+            return _Request(method, path, None, rest, file[0].format(**given) if file else "")
         body = {**row.sends, **{name: _IN_BODIES.get(name, _same)(value) for name, value in rest.items()}}
         if row.spec == ".":
             body = self._spec()
@@ -89,7 +97,7 @@ class Asking:
             body[row.spec] = self._spec()
         elif row.sets:
             _put_all(body, self._asked.set)
-        return method, path, body, {}
+        return _Request(method, path, body)
 
     def _given(self) -> dict[str, Any]:
         """Whatever was given, by the name under which it is sent."""
@@ -128,9 +136,9 @@ class Asking:
             return None
         return max(1, _SHOWN if self._asked.limit is None else self._asked.limit)
 
-    def _listed(self, path: str, query: dict[str, Any]) -> int:
+    def _listed(self, request: _Request) -> int:
         most = self._limit() or _SHOWN
-        query["limit"] = min(200, most)
+        path, query = request.path, {**request.query, "limit": min(200, most)}
         first = self._client.call("GET", path, **query)
         rows = first if isinstance(first, list) else first["results"]
         following = None if isinstance(first, list) else first["next"]
@@ -143,11 +151,11 @@ class Asking:
             print(f"There are more: --limit {5 * most} shows some of them.", file=sys.stderr)
         return 0
 
-    def _saved(self, path: str, query: dict[str, Any], name: str) -> int:
+    def _saved(self, request: _Request) -> int:
         """Into that file, or under a name of its own into that folder, which is made."""
         to = Path(self._asked.to)
-        file = to if to.suffix and not to.is_dir() else to / name
-        content = self._client.fetch("GET", path, **query)
+        file = to if to.suffix and not to.is_dir() else to / request.file
+        content = self._client.fetch(request.method, request.path, **request.query)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
@@ -177,7 +185,8 @@ class Asking:
             time.sleep(_LOOKED_AGAIN_AFTER_S)
             answer = self._client.call("GET", path)
         self._tell(answer)
-        return 0 if answer["state"] in _WELL else _FAILED_EXIT
+        nothing_chosen = "chosen_mb" in answer and answer["chosen_mb"] is None  # a profile without a result
+        return 0 if answer["state"] in _WELL and not nothing_chosen else _FAILED_EXIT
 
     def _tell(self, answer: Any) -> None:
         """Whole, as JSON, a line for each of a list; or what its row shows of it."""
