@@ -1,26 +1,40 @@
-"""What a job may choose of Azure Container Instances, and what that costs."""
+"""Azure Container Instances as a platform: groups of containers that stand, and pull their work from our gateway."""
 
 from __future__ import annotations
 
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from cloud.actor.talk import TOKEN_VARIABLE
+from cloud.azure.clients import AzureClients
+from cloud.azure.fleet import Fleet, FleetPlan
+from cloud.azure.groups import AzureGroups, Container
+from cloud.azure.limit import CreateLimit
+from cloud.azure.lives import EMULATED_PACE, Lives, Order, Pace
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import own_price
 from cloud.connections import AzureConnection
+from cloud.outcomes import Learner
 from cloud.pricing import Part, PoolPrice, Standing, Tariff
+from cloud.pulled import Patience, PulledCalls, Reached
+from cloud.register import Holder, group_name
+from cloud.rents.landlord import Landlord, NoRent
+from cloud.workers.execution import Deliver
+from cloud.workers.learner_thread import LearnerThread
 from training.frozen import Frozen
-
-if TYPE_CHECKING:
-    from cloud.azure.platform import AzureContainerPlatform
-    from cloud.pulled import Reached
-    from cloud.register import Holder
+from training.messages import BlobRef, Call, Outcome
 
 GROUP_VCPU = 4
 GROUP_MEMORY_GB = 16
+_ATTEND_S = 0.5
+_CLOSE_PATIENCE_S = 180.0
+_TAGS_LAST_S = 1800.0
 
 
 class AzureContainerOptions(Frozen):
@@ -117,8 +131,6 @@ class AzureContainerOptions(Frozen):
         return self
 
     def open(self, connection: AzureConnection, reached: Reached, holder: Holder) -> AzureContainerPlatform:
-        from cloud.azure.platform import AzureContainerPlatform
-
         return AzureContainerPlatform(self, replace(connection, region=self.region), reached, holder)
 
     def tariff(self, book: PriceBook, memory_mb: int = 0) -> Tariff:
@@ -133,3 +145,140 @@ class AzureContainerOptions(Frozen):
             standing = (Standing("learner", (Part(own_price("learner", self.learner_usd_per_hour)),)),)
         pool = PoolPrice(actor, most=self.most_actors, idle_s=self.idle_s, in_groups=True)
         return Tariff(standing=standing, pool=pool)
+
+
+class AzureContainerPlatform:
+    """Implements `training.ports.Platform` and `cloud.rents.landlord.Renting`. Its clock is this machine's.
+
+    Groups come when calls wait for actors, and go when they had none for a while. A call for which no group can be had
+    fails with Azure's reason; one for which no group can be paid is refused.
+    """
+
+    def __init__(
+        self,
+        options: AzureContainerOptions,
+        connection: AzureConnection,
+        reached: Reached,
+        holder: Holder,
+        *,
+        pace: Pace | None = None,
+        patience: Patience | None = None,
+        learner: Callable[[Deliver], Learner] = LearnerThread,
+    ) -> None:
+        self._options = options
+        self._connection = connection
+        self._reached = reached
+        self._holder = holder
+        self._patience = patience or Patience(begin_s=options.start_cap_s + 300.0)
+        self._calls = PulledCalls(reached.mailbox, self._patience, learner=learner)
+        # One try: the SDK's own retries would hide whether a create came through.
+        self._clients = AzureClients(connection, tries=1)
+        pace = pace or (EMULATED_PACE if connection.emulated else Pace())
+        lives = Lives(AzureGroups(self._clients), CreateLimit(holder.creates), reached.mailbox.wake, pace)
+        plan = FleetPlan(
+            most=options.most_actors,
+            a_group=options.containers_a_group,
+            idle_s=options.idle_s,
+            start_cap_s=options.start_cap_s,
+            stay_s=self._patience.stay_s,
+            order=self._order,
+        )
+        self.fleet = Fleet(plan, lives, holder.register, NoRent(), now_s=self._calls.now_s)
+        self._flying: dict[str, Call] = {}
+        self._ready: deque[Outcome] = deque()
+        self._closed = False
+
+    def rent_from(self, landlord: Landlord) -> None:
+        self.fleet.landlord = landlord
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        return self._calls.publish(version, blob)
+
+    def submit(self, call: Call) -> None:
+        self._flying[call.id] = call
+        self._calls.submit(call)
+
+    def next(self, timeout_s: float) -> Outcome | None:
+        end_s = self.now_s() + timeout_s
+        while self._flying:
+            if not self._closed and not self._ready:
+                self._attend()
+            if self._ready:
+                outcome = self._ready.popleft()
+            else:
+                left_s = max(0.0, end_s - self.now_s())
+                told = self._calls.next(min(_ATTEND_S, left_s))
+                if told is None:
+                    if self._closed or left_s <= 0.0:
+                        return None
+                    continue
+                outcome = told
+            if self._flying.pop(outcome.call_id, None) is not None:
+                return outcome
+        return None
+
+    def held_back(self) -> str:
+        """Implements `cloud.held_back.HeldBack`."""
+        return self.fleet.held_back()
+
+    def cancel(self, call_id: str) -> None:
+        self._calls.cancel(call_id)
+
+    def now_s(self) -> float:
+        return self._calls.now_s()
+
+    def close(self) -> None:
+        """Tell the actors to go and delete their groups, until they are gone. What lasts longer the register knows."""
+        if self._closed:
+            return
+        self._closed = True
+        self._calls.close()
+        self._flying.clear()
+        self._ready.clear()
+        self.fleet.close(_CLOSE_PATIENCE_S)
+        self._clients.close()
+
+    def _attend(self) -> None:
+        waiting = [call.id for call in self._flying.values() if call.where == "actor"]
+        self.fleet.attend(len(waiting), self._calls.pullers())
+        if self.fleet.poor or self.fleet.failing:
+            for call_id in waiting:
+                self._give_up(call_id)
+
+    def _give_up(self, call_id: str) -> None:
+        """Nobody will come for it: it could not be paid for, or there is no group to be had."""
+        self._calls.cancel(call_id)
+        status, code = ("refused", "budget") if self.fleet.poor else ("failed", "no_actors")
+        # What came in before the cancelling is told as it is; of the rest there are no outcomes but these.
+        while (outcome := self._calls.next(0.0)) is not None:
+            if outcome.call_id == call_id and outcome.status == "cancelled":
+                told = {"status": status, "reason_code": code}
+                told["reason"] = self.fleet.poor or self.fleet.failing
+                outcome = outcome.model_copy(update=told)
+            self._ready.append(outcome)
+
+    def _order(self, number: int, actors: int) -> Order:
+        options, holder = self._options, self._holder
+        name = group_name(self._connection.prefix, holder.job, holder.epoch, number)
+        command = (
+            *("python", "-m", "cloud.actor.puller", "--gateway", self._reached.address),
+            *("--unit", name, "--live", f"{self._patience.stay_s:g}"),
+            *("--unreachable", f"{self._patience.stay_s:g}"),
+        )
+        containers = tuple(
+            Container(
+                name=f"actor-{at + 1}",
+                image=options.image,
+                command=command,
+                vcpu=options.vcpu,
+                memory_gb=options.memory_gb,
+                variables={},
+                secrets={TOKEN_VARIABLE: self._reached.new_token()},
+            )
+            for at in range(actors)
+        )
+        return Order(name, containers, self._tags, options.spot)
+
+    def _tags(self) -> Mapping[str, str]:
+        """Until when it may stand, unless these are renewed: they are, as long as somebody wants it."""
+        return self._holder.tags(time.time() + _TAGS_LAST_S)

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -35,9 +36,9 @@ from cloud.actor import talk
 from cloud.actor.body import Actor
 from cloud.actor.line import Line, Refused, Unreachable
 from cloud.actor.pulse import Dropped, Pulse, Terminated
+from cloud.actor.talk import TOKEN_VARIABLE
 from cloud.wire import REQUEST_LIMIT_BYTES
 
-TOKEN_VARIABLE = "STARLING_RUN_TOKEN"
 DONE, WRONG, GONE = 0, 2, 3
 _TRANSFER_S = 120.0
 _WEIGHTS_TRIES = 4
@@ -140,7 +141,8 @@ class Puller:
         """Give back what is in hand, so that nobody waits for it."""
         try:
             body = talk.Holding(puller=self._name).model_dump_json().encode()
-            self._make_line().ask("POST", talk.LEAVE, body, timeout_s=3.0)
+            with closing(self._make_line()) as line:
+                line.ask("POST", talk.LEAVE, body, timeout_s=3.0)
         except (Unreachable, Refused):
             pass
 

@@ -16,6 +16,7 @@ from training.reports import Message
 LEASE, HEARTBEAT, RESULT, LEAVE = (f"/actor/v1/{word}" for word in ("lease", "heartbeat", "result", "leave"))
 WEIGHTS = "/actor/v1/weights/"
 LONGEST_WAIT_S = 25.0
+TOKEN_VARIABLE = "STARLING_RUN_TOKEN"
 
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
 CallId = Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[A-Za-z0-9._:-]+$")]

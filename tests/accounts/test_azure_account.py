@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from cloud.actor.puller import GONE, TOKEN_VARIABLE
+from cloud.actor.puller import GONE
+from cloud.actor.talk import TOKEN_VARIABLE
 from cloud.azure.checks import AzureQuestion, check_azure
 from cloud.azure.clients import AzureClients
 from cloud.azure.groups import AzureGroups, Container, NotNow, Refused, Seen

@@ -60,7 +60,7 @@ def _ledger(account_id: int, epoch: int, killed_at: str) -> Any:
 
 def _opened(options: Any, connection: Any, holder: Any) -> Any:
     from cloud.aws_lambda import LambdaPlatform
-    from cloud.azure.platform import AzureContainerPlatform
+    from cloud.azure_container import AzureContainerPlatform
     from cloud.mailbox import MemoryMailbox
     from cloud.pulled import Reached
 
@@ -135,8 +135,7 @@ def main() -> None:
     django.setup()
     import boto3  # noqa: F401 - what is imported here need not be in each fork
 
-    from cloud import aws_lambda, metering  # noqa: F401
-    from cloud.azure import platform as azure_platform  # noqa: F401
+    from cloud import aws_lambda, azure_container, metering  # noqa: F401
     from tests.cloud import calls
     from webapp.jobs import runner  # noqa: F401
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cloud.azure.platform import AzureContainerPlatform
-from cloud.azure_container import AzureContainerOptions
+from cloud.azure_container import AzureContainerOptions, AzureContainerPlatform
 from cloud.emulator.azure.demo import IMAGE, DemoSubscription, furnish
 from cloud.emulator.azure.faults import Faults
 from cloud.emulator.azure.server import AzureEmulator

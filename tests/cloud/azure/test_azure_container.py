@@ -12,8 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from cloud.azure.limit import CreateLimit
-from cloud.azure.platform import AzureContainerPlatform
-from cloud.azure_container import AzureContainerOptions
+from cloud.azure_container import AzureContainerOptions, AzureContainerPlatform
 from cloud.billing.price_book import PriceBook, UnknownPrice, UnknownSku
 from cloud.emulator.azure.faults import FaultKind
 from cloud.emulator.azure.server import AzureEmulator
