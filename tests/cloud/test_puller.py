@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -153,8 +154,12 @@ def test_a_redirect_is_not_followed() -> None:
 
         return application
 
-    with served(MemoryMailbox(), around=elsewhere) as address, pytest.raises(Refused, match="307"):
-        Line(address, TOKEN).ask("POST", "/actor/v1/lease", b"{}", timeout_s=5.0)
+    with (
+        served(MemoryMailbox(), around=elsewhere) as address,
+        closing(Line(address, TOKEN)) as line,
+        pytest.raises(Refused, match="307"),
+    ):
+        line.ask("POST", "/actor/v1/lease", b"{}", timeout_s=5.0)
     assert seen == ["/actor/v1/lease"]
 
 
@@ -177,8 +182,8 @@ def test_over_tls_only_the_authority_it_was_given_is_trusted(tmp_path: Path) -> 
     mailbox.publish("ab" * 32, b"numbers")
     path = f"/actor/v1/weights/{'ab' * 32}"
     with served(mailbox, tls=made.server) as address:
-        trusting = Line(address, token, str(made.ca))
-        assert trusting.ask("GET", path, timeout_s=5.0) == b"numbers"
+        with closing(Line(address, token, str(made.ca))) as trusting:
+            assert trusting.ask("GET", path, timeout_s=5.0) == b"numbers"
         with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
             Line(address, token).ask("GET", path, timeout_s=5.0)
 

@@ -39,8 +39,9 @@ def test_a_process_of_its_own_prints_how_to_connect_and_ends_with_its_input() ->
         assert client.invoke(FunctionName="starling-parked", Payload=b"{}")["StatusCode"] == 200
         assert _desk(values["endpoint"], "meter")[0]["billed_ms"] == 10
         assert _desk(values["endpoint"], "state") == {"in_flight": 0, "processes": []}
-        with pytest.raises(urllib.error.HTTPError):
+        with pytest.raises(urllib.error.HTTPError) as refused:
             _desk(values["endpoint"], "faults", order={"no such thing": 1})
+        refused.value.close()
         assert _desk(values["endpoint"], "faults", order={"throttle": 1})["struck"]["throttle"] == 0
     finally:
         process.stdin.close()
