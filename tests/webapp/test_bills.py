@@ -1,4 +1,4 @@
-"""Bills by part: when they are drawn up, what the page says of them, and jobs on several clouds from the form."""
+"""Bills by part: when they are drawn up, and what the page says of them."""
 
 import os
 import re
@@ -10,24 +10,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.billing.parts import PARTS
-from cloud.local import LocalOptions
-from cloud.simulated_options import SimulatedOptions
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
-from tests.webapp.test_forms import posted
-from webapp.jobs.forms import job_form
 from webapp.jobs.models import Job
-from webapp.jobs.presets import presets
 from webapp.jobs.runner import run_job
 from webapp.money import bills
-from webapp.money.bill_words import (
-    Row,
-    about_duration,
-    actors_sentence,
-    breakdown_sentence,
-    numbers_behind,
-    shown_bill,
-)
 from webapp.money.models import Account, BillSheet
 
 SMALL: dict[str, Any] = {
@@ -247,155 +233,5 @@ def test_every_number_has_its_source_on_a_page(client: Client, db: None) -> None
     assert client.get(f"/p/{project.slug}/numbers/lambda/nothing/").status_code == 404
 
 
-# Words
-
-
-def document(own: int, own_s: float, other: int, other_s: float) -> dict[str, Any]:
-    compared = {
-        "profile": "one-machine",
-        "title": "One plain CPU machine",
-        "picodollars": other,
-        "time_s": other_s,
-        "problem": "",
-    }
-    return {
-        "total": own,
-        "parts": {"actors": own},
-        "counts": {},
-        "time_s": own_s,
-        "papers": {},
-        "free_tier": {"covered": 0, "total": own},
-        "compared": [compared],
-    }
-
-
-USD = 10**12
-
-
-@pytest.mark.parametrize(
-    ("own", "own_s", "other", "other_s", "words"),
-    [
-        (127 * USD // 100, 1920, 41 * USD // 100, 2160, "functions cost $0.860 more and saved 4 min 0 s"),
-        (USD, 2160, 2 * USD, 1920, "functions cost $1.00 less and took 4 min 0 s longer"),
-        (USD, 100, USD, 100.5, "functions cost as much and took as long"),
-    ],
-)
-def test_a_comparison_is_a_sentence(own: int, own_s: float, other: int, other_s: float, words: str) -> None:
-    sheet = BillSheet(document=document(own, own_s, other, other_s))
-    (sentence,) = shown_bill(sheet, SimulatedOptions()).elsewhere
-    assert sentence.startswith("On one c5.4xlarge this would have cost about $")
-    assert sentence.endswith(f": {words}.")
-
-
-def test_while_a_job_runs_it_is_compared_by_what_it_would_come_to_now() -> None:
-    made = document(0, 10, USD, 10) | {"own": {"picodollars": 2 * USD, "time_s": 10.0}}
-    (sentence,) = shown_bill(BillSheet(document=made), SimulatedOptions()).elsewhere
-    assert sentence.endswith(": functions cost $1.00 more and took as long.")
-
-
-def test_what_cannot_be_priced_is_unknown_and_not_nothing() -> None:
-    made = document(USD, 10, 0, 0)
-    made["compared"][0]["problem"] = "there is no price for 'c5.4xlarge'"
-    (sentence,) = shown_bill(BillSheet(document=made), SimulatedOptions()).elsewhere
-    assert sentence == "On one c5.4xlarge: unknown, because there is no price for 'c5.4xlarge'."
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(4.21, "4.2 s"), (36.4, "36 s"), (107.7, "1 min 48 s"), (2160, "36 min"), (9000, "2.5 h")],
-)
-def test_about_how_long(seconds: float, words: str) -> None:
-    assert about_duration(seconds) == words
-
-
-def test_how_well_a_clouds_numbers_are_known() -> None:
-    assert numbers_behind(LocalOptions()) is None
-    found = numbers_behind(SimulatedOptions(profile="lambda"))
-    assert found is not None
-    counts = [int(number) for number in re.findall(r"\d+", found.words)]
-    assert sum(counts) == found.count > 20
-    assert re.fullmatch(r"\d+ measured, \d+ documented, \d+ from the papers and \d+ assumed", found.words)
-
-
-# The form
-
-
-def sent(client: Client, **changes: Any) -> Any:
-    project = make_project(user := make_user())
-    client.force_login(user)
-    form = job_form(start=presets()["hopper-simulated"].spec)
-    return client.post(f"/p/{project.slug}/jobs/new/", posted(form, **changes))
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("profile", ["lambda", "aci-today", "one-machine", "nitro-cluster"])
-def test_a_job_on_any_cloud_starts_from_the_form(client: Client, profile: str) -> None:
-    assert sent(client, platform__simulated__profile=profile).status_code == 302
-    assert Job.objects.get().parsed_spec().platform == SimulatedOptions(profile=profile)
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("field", "value", "words"),
-    [
-        ("profile", "lambda-1999", "there is no profile named 'lambda-1999'"),
-        ("stack", "java", "there is no stack named 'java'"),
-        ("learner_sku", "c5.900xlarge", "there is no price for 'c5.900xlarge'"),
-        ("cache_sku", "lambda.request", "lambda.request is not a machine: it is priced per request"),
-        ("provisioned", "-1", "must be"),
-        ("seed", "x", "must be"),
-    ],
-)
-def test_what_no_cloud_has_is_refused_with_words(client: Client, field: str, value: str, words: str) -> None:
-    answer = sent(client, **{f"platform__simulated__{field}": value})
-    assert answer.status_code == 422
-    assert words in text(answer)
-    assert not Job.objects.exists()
-
-
-@pytest.mark.django_db
-def test_only_functions_can_be_kept_warm(client: Client) -> None:
-    changes = {"platform__simulated__profile": "aci-today", "platform__simulated__provisioned": "4"}
-    answer = sent(client, **changes)
-    assert answer.status_code == 422
-    assert "aci-today keeps nothing warm for money" in text(answer)
-
-
-def test_clouds_and_software_are_chosen_from_lists_that_say_what_they_are() -> None:
-    form = job_form(start=presets()["hopper-simulated"].spec)
-    field = form.fields["platform.simulated.profile"]
-    assert next(name for name, _ in field.choices) == "lambda"
-    assert ("aci-today", "Azure Container Instances today") in field.choices
-    assert all(one.words for one in field.named)
-    assert ("starling-stack", "Starling's own engine") in form.fields["platform.simulated.stack"].choices
-
-
 def test_drawing_up_is_paced_by_what_it_takes() -> None:
     assert timedelta(seconds=10) < bills.AT_LEAST_EVERY < timedelta(minutes=1)
-
-
-def test_a_bill_in_one_sentence_names_the_dearest_parts() -> None:
-    def rows(**shares: float) -> list[Row]:
-        parts = {part.key: part for part in PARTS}
-        return [Row(parts[key], round(share * 127 * 10**8), share, 0) for key, share in shares.items()]
-
-    assert breakdown_sentence(rows(learner=77, actors=17, cold_starts=2, failed=2, evaluation=2)) == (
-        "Of $1.27: learner 77 %, actors 17 %, cold starts 2 %, failed calls 2 %, evaluation 2 %."
-    )
-    few = rows(learner=90, actors=6, idle=1.6, requests=1, failed=0.7, storage=0.4, evaluation=0.3)
-    assert breakdown_sentence(few).endswith("requests 1 %, failed calls 1 %, the rest 1 %.")
-    assert breakdown_sentence(rows(actors=99.8, requests=0.2)) == "Of $1.27: actors 100 %."
-    assert breakdown_sentence([]) == ""
-
-
-def test_what_actors_came_to_is_told_by_what_they_did() -> None:
-    parts = {part.key: part for part in PARTS}
-
-    def rows(**amounts: int) -> list[Row]:
-        return [Row(parts[key], amount * 10**10, 0.0, 0.0) for key, amount in amounts.items()]
-
-    assert actors_sentence(rows(learner=106, environment=11, cold_starts=5, inference=4, transfer=1)) == (
-        "Actors came to $0.210: environments 52 %, start-up 24 %, inference 19 %, transfer 5 %."
-    )
-    assert actors_sentence(rows(actors=3, cold_starts=5)) == "", "nobody timed these by their parts"
-    assert actors_sentence([]) == ""

@@ -11,16 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.core import serializers
 from django.test import Client
 
 from tests.factories import FixedClock, make_alert, make_project, make_user, make_webhook
 from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
 from webapp.accounts.services import add_member
-from webapp.alerts import channels, outbox, services, vault, wording
-from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery, Kind, State
+from webapp.alerts import channels, outbox, services, wording
+from webapp.alerts.models import Alert, Channel, Delivery, Kind, State
 from webapp.alerts.senders import mail
-from webapp.credentials import key_ring, rotation
 from webapp.credentials.secret import Secret
 from webapp.embedded_valkey import free_port
 
@@ -347,73 +345,3 @@ def test_a_test_message_goes_the_usual_way_and_stands_in_no_list(
     assert "HTTP 204" in log
     assert "data-waiting" not in log
     assert "Test message" not in client.get(f"/p/{project.slug}/alerts/?state=all").content.decode()
-
-
-# Secrets
-
-
-def test_a_signing_key_is_shown_once_and_an_address_never(
-    owner: Any, project: Any, receiver: WebReceiver
-) -> None:
-    client = _client(owner)
-    secret_path = f"{receiver.url}/t0p-s3cret-token"
-    page = client.post(f"/p/{project.slug}/alerts/channels/new/webhook/", {"name": "Ops", "url": secret_path})
-    channel = Channel.objects.get(way="webhook")
-    key = vault.opened(channel, "signing_key").reveal()
-    assert page.status_code == 200
-    assert key in page.content.decode()
-    assert "no-store" in page.headers["Cache-Control"]
-    stored = serializers.serialize("json", [*Channel.objects.all(), *ChannelSecret.objects.all()])
-    shown = "".join(
-        client.get(f"/p/{project.slug}/alerts/channels/{path}").content.decode()
-        for path in ("", f"{channel.pk}/")
-    )
-    for place in (stored, shown):
-        assert key not in place
-        assert "t0p-s3cret-token" not in place
-    assert "127.0.0.1" in shown
-    renewed = client.post(f"/p/{project.slug}/alerts/channels/{channel.pk}/key/").content.decode()
-    assert key not in renewed
-    assert vault.opened(channel, "signing_key").reveal() in renewed
-
-
-def test_secrets_of_channels_get_other_master_keys_and_a_moved_one_does_not_open(project: Any) -> None:
-    first, second = (
-        make_webhook(project, "https://one.example.org/"),
-        make_webhook(project, "https://two.example.org/"),
-    )
-    before = key_ring.ring().first.id
-    done = rotation.rotate(retire=True)
-    assert (done.rewrapped, done.retired) == (4, (before,))
-    assert vault.opened(first, "url").reveal() == "https://one.example.org/"
-    row, other = (ChannelSecret.objects.get(channel=one, field="url") for one in (first, second))
-    row.wrapped_key, row.ciphertext = other.wrapped_key, other.ciphertext
-    row.save()
-    with pytest.raises(vault.CannotOpen):
-        vault.opened(first, "url")
-
-
-def test_a_form_says_what_is_wrong_and_stores_nothing(owner: Any, project: Any) -> None:
-    client, path = _client(owner), f"/p/{project.slug}/alerts/channels/new/"
-    for way, given, words in (
-        ("webhook", {"name": "x", "url": "https://127.0.0.1/"}, "private network"),
-        ("webhook", {"name": "x", "url": "http://example.org/"}, "by https only"),
-        ("email", {"name": "x", "addresses": "ada@example.org, nobody"}, "nobody is no e-mail address"),
-        ("chat", {"name": "x", "url": "https://example.org/hook"}, "no address of Slack"),
-        ("chat", {"name": "x", "url": "json://127.0.0.1:99/"}, "a host of somebody"),
-    ):
-        answer = client.post(f"{path}{way}/", given)
-        assert answer.status_code == 422
-        assert words in answer.content.decode(), way
-    assert not Channel.objects.filter(built_in=False).exists()
-
-
-def test_the_built_in_channel_can_be_turned_off_and_not_taken_away(owner: Any, project: Any) -> None:
-    channel = services.built_in_channel(project.pk)
-    client, path = _client(owner), f"/p/{project.slug}/alerts/channels/{channel.pk}/"
-    client.post(f"{path}remove/")
-    client.post(f"{path}change/", {"kinds": ["budget"], "name": "Mine"})
-    channel.refresh_from_db()
-    assert (channel.on, channel.name) == (False, services.BUILT_IN_NAME)
-    make_alert(project)
-    assert not Delivery.objects.exists()

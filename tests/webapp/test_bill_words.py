@@ -1,0 +1,113 @@
+"""A bill in sentences: comparisons, shares and how well the numbers are known."""
+
+import re
+from typing import Any
+
+import pytest
+
+from cloud.billing.parts import PARTS
+from cloud.local import LocalOptions
+from cloud.simulated_options import SimulatedOptions
+from webapp.money.bill_words import (
+    Row,
+    about_duration,
+    actors_sentence,
+    breakdown_sentence,
+    numbers_behind,
+    shown_bill,
+)
+from webapp.money.models import BillSheet
+
+
+def document(own: int, own_s: float, other: int, other_s: float) -> dict[str, Any]:
+    compared = {
+        "profile": "one-machine",
+        "title": "One plain CPU machine",
+        "picodollars": other,
+        "time_s": other_s,
+        "problem": "",
+    }
+    return {
+        "total": own,
+        "parts": {"actors": own},
+        "counts": {},
+        "time_s": own_s,
+        "papers": {},
+        "free_tier": {"covered": 0, "total": own},
+        "compared": [compared],
+    }
+
+
+USD = 10**12
+
+
+@pytest.mark.parametrize(
+    ("own", "own_s", "other", "other_s", "words"),
+    [
+        (127 * USD // 100, 1920, 41 * USD // 100, 2160, "functions cost $0.860 more and saved 4 min 0 s"),
+        (USD, 2160, 2 * USD, 1920, "functions cost $1.00 less and took 4 min 0 s longer"),
+        (USD, 100, USD, 100.5, "functions cost as much and took as long"),
+    ],
+)
+def test_a_comparison_is_a_sentence(own: int, own_s: float, other: int, other_s: float, words: str) -> None:
+    sheet = BillSheet(document=document(own, own_s, other, other_s))
+    (sentence,) = shown_bill(sheet, SimulatedOptions()).elsewhere
+    assert sentence.startswith("On one c5.4xlarge this would have cost about $")
+    assert sentence.endswith(f": {words}.")
+
+
+def test_while_a_job_runs_it_is_compared_by_what_it_would_come_to_now() -> None:
+    made = document(0, 10, USD, 10) | {"own": {"picodollars": 2 * USD, "time_s": 10.0}}
+    (sentence,) = shown_bill(BillSheet(document=made), SimulatedOptions()).elsewhere
+    assert sentence.endswith(": functions cost $1.00 more and took as long.")
+
+
+def test_what_cannot_be_priced_is_unknown_and_not_nothing() -> None:
+    made = document(USD, 10, 0, 0)
+    made["compared"][0]["problem"] = "there is no price for 'c5.4xlarge'"
+    (sentence,) = shown_bill(BillSheet(document=made), SimulatedOptions()).elsewhere
+    assert sentence == "On one c5.4xlarge: unknown, because there is no price for 'c5.4xlarge'."
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(4.21, "4.2 s"), (36.4, "36 s"), (107.7, "1 min 48 s"), (2160, "36 min"), (9000, "2.5 h")],
+)
+def test_about_how_long(seconds: float, words: str) -> None:
+    assert about_duration(seconds) == words
+
+
+def test_how_well_a_clouds_numbers_are_known() -> None:
+    assert numbers_behind(LocalOptions()) is None
+    found = numbers_behind(SimulatedOptions(profile="lambda"))
+    assert found is not None
+    counts = [int(number) for number in re.findall(r"\d+", found.words)]
+    assert sum(counts) == found.count > 20
+    assert re.fullmatch(r"\d+ measured, \d+ documented, \d+ from the papers and \d+ assumed", found.words)
+
+
+def test_a_bill_in_one_sentence_names_the_dearest_parts() -> None:
+    def rows(**shares: float) -> list[Row]:
+        parts = {part.key: part for part in PARTS}
+        return [Row(parts[key], round(share * 127 * 10**8), share, 0) for key, share in shares.items()]
+
+    assert breakdown_sentence(rows(learner=77, actors=17, cold_starts=2, failed=2, evaluation=2)) == (
+        "Of $1.27: learner 77 %, actors 17 %, cold starts 2 %, failed calls 2 %, evaluation 2 %."
+    )
+    few = rows(learner=90, actors=6, idle=1.6, requests=1, failed=0.7, storage=0.4, evaluation=0.3)
+    assert breakdown_sentence(few).endswith("requests 1 %, failed calls 1 %, the rest 1 %.")
+    assert breakdown_sentence(rows(actors=99.8, requests=0.2)) == "Of $1.27: actors 100 %."
+    assert breakdown_sentence([]) == ""
+
+
+def test_what_actors_came_to_is_told_by_what_they_did() -> None:
+    parts = {part.key: part for part in PARTS}
+
+    def rows(**amounts: int) -> list[Row]:
+        return [Row(parts[key], amount * 10**10, 0.0, 0.0) for key, amount in amounts.items()]
+
+    assert actors_sentence(rows(learner=106, environment=11, cold_starts=5, inference=4, transfer=1)) == (
+        "Actors came to $0.210: environments 52 %, start-up 24 %, inference 19 %, transfer 5 %."
+    )
+    assert actors_sentence(rows(actors=3, cold_starts=5)) == "", "nobody timed these by their parts"
+    assert actors_sentence([]) == ""
