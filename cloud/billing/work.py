@@ -68,17 +68,8 @@ class Work:
 _FIELDS = {field.name: field for field in dataclasses.fields(Work)}
 _values = attrgetter(*_FIELDS)
 _DEADLINE = list(_FIELDS).index("deadline_s")
-_OF_USAGE = (
-    "env_steps",
-    "inferences",
-    "minibatches",
-    "samples",
-    "macs",
-    "pictures",
-    "hessian_products",
-    "bytes_in",
-    "bytes_out",
-)
+_SAID_BY_THE_CALL = {"episodes", "memory_mb"}
+_OF_USAGE = [name for name in _FIELDS if name in Usage.model_fields and name not in _SAID_BY_THE_CALL]
 
 
 def work_of(
