@@ -43,9 +43,9 @@ def run(training: SchedulerTraining, **options: Any) -> int:
     return code
 
 
-def make_rows(project: Any) -> SchedulerTraining:
+def make_rows(project: Any, **changes: Any) -> SchedulerTraining:
     """A training and its version as rows to look at: no agent is in them."""
-    training = ask(project)
+    training = ask(project, **changes)
     scheduler = Scheduler.objects.create(project=project, name=training.name, created_at=training.asked_at)
     facts = storing.facts(training)
     Version.objects.create(

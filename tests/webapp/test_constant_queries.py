@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from cloud.profiling_runs import Plan
 from tests.factories import (
     call_failed,
     checkpoint_saved,
@@ -23,16 +24,20 @@ from tests.factories import (
     make_user,
     round_finished,
 )
+from tests.webapp.schedulers import make_rows
+from training.environments.model import EnvironmentSpec
 from webapp.accounts import services as accounts
 from webapp.api.tokens import make_token
 from webapp.charts.history import histories
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import labelling
 from webapp.jobs.drafts import save_draft
-from webapp.jobs.models import JobGroup
+from webapp.jobs.models import Film, JobGroup
 from webapp.jobs.recorder import Recorder
 from webapp.jobs.saved_views import save_view
+from webapp.landscapes.models import Surface
 from webapp.money.budgets import create_budget
+from webapp.profiling.models import MemoryProfile
 from webapp.reports.models import CloudBill, ReportFile
 from webapp.reports.schedules import add_schedule
 
@@ -55,7 +60,14 @@ API = (
         "/{slug}/alerts",
     ),
     *("/{slug}/members", "/{slug}/channels", "/{slug}/channels/{channel}/deliveries", "/{slug}/schedules"),
-    *("/{slug}/bills", "/{slug}/drafts", "/{slug}/views"),
+    *(
+        "/{slug}/bills",
+        "/{slug}/drafts",
+        "/{slug}/views",
+        "/{slug}/schedulers",
+        "/{slug}/scheduler-trainings",
+    ),
+    *("/{slug}/jobs/{job}/surfaces", "/{slug}/jobs/{job}/films", "/{slug}/connections/simulated/profiles"),
 )
 """Below /api/v1/projects."""
 
@@ -110,6 +122,14 @@ class Growing:
         span = {"first_day": "2026-11-01", "last_day": "2026-11-30"}
         asked = {"question": span, "format": "csv", "asked_by": self.owner, "asked_at": now, "since": now}
         ReportFile.objects.create(project=self.project, **asked)
+        make_rows(self.project, name=f"s{number}")
+        around = {"checkpoint": f"c{number}", "sha256": f"{number:064}", "round_no": number, "since": now}
+        Film.objects.create(job=self.job, asked_by=self.owner, **around)
+        grid = {"grid": 9, "span": 1, "episodes": 1}
+        Surface.objects.create(job=self.job, asked_by=self.owner, **around, **grid)
+        plan = Plan(environment=EnvironmentSpec(), memory_mb=(1024,)).model_dump(mode="json")
+        wish = {"asked_by": self.owner, "asked_at": now, "since": now, "limit_picodollars": 0}
+        MemoryProfile.objects.create(project=self.project, plan=plan, state="done", **wish)
 
     def address(self, path: str) -> str:
         group = JobGroup.objects.get(project=self.project)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.http import Http404
 
 from training.reports import RoundReport
@@ -29,6 +29,12 @@ def versions_of(project: Any) -> QuerySet[Version]:
     """All versions of the project's schedulers, newest first, with what they were trained on."""
     found = Version.objects.filter(scheduler__project=project).select_related("scheduler", "training")
     return found.defer("learner", "training__learner", "training__best_learner").order_by("-made_at", "-pk")
+
+
+def newest_versions(project: Any) -> dict[str, Version]:
+    """The newest version of each of the project's schedulers, by the scheduler's id."""
+    newest = Version.objects.filter(scheduler=OuterRef("scheduler")).order_by("-number").values("pk")[:1]
+    return {one.scheduler_id: one for one in versions_of(project).filter(pk=Subquery(newest))}
 
 
 def version_in(project: Any, key: str) -> Version | None:

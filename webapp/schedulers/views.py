@@ -27,10 +27,8 @@ _EPISODES_SHOWN = 100
 @require_safe
 @never_cache
 def scheduler_list(request: HttpRequest, project: Project) -> HttpResponse:
-    schedulers = [
-        {"scheduler": one, "newest": one.versions.select_related("training").first()}
-        for one in queries.schedulers_of(project)
-    ]
+    newest = queries.newest_versions(project)
+    schedulers = [{"scheduler": one, "newest": newest.get(one.pk)} for one in queries.schedulers_of(project)]
     trainings = Paginator(queries.trainings_of(project), _TRAININGS_SHOWN).get_page(request.GET.get("page"))
     context = {
         "section": "schedulers",
