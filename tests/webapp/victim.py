@@ -105,8 +105,11 @@ def _run(told: dict[str, Any]) -> None:
         name = f"{job.pk}-e{epoch}-c{number}"
         platform.submit(calls.rollout(name, weights, deadline_s=10.0, memory_mb=memory_mb))
     heard, end_s = 0, time.monotonic() + told["seconds"]
-    while heard < told["calls"] and (time.monotonic() < end_s or _is_still_coming(job, end_s)):
-        heard += platform.next(0.1) is not None
+    while (heard < told["calls"] and time.monotonic() < end_s) or _is_still_coming(job, end_s):
+        if heard < told["calls"]:
+            heard += platform.next(0.1) is not None
+        else:
+            time.sleep(0.02)
     platform.close()
     run_ended(job_id=job.pk, epoch=epoch, reason="It may go on.", reason_code="handover")
 
