@@ -1,10 +1,15 @@
 """What axe-core finds on a page: what keeps people out who use a keyboard, a screen reader, or see few colours."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.journeys.signed_in import sign_in, watch_for_faults
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+    from tests.journeys.every_page import Act
 
 _SCRIPT = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 # Rows of a long table are all made by one template: the first of them speak for the rest.
@@ -17,7 +22,9 @@ async (rules) => {
 }
 """
 _OF_COLOUR = ["color-contrast", "link-in-text-block"]
-"""The rules whose verdict another theme can change."""
+"""Those that axe has switched on of its `cat.color`. A theme changes colours and nothing else, so another theme can
+change their verdicts alone; a width hides some places and shows others, so it can change every rule's.
+"""
 
 
 class Axe:
@@ -55,3 +62,26 @@ class Axe:
             f"{one['id']}: {one['help']} ({len(one['nodes'])}): {' | '.join(one['nodes'][:3])}"
             for one in found
         ]
+
+
+def complaints(
+    page: "Page", site: str, shown: "Mapping[str, tuple[str, Act | None]]", person: Any = None
+) -> list[str]:
+    """What axe, the widths and the pages' own scripts find fault with on these pages, as this person sees them."""
+    from tests.journeys.every_page import SAYS_NO
+
+    page.set_default_timeout(30_000)
+    faults = watch_for_faults(page)
+    axe = Axe(page)
+    if person is not None:
+        sign_in(page, site, person)
+    for name, (path, act) in shown.items():
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.emulate_media(color_scheme="light")
+        answer = page.goto(site + path)
+        assert answer is not None
+        assert answer.status == SAYS_NO.get(name, 200), f"{name}: {path} answers {answer.status}"
+        if act is not None:
+            act(page)
+        axe.look(name)
+    return axe.found + faults

@@ -1,11 +1,13 @@
-"""Every page, in light and dark, wide and narrow: axe-core finds nothing to complain of, and nothing is too wide."""
+"""Every page but those of jobs, in light and dark, wide and narrow: axe-core finds nothing, and nothing is too wide.
+
+Two files look at the pages there are, so that two processes can.
+"""
 
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.journeys.axe import Axe
-from tests.journeys.signed_in import sign_in, watch_for_faults
+from tests.journeys.axe import complaints
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -18,27 +20,20 @@ pytestmark = [
 ]
 
 
-def test_no_violations_on_any_page(live_site: str, page: "Page") -> None:
-    from tests.journeys.every_page import GATES, SAYS_NO, pages, unseen
+def test_no_violations_before_signing_in(live_site: str, page: "Page") -> None:
+    from tests.journeys.every_page import GATES
+
+    found = complaints(page, live_site, {name: (path, None) for name, path in GATES.items()})
+    assert not found, "\n".join(found)
+
+
+def test_no_violations_on_any_other_page(live_site: str, page: "Page") -> None:
+    from tests.journeys.every_page import GATES, is_of_jobs, pages, unseen
     from webapp.accounts.models import User
 
     shown = pages()
-    page.set_default_timeout(30_000)
-    faults = watch_for_faults(page)
-    axe = Axe(page)
-    visits = [(name, path, None) for name, path in GATES.items()]
-    visits += [(name, path, act) for name, (path, act) in shown.items()]
-    for name, path, act in visits:
-        if name == next(iter(shown)):
-            sign_in(page, live_site, User.objects.get(email="ada@example.org"))
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.emulate_media(color_scheme="light")
-        answer = page.goto(live_site + path)
-        assert answer is not None
-        assert answer.status == SAYS_NO.get(name, 200), f"{name}: {path} answers {answer.status}"
-        if act is not None:
-            act(page)
-        axe.look(name)
-    assert not axe.found, "\n".join(axe.found)
-    assert not faults, "\n".join(faults)
-    assert not unseen(path for _, path, _ in visits), "pages that are not in tests/journeys/every_page.py"
+    others = {name: one for name, one in shown.items() if not is_of_jobs(one[0])}
+    found = complaints(page, live_site, others, User.objects.get(email="ada@example.org"))
+    assert not found, "\n".join(found)
+    paths = [*GATES.values(), *(path for path, _ in shown.values())]
+    assert not unseen(paths), "pages that are not in tests/journeys/every_page.py"
