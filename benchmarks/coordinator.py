@@ -274,7 +274,7 @@ def with_database(asked: dict[str, Any]) -> None:
 
     call_command("migrate", verbosity=0)
     job_id, account_id, epoch = _job(asked)
-    from webapp.jobs.recorder import Recorder
+    from webapp.jobs.running.recorder import Recorder
     from webapp.money.ledger import DatabaseLedger
 
     ledger: Any = _Clocked(
@@ -295,8 +295,8 @@ def _job(asked: dict[str, Any]) -> tuple[str, int, int]:
     from django.utils import timezone
 
     from webapp.accounts.models import Project
-    from webapp.jobs.leases import take_lease
     from webapp.jobs.models import Job
+    from webapp.jobs.running.leases import take_lease
     from webapp.jobs.spec import JobSpec
     from webapp.money.services import open_account
 

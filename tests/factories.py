@@ -42,7 +42,7 @@ def make_project(owner: Any = None, name: str = "") -> Any:
 
 def make_spec(preset: str = "cartpole", **changes: Any) -> Any:
     """A preset's spec; changes by path with double underscores, such as training__stop__rounds=2."""
-    from webapp.jobs.presets import preset_document
+    from webapp.jobs.asking.presets import preset_document
     from webapp.jobs.spec import JobSpec
 
     document = preset_document(preset)
@@ -67,9 +67,9 @@ def make_job(project: Any = None, user: Any = None, spec: Any = None, **options:
 def make_running_job(clock: Any = None, **options: Any) -> tuple[Any, int]:
     """A job whose run has just started, and the epoch of its lease."""
     from webapp.clock import SYSTEM_CLOCK
-    from webapp.jobs.leases import take_lease
-    from webapp.jobs.recorder import Recorder
-    from webapp.jobs.recovery import begin_run
+    from webapp.jobs.running.leases import take_lease
+    from webapp.jobs.running.recorder import Recorder
+    from webapp.jobs.running.recovery import begin_run
 
     clock = clock or SYSTEM_CLOCK
     job = make_job(clock=clock, **options)

@@ -15,7 +15,7 @@ django.setup(set_prefix=False)
 
 # Only now are the models there that pages and consumers import.
 from webapp.gateway.entrance import entrance  # noqa: E402
-from webapp.jobs.routing import websocket_urlpatterns  # noqa: E402
+from webapp.jobs.telling.routing import websocket_urlpatterns  # noqa: E402
 from webapp.page_handler import PageHandler  # noqa: E402
 
 application = ProtocolTypeRouter(

@@ -17,7 +17,7 @@ from training.engine import train
 from training.functions import update
 from training.messages import Outcome, RoundFinished
 from training.ports import CheckpointRef, Control, Platform
-from webapp.jobs.assembly import assemble
+from webapp.jobs.running.assembly import assemble
 from webapp.jobs.spec import JobSpec
 
 _PLENTY_PICODOLLARS = 10**18

@@ -17,7 +17,7 @@ from tests.factories import make_running_job, make_spec
 from tests.servers import answers, server_process, wait_until
 from webapp.accounts import services as accounts
 from webapp.embedded_valkey import embedded_valkey, free_port
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.recorder import Recorder
 
 
 class Watched(NamedTuple):

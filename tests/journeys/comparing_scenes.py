@@ -11,9 +11,9 @@ from training.algorithms import AnyAlgorithm
 from training.algorithms.a2c import A2C
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import labelling
+from webapp.jobs.listing import labelling
+from webapp.jobs.listing.saved_views import save_view
 from webapp.jobs.models import Job, JobGroup, Observed, Round
-from webapp.jobs.saved_views import save_view
 
 ROUNDS = 120
 

@@ -17,9 +17,11 @@ from training.messages import Evaluated
 from training.reports import RoundReport, Spend, UpdateReport, Usage
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import filming, films, policies, services
+from webapp.jobs import services
+from webapp.jobs.asking.presets import presets
 from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Observed, Round
-from webapp.jobs.presets import presets
+from webapp.jobs.policies import filming, films
+from webapp.jobs.policies import kept as policies
 from webapp.money.models import Account, Charge, ChargeKind
 
 USD = 10**12

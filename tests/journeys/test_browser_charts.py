@@ -8,7 +8,7 @@ import pytest
 from tests.factories import call_failed, evaluated, round_finished
 from tests.journeys.test_browser_live import Watched
 from tests.ledger_contract import reservation, settlement
-from webapp.jobs.run_log import RunLog
+from webapp.jobs.running.run_log import RunLog
 from webapp.money.ledger import DatabaseLedger
 
 if TYPE_CHECKING:

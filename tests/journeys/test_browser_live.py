@@ -18,10 +18,10 @@ from tests.factories import (
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from webapp.accounts.services import add_member
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.events import transition
 from webapp.jobs.models import Desired, Job, Observed
-from webapp.jobs.recorder import Recorder
-from webapp.jobs.recovery import resume_point
+from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.running.recovery import resume_point
+from webapp.jobs.telling.events import transition
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -23,7 +23,7 @@ from webapp.embedded_valkey import free_port
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Budget
-from webapp.reports import focus_rules
+from webapp.reports.files import focus_rules
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -22,9 +22,9 @@ from tests.servers import server_process, wait_until
 from tests.webapp.bookkeeping import assert_whole
 from training.checkpoints import FileCheckpointStore, Progress
 from webapp.embedded_valkey import embedded_valkey, free_port
-from webapp.jobs.headless import Headless
 from webapp.jobs.models import Job
-from webapp.jobs.runner import checkpoint_folder
+from webapp.jobs.running.headless import Headless
+from webapp.jobs.running.runner import checkpoint_folder
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 

@@ -19,10 +19,10 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials import services
 from webapp.credentials.models import Aim, Connection, SetUp
 from webapp.credentials.secret import Secret
-from webapp.jobs.leases import take_lease
 from webapp.jobs.models import Job
-from webapp.jobs.recorder import Recorder
-from webapp.jobs.recovery import begin_run
+from webapp.jobs.running.leases import take_lease
+from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.running.recovery import begin_run
 from webapp.standing.register import DatabaseRegister
 
 MB = 1024

@@ -10,11 +10,11 @@ from tests.factories import make_connection, make_job, make_project, make_runnin
 from tests.webapp.bookkeeping import assert_whole
 from training.scaling.plan import Bounds
 from webapp.accounts.services import add_member
-from webapp.jobs import runner
 from webapp.jobs.actor_bounds import BoundsRefused, bounds_of, change_bounds
 from webapp.jobs.models import Job
-from webapp.jobs.recorder import Recorder
-from webapp.jobs.runner import run_job
+from webapp.jobs.running import runner
+from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import stop_job
 
 pytestmark = pytest.mark.django_db

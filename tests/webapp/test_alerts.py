@@ -16,9 +16,9 @@ from webapp.accounts.services import add_member
 from webapp.alerts import queries, services, sources
 from webapp.alerts.message import message_of
 from webapp.alerts.models import Alert, Delivery, Kind, State
-from webapp.jobs.events import transition
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.services import raise_budget
+from webapp.jobs.telling.events import transition
 from webapp.money.budgets import create_budget
 from webapp.money.crossings import note_crossings
 from webapp.money.models import Account, Crossing

@@ -17,7 +17,7 @@ from tests.factories import (
 )
 from tests.webapp.api_callers import ApiCaller
 from webapp.jobs.models import Job, JobGroup
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.recorder import Recorder
 from webapp.money.models import Budget
 
 pytestmark = pytest.mark.django_db

@@ -31,9 +31,9 @@ from webapp.api import reference
 from webapp.api.models import Deed
 from webapp.api.tokens import caller_with, make_token, revoke_token
 from webapp.credentials.models import Connection, SealedSecret
-from webapp.jobs.drafts import save_draft
+from webapp.jobs.asking.drafts import save_draft
+from webapp.jobs.listing.saved_views import save_view
 from webapp.jobs.models import Draft, Film, Job
-from webapp.jobs.saved_views import save_view
 from webapp.landscapes.models import Surface
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account

@@ -36,7 +36,7 @@ CHECKS = [
 ]
 LITTLE_TO_DRAW = 20
 """Requests to an address that takes nothing."""
-QUIET = ("django.request", "webapp.jobs.doorbell", "webapp.jobs.forecasting")
+QUIET = ("django.request", "webapp.jobs.telling.doorbell", "webapp.jobs.launch.forecasting")
 
 
 def _fuzz(requests: int, modes: list[schemathesis.GenerationMode], config: Any) -> int:

@@ -19,8 +19,8 @@ from django.urls import reverse
 
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
 from tests.webapp.api_callers import ApiCaller
-from webapp.jobs.recorder import Recorder
-from webapp.jobs.runner import run_job
+from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.running.runner import run_job
 from webapp.money.amounts import exact_usd
 from webapp.reports.building import build, folder
 

@@ -10,8 +10,8 @@ import pytest
 from tests.factories import make_job, make_spec
 from tests.webapp.api_callers import ApiCaller
 from webapp.jobs.models import Job, Origin
-from webapp.jobs.policies import kept
-from webapp.jobs.runner import run_job
+from webapp.jobs.policies.kept import kept
+from webapp.jobs.running.runner import run_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,8 +13,9 @@ from tests.webapp.api_callers import ApiCaller
 from tests.webapp.test_policy import job_with_checkpoints
 from webapp.accounts.services import add_member
 from webapp.api.models import Made
-from webapp.jobs import films, policies
 from webapp.jobs.models import Film
+from webapp.jobs.policies import films
+from webapp.jobs.policies import kept as policies
 from webapp.jobs.spec import JobSpec
 from webapp.landscapes.models import Surface
 from webapp.papers import stored

@@ -14,7 +14,8 @@ from tests.factories import FixedClock, make_project, make_user
 from tests.webapp.api_callers import ApiCaller, Upload
 from tests.webapp.test_cloud_bills import Scene as Billed
 from webapp.accounts.services import add_member
-from webapp.reports import bill_reading, schedules
+from webapp.reports import schedules
+from webapp.reports.bills import bill_reading
 from webapp.reports.models import CloudBill, Schedule
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,7 +12,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tests.factories import evaluated, make_running_job, round_finished
 from webapp.api.event_records import crc32c, record, scalars
 from webapp.api.tensorboard import event_file
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.recorder import Recorder
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.factories import make_project, make_spec, make_user
 from webapp.credentials import queries, services, setting_up, testing
 from webapp.credentials.models import CheckState, Connection
 from webapp.credentials.secret import Secret
-from webapp.jobs import clouds
+from webapp.jobs.launch import clouds
 from webapp.jobs.services import SpecRefused, submit_job
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from django.test import Client
 
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
 from webapp.jobs.models import Job
-from webapp.jobs.runner import run_job
+from webapp.jobs.running.runner import run_job
 from webapp.money import bills
 from webapp.money.models import Account, BillSheet
 

@@ -11,7 +11,7 @@ from tests.journeys.signed_in import confirm
 from tests.ledger_contract import reservation, settlement
 from webapp.accounts.models import User
 from webapp.jobs.models import Tag
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import create_budget
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Budget

@@ -11,7 +11,7 @@ from tests.factories import FixedClock, evaluated, make_job, make_running_job, m
 from tests.ledger_contract import reservation, settlement
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header, job_list
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import change_budget, create_budget
 from webapp.money.burning import Burn, burn_of, burn_sentence
 from webapp.money.ledger import DatabaseLedger

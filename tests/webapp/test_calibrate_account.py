@@ -22,7 +22,7 @@ from tests.factories import make_connection, make_project
 from webapp.credentials import services
 from webapp.credentials.models import CheckState, Connection, SetUp
 from webapp.credentials.secret import Secret
-from webapp.jobs.forms import job_form
+from webapp.jobs.asking.forms import job_form
 from webapp.money.amounts import display_usd
 from webapp.money.budgets import create_budget
 

@@ -13,8 +13,8 @@ from webapp.charts.columns import LINES, NAMES, PACKING, packed, point_of, unpac
 from webapp.charts.history import MARKED, Histories, History
 from webapp.charts.series import series_of
 from webapp.jobs.models import Event, EventKind, Job
-from webapp.jobs.recorder import Recorder
-from webapp.jobs.recovery import resume_point
+from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.running.recovery import resume_point
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -17,11 +17,12 @@ from tests.webapp.settled import DAY, lambda_lines, settle
 from webapp.accounts.services import add_member
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
-from webapp.reports import bill_lines, bill_reading, shown
+from webapp.reports import shown
+from webapp.reports.bills import bill_lines, bill_reading
+from webapp.reports.bills.reconciling import compared
 from webapp.reports.calls import calls
 from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
 from webapp.reports.question import Question
-from webapp.reports.reconciling import compared
 from webapp.reports.table import Costs
 
 pytestmark = pytest.mark.django_db(transaction=True)

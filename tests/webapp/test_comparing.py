@@ -17,9 +17,9 @@ from webapp.comparing.pareto import plane
 from webapp.comparing.reaching import Getting, Goal, getting_to, goal_of
 from webapp.comparing.sides import picked
 from webapp.jobs import seeds
-from webapp.jobs.forms import job_form
+from webapp.jobs.asking.forms import job_form
 from webapp.jobs.models import Job, JobGroup, Round
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import SpecRefused
 from webapp.money.models import Account
 from webapp.papers.statistics import bootstrap

@@ -30,11 +30,11 @@ from webapp.accounts import services as accounts
 from webapp.api.tokens import make_token
 from webapp.charts.history import histories
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import labelling
-from webapp.jobs.drafts import save_draft
+from webapp.jobs.asking.drafts import save_draft
+from webapp.jobs.listing import labelling
+from webapp.jobs.listing.saved_views import save_view
 from webapp.jobs.models import Film, JobGroup
-from webapp.jobs.recorder import Recorder
-from webapp.jobs.saved_views import save_view
+from webapp.jobs.running.recorder import Recorder
 from webapp.landscapes.models import Surface
 from webapp.money.budgets import create_budget
 from webapp.profiling.models import MemoryProfile

@@ -43,7 +43,7 @@ from webapp.credentials.models import Connection
 from webapp.credentials.secret import Secret
 from webapp.credentials.services import create_connection, set_identity
 from webapp.jobs.models import Job
-from webapp.jobs.recovery import run_ended
+from webapp.jobs.running.recovery import run_ended
 from webapp.jobs.services import stop_job
 from webapp.money.models import Charge, ChargeKind
 from webapp.standing import late_reports

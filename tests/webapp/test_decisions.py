@@ -7,7 +7,7 @@ from django.test import Client
 
 from tests.factories import make_running_job, make_user, round_finished
 from webapp.jobs.models import Job, Round
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.recorder import Recorder
 from webapp.schedulers.decisions import decisions
 
 pytestmark = pytest.mark.django_db

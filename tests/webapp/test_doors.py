@@ -15,7 +15,7 @@ from webapp.accounts.services import add_member
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
 from webapp.credentials.models import Connection, SealedSecret
 from webapp.jobs.models import Film, Job, JobGroup
-from webapp.jobs.routing import websocket_urlpatterns
+from webapp.jobs.telling.routing import websocket_urlpatterns
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account, Budget
 from webapp.reports.models import ReportFile, Schedule

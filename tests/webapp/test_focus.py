@@ -20,8 +20,8 @@ from tests.webapp.settled import DAY, lambda_lines, many_charges, settle
 from webapp.credentials.models import Connection
 from webapp.jobs.models import Job
 from webapp.money.models import Charge
-from webapp.reports import focus_file
-from webapp.reports.focus_rules import problems, rules
+from webapp.reports.files import focus_file
+from webapp.reports.files.focus_rules import problems, rules
 from webapp.reports.question import Question
 from webapp.reports.table import Costs
 from webapp.standing.models import Holding

@@ -15,9 +15,9 @@ from django.urls import reverse
 
 from cloud.forecast import Band
 from webapp.accounts import services as accounts
-from webapp.jobs import forecasting
-from webapp.jobs.forms import job_form
-from webapp.jobs.presets import presets
+from webapp.jobs.asking.forms import job_form
+from webapp.jobs.asking.presets import presets
+from webapp.jobs.launch import forecasting
 from webapp.jobs.spec import JobSpec
 
 

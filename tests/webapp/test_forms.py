@@ -9,10 +9,10 @@ from django.http import QueryDict
 from pydantic import BaseModel, Field
 
 from tests.factories import make_spec
-from webapp.jobs.forms import SpecForm, job_form, sections
-from webapp.jobs.presets import presets
+from webapp.jobs.asking.forms import SpecForm, job_form, sections
+from webapp.jobs.asking.presets import presets
+from webapp.jobs.asking.spec_fields import Shape, as_meant, as_typed
 from webapp.jobs.spec import JobSpec
-from webapp.jobs.spec_fields import Shape, as_meant, as_typed
 
 
 class Walk(BaseModel):
@@ -104,7 +104,7 @@ def test_a_choice_that_is_not_offered_is_refused_on_its_select() -> None:
 
 
 def test_further_checks_speak_on_fields_too() -> None:
-    from webapp.jobs.problems import Problem
+    from webapp.jobs.asking.problems import Problem
 
     drawn = posted(SpecForm(Journey))
     form = SpecForm(Journey, drawn, further_checks=lambda spec: [Problem("way.pace", "Too fast today.")])

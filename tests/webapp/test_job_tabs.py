@@ -11,11 +11,11 @@ from django.test import Client
 from tests.factories import call_failed, evaluated, make_running_job, make_user, round_finished
 from training.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import run_log
 from webapp.jobs.job_page import TABS
 from webapp.jobs.models import Job
-from webapp.jobs.recorder import Recorder
 from webapp.jobs.round_calls import round_calls
+from webapp.jobs.running import run_log
+from webapp.jobs.running.recorder import Recorder
 from webapp.money.ledger import DatabaseLedger
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.factories import make_job, make_project, make_running_job
-from webapp.jobs import bulk, labelling
+from webapp.jobs.listing import bulk, labelling
 from webapp.jobs.models import Job
 from webapp.jobs.services import stop_job
 from webapp.money.models import Account

@@ -11,7 +11,7 @@ from django.test import Client
 
 from tests.factories import FixedClock, make_project, make_user
 from tests.webapp.test_policy import job_with_checkpoints
-from webapp.jobs import policies
+from webapp.jobs.policies import kept as policies
 from webapp.landscapes import services, surveying
 from webapp.landscapes.drawing import picture
 from webapp.landscapes.models import Surface, SurfaceState

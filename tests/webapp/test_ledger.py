@@ -11,7 +11,7 @@ from tests.factories import FixedClock, make_running_job
 from tests.factories import make_ledger as make_database_ledger
 from tests.ledger_contract import LedgerContract, MakeLedger, reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.leases import LEASE_TTL, release_lease, take_lease
+from webapp.jobs.running.leases import LEASE_TTL, release_lease, take_lease
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.models import Account, Basis, Charge, ChargeState
 from webapp.money.services import settle_leftovers

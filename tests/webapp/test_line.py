@@ -10,9 +10,9 @@ from tests.factories import make_job, make_project, make_spec
 from tests.ledger_contract import reservation, settlement
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.leases import release_lease, take_lease
-from webapp.jobs.line import Limit, WatchedLedger, bounds_near, drain_reason
-from webapp.jobs.runner import run_job
+from webapp.jobs.running.leases import release_lease, take_lease
+from webapp.jobs.running.line import Limit, WatchedLedger, bounds_near, drain_reason
+from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import go_on
 from webapp.money.budgets import change_budget, create_budget
 from webapp.money.ledger import DatabaseLedger

@@ -19,11 +19,11 @@ from django.test import Client
 from tests.factories import checkpoint_saved, evaluated, make_running_job, make_user, round_finished
 from tests.webapp.socket_client import SocketClient
 from webapp.accounts.services import add_member
-from webapp.jobs import consumers, doorbell
-from webapp.jobs import feed as feeds
 from webapp.jobs.models import Job
-from webapp.jobs.recorder import Recorder
-from webapp.jobs.routing import websocket_urlpatterns
+from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.telling import consumers, doorbell
+from webapp.jobs.telling import feed as feeds
+from webapp.jobs.telling.routing import websocket_urlpatterns
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.asyncio]
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.factories import FixedClock, make_job, make_running_job
 from webapp.celery import app
-from webapp.jobs import look_after
-from webapp.jobs.leases import LEASE_TTL
-from webapp.jobs.look_after import ASK_AGAIN_AFTER, look_after_jobs
 from webapp.jobs.models import Job
+from webapp.jobs.running import look_after
+from webapp.jobs.running.leases import LEASE_TTL
+from webapp.jobs.running.look_after import ASK_AGAIN_AFTER, look_after_jobs
 from webapp.jobs.services import stop_job
 from webapp.money.models import Charge
 from webapp.money.services import settle_leftovers

@@ -25,9 +25,9 @@ from tests.webapp.held import FUNCTION, MB, PaperCloud
 from training.ports import Reservation
 from webapp.alerts.models import Alert
 from webapp.credentials.models import Connection
-from webapp.jobs.leases import LEASE_TTL, renew_lease
 from webapp.jobs.models import Job
-from webapp.jobs.recovery import run_ended
+from webapp.jobs.running.leases import LEASE_TTL, renew_lease
+from webapp.jobs.running.recovery import run_ended
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Charge
 from webapp.standing import looking

@@ -22,7 +22,7 @@ from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, PulledC
 from webapp.gateway.queries import Machines
 from webapp.gateway.store import Caller, DatabaseStore
 from webapp.jobs.models import Job
-from webapp.jobs.runner import run_job
+from webapp.jobs.running.runner import run_job
 
 _SMALL: dict[str, Any] = {
     "training__scaling__actors": 2,
@@ -77,8 +77,8 @@ def test_a_job_is_sampled_by_a_machine_that_calls_and_learns_what_it_would_have_
 def _checkpoints(job: Job) -> tuple[dict[int, str], bytes]:
     """Their hashes by round, and the learner in the last."""
     from training.checkpoints import Progress
-    from webapp.jobs.checkpoint_files import CheckpointFiles
-    from webapp.jobs.runner import checkpoint_folder
+    from webapp.jobs.running.checkpoint_files import CheckpointFiles
+    from webapp.jobs.running.runner import checkpoint_folder
 
     rows = {row.round_no: row for row in job.checkpoints.all()}
     spec = job.parsed_spec().training

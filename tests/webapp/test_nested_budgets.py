@@ -17,7 +17,7 @@ from tests.factories import (
 from tests.ledger_contract import reservation, settlement
 from webapp.accounts.services import add_member
 from webapp.jobs.models import Job, Tag
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import LimitTooLow, SpecRefused, go_on, raise_budget, stop_job
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
 from webapp.money.ledger import DatabaseLedger

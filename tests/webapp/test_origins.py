@@ -14,8 +14,8 @@ from training.learner import LearnerState
 from webapp.jobs.again import run_again
 from webapp.jobs.models import Job, Origin
 from webapp.jobs.origins import beginning, beginning_of, forked
-from webapp.jobs.policies import kept
-from webapp.jobs.runner import run_job
+from webapp.jobs.policies.kept import kept
+from webapp.jobs.running.runner import run_job
 from webapp.jobs.seeds import launch_seeds, more_seeds
 from webapp.jobs.services import SpecRefused, submit_job
 

@@ -21,7 +21,7 @@ from tests.ledger_contract import reservation, settlement
 from webapp.accounts.services import add_member
 from webapp.credentials.models import Connection
 from webapp.jobs.models import Job
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import create_budget
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Charge

@@ -12,11 +12,11 @@ from django.utils import timezone
 from tests.factories import evaluated, make_job, make_project, make_running_job, make_user, round_finished
 from tests.webapp.test_forms import posted
 from webapp.accounts.services import add_member
-from webapp.jobs.forms import job_form
+from webapp.jobs.asking.forms import job_form
+from webapp.jobs.asking.presets import presets
 from webapp.jobs.models import Desired, Job, Observed
-from webapp.jobs.presets import presets
-from webapp.jobs.recorder import Recorder
-from webapp.jobs.wording import STATES, shown
+from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.telling.wording import STATES, shown
 from webapp.money.models import Account
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from cloud.billing.retiming import retime
 from cloud.billing.work_file import read_work_file
 from training.messages import RoundFinished
-from webapp.jobs.headless import Headless
+from webapp.jobs.running.headless import Headless
 from webapp.papers import calculation
 from webapp.papers import rows as row_files
 from webapp.papers.claims import Better, Cheaper

@@ -8,12 +8,12 @@ from django.db.models.signals import post_save
 
 from tests.factories import FixedClock, make_job, make_running_job, make_spec, stopped
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import runner
-from webapp.jobs.leases import LEASE_TTL
-from webapp.jobs.look_after import look_after_jobs
 from webapp.jobs.models import Job, Round
-from webapp.jobs.pausing import CannotPause, pause_job
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running import runner
+from webapp.jobs.running.leases import LEASE_TTL
+from webapp.jobs.running.look_after import look_after_jobs
+from webapp.jobs.running.pausing import CannotPause, pause_job
+from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import go_on, stop_job
 from webapp.verifying import findings
 

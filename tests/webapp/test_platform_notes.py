@@ -19,7 +19,7 @@ from tests.training.inline_platform import InlinePlatform
 from tests.webapp.held import make_lambda_job, run_of
 from webapp.credentials.models import Connection
 from webapp.jobs.models import Job, Observed
-from webapp.jobs.watching import why_waiting
+from webapp.jobs.telling.watching import why_waiting
 from webapp.standing.creates import SubscriptionCreates
 from webapp.standing.models import Asked, PlatformNote
 from webapp.standing.notes import Notes

@@ -30,10 +30,11 @@ from training.learner import LearnerState
 from training.messages import CheckpointSaved
 from training.spec import TrainingSpec
 from webapp.accounts.services import add_member
-from webapp.jobs import filming, films, policies
-from webapp.jobs.filming import FilmFailed, shoot
 from webapp.jobs.models import Film, FilmState, Job
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.policies import filming, films
+from webapp.jobs.policies import kept as policies
+from webapp.jobs.policies.filming import FilmFailed, shoot
+from webapp.jobs.running.recorder import Recorder
 
 pytestmark = pytest.mark.django_db
 PICTURE = b"RIFF....WEBP"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webapp.jobs.question import NotUnderstood, Term, parse
+from webapp.jobs.listing.question import NotUnderstood, Term, parse
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,10 @@ from training.ports import PriceLine
 from webapp.accounts.services import add_member
 from webapp.jobs.models import Tag
 from webapp.money.amounts import exact_usd
-from webapp.reports import formats, period
+from webapp.reports import period
 from webapp.reports.asking import asked
 from webapp.reports.calls import calls
+from webapp.reports.files import formats
 from webapp.reports.question import BY, Question
 from webapp.reports.table import Costs
 

@@ -13,9 +13,9 @@ from cloud.calibration.writing import write_toml
 from cloud.numbers import profile as profiles
 from tests.factories import make_job, make_spec
 from tests.webapp.test_work import SMALL
-from webapp.jobs.forecasting import forecast_of
-from webapp.jobs.headless import Headless
-from webapp.jobs.runner import run_job
+from webapp.jobs.launch.forecasting import forecast_of
+from webapp.jobs.running.headless import Headless
+from webapp.jobs.running.runner import run_job
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from django.utils import timezone
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.test_pages import copies_of, text
 from webapp.accounts.services import add_member
-from webapp.jobs import labelling, run_table
-from webapp.jobs.columns import COLUMNS, chosen_columns
+from webapp.jobs.listing import labelling, run_table
+from webapp.jobs.listing.columns import COLUMNS, chosen_columns
+from webapp.jobs.listing.question import parse
 from webapp.jobs.models import Job, SavedView
-from webapp.jobs.question import parse
 from webapp.jobs.services import stop_job
 from webapp.money.models import Account
 

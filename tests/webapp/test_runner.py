@@ -15,11 +15,12 @@ import pytest
 from tests.factories import make_job, make_spec
 from tests.servers import ROOT
 from tests.webapp.bookkeeping import assert_whole
-from webapp.jobs import failpoints, heartbeat, launcher, runner
-from webapp.jobs.launcher import launch_and_watch
+from webapp.jobs import failpoints
 from webapp.jobs.models import Job
-from webapp.jobs.recovery import CRASHES_ALLOWED, run_ended
-from webapp.jobs.runner import checkpoint_folder, run_job
+from webapp.jobs.running import heartbeat, launcher, runner
+from webapp.jobs.running.launcher import launch_and_watch
+from webapp.jobs.running.recovery import CRASHES_ALLOWED, run_ended
+from webapp.jobs.running.runner import checkpoint_folder, run_job
 from webapp.jobs.services import raise_budget
 
 pytestmark = [pytest.mark.django_db(transaction=True)]

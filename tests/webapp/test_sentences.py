@@ -2,7 +2,7 @@
 
 import pytest
 
-from webapp.jobs.sentences import (
+from webapp.jobs.telling.sentences import (
     Judged,
     mean_interval,
     no_news_sentence,

@@ -8,11 +8,9 @@ from django.db import transaction
 
 from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, stopped
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import doorbell
-from webapp.jobs.events import transition
-from webapp.jobs.leases import LEASE_TTL, release_lease, renew_lease, take_lease
 from webapp.jobs.models import Event, Job, Observed
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.leases import LEASE_TTL, release_lease, renew_lease, take_lease
+from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import (
     JobFinished,
     LimitTooLow,
@@ -23,6 +21,8 @@ from webapp.jobs.services import (
     submit_job,
 )
 from webapp.jobs.states import SUCCESSORS, TERMINAL, IllegalTransition
+from webapp.jobs.telling import doorbell
+from webapp.jobs.telling.events import transition
 
 pytestmark = pytest.mark.django_db
 

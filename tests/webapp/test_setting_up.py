@@ -22,10 +22,10 @@ from tests.factories import FixedClock, make_connection, make_project, make_spec
 from webapp.credentials import opening, queries, services, setting_up
 from webapp.credentials.models import Aim, CheckState, Connection, SetUp
 from webapp.credentials.secret import Secret
-from webapp.jobs.documents import SpecError
-from webapp.jobs.forecasting import forecast_of
-from webapp.jobs.headless import Headless
+from webapp.jobs.asking.documents import SpecError
+from webapp.jobs.launch.forecasting import forecast_of
 from webapp.jobs.models import Job, Observed
+from webapp.jobs.running.headless import Headless
 from webapp.jobs.services import SpecRefused, submit_job
 
 pytestmark = pytest.mark.django_db

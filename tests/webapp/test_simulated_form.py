@@ -9,9 +9,9 @@ from django.test import Client
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_project, make_user
 from tests.webapp.test_forms import posted
-from webapp.jobs.forms import job_form
+from webapp.jobs.asking.forms import job_form
+from webapp.jobs.asking.presets import presets
 from webapp.jobs.models import Job
-from webapp.jobs.presets import presets
 
 
 def sent(client: Client, **changes: Any) -> Any:

@@ -10,7 +10,7 @@ from tests.factories import FixedClock, make_job, make_running_job, round_finish
 from tests.ledger_contract import reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Event, Job, Round
-from webapp.jobs.recorder import Recorder
+from webapp.jobs.running.recorder import Recorder
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Charge
 from webapp.verifying import findings

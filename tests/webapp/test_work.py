@@ -11,8 +11,8 @@ from django.core.management import call_command
 
 from cloud.billing.work_file import Sitting, read_work_file
 from tests.factories import make_job, make_spec
-from webapp.jobs.headless import Headless
-from webapp.jobs.runner import run_job
+from webapp.jobs.running.headless import Headless
+from webapp.jobs.running.runner import run_job
 from webapp.jobs.spec import JobSpec
 from webapp.money.queries import works_of
 

@@ -82,7 +82,7 @@ def _run(told: dict[str, Any]) -> None:
     from tests.webapp.held import run_of
     from webapp.credentials import opening
     from webapp.jobs.models import Job
-    from webapp.jobs.recovery import run_ended
+    from webapp.jobs.running.recovery import run_ended
     from webapp.standing.register import DatabaseRegister
 
     settings.FAILPOINTS = told["failpoints"]
@@ -140,7 +140,7 @@ def main() -> None:
 
     from cloud import aws_lambda, azure_container, metering  # noqa: F401
     from tests.cloud import calls
-    from webapp.jobs import runner  # noqa: F401
+    from webapp.jobs.running import runner  # noqa: F401
 
     calls.weights()
     print("ready", flush=True)

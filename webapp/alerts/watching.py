@@ -12,7 +12,7 @@ from webapp.alerts import anomalies, services
 from webapp.alerts.anomalies import Facts
 from webapp.alerts.models import Alert, State
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs import forecasting
+from webapp.jobs.launch import forecasting
 from webapp.jobs.models import Event, EventKind, Job, Observed, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.money.models import Charge, ChargeKind, ChargeState

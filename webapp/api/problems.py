@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, Field
 
-from webapp.jobs.problems import Problem as FieldProblem
+from webapp.jobs.asking.problems import Problem as FieldProblem
 
 log = logging.getLogger(__name__)
 

@@ -38,7 +38,7 @@ from webapp.api.routes import (
 )
 from webapp.api.tokens import note
 from webapp.credentials.secret import Secret
-from webapp.jobs.problems import problems as sentences
+from webapp.jobs.asking.problems import problems as sentences
 
 VERSION = "1.0"
 _SAFE = ("GET", "HEAD", "OPTIONS")

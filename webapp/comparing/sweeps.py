@@ -19,11 +19,11 @@ from django.db import transaction
 from pydantic import BaseModel, ValidationError
 
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.asking.problems import problems
+from webapp.jobs.asking.spec_fields import title_of
 from webapp.jobs.models import JobGroup
-from webapp.jobs.problems import problems
 from webapp.jobs.seeds import free_group_name, launch_together, with_seed
 from webapp.jobs.spec import JobSpec
-from webapp.jobs.spec_fields import title_of
 from webapp.money.amounts import picodollars
 from webapp.money.budgets import create_budget
 from webapp.money.models import Scope

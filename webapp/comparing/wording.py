@@ -10,7 +10,7 @@ from webapp.comparing.reaching import Getting
 from webapp.comparing.telling_apart import FEWEST, MOST_MORE
 from webapp.jobs.models import Job
 from webapp.jobs.states import ACTIVE
-from webapp.jobs.wording import shown_state
+from webapp.jobs.telling.wording import shown_state
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
 from webapp.templatetags.look import UNKNOWN, duration, score
 

@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from webapp.jobs import doorbell
+from webapp.jobs.telling import doorbell
 
 OFFERS = "starling:offers:"
 ANSWERS = "starling:answers:"

@@ -17,7 +17,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import bells, queries, services
 from webapp.gateway.leases import due, sweep
 from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
-from webapp.jobs.events import LeaseLost
+from webapp.jobs.telling.events import LeaseLost
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from cloud.gateway.desk import Desk
 from cloud.gateway.door import Door, Receive, Scope, Send
 from webapp.gateway.bells import OFFERS
 from webapp.gateway.store import DatabaseStore
-from webapp.jobs.feed import Readers
+from webapp.jobs.telling.feed import Readers
 
 log = logging.getLogger(__name__)
 

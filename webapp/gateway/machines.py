@@ -12,8 +12,8 @@ from cloud.hosts import HostsOptions
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import queries
 from webapp.gateway.queries import Machines
+from webapp.jobs.asking.problems import Problem
 from webapp.jobs.models import Job
-from webapp.jobs.problems import Problem
 from webapp.jobs.states import TERMINAL
 
 _HERE = {"127.0.0.1", "localhost", "::1"}

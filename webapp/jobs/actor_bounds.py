@@ -9,12 +9,12 @@ from django.db import transaction
 from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs import clouds
-from webapp.jobs.events import append_events, note
+from webapp.jobs.launch import clouds
 from webapp.jobs.models import Job
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.states import TERMINAL
+from webapp.jobs.telling.events import append_events, note
 
 BECAUSE = "by the bounds set for this job"
 

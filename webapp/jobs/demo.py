@@ -1,7 +1,7 @@
 """What a fresh installation shows: an account, a project, and a job whose charts move."""
 
 from webapp.accounts.services import create_person, one_time_sign_in_path
-from webapp.jobs.presets import presets
+from webapp.jobs.asking.presets import presets
 from webapp.jobs.services import submit_job
 
 DEMO_EMAIL = "demo@starling.localhost"

@@ -18,13 +18,15 @@ from webapp.accounts.models import Project
 from webapp.charts.series import series_of
 from webapp.clock import SYSTEM_CLOCK
 from webapp.gateway import machines
-from webapp.jobs import detail, queries, run_log, watching
-from webapp.jobs.documents import shortened
+from webapp.jobs import detail, queries
+from webapp.jobs.asking.documents import shortened
 from webapp.jobs.models import Job, Observed
-from webapp.jobs.policy_views import panel
+from webapp.jobs.policies.policy_views import panel
 from webapp.jobs.round_calls import round_calls
+from webapp.jobs.running import run_log
 from webapp.jobs.states import TERMINAL
-from webapp.jobs.wording import EVENT_ICONS, reason_in_words, shown_state, states_for_script
+from webapp.jobs.telling import watching
+from webapp.jobs.telling.wording import EVENT_ICONS, reason_in_words, shown_state, states_for_script
 from webapp.money import bill_panel
 from webapp.money.queries import budgets_above, held_by
 from webapp.standing import notes

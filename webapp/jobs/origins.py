@@ -15,9 +15,9 @@ from typing import Any
 from django.conf import settings
 
 from training.checkpoints import CheckpointError, read_checkpoint
+from webapp.jobs.asking.problems import Problem
 from webapp.jobs.models import Job, Origin, Way
-from webapp.jobs.policies import Kept, checkpoint, checkpoint_path
-from webapp.jobs.problems import Problem
+from webapp.jobs.policies.kept import Kept, checkpoint, checkpoint_path
 from webapp.jobs.spec import JobSpec
 
 BEGINNING = "beginning.checkpoint"

@@ -12,9 +12,9 @@ from django.http import Http404
 from webapp.charts.columns import point_of
 from webapp.charts.series import series_of
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import watching
-from webapp.jobs.event_words import told
 from webapp.jobs.models import Event, EventKind, Job
+from webapp.jobs.telling import watching
+from webapp.jobs.telling.event_words import told
 from webapp.money.amounts import exact_usd
 from webapp.money.burning import told_ahead
 from webapp.money.models import Account, ChargeKind, ChargeState

@@ -8,10 +8,10 @@ from typing import Any
 from django.db import transaction
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs import launching
+from webapp.jobs.asking.problems import Problem
+from webapp.jobs.launch import launching
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.origins import From, same_beginning
-from webapp.jobs.problems import Problem
 from webapp.jobs.services import SpecRefused, submit_job
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars

@@ -13,14 +13,15 @@ from pydantic import ValidationError
 
 from training.checkpoints import CheckpointError
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs import clouds, doorbell, launching
-from webapp.jobs.events import Entry, append_events, note, transition
-from webapp.jobs.leases import is_idle
+from webapp.jobs.asking.problems import Problem, problems
+from webapp.jobs.launch import clouds, launching
 from webapp.jobs.models import Desired, EventKind, Job, Observed
 from webapp.jobs.origins import From, remember
-from webapp.jobs.problems import Problem, problems
+from webapp.jobs.running.leases import is_idle
 from webapp.jobs.spec import JobSpec, Limits
 from webapp.jobs.states import TERMINAL
+from webapp.jobs.telling import doorbell
+from webapp.jobs.telling.events import Entry, append_events, note, transition
 from webapp.money.amounts import display_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account

@@ -15,7 +15,7 @@ from cloud.local import LocalOptions
 from cloud.platforms import PlatformOptions
 from training.frozen import Frozen
 from training.spec import TrainingSpec
-from webapp.jobs.problems import Problem
+from webapp.jobs.asking.problems import Problem
 
 TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
 AnyPlatformOptions = Annotated[PlatformOptions, Field(discriminator="kind")]

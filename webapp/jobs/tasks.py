@@ -3,10 +3,10 @@
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from webapp.jobs.films import look_after_films, make_film
-from webapp.jobs.launch_forecasts import look_after_forecasts
-from webapp.jobs.launcher import launch_and_watch, watched
-from webapp.jobs.look_after import look_after_jobs
+from webapp.jobs.launch.launch_forecasts import look_after_forecasts
+from webapp.jobs.policies.films import look_after_films, make_film
+from webapp.jobs.running.launcher import launch_and_watch, watched
+from webapp.jobs.running.look_after import look_after_jobs
 from webapp.money.bills import look_after_bills
 from webapp.money.look_ahead import look_ahead
 

@@ -2,7 +2,10 @@
 
 from django.urls import path
 
-from webapp.jobs import form_page, job_page, list_page, making_views, policy_views, views
+from webapp.jobs import job_page, making_views, views
+from webapp.jobs.asking import form_page
+from webapp.jobs.listing import list_page
+from webapp.jobs.policies import policy_views
 
 app_name = "jobs"
 urlpatterns = [

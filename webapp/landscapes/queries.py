@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from webapp.jobs import policies
 from webapp.jobs.models import Job
+from webapp.jobs.policies import kept as policies
 from webapp.landscapes.drawing import picture
 from webapp.landscapes.forms import SurfaceForm
 from webapp.landscapes.models import Surface, SurfaceState

@@ -10,8 +10,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.jobs import policies
 from webapp.jobs.models import Job
+from webapp.jobs.policies import kept as policies
 from webapp.jobs.queries import job_in
 from webapp.landscapes import services
 from webapp.landscapes.forms import SurfaceForm

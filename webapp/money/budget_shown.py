@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db.models import Count, F
 
 from webapp.jobs.models import Job, Observed
-from webapp.jobs.wording import Shown
+from webapp.jobs.telling.wording import Shown
 from webapp.money.amounts import display_usd
 from webapp.money.budget_words import day, period_words, scope_words
 from webapp.money.burning import Burn, burns_of

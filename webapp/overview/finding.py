@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from webapp.accounts.models import Membership
 from webapp.accounts.templatetags.frame import PLACES
+from webapp.jobs.asking.presets import presets
 from webapp.jobs.models import Job, JobGroup
-from webapp.jobs.presets import presets
-from webapp.jobs.wording import shown_state
+from webapp.jobs.telling.wording import shown_state
 
 MOST_JOBS = 8
 MOST_OTHERS = 5

@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db.models import Case, Q, QuerySet, When
 
-from webapp.jobs.event_words import plural, score
 from webapp.jobs.models import Job, Observed, Round
 from webapp.jobs.states import ACTIVE, TERMINAL
-from webapp.jobs.wording import Shown, reason_in_words, shown_state
+from webapp.jobs.telling.event_words import plural, score
+from webapp.jobs.telling.wording import Shown, reason_in_words, shown_state
 from webapp.money.amounts import display_usd
 from webapp.money.burning import burns_of
 from webapp.overview.sparkline import polyline, sampled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webapp.jobs.presets import preset_document
+from webapp.jobs.asking.presets import preset_document
 from webapp.papers.claims import Better, Cheaper
 from webapp.papers.experiment import Arm, merged
 

@@ -20,7 +20,7 @@ from training.reports import RoundReport
 from training.scaling.learned import Learned, as_text
 from training.scheduling.model import SchedulingSpec
 from training.scheduling.trainer import EpisodeFinished, train_scheduler
-from webapp.jobs.headless import Headless
+from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 

@@ -14,7 +14,7 @@ from cloud.workers.processes import bound_to_this_process
 from training.checkpoints import CheckpointError, Progress, read_checkpoint
 from training.messages import Evaluated, RoundFinished, Stopped
 from training.reports import RoundReport
-from webapp.jobs.headless import Headless
+from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.papers.experiment import Cell, Experiment, recipe_hash

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from webapp.accounts.models import Project
 from webapp.reports.cells import charge_count, prices_there_are
-from webapp.reports.formats import FORMATS
+from webapp.reports.files.formats import FORMATS
 from webapp.reports.period import PRESETS, NoPeriod, Period, preset
 from webapp.reports.question import By, Prices, Question
 

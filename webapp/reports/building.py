@@ -20,7 +20,7 @@ from webapp.alerts.services import raise_alert
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.reports.cells import charge_count
-from webapp.reports.formats import FORMATS, make
+from webapp.reports.files.formats import FORMATS, make
 from webapp.reports.models import FileState, ReportFile
 from webapp.reports.question import Question
 

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from webapp.accounts.models import Project, User
-from webapp.reports.formats import FORMATS
+from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import Every
 from webapp.reports.question import BY, PRICES
 

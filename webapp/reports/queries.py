@@ -9,7 +9,7 @@ from django.db.models import Prefetch, QuerySet
 from django.http import Http404
 
 from webapp.accounts.models import Project
-from webapp.reports.formats import FORMATS
+from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import CloudBill, FileState, ReportFile, Schedule, Sending
 from webapp.reports.question import BY, Question
 from webapp.reports.schedules import next_day

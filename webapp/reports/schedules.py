@@ -27,7 +27,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.amounts import display_usd
 from webapp.reports.building import whose_words
 from webapp.reports.columns import money_words
-from webapp.reports.formats import FORMATS, make
+from webapp.reports.files.formats import FORMATS, make
 from webapp.reports.models import Every, Schedule, Sending, SendingState
 from webapp.reports.period import Period, month_before, week_before
 from webapp.reports.question import Question

@@ -8,7 +8,7 @@ from datetime import date
 from functools import cached_property
 
 from webapp.money.models import Basis
-from webapp.reports.billed import Billed
+from webapp.reports.bills.billed import Billed
 from webapp.reports.cells import Cell, cells
 from webapp.reports.job_facts import JobFacts, facts_of
 from webapp.reports.question import BY, By, Question

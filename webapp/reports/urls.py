@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from webapp.reports import bill_views, plan_views, views
+from webapp.reports import plan_views, views
+from webapp.reports.bills import bill_views
 
 app_name = "reports"
 

@@ -25,7 +25,7 @@ from webapp.reports.access import address, staff_page
 from webapp.reports.asking import Asked, asked, too_large
 from webapp.reports.building import TooMany, ask_for_file, folder, whose_words
 from webapp.reports.cells import charge_count
-from webapp.reports.formats import FORMATS, Format, make
+from webapp.reports.files.formats import FORMATS, Format, make
 from webapp.reports.forms import ScheduleForm
 from webapp.reports.period import PRESETS
 from webapp.reports.question import BY, PRICES, Question

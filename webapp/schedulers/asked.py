@@ -16,8 +16,8 @@ from training.environments import catalogue
 from training.frozen import Frozen
 from training.scheduling.model import SchedulingSettings, SchedulingSpec
 from training.spec import TrainingSpec
-from webapp.jobs.presets import presets
-from webapp.jobs.problems import Problem
+from webapp.jobs.asking.presets import presets
+from webapp.jobs.asking.problems import Problem
 
 _ROUNDS_AT_MOST = 200
 _FINE_TUNE_EPISODES = 10

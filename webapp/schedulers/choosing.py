@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 
 from training.scaling.learned import Learned
 from training.spec import TrainingSpec
-from webapp.jobs.problems import Problem
+from webapp.jobs.asking.problems import Problem
+from webapp.jobs.asking.spec_fields import Named
 from webapp.jobs.spec import JobSpec
-from webapp.jobs.spec_fields import Named
 from webapp.money.amounts import display_usd
 from webapp.schedulers import queries
 from webapp.schedulers.models import Version

@@ -12,7 +12,7 @@ from training.messages import RoundFinished
 from training.reports import RoundReport
 from training.scaling import AnyScaling
 from training.scheduling.model import SchedulingSpec
-from webapp.jobs.headless import Headless
+from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 

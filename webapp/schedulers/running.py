@@ -15,8 +15,8 @@ from django.db import transaction
 from cloud.simulated_options import SimulatedOptions
 from training.reports import RoundReport
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.documents import SpecError
-from webapp.jobs.heartbeat import LEASE_LOST_EXIT, Heartbeat
+from webapp.jobs.asking.documents import SpecError
+from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.schedulers import leases, queries, storing
 from webapp.schedulers.learning import (
     NothingLearned,

@@ -11,8 +11,8 @@ from django.db import transaction
 
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.leases import idle, is_idle
-from webapp.jobs.problems import Problem
+from webapp.jobs.asking.problems import Problem
+from webapp.jobs.running.leases import idle, is_idle
 from webapp.money.amounts import picodollars
 from webapp.schedulers import queries
 from webapp.schedulers.asked import Asked, Wanted, fine_tuned, wanted, workload_of

@@ -6,7 +6,7 @@ import uuid
 
 from celery import shared_task
 
-from webapp.jobs.launcher import how_it_ended, watched
+from webapp.jobs.running.launcher import how_it_ended, watched
 from webapp.schedulers import services, storing
 from webapp.schedulers.models import SchedulerTraining
 from webapp.schedulers.running import CRASHED_EXIT

@@ -30,9 +30,9 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials import opening
 from webapp.credentials.key_ring import KeysUnusable
 from webapp.credentials.sealing import CannotUnseal
-from webapp.jobs.events import append_events, note
 from webapp.jobs.models import Job
 from webapp.jobs.states import TERMINAL
+from webapp.jobs.telling.events import append_events, note
 from webapp.money.models import Basis, Charge, ChargeKind, ChargeState
 from webapp.money.services import correct
 from webapp.standing.models import LogReading

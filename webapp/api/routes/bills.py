@@ -13,13 +13,13 @@ from ninja.responses import Status
 from webapp.api.guard import Token, project_of
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import Refused
-from webapp.api.report_shapes import BilledDifference, BilledRow, BillShape
 from webapp.api.routes.money import question_of
+from webapp.api.shapes.reports import BilledDifference, BilledRow, BillShape
 from webapp.money.amounts import exact_usd
 from webapp.reports import queries
-from webapp.reports.bill_reading import NotTaken, hand_over
+from webapp.reports.bills.bill_reading import NotTaken, hand_over
+from webapp.reports.bills.reconciling import Compared, compared
 from webapp.reports.models import CloudBill
-from webapp.reports.reconciling import Compared, compared
 
 router = Router(tags=["money"])
 _File = Annotated[

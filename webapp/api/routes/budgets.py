@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.accounts.models import Project, User
 from webapp.api.guard import Token, project_of
-from webapp.api.other_shapes import BudgetShape
 from webapp.api.problems import Refused
+from webapp.api.shapes.money import BudgetShape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars

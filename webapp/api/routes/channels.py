@@ -15,7 +15,12 @@ from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, Delivery
 from webapp.alerts.wording import readers, standing
-from webapp.api.channel_shapes import (
+from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.guard import Token, member_of, project_of
+from webapp.api.page_forms import cleaned
+from webapp.api.paging import Cursor, Limit, Page, newest_first
+from webapp.api.problems import Refused
+from webapp.api.shapes.channels import (
     AddedChannel,
     ChannelChange,
     ChannelShape,
@@ -23,11 +28,6 @@ from webapp.api.channel_shapes import (
     NewChannel,
     SigningKey,
 )
-from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, member_of, project_of
-from webapp.api.page_forms import cleaned
-from webapp.api.paging import Cursor, Limit, Page, newest_first
-from webapp.api.problems import Refused
 from webapp.credentials.secret import Secret
 
 router = Router(tags=["alerts"])

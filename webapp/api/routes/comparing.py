@@ -13,7 +13,10 @@ from ninja import Query, Router
 from ninja.responses import Status
 
 from webapp.accounts.models import Project
-from webapp.api.comparing_shapes import (
+from webapp.api.guard import Token, project_of
+from webapp.api.problems import Refused, spec_refused
+from webapp.api.routes.jobs import Key, caller_of
+from webapp.api.shapes.comparing import (
     AgainstShape,
     ComparisonShape,
     DifferenceShape,
@@ -25,9 +28,6 @@ from webapp.api.comparing_shapes import (
     NewSweep,
     SideShape,
 )
-from webapp.api.guard import Token, project_of
-from webapp.api.problems import Refused, spec_refused
-from webapp.api.routes.jobs import Key, caller_of
 from webapp.comparing import wording
 from webapp.comparing.curves import curves_of
 from webapp.comparing.figures import SideFigures, compared, differences

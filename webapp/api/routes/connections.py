@@ -15,7 +15,11 @@ from pydantic import SecretStr
 
 from cloud.billing.price_book import PriceBook
 from webapp.accounts.models import Membership, Project
-from webapp.api.connection_shapes import (
+from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.guard import Token, member_of, project_of
+from webapp.api.page_forms import cleaned
+from webapp.api.problems import Refused
+from webapp.api.shapes.connections import (
     ConnectionShape,
     Identity,
     NewConnection,
@@ -25,10 +29,6 @@ from webapp.api.connection_shapes import (
     StepShape,
     StoredIdentity,
 )
-from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, member_of, project_of
-from webapp.api.page_forms import cleaned
-from webapp.api.problems import Refused
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials import documents, forms, queries, services, setting_up, testing
 from webapp.credentials.key_ring import KeysUnusable

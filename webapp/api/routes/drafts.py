@@ -12,19 +12,20 @@ from ninja import Router
 from ninja.responses import Status
 from pydantic import BaseModel
 
-from webapp.api.draft_shapes import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
 from webapp.api.etags import IfNoneMatch, if_changed
 from webapp.api.guard import Token, project_of
 from webapp.api.once import once
 from webapp.api.paging import RowId
 from webapp.api.problems import FieldError, Refused, spec_refused
 from webapp.api.routes.jobs import Key, caller_of
-from webapp.jobs import drafts, run_table, saved_views
-from webapp.jobs.beginnings import FILE, beginning
-from webapp.jobs.forms import job_form
+from webapp.api.shapes.drafts import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
+from webapp.jobs.asking import drafts
+from webapp.jobs.asking.beginnings import FILE, beginning
+from webapp.jobs.asking.forms import job_form
+from webapp.jobs.asking.problems import Problem
+from webapp.jobs.asking.sheets import Sheet
+from webapp.jobs.listing import run_table, saved_views
 from webapp.jobs.models import Draft, SavedView
-from webapp.jobs.problems import Problem
-from webapp.jobs.sheets import Sheet
 
 router = Router(tags=["jobs"])
 

@@ -14,12 +14,13 @@ from ninja.responses import Status
 from webapp.api.etags import IfNoneMatch, if_changed
 from webapp.api.guard import Token, project_of
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
-from webapp.api.policy_shapes import FilmedShape, FilmShape, NewFilm
 from webapp.api.problems import Refused
 from webapp.api.routes.history import a_file
 from webapp.api.routes.jobs import caller_of
-from webapp.jobs import films, policies
+from webapp.api.shapes.policies import FilmedShape, FilmShape, NewFilm
 from webapp.jobs.models import Film, FilmState, Job
+from webapp.jobs.policies import films
+from webapp.jobs.policies import kept as policies
 from webapp.jobs.queries import job_in
 
 router = Router(tags=["a job's policies"])

@@ -14,7 +14,7 @@ from webapp.api.evaluations import evaluations_of
 from webapp.api.guard import project_of
 from webapp.api.paging import After, Limit, NumberedPage
 from webapp.api.problems import Refused
-from webapp.api.shapes import (
+from webapp.api.shapes.jobs import (
     BudgetAbove,
     CheckpointShape,
     EvaluationShape,
@@ -25,9 +25,9 @@ from webapp.api.shapes import (
 )
 from webapp.api.tensorboard import event_file
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import policies
 from webapp.jobs.detail import cost_by_kind
 from webapp.jobs.models import Job, Round
+from webapp.jobs.policies import kept as policies
 from webapp.jobs.queries import job_in
 from webapp.money.amounts import exact_usd
 from webapp.money.chain import headroom

@@ -17,11 +17,12 @@ from webapp.api.guard import Token, project_of
 from webapp.api.job_words import etag_of, found_jobs, job_shape
 from webapp.api.paging import Cursor, Limit, Page, Word
 from webapp.api.problems import Refused, spec_refused
-from webapp.api.shapes import JobShape
-from webapp.jobs import clouds, services
+from webapp.api.shapes.jobs import JobShape
+from webapp.jobs import services
+from webapp.jobs.launch import clouds
 from webapp.jobs.models import Job
-from webapp.jobs.pausing import pause_job
 from webapp.jobs.queries import job_in
+from webapp.jobs.running.pausing import pause_job
 from webapp.jobs.spec import JobSpec
 
 router = Router(tags=["jobs"])

@@ -14,7 +14,7 @@ from webapp.api.guard import Token, project_of
 from webapp.api.job_words import etag_of, job_shape
 from webapp.api.problems import spec_refused
 from webapp.api.routes.jobs import Key, caller_of
-from webapp.api.shapes import JobShape
+from webapp.api.shapes.jobs import JobShape
 from webapp.jobs.again import run_again
 from webapp.jobs.models import Job
 from webapp.jobs.origins import forked

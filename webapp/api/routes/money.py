@@ -16,20 +16,20 @@ from pydantic import ValidationError
 from cloud.forecast import NoForecast
 from webapp.accounts.models import Project
 from webapp.api.guard import project_of
-from webapp.api.other_shapes import CostRow, CostTable, ReportQuestion, ReportShape
 from webapp.api.paging import Word
 from webapp.api.problems import Refused, spec_refused
 from webapp.api.routes.history import a_file
-from webapp.api.shapes import ForecastShape
-from webapp.jobs import clouds
-from webapp.jobs.forecasting import forecast_of, headline
-from webapp.jobs.learned import learned, lessons_of
-from webapp.jobs.problems import problems
+from webapp.api.shapes.jobs import ForecastShape
+from webapp.api.shapes.money import CostRow, CostTable, ReportQuestion, ReportShape
+from webapp.jobs.asking.problems import problems
+from webapp.jobs.launch import clouds
+from webapp.jobs.launch.forecasting import forecast_of, headline
+from webapp.jobs.launch.learned import learned, lessons_of
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import exact_usd
 from webapp.reports.building import TooMany, ask_for_file, folder
-from webapp.reports.formats import FORMATS
+from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import FileState, ReportFile
 from webapp.reports.question import Prices, Question
 from webapp.reports.table import Costs, Row

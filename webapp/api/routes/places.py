@@ -13,9 +13,9 @@ from cloud.billing.price_book import PriceBook
 from training.environments import catalogue
 from webapp.accounts.models import Membership
 from webapp.api.guard import project_of
-from webapp.api.other_shapes import EnvironmentShape, PresetShape, PriceShape
-from webapp.api.shapes import ProjectShape
-from webapp.jobs.presets import presets
+from webapp.api.shapes.choices import EnvironmentShape, PresetShape, PriceShape
+from webapp.api.shapes.jobs import ProjectShape
+from webapp.jobs.asking.presets import presets
 
 router = Router(tags=["places"])
 choices = Router(tags=["what there is"])

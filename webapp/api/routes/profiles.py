@@ -14,12 +14,12 @@ from webapp.api.guard import Token, project_of, require_scope
 from webapp.api.models import Scope
 from webapp.api.once import once
 from webapp.api.paging import Cursor, Limit, Page, RowId, newest_first
-from webapp.api.policy_shapes import NewProfile, ProfileCost, ProfiledSize, ProfileShape
 from webapp.api.problems import Refused
 from webapp.api.routes.jobs import Key, caller_of
+from webapp.api.shapes.policies import NewProfile, ProfileCost, ProfiledSize, ProfileShape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials.models import Connection
-from webapp.jobs.filled_in import begun_with
+from webapp.jobs.asking.filled_in import begun_with
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import exact_usd
 from webapp.profiling import queries, services

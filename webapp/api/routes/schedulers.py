@@ -18,7 +18,7 @@ from webapp.api.once import once
 from webapp.api.paging import After, Cursor, Limit, NumberedPage, Page, RowId, newest_first, oldest_first
 from webapp.api.problems import spec_refused
 from webapp.api.routes.jobs import Key, caller_of
-from webapp.api.scheduler_shapes import (
+from webapp.api.shapes.schedulers import (
     EpisodeShape,
     FactsShape,
     FineTuning,

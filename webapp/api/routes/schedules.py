@@ -17,13 +17,13 @@ from webapp.api.once import once
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import RowId
 from webapp.api.problems import Refused
-from webapp.api.report_shapes import (
+from webapp.api.routes.jobs import Key
+from webapp.api.shapes.reports import (
     NewSchedule,
     ReportScheduleShape,
     ScheduleChange,
     SendingShape,
 )
-from webapp.api.routes.jobs import Key
 from webapp.clock import SYSTEM_CLOCK
 from webapp.reports import queries, schedules
 from webapp.reports.forms import ScheduleForm

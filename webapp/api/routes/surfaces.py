@@ -12,9 +12,9 @@ from ninja.responses import Status
 from webapp.api.etags import IfNoneMatch, if_changed
 from webapp.api.guard import Token, project_of
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
-from webapp.api.policy_shapes import NewSurface, SurfaceResult, SurfaceShape
 from webapp.api.routes.jobs import caller_of
-from webapp.jobs import policies
+from webapp.api.shapes.policies import NewSurface, SurfaceResult, SurfaceShape
+from webapp.jobs.policies import kept as policies
 from webapp.jobs.queries import job_in
 from webapp.landscapes import services
 from webapp.landscapes.drawing import picture

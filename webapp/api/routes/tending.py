@@ -15,9 +15,9 @@ from webapp.alerts.models import Alert
 from webapp.api.guard import Token, project_of
 from webapp.api.paging import Limit
 from webapp.api.routes.jobs import IfMatch, done
-from webapp.api.shapes import JobShape
-from webapp.jobs import labelling
+from webapp.api.shapes.jobs import JobShape
 from webapp.jobs.actor_bounds import change_bounds
+from webapp.jobs.listing import labelling
 from webapp.jobs.models import Job
 
 router = Router(tags=["tending"])

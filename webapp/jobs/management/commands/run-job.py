@@ -33,7 +33,7 @@ class Command(BaseCommand):
         # Ctrl-C reaches the whole group of processes; the supervisor decides who ends when.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         from webapp.jobs.models import Job
-        from webapp.jobs.runner import run_job
+        from webapp.jobs.running.runner import run_job
 
         if Job.objects.filter(pk=job_id, simulated=True).exists():
             os.nice(_SIMULATED_NICENESS)

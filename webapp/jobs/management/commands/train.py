@@ -12,8 +12,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from webapp.jobs.documents import SpecError, read_spec
-from webapp.jobs.presets import preset_names
+from webapp.jobs.asking.documents import SpecError, read_spec
+from webapp.jobs.asking.presets import preset_names
 
 WRONG_INPUT_EXIT = 2
 FAILED_EXIT = 1
@@ -51,8 +51,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from training.checkpoints import CheckpointError
-        from webapp.jobs.checkpoint_files import CheckpointNotWritten
-        from webapp.jobs.headless import Headless
+        from webapp.jobs.running.checkpoint_files import CheckpointNotWritten
+        from webapp.jobs.running.headless import Headless
         from webapp.jobs.services import limits
 
         try:

@@ -1,0 +1,175 @@
+"""What a launch needs, row by row: credentials, quota, budget, environment; where one is missing, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from django.db.models import Q
+from django.urls import reverse
+
+from cloud.hosts import HostsOptions
+from training.environments import catalogue
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs import services
+from webapp.jobs.asking.learner_places import learner_words
+from webapp.jobs.asking.problems import CONNECTION, Problem
+from webapp.jobs.launch import clouds, launching
+from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle
+from webapp.jobs.origins import From
+from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import display_usd, picodollars
+from webapp.money.chain import headroom
+from webapp.money.models import Budget, Scope
+from webapp.money.queries import as_of
+from webapp.schedulers import choosing
+
+_PACKAGES = {"MuJoCo": "mujoco", "Atari": "ale_py"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row. `tone`: ok, warning or failed; `link` leads to where it is put right."""
+
+    title: str
+    tone: str
+    words: str
+    link: str = ""
+    link_words: str = ""
+
+    @property
+    def icon(self) -> str:
+        return {"ok": "check-circle-fill", "warning": "exclamation-triangle-fill"}.get(
+            self.tone, "x-octagon-fill"
+        )
+
+    @property
+    def state(self) -> str:
+        return {"ok": "ok", "warning": "look"}.get(self.tone, "missing")
+
+
+def fields_row(faults: Sequence[str]) -> Check:
+    """About a form whose fields are not all understood; nothing else can be looked at before."""
+    more = f" {len(faults) - 1} more." if len(faults) > 1 else ""
+    return Check("Fields", "failed", f"{faults[0]}{more}")
+
+
+def checklist(
+    project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: From | None = None
+) -> list[Check]:
+    """Every row for a spec whose fields are understood, launched `count` times with other seeds."""
+    stands, undecided = clouds.obstacles(project, spec), choosing.obstacles(project, spec)
+    spec = choosing.placed(project, clouds.placed(project, spec))
+    rows = [_credentials(project, spec, stands), _quota(project, spec, stands)]
+    if spec.training.scaling.kind == "learned":
+        rows.append(_of("Scheduler", undecided, "It is trained and decides each round."))
+    if not undecided:  # without a number of actors nobody knows what a round may cost
+        rows.append(_budget(project, user, spec, count))
+    unpriced = any(one.path == REGION for one in stands)
+    rows += [_environment(spec), Check("Learner", "failed" if unpriced else "ok", learner_words(spec))]
+    if made_from is not None and (found := made_from.obstacles(spec)):
+        rows.append(_of("Checkpoint", found, ""))
+    return rows
+
+
+def _of(title: str, found: Sequence[Problem], fine: str) -> Check:
+    return Check(title, "failed" if found else "ok", " ".join(one.sentence for one in found) or fine)
+
+
+def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
+    title, page = "Credentials", reverse("credentials:list", args=[project.slug])
+    kind = spec.platform.kind
+    if kind in ("local", "simulated"):
+        return Check(title, "ok", "None needed: nothing runs in an account of yours.")
+    if isinstance(spec.platform, HostsOptions):
+        fine = "None needed: the job's page shows the command that your machines run."
+        return _of(title, stands, fine)
+    if kind not in clouds.CLOUD_OF:
+        found = cluster_obstacle(spec.platform)
+        return _of(title, [found] if found else [], "None needed: the cluster has to be reachable from here.")
+    connection = clouds.connection_of(project, spec)
+    missing = [one for one in stands if one.path == CONNECTION]
+    if missing or connection is None:
+        to = reverse("credentials:detail", args=[project.slug, connection.pk]) if connection else page
+        words = " ".join(one.sentence for one in missing) or "Choose a connection."
+        return Check(
+            title, "failed", words, to, "Open it under Clouds" if connection else "Connect an account"
+        )
+    emulated = ", emulated here" if connection.emulated else ""
+    account = connection.account_id or connection.name
+    return Check(
+        title, "ok", f"{connection.name}: {account}, {connection.region}{emulated}; its last test passed."
+    )
+
+
+def _quota(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
+    title, most = "Quota", spec.training.scaling.largest
+    elsewhere = (CONNECTION, REGION)  # told in rows of their own
+    found = [*spec.check_limits(services.limits()), *(one for one in stands if one.path not in elsewhere)]
+    if found:
+        return _of(title, found, "")
+    allowed = services.limits().actors(spec.platform.kind)
+    words = f"At most {most:,} actor{'' if most == 1 else 's'}; this installation gives a job {allowed:,}"
+    connection = clouds.connection_of(project, spec)
+    if spec.platform.kind == "aws_lambda" and connection is not None:
+        at_once = clouds.functions_at_once(connection)
+        words += f", the account {at_once:,} at once" if at_once is not None else ", the account did not say"
+    return Check(title, "ok", f"{words}.")
+
+
+def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
+    title, least = "Budget", launching.least_of(spec)
+    if isinstance(least, str):
+        return Check(title, "failed", f"Without a price no budget can be kept: {least}. {PRICE_IT}")
+    if refused := launching.too_little(spec, launching.Needs(least, least)):
+        return _of(title, refused, "")
+    wanted = count * picodollars(spec.budget_usd)
+    link = reverse("money:budgets", args=[project.slug])
+    above = sorted(_above(project, user, spec), key=headroom)
+    if above and headroom(above[0]) < count * least:
+        words = (
+            f"“{above[0].name}” has {display_usd(headroom(above[0]))} free; to begin takes"
+            f" {display_usd(count * least)}."
+        )
+        return Check(title, "failed", words, link, "Budgets")
+    if above and headroom(above[0]) < wanted:
+        words = (
+            f"“{above[0].name}” has {display_usd(headroom(above[0]))} free, less than the {display_usd(wanted)} asked"
+            " for: it may stop the job first."
+        )
+        return Check(title, "warning", words, link, "Budgets")
+    first = f"the first round may cost {display_usd(least)}" if least else "a round costs nothing of its own"
+    room = f"; “{above[0].name}” has {display_usd(headroom(above[0]))} free" if above else ""
+    return Check(title, "ok", f"{display_usd(wanted)} at most; {first}{room}.")
+
+
+def _above(project: Any, user: Any, spec: JobSpec) -> Iterator[Budget]:
+    """The open budgets in whose scope the job would be."""
+    scopes = (
+        Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT))
+        | Q(scope=Scope.USER, user=user)
+        | Q(scope=Scope.CLOUD, cloud=spec.platform.kind)
+        | Q(scope=Scope.TAG, tag__name__in=spec.tags)
+        | Q(scope=Scope.GROUP, group__name=spec.group)
+    )
+    rows = Budget.objects.filter(Q(project=None) | Q(project=project), scopes, closed_at=None)
+    for budget in rows.select_related("group", "tag"):
+        yield as_of(budget, SYSTEM_CLOCK.now())
+
+
+def _environment(spec: JobSpec) -> Check:
+    title, name = "Environment", spec.training.environment.id
+    entry = catalogue.ENTRIES.get(name)
+    if entry is None:
+        words = f"{name} is installed, and none we know well: what it needs shows when the job starts."
+        return Check(title, "warning", words)
+    package = _PACKAGES.get(entry.family)
+    if package is not None and find_spec(package) is None:
+        words = (
+            f"{name} needs the package {package}, which is not installed here. Whoever runs Starling adds it."
+        )
+        return Check(title, "failed", words)
+    known = f"; reference {entry.reference_return:,.0f}" if entry.reference_return is not None else ""
+    return Check(title, "ok", f"{name} is installed ({entry.family}){known}.")

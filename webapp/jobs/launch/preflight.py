@@ -1,0 +1,87 @@
+"""What can only be known by building the environment, asked before anything is started or paid.
+
+For processes that train: environments that are not in the catalogue run code of their own, and pages stay light.
+"""
+
+from __future__ import annotations
+
+from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.platforms import PlatformOptions
+from cloud.ray import driver as ray_driver
+from cloud.ray.head import NoRay
+from cloud.ray_cluster import RayOptions
+from cloud.simulated_options import SimulatedOptions
+from training.scaling.learned import Learned
+from training.spec import TrainingSpec
+from webapp.jobs.asking.problems import Problem
+
+REGION = "platform.region"
+PRICE_IT = "Choose a region or machine that has one, or add a row for it to cloud/prices where Starling is installed."
+"""What to do where the price book has no price."""
+
+
+def obstacle(training: TrainingSpec) -> Problem | None:
+    """Why this cannot be trained on this machine, in one sentence; None if nothing stands against it."""
+    if found := scheduler_obstacle(training):
+        return found
+    from training.architectures import towers
+    from training.environments.making import spaces_of
+
+    try:
+        spaces = spaces_of(training.environment)
+    except Exception as error:  # whatever the code of an environment raises: it cannot be had here
+        path = "training.environment.id"
+        return Problem(
+            path, f"Environment ({path}): {training.environment.id} cannot be used here: {_words(error)}"
+        )
+    try:
+        towers(training.network, spaces)
+    except ValueError as error:
+        path = "training.network"
+        return Problem(path, f"Network ({path}): {_words(error)}")
+    return None
+
+
+def scheduler_obstacle(training: TrainingSpec) -> Problem | None:
+    """A policy that decides by a trained scheduler has to hold one."""
+    if not isinstance(training.scaling, Learned) or training.scaling.weights:
+        return None
+    path = "training.scaling.scheduler"
+    return Problem(
+        path,
+        f"Scheduler ({path}): none was chosen. Launch the job in a project that has trained one, or put into the spec"
+        " what `manage.py schedulers export` gives under `scaling`.",
+    )
+
+
+def cluster_obstacle(options: PlatformOptions) -> Problem | None:
+    """Why no job can go to this Ray cluster, as far as it is known here; None for any other platform."""
+    if not isinstance(options, RayOptions):
+        return None
+    try:
+        ray_driver.require()
+    except NoRay as error:
+        return Problem("platform.kind", f"Platform (platform.kind): {error}")
+    try:
+        options.tariff(PriceBook.load(), 0)
+    except (UnknownSku, PriceError) as error:
+        path = "platform.machine"
+        return Problem(path, f"Kind of machine ({path}): without a price no budget can be kept, and {error}.")
+    return None
+
+
+def price_obstacle(options: PlatformOptions, memory_mb: int) -> Problem | None:
+    """What a job on a simulated cloud would buy in a region where nobody has priced it; None for any other platform."""
+    if not isinstance(options, SimulatedOptions):
+        return None
+    try:
+        options.tariff(PriceBook.load(), memory_mb)
+    except (UnknownSku, PriceError) as error:
+        words = f"without a price no budget can be kept, and {error}. {PRICE_IT}"
+        return Problem(REGION, f"Region ({REGION}): {words}")
+    return None
+
+
+def _words(error: Exception) -> str:
+    first = str(error).strip().partition("\n")[0] or type(error).__name__
+    return first if first.endswith((".", "!", "?")) else f"{first}."

@@ -1,0 +1,1 @@
+"""Policies of a job's checkpoints: kept, taken away, filmed."""

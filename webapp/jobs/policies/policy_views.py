@@ -1,0 +1,89 @@
+"""The tab of checkpoints on a job's page: what is kept, the policy to take away, and films of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from training.checkpoints import CheckpointError
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.jobs.models import FilmState, Job
+from webapp.jobs.policies import kept as policies
+from webapp.jobs.policies.films import ask_for_film, film_path
+from webapp.jobs.queries import job_in
+from webapp.jobs.states import TERMINAL
+
+_PENDING = (FilmState.QUEUED, FilmState.FILMING)
+
+
+@project_page()
+@require_safe
+@never_cache
+def policy_panel(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """The tab's content by itself, for the page that keeps itself fresh."""
+    return render(request, "jobs/policy.html", panel(job_in(project, job_id)))
+
+
+def panel(job: Job) -> dict[str, Any]:
+    """What the tab shows. `policy_state` changes with whatever else does, `policy_pending` while a film is awaited."""
+    kept = policies.kept(job)
+    films = [row.film for row in kept if row.film is not None]
+    return {
+        "job": job,
+        "kept": kept,
+        "policy_over": job.observed in TERMINAL,
+        "policy_pending": any(film.state in _PENDING for film in films),
+        "policy_state": "|".join(f"{row.sha256[:8]}{row.film.state if row.film else ''}" for row in kept),
+    }
+
+
+@project_page()
+@require_safe
+def policy_download(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """The policy of ?checkpoint= (or the best, or newest) as a zip."""
+    job = job_in(project, job_id)
+    chosen = policies.checkpoint_in(job, request.GET.get("checkpoint", ""))
+    try:
+        content = policies.policy_zip(job, chosen)
+    except CheckpointError as error:
+        messages.error(request, f"This policy cannot be taken away: {error}.")
+        return _to_tab(project, job)
+    name = f"starling-{job.pk}-round-{chosen.round_no}.zip"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return HttpResponse(content, content_type="application/zip", headers=headers)
+
+
+@project_page(needs="editor")
+@require_POST
+def film_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    job = job_in(project, job_id)
+    chosen = policies.checkpoint_in(job, request.POST.get("checkpoint", ""))
+    ask_for_film(job=job, chosen=chosen, user=request.user)
+    return _to_tab(project, job)
+
+
+@project_page()
+@require_safe
+def film_file(
+    request: HttpRequest, project: Project, job_id: str, film_id: int, part: str
+) -> HttpResponseBase:
+    """A film, or its first picture."""
+    film = get_object_or_404(job_in(project, job_id).films, pk=film_id, state=FilmState.READY)
+    try:
+        file = film_path(film, still=part == "still").open("rb")
+    except OSError:
+        raise Http404("The film's file is gone.") from None
+    # Its address has the film's number, and a film that is ready never changes.
+    headers = {"Cache-Control": "private, max-age=86400"}
+    return FileResponse(file, content_type="image/webp", headers=headers)
+
+
+def _to_tab(project: Project, job: Job) -> HttpResponse:
+    return redirect("jobs:checkpoints", project.slug, job.pk)

@@ -1,0 +1,54 @@
+"""Pausing a job: it saves a checkpoint, costs nothing more, and goes on from there when somebody lets it (`go_on`)."""
+
+from typing import Any
+
+from django.db import transaction
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Desired, Job, Observed
+from webapp.jobs.running.leases import is_idle
+from webapp.jobs.states import ACTIVE
+from webapp.jobs.telling.events import append_events, note, transition
+from webapp.money.services import close_books
+
+
+class CannotPause(ValueError):
+    """A job that is over or about to be; the text says so."""
+
+
+@transaction.atomic
+def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
+    """Want the job paused. One that runs saves a checkpoint first; one that nobody runs is paused at once.
+
+    Pausing a paused job changes nothing. CannotPause if it is over or is being stopped.
+    """
+    job = Job.objects.select_for_update().get(pk=job.pk)
+    if job.observed == Observed.PAUSED or job.desired == Desired.PAUSED:
+        return job
+    if job.observed not in ACTIVE or job.desired == Desired.CANCELLED:
+        state = "being stopped" if job.observed in ACTIVE else f"over ({job.get_observed_display().lower()})"
+        raise CannotPause(f"The job is {state}; only one that goes on can be paused.")
+    entry = note(f"Pause asked for by {user}.")
+    append_events(job.pk, [entry], clock=clock, changes={"desired": Desired.PAUSED})
+    pause_idle(job.pk, clock=clock)
+    job.refresh_from_db()
+    return job
+
+
+@transaction.atomic
+def pause_idle(job_id: str, *, clock: Clock) -> bool:
+    """Pause a job that is to be paused and that nobody runs, with its open charges booked; False if it is not so."""
+    job = Job.objects.select_for_update().get(pk=job_id)
+    if job.desired != Desired.PAUSED or job.observed not in ACTIVE or not is_idle(job, clock.now()):
+        return False
+    close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
+    changes = {"lease_owner": "", "lease_expires_at": None}
+    transition(
+        job_id,
+        Observed.PAUSED,
+        reason_code="paused",
+        reason="Paused on request.",
+        clock=clock,
+        changes=changes,
+    )
+    return True

@@ -1,0 +1,197 @@
+"""The engine's events as rows: each in one transaction with its number, its own row and the job's latest figures.
+
+A recorder writes under one epoch of the job's lease and gets LeaseLost once that is over. Ticks are not stored. Failed
+calls come in crowds, so they wait for the next event of another kind (a tick at the latest, so a second) and are
+written with it.
+"""
+
+import json
+import math
+from typing import Any
+
+from django.db import transaction
+from django.db.models import FloatField
+from django.db.models.functions import Coalesce, Greatest, Least
+
+from training.messages import (
+    CallFailed,
+    CheckpointSaved,
+    Evaluated,
+    Event,
+    RoundFinished,
+    Started,
+    Stopped,
+    Tick,
+)
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs import failpoints
+from webapp.jobs.models import Checkpoint, Job, Observed, Round
+from webapp.jobs.telling.events import Entry, append_events, transition
+from webapp.money.amounts import exact_usd
+from webapp.money.models import Account
+from webapp.money.services import close_books
+
+_FAILED_CALLS_AT_ONCE = 200
+
+NOT_HELD: dict[str, Any] = {"lease_owner": "", "lease_expires_at": None}
+"""Gives the lease back with the change that makes it needless."""
+
+_ENDS: dict[str, Observed] = {
+    "target": Observed.SUCCEEDED,
+    "rounds": Observed.SUCCEEDED,
+    "steps": Observed.SUCCEEDED,
+    "minutes": Observed.SUCCEEDED,
+    "no_progress": Observed.SUCCEEDED,
+    "budget": Observed.PAUSED,
+    "paused": Observed.PAUSED,
+    "cancelled": Observed.CANCELLED,
+    "failing": Observed.FAILED,
+}
+
+
+def as_json(event: Event) -> dict[str, Any]:
+    """The event as plain JSON values; what is not a finite number becomes null, as databases want it."""
+    return dict(json.loads(event.model_dump_json()))
+
+
+class Recorder:
+    """Writes what a run under `epoch` tells. The last event goes to `finish`, once everything is paid."""
+
+    def __init__(
+        self, job_id: str, epoch: int, *, keep_checkpoints: int, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self._job_id = job_id
+        self._epoch = epoch
+        self._keep_checkpoints = keep_checkpoints
+        self._clock = clock
+        self._waiting: list[Entry] = []
+
+    def record(self, event: Event) -> None:
+        """Store one event; LeaseLost if this run is no longer the job's."""
+        match event:
+            case Tick():
+                self.flush()
+            case CallFailed():
+                self._waiting.append(Entry(event.kind, as_json(event)))
+                if len(self._waiting) >= _FAILED_CALLS_AT_ONCE:
+                    self.flush()
+            case Started():
+                self._started(event)
+            case RoundFinished():
+                self._round(event)
+                failpoints.reach("after_round")
+            case Evaluated():
+                self._append(event, {"evaluation_return_mean": event.return_mean})
+            case CheckpointSaved(best=True):
+                # Kept apart from those to go on from; its file is found by its name.
+                self._append(event, {})
+            case CheckpointSaved():
+                failpoints.reach("after_checkpoint_file")
+                self._checkpoint(event)
+
+    def flush(self) -> None:
+        """Write the failed calls that wait."""
+        if self._waiting:
+            append_events(self._job_id, self._take_waiting(), clock=self._clock, epoch=self._epoch)
+
+    def _take_waiting(self) -> list[Entry]:
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def _append(self, event: Event, changes: dict[str, Any]) -> None:
+        entries = [*self._take_waiting(), Entry(event.kind, as_json(event))]
+        append_events(self._job_id, entries, clock=self._clock, epoch=self._epoch, changes=changes)
+
+    @transaction.atomic
+    def _started(self, event: Started) -> None:
+        job = Job.objects.select_for_update().get(pk=self._job_id)
+        if job.observed != Observed.STARTING:  # asked to stop meanwhile: it drains already
+            self._append(event, {})
+            return
+        transition(
+            self._job_id,
+            Observed.RUNNING,
+            clock=self._clock,
+            epoch=self._epoch,
+            changes={"started_at": job.started_at or self._clock.now()},
+            before=[Entry(event.kind, as_json(event))],
+        )
+
+    @transaction.atomic
+    def _round(self, event: RoundFinished) -> None:
+        report = event.report
+        changes: dict[str, Any] = {
+            "round_no": report.round_no,
+            "env_steps": report.total_env_steps,
+            "actors": report.actors,
+            "platform_s": report.started_s + report.total_s,
+        }
+        if report.episode_return_mean is not None and math.isfinite(report.episode_return_mean):
+            changes |= _returns(report.episode_return_mean)
+        self._append(event, changes)
+        Round.objects.create(
+            job_id=self._job_id,
+            round_no=report.round_no,
+            epoch=self._epoch,
+            at=self._clock.now(),
+            report=as_json(event)["report"],
+        )
+
+    @transaction.atomic
+    def _checkpoint(self, event: CheckpointSaved) -> None:
+        self._append(event, {"crashes": 0})
+        mine = Checkpoint.objects.filter(job_id=self._job_id)
+        mine.filter(round_no__gte=event.round_no).delete()
+        Checkpoint.objects.create(
+            job_id=self._job_id,
+            round_no=event.round_no,
+            epoch=self._epoch,
+            name=event.name,
+            sha256=event.sha256,
+            byte_count=event.byte_count,
+            at=self._clock.now(),
+        )
+        gone = mine.order_by("-round_no").values_list("pk", flat=True)[self._keep_checkpoints :]
+        mine.filter(pk__in=list(gone)).delete()
+
+    @transaction.atomic
+    def finish(self, stopped: Stopped) -> None:
+        """The run's last event and the job's state after it. Nothing may be paid under this epoch any more."""
+        # The job's row first, as everybody locks it: two who lock in another order wait for each other.
+        Job.objects.select_for_update().get(pk=self._job_id)
+        close_books(job_id=self._job_id, before_epoch=self._epoch + 1, clock=self._clock)
+        transition(
+            self._job_id,
+            _ENDS[stopped.reason_code],
+            reason_code=stopped.reason_code,
+            reason=_sentence(stopped.reason),
+            clock=self._clock,
+            epoch=self._epoch,
+            changes=self._last_figures(stopped) | NOT_HELD,
+            before=[*self._take_waiting(), Entry(stopped.kind, as_json(stopped))],
+        )
+
+    def _last_figures(self, stopped: Stopped) -> dict[str, Any]:
+        account = Account.objects.get(job_id=self._job_id)
+        summary = as_json(stopped)
+        summary["cost_usd"] = exact_usd(account.spent_picodollars + account.overrun_picodollars)
+        return {
+            "summary": summary,
+            "platform_s": stopped.platform_s,
+            "evaluation_return_mean": stopped.evaluation_return_mean,
+            "episode_return_mean": stopped.episode_return_mean,
+        }
+
+
+def _returns(mean: float) -> dict[str, Any]:
+    """The job's last return, and its best and least so far: at first there is none to compare with."""
+    return {
+        "episode_return_mean": mean,
+        "return_best": Greatest(Coalesce("return_best", mean), mean, output_field=FloatField()),
+        "return_least": Least(Coalesce("return_least", mean), mean, output_field=FloatField()),
+    }
+
+
+def _sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."

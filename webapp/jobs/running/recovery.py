@@ -1,0 +1,146 @@
+"""Going on after a run that ended before its job did: what to start from, and what a crash means for the job.
+
+Everything here may be called by several processes at once: each change holds only if things still are as they were
+found, under the lock of the job's row.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from django.db import transaction
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Checkpoint, EventKind, Job, Observed, Round
+from webapp.jobs.running.leases import is_idle
+from webapp.jobs.running.recorder import NOT_HELD
+from webapp.jobs.states import ACTIVE, TERMINAL
+from webapp.jobs.telling.events import LeaseLost, append_events, note, transition
+from webapp.money.services import close_books, settle_leftovers
+
+CRASHES_ALLOWED = 5
+"""So many ends without a new checkpoint in between, and the job is failed: it would go on so for ever."""
+
+
+class ResumePoint(NamedTuple):
+    round_no: int
+    data: bytes
+
+
+@transaction.atomic
+def begin_run(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> None:
+    """The job is starting under a new epoch: what earlier ones left open is booked."""
+    job = Job.objects.select_for_update().get(pk=job_id)
+    if job.lease_epoch != epoch:
+        raise LeaseLost(f"job {job_id} is run under epoch {job.lease_epoch} by now")
+    settle_leftovers(job_id=job_id, before_epoch=epoch, clock=clock)
+    if job.observed in (Observed.STARTING, Observed.RUNNING, Observed.DRAINING):
+        # Its last run died and nobody has said so yet.
+        transition(job_id, Observed.RECOVERING, reason_code="lost", clock=clock, epoch=epoch)
+    transition(job_id, Observed.STARTING, reason="Starting its workers.", clock=clock, epoch=epoch)
+
+
+def resume_point(
+    *, job_id: str, epoch: int, load: Callable[[Checkpoint], bytes | None], clock: Clock = SYSTEM_CLOCK
+) -> ResumePoint | None:
+    """The newest checkpoint that `load` can read, with later rounds forgotten; None to start from the beginning.
+
+    If anything was done before, an event says from where the job goes on, which rounds are repeated, and that what
+    they cost stays on the bill.
+    """
+    found = None
+    for row in Checkpoint.objects.filter(job_id=job_id).order_by("-round_no"):
+        data = load(row)
+        if data is not None:
+            found = ResumePoint(row.round_no, data)
+            break
+    _forget_later_rounds(job_id, epoch, found.round_no if found else 0, clock)
+    return found
+
+
+@transaction.atomic
+def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock) -> None:
+    last = Job.objects.select_for_update().values_list("round_no", flat=True).get(pk=job_id)
+    if last == 0 and kept == 0:
+        return
+    report = Round.objects.filter(job_id=job_id, round_no=kept).values_list("report", flat=True).first() or {}
+    changes: dict[str, Any] = {
+        "round_no": kept,
+        "env_steps": report.get("total_env_steps", 0),
+        "platform_s": report.get("started_s", 0.0) + report.get("total_s", 0.0),
+    }
+    entry = note(_resumed_text(kept, last), EventKind.RESUMED, from_round=kept, repeated_to=last)
+    append_events(job_id, [entry], clock=clock, epoch=epoch, changes=changes)
+    Round.objects.filter(job_id=job_id, round_no__gt=kept).delete()
+    Checkpoint.objects.filter(job_id=job_id, round_no__gt=kept).delete()
+
+
+def _resumed_text(kept: int, last: int) -> str:
+    start = (
+        f"Goes on from the checkpoint of round {kept:,}."
+        if kept
+        else "Starts again: there is no checkpoint yet."
+    )
+    if last <= kept:
+        return start
+    which = f"Round {last:,} is" if last == kept + 1 else f"Rounds {kept + 1:,} to {last:,} are"
+    return f"{start} {which} repeated; what was paid for them stays on the bill."
+
+
+@transaction.atomic
+def run_ended(
+    *,
+    job_id: str,
+    epoch: int | None,
+    reason: str,
+    reason_code: str = "crashed",
+    only_if_idle: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
+) -> bool:
+    """A run is over without having ended its job: to be started again, or failed after too many; False if not so.
+
+    `epoch` None means a process that died before it got the lease. `only_if_idle` leaves a lease alone that is still
+    good.
+    """
+    job = Job.objects.select_for_update().get(pk=job_id)
+    if job.observed in TERMINAL or job.observed not in ACTIVE:
+        return False
+    if (epoch is None or only_if_idle) and not is_idle(job, clock.now()):
+        return False
+    if epoch is not None and job.lease_epoch != epoch:
+        return False
+    if epoch is not None and not job.lease_owner and job.observed in (Observed.QUEUED, Observed.RECOVERING):
+        return False  # somebody has said so already
+    settle_leftovers(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
+    crashes = job.crashes + (reason_code != "handover")
+    changes: dict[str, Any] = {**NOT_HELD, "crashes": crashes}
+    if crashes > CRASHES_ALLOWED:
+        close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
+        sentence = f"{reason} That was the {crashes}th time without a new checkpoint; the job is given up."
+        transition(
+            job_id, Observed.FAILED, reason_code=reason_code, reason=sentence, clock=clock, changes=changes
+        )
+    elif job.observed in (Observed.QUEUED, Observed.RECOVERING):
+        append_events(job_id, [note(reason)], clock=clock, changes=changes)
+    else:
+        transition(
+            job_id, Observed.RECOVERING, reason_code=reason_code, reason=reason, clock=clock, changes=changes
+        )
+    return True
+
+
+@transaction.atomic
+def give_up(*, job_id: str, epoch: int, reason: str, reason_code: str, clock: Clock = SYSTEM_CLOCK) -> None:
+    """End a job whose run met what another run would meet again; nothing is tried, or paid, any more."""
+    job = Job.objects.select_for_update().get(pk=job_id)
+    if job.lease_epoch != epoch or job.observed in TERMINAL:
+        return
+    close_books(job_id=job_id, before_epoch=epoch + 1, clock=clock)
+    transition(
+        job_id,
+        Observed.FAILED,
+        reason_code=reason_code,
+        reason=reason,
+        clock=clock,
+        epoch=epoch,
+        changes=NOT_HELD,
+    )

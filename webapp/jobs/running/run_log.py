@@ -1,0 +1,132 @@
+"""The log of a job's runs: a file of JSON lines that the job's process writes and its page reads.
+
+Lines are what the engine tells, in words, and whatever the programs beneath it log, with their traces. The file is cut
+at a few megabytes; events in the database are the record, this is for looking closely.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import NamedTuple
+
+from django.conf import settings
+
+from training.messages import Event, Tick
+from webapp.jobs.running.recorder import as_json
+from webapp.jobs.telling.event_words import told
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+LINES_SHOWN = 500
+_MOST_BYTES = 4_000_000
+_READ_BYTES = 400_000
+_JOB_ID = re.compile(r"[a-z0-9_]{1,40}")
+_LEVEL_OF_TONE = {"warning": "warning", "failed": "error", "budget": "warning"}
+
+
+class Line(NamedTuple):
+    at: str
+    level: str
+    source: str
+    text: str
+
+    @property
+    def moment(self) -> datetime | None:
+        try:
+            return datetime.fromisoformat(self.at)
+        except ValueError:
+            return None
+
+
+class Page(NamedTuple):
+    """Some lines, and where in the file to go on from."""
+
+    lines: list[Line]
+    position: int
+
+
+def log_file(job_id: str) -> Path:
+    if not _JOB_ID.fullmatch(job_id):
+        raise ValueError(f"{job_id!r} is no job's id")
+    return Path(settings.STARLING_DATA) / "logs" / f"{job_id}.jsonl"
+
+
+class _AsJson(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        text = record.getMessage()
+        if record.exc_info:
+            text = f"{text}\n{self.formatException(record.exc_info)}"
+        level = next(
+            name for name, least in reversed(LEVELS.items()) if record.levelno >= least or least == 10
+        )
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        return json.dumps({"at": at, "level": level, "source": record.name, "text": text}, ensure_ascii=False)
+
+
+class RunLog:
+    """Writes the log of one job from this process; until it is left, everything that is logged here goes there too."""
+
+    def __init__(self, job_id: str) -> None:
+        path = log_file(job_id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._handler = RotatingFileHandler(
+            path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8", delay=True
+        )
+        self._handler.setFormatter(_AsJson())
+        logging.getLogger().addHandler(self._handler)
+
+    def tell(self, event: Event) -> None:
+        """One of the engine's events, in words; ticks say nothing."""
+        if isinstance(event, Tick):
+            return
+        words = told(event.kind, as_json(event))
+        level = LEVELS[_LEVEL_OF_TONE.get(words.tone, "info")]
+        self._handler.handle(logging.LogRecord(f"run.{event.kind}", level, "", 0, words.text, None, None))
+
+    def __enter__(self) -> RunLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger().removeHandler(self._handler)
+        self._handler.close()
+
+
+def read(job_id: str, *, after: int | None = None, level: str = "", wanted: str = "") -> Page:
+    """The last lines, or those after a position; of this level or above, and with these words in them."""
+    path = log_file(job_id)
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            begin = (
+                max(0, size - _READ_BYTES)
+                if after is None or after > size
+                else max(after, size - _READ_BYTES)
+            )
+            file.seek(begin)
+            data = file.read(size - begin)
+    except FileNotFoundError:
+        return Page([], 0)
+    if begin and begin != after:
+        data = data[data.find(b"\n") + 1 :]  # it began within a line
+    whole = data[: data.rfind(b"\n") + 1]
+    position = size - (len(data) - len(whole))
+    least, words = LEVELS.get(level, 0), wanted.casefold()
+    lines = [
+        one for one in _lines(whole) if LEVELS.get(one.level, 0) >= least and words in one.text.casefold()
+    ]
+    return Page(lines[-LINES_SHOWN:], position)
+
+
+def _lines(data: bytes) -> Iterator[Line]:
+    for raw in data.splitlines():
+        try:
+            found = json.loads(raw)
+            yield Line(found["at"], found["level"], found["source"], found["text"])
+        except (ValueError, KeyError, TypeError):
+            continue  # cut off by a crash of the machine

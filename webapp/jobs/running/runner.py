@@ -1,0 +1,269 @@
+"""Runs one job in this process, from taking its lease to its last event.
+
+Whatever happens, the job is left so that somebody can go on: ended, paused, or recovering with its lease given back.
+What even that cannot do (kill -9) is done by whoever watches the process, or by the next look at expired leases.
+"""
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+
+from cloud.connections import AwsConnection, AzureConnection
+from cloud.metering import MeteredPlatform
+from cloud.pulled import Reached
+from cloud.ray.head import NoRay
+from cloud.register import Holder, RegisterClosed
+from training.checkpoints import CheckpointError
+from training.messages import Event, RoundFinished, Stopped
+from training.ports import Control
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.credentials import opening
+from webapp.credentials.key_ring import KeysUnusable
+from webapp.credentials.sealing import CannotUnseal
+from webapp.gateway.coordinator import reached
+from webapp.jobs import failpoints
+from webapp.jobs.actor_bounds import bounds_of
+from webapp.jobs.launch.preflight import obstacle
+from webapp.jobs.models import Checkpoint, Desired, Job
+from webapp.jobs.origins import beginning
+from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten
+from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
+from webapp.jobs.running.leases import take_lease
+from webapp.jobs.running.line import WatchedLedger, bounds_near, drain_reason, limits_of
+from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.running.recovery import begin_run, give_up, resume_point, run_ended
+from webapp.jobs.running.run_log import RunLog
+from webapp.jobs.running.trajectories import remembered
+from webapp.jobs.services import limits
+from webapp.jobs.telling.events import LeaseLost
+from webapp.money.ledger import DatabaseLedger, LedgerClosed
+from webapp.standing.creates import SubscriptionCreates
+from webapp.standing.notes import Notes
+from webapp.standing.register import DatabaseRegister
+
+log = logging.getLogger(__name__)
+
+CRASHED_EXIT = 70
+_ASK_EVERY_S = 1.0
+_A_LONG_ROUND = 1.5
+"""A round that takes so many times as long as the last must be paid for as well."""
+
+
+def run_job(job_id: str, *, owner: str, hand_over: threading.Event, clock: Clock = SYSTEM_CLOCK) -> int:
+    """Run the job to an end, or until `hand_over` is set; the process's exit code. 0 also if it is not ours to run."""
+    epoch = take_lease(job_id=job_id, owner=owner, clock=clock)
+    if epoch is None:
+        return 0
+    with RunLog(job_id) as run_log:
+        return _run_under(job_id, epoch, hand_over, clock, run_log)
+
+
+def _run_under(job_id: str, epoch: int, hand_over: threading.Event, clock: Clock, run_log: RunLog) -> int:
+    try:
+        with Heartbeat(job_id, epoch):
+            run = _Run(job_id, epoch, hand_over, clock, run_log)
+            stopped = run.train()
+        # The heart stands still by now: it would take the lease that is given back here for one that was lost.
+        run.end(stopped)
+    except (CheckpointNotWritten, CannotRun) as error:
+        log.error("job %s: %s", job_id, error)
+        code = "disk" if isinstance(error, CheckpointNotWritten) else "unfit"
+        give_up(job_id=job_id, epoch=epoch, reason=_limited(str(error)), reason_code=code, clock=clock)
+    except (LeaseLost, LedgerClosed, RegisterClosed) as error:
+        log.error("job %s: %s", job_id, error)
+        return LEASE_LOST_EXIT
+    except Exception as error:
+        log.exception("job %s failed", job_id)
+        sentence = f"The run ended with an error: {type(error).__name__}: {error}"
+        run_ended(job_id=job_id, epoch=epoch, reason=_limited(sentence), reason_code="error", clock=clock)
+        return CRASHED_EXIT
+    return 0
+
+
+def checkpoint_folder(job_id: str) -> Path:
+    """Where a job's checkpoints lie."""
+    return Path(settings.STARLING_DATA) / "checkpoints" / job_id
+
+
+class CannotRun(Exception):
+    """What is asked for cannot be had on this machine, however often it is tried. The text says why."""
+
+
+class _Run:
+    """One run of a job under one epoch of its lease."""
+
+    def __init__(
+        self, job_id: str, epoch: int, hand_over: threading.Event, clock: Clock, run_log: RunLog
+    ) -> None:
+        self._job = Job.objects.select_related("account").get(pk=job_id)
+        self._epoch = epoch
+        self._hand_over = hand_over
+        self._clock = clock
+        self._spec = self._job.parsed_spec()
+        keep = self._spec.training.checkpoints.keep
+        self._store = CheckpointFiles(checkpoint_folder(job_id), keep)
+        self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, clock=clock)
+        self._log = run_log
+        self._notes = Notes(job_id, epoch, clock=clock)
+        self._allowed = limits().actors(self._spec.platform.kind)
+        self._bounds = bounds_of(self._job.actors_least, self._job.actors_most, self._allowed)
+        self._ledger = WatchedLedger(
+            DatabaseLedger(
+                self._job.account.pk,
+                epoch,
+                clock=clock,
+                after_reserve=lambda: failpoints.reach("after_reserve"),
+            )
+        )
+        self._desired = Desired.RUN
+        self._control_now = Control(bounds=self._bounds)
+        self._room_for_use = 0
+        self._platform: MeteredPlatform | None = None
+        self._round_s = 0.0
+        self._asked_s = float("-inf")
+
+    def train(self) -> Stopped:
+        """Train to the last event, which is returned once the platform is closed and everything is paid."""
+        begin_run(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
+        if found := obstacle(self._spec.training):
+            raise CannotRun(found.sentence)
+        return self._recorded()
+
+    def end(self, stopped: Stopped) -> None:
+        """Write the last event, or hand the job over; with it the lease is given back."""
+        self._log.tell(stopped)
+        if stopped.reason_code == "paused" and self._hand_over.is_set():
+            self._recorder.flush()
+            reason = "The worker was stopped; the job goes on from its checkpoint once one is back."
+            run_ended(
+                job_id=self._job.pk,
+                epoch=self._epoch,
+                reason=reason,
+                reason_code="handover",
+                clock=self._clock,
+            )
+        else:
+            self._recorder.finish(stopped)
+
+    def _recorded(self) -> Stopped:
+        """Record all events but the last."""
+        from webapp.jobs.running.assembly import assemble  # only a run needs it
+
+        try:
+            platform = assemble(
+                self._spec,
+                self._ledger,
+                self._connect,
+                self._reach,
+                self._hold,
+                lambda opened: self._notes.of(remembered(opened, self._job.pk)),
+            )
+        except NoRay as error:
+            raise CannotRun(str(error)) from None
+        self._platform = platform
+        stopped = None
+        try:
+            for event in self._events(platform):
+                if isinstance(event, Stopped):
+                    stopped = event
+                    continue
+                self._recorder.record(event)
+                self._log.tell(event)
+                self._notes.look()
+                if isinstance(event, RoundFinished):
+                    self._round_over(event)
+        finally:
+            platform.close()
+            self._notes.end()
+        if stopped is None:
+            raise RuntimeError("the engine ended without its last event")
+        return stopped
+
+    def _connect(self, connection_id: str) -> AwsConnection | AzureConnection:
+        """The project's connection, opened in this process only."""
+        try:
+            return opening.opened(self._job.project_id, connection_id)
+        except (opening.CannotOpen, CannotUnseal, KeysUnusable) as error:
+            raise CannotRun(str(error)) from None
+
+    def _reach(self) -> Reached:
+        return reached(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
+
+    def _hold(self, connection_id: str) -> Holder:
+        register = DatabaseRegister(connection_id, self._job.pk, self._epoch, clock=self._clock)
+        creates = SubscriptionCreates(connection_id, clock=self._clock)
+        return Holder(
+            register, connection_id, self._job.pk, self._epoch, self._job.project.slug, creates=creates
+        )
+
+    def _events(self, platform: object) -> Iterator[Event]:
+        from training.engine import train
+
+        resume = resume_point(job_id=self._job.pk, epoch=self._epoch, load=self._load, clock=self._clock)
+        return train(
+            self._spec.training,
+            platform=platform,
+            checkpoints=self._store,
+            control=self._control,
+            resume=resume.data if resume else None,
+            begin_with=None if resume else self._beginning(),
+            # In an account's log and in its warm functions calls of many jobs meet.
+            call_prefix=f"{self._job.pk}-e{self._epoch}-",
+        )
+
+    def _beginning(self) -> bytes | None:
+        try:
+            return beginning(self._job.pk)
+        except CheckpointError as error:
+            raise CannotRun(f"What this job was to begin with is lost: {error}.") from None
+
+    def _load(self, row: Checkpoint) -> bytes | None:
+        try:
+            data = self._store.load(row.name)
+        except CheckpointError as error:
+            log.warning("job %s: %s", self._job.pk, error)
+            return None
+        if hashlib.sha256(data).hexdigest() != row.sha256:
+            log.warning("job %s: %s is not the checkpoint that was recorded", self._job.pk, row.name)
+            return None
+        return data
+
+    def _control(self) -> Control:
+        if self._hand_over.is_set() and self._desired == Desired.RUN:
+            return Control(desired="paused", bounds=self._bounds)
+        if time.monotonic() - self._asked_s >= _ASK_EVERY_S:
+            self._asked_s = time.monotonic()
+            wanted = Job.objects.values_list("desired", "actors_least", "actors_most").get(pk=self._job.pk)
+            self._desired, self._bounds = Desired(wanted[0]), bounds_of(*wanted[1:], self._allowed)
+            self._control_now = self._near_the_line()
+        return self._control_now
+
+    def _round_over(self, event: RoundFinished) -> None:
+        """Between two rounds one that might end the money asks anew: simulated rounds take far less than a second."""
+        self._ledger.round_over()
+        self._round_s = event.report.total_s
+        needs = self._ledger.round_needs + self._rent_ahead()
+        if self._control_now.drain or self._room_for_use - self._ledger.used < 2 * needs:
+            self._control_now = self._near_the_line()
+
+    def _near_the_line(self) -> Control:
+        limits = limits_of(self._job.account.pk, self._spec.at_line, self._clock.now())
+        self._room_for_use = min(one.room for one in limits) + self._ledger.used
+        return Control(
+            desired=self._desired.value,
+            bounds=bounds_near(limits, self._bounds, self._spec.training.scaling.largest),
+            drain=drain_reason(limits, self._ledger, self._rent_ahead()),
+        )
+
+    def _rent_ahead(self) -> int:
+        """What falls due before a round like the last would be over."""
+        return self._platform.rent_ahead(_A_LONG_ROUND * self._round_s) if self._platform is not None else 0
+
+
+def _limited(sentence: str) -> str:
+    return sentence if len(sentence) <= 500 else f"{sentence[:499]}…"

@@ -1,0 +1,1 @@
+"""Reports as files: a kind a module, and FOCUS' rules."""

@@ -1,0 +1,224 @@
+"""A report as FOCUS 1.2, the FinOps Foundation's common form of bills: a row for each hour, job and thing bought.
+
+What nobody could meter is an Adjustment: it is booked, but of no known quantity. Columns of our own begin with x_.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Case, When
+from django.db.models.fields.json import KT
+
+from cloud.billing.price_book import PriceBook, UnknownSku
+from webapp.credentials.models import Connection
+from webapp.money.amounts import exact_usd
+from webapp.money.costs import harmless
+from webapp.money.models import ChargeKind
+from webapp.reports.cells import UtcHour, settled
+from webapp.reports.files.csv_file import LINES_AT_ONCE, text_of
+from webapp.reports.files.focus_rules import rules
+from webapp.reports.job_facts import JobFacts
+from webapp.reports.period import month_of
+from webapp.reports.resources import Resource, Resources, rented
+from webapp.reports.sold_services import Service, focus_unit, service_of
+from webapp.reports.table import Costs
+
+OWN_COLUMNS = (
+    "x_JobId",
+    "x_JobName",
+    "x_SeedGroupId",
+    "x_Algorithm",
+    "x_EnvironmentId",
+    "x_ActorCount",
+    "x_EnvSteps",
+    "x_MeanReturn",
+    "x_CostBasis",
+    "x_Prices",
+)
+_READ_AT_ONCE = 2000
+
+
+@dataclass
+class _Bought:
+    """What one job bought of one thing within one hour."""
+
+    picodollars: int = 0
+    quantity: Decimal = field(default_factory=Decimal)
+
+
+def pieces(costs: Costs, tell: Callable[[int], None] = lambda rows: None) -> Iterator[str]:
+    """The file in pieces of text. `tell` hears how many charges are read."""
+    columns = [*rules().names, *OWN_COLUMNS]
+    yield text_of([columns])
+    accounts = _accounts(costs)
+    done = 0
+    for facts in sorted(costs.facts.values(), key=lambda facts: (facts.project, facts.id)):
+        bought, read = _bought(costs, facts)
+        done += read
+        resources = Resources(facts, accounts.get(facts.connection, ("", ""))[0])
+        rows: list[list[Any]] = []
+        for (hour, basis, sku, unit, rent), one in sorted(bought.items()):
+            document = _row(costs, facts, accounts, hour, basis, sku, unit, one)
+            document |= _of_resource(resources.of(sku, rent))
+            rows.append([harmless_of(document.get(name)) for name in columns])
+            if len(rows) == LINES_AT_ONCE:
+                yield text_of(rows)
+                rows = []
+        yield text_of(rows)
+        tell(done)
+
+
+def harmless_of(cell: Any) -> str:
+    """Amounts may begin with a minus: they are numbers. Texts may not begin as formulas do."""
+    return f"{cell:f}" if isinstance(cell, Decimal) else harmless(cell)
+
+
+def _accounts(costs: Costs) -> dict[str, tuple[str, str]]:
+    """Account and name of each connection that jobs ran on."""
+    wanted = {facts.connection for facts in costs.facts.values()}
+    found = Connection.objects.filter(pk__in=wanted).values_list("pk", "account_id", "name")
+    return {pk: (account or pk, name) for pk, account, name in found}
+
+
+Bought = dict[tuple[str, str, str, str, str], _Bought]
+
+
+def _bought(costs: Costs, facts: JobFacts) -> tuple[Bought, int]:
+    """By hour, basis, SKU, unit and what was rented; and how many charges that were."""
+    found: Bought = {}
+    wanted = costs.question.service
+    read = 0
+    charges = settled(costs.question).filter(account__job_id=facts.id).annotate(hour=UtcHour("resolved_at"))
+    # Only rent names what it is for. Looking into the usage of every call would take far longer than reading it.
+    of_rent = Case(When(kind=ChargeKind.RENT, then=KT("usage__resource")), default=None)
+    fields = ("hour", "basis", "settled_picodollars", "lines", "epoch", "of_rent")
+    rows = charges.annotate(of_rent=of_rent).values_list(*fields)
+    for hour, basis, amount, lines, epoch, resource in rows.iterator(_READ_AT_ONCE):
+        read += 1
+        rent = rented(epoch, resource) if resource else ""
+        rest = amount
+        for line in lines:
+            rest -= line["picodollars"]
+            one = found.setdefault((hour, basis, line["sku"], line["unit"], rent), _Bought())
+            one.picodollars += line["picodollars"]
+            one.quantity += Decimal(line["quantity"])
+        if rest:
+            found.setdefault((hour, basis, "", "", rent), _Bought()).picodollars += rest
+    if wanted:
+        found = {key: one for key, one in found.items() if service_of(key[2], facts.provider).name == wanted}
+    return found, read
+
+
+def _row(
+    costs: Costs,
+    facts: JobFacts,
+    accounts: dict[str, tuple[str, str]],
+    hour: str,
+    basis: str,
+    sku: str,
+    unit: str,
+    one: _Bought,
+) -> dict[str, Any]:
+    start = datetime.fromisoformat(f"{hour}:00:00").replace(tzinfo=UTC)
+    month = month_of(start.date())
+    service = service_of(sku, facts.provider)
+    return {
+        "BillingPeriodStart": _moment(month.start),
+        "BillingPeriodEnd": _moment(month.end),
+        "ChargePeriodStart": _moment(start),
+        "ChargePeriodEnd": _moment(start + timedelta(hours=1)),
+        **_whose(facts, accounts),
+        **_what(facts, service, sku),
+        **_how_much(facts, sku, unit, one),
+        **_own(facts, costs.basis(facts, start.date(), basis)),
+    }
+
+
+def _whose(facts: JobFacts, accounts: dict[str, tuple[str, str]]) -> dict[str, Any]:
+    account, name = accounts.get(facts.connection, (facts.cloud, ""))
+    return {
+        "BillingAccountId": account,
+        "BillingAccountName": name,
+        "BillingAccountType": "Cloud account" if name else "Place",
+        "BillingCurrency": "USD",
+        "SubAccountId": f"project-{facts.project_id}",
+        "SubAccountName": facts.project,
+        "SubAccountType": "Project",
+    }
+
+
+def _what(facts: JobFacts, service: Service, sku: str) -> dict[str, Any]:
+    # Unreal money must not look like a provider's in somebody's sums.
+    unreal = "" if facts.prices == "actual" else f" ({facts.prices})"
+    issuer = f"{service.provider}{unreal}"
+    tags = {"project": facts.project, "job": facts.name, "user": facts.user, "algorithm": facts.algorithm}
+    return {
+        **dict.fromkeys(("InvoiceIssuerName", "ProviderName", "PublisherName"), issuer),
+        "ServiceName": service.name,
+        "ServiceCategory": service.category,
+        "ServiceSubcategory": service.subcategory,
+        "RegionId": facts.region,
+        "RegionName": facts.region,
+        "ChargeCategory": "Usage" if sku else "Adjustment",
+        "ChargeFrequency": "Usage-Based",
+        "ChargeDescription": f"{sku or 'Booked in full, as nobody could meter it'}, {facts.id}",
+        "Tags": json.dumps({**tags, "environment": facts.environment, **dict.fromkeys(facts.tags, "")}),
+    }
+
+
+def _of_resource(resource: Resource | None) -> dict[str, Any]:
+    if resource is None:
+        return {}
+    return {"ResourceId": resource.id, "ResourceName": resource.name, "ResourceType": resource.type}
+
+
+def _how_much(facts: JobFacts, sku: str, unit: str, one: _Bought) -> dict[str, Any]:
+    cost = Decimal(exact_usd(one.picodollars))
+    told: dict[str, Any] = dict.fromkeys(("BilledCost", "EffectiveCost", "ListCost", "ContractedCost"), cost)
+    if not sku:
+        return told
+    price = _list_price(sku, facts.region)
+    quantity = Decimal(f"{one.quantity.normalize():f}")
+    return {
+        **told,
+        **dict.fromkeys(("PricingQuantity", "ConsumedQuantity"), quantity),
+        **dict.fromkeys(("PricingUnit", "ConsumedUnit"), focus_unit(unit)),
+        **dict.fromkeys(("ListUnitPrice", "ContractedUnitPrice"), price),
+        "PricingCategory": "Standard",
+        "SkuId": sku,
+        "SkuMeter": focus_unit(unit),
+        "SkuPriceId": f"{sku}/{facts.region or 'here'}",
+    }
+
+
+def _list_price(sku: str, region: str) -> Decimal | None:
+    """What the price book says; None for what has no price there, such as somebody's own machine."""
+    try:
+        return Decimal(f"{PriceBook.load().row(sku, region).price:f}")
+    except UnknownSku:
+        return None
+
+
+def _own(facts: JobFacts, basis: str) -> dict[str, Any]:
+    return {
+        "x_JobId": facts.id,
+        "x_JobName": facts.name,
+        "x_SeedGroupId": "; ".join(facts.groups),
+        "x_Algorithm": facts.algorithm,
+        "x_EnvironmentId": facts.environment,
+        "x_ActorCount": facts.actors,
+        "x_EnvSteps": facts.env_steps,
+        "x_MeanReturn": None if facts.mean_return is None else Decimal(f"{facts.mean_return:.6g}"),
+        "x_CostBasis": basis,
+        "x_Prices": facts.prices,
+    }
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,73 @@
+"""The kinds of file that a report can be. A new kind is one row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from webapp.reports.files import csv_file, focus_file, json_file
+from webapp.reports.question import Question
+from webapp.reports.table import Costs
+
+Tell = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Format:
+    """`pieces`: made while it is sent. Others are made whole, by `make`."""
+
+    key: str
+    word: str
+    what: str
+    suffix: str
+    content_type: str
+    pieces: Callable[[Costs, Tell], Iterator[str]] | None = None
+
+    def name_of_file(self, question: Question, whose: str) -> str:
+        by = f"-by-{question.by}" if self.key in ("csv", "xlsx", "json") else ""
+        return f"starling-{whose}-cost{by}-{question.first_day}-to-{question.last_day}{self.suffix}"
+
+
+FORMATS: dict[str, Format] = {
+    one.key: one
+    for one in (
+        Format("csv", "CSV", "for anything", ".csv", "text/csv; charset=utf-8", csv_file.pieces),
+        Format(
+            *("xlsx", "Excel", "real numbers under a header that stays", ".xlsx"),
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        ),
+        Format("pdf", "PDF", "pictures first, then tables", ".pdf", "application/pdf"),
+        Format("json", "JSON", "for programs", ".json", "application/json", json_file.pieces),
+        Format(
+            *("focus", "FOCUS 1.2", "for FinOps tools, by hour and SKU", ".focus-1.2.csv"),
+            *("text/csv; charset=utf-8", focus_file.pieces),
+        ),
+    )
+}
+
+
+def make(
+    question: Question,
+    format_key: str,
+    path: Path,
+    *,
+    whose: str,
+    made_at: datetime,
+    tell: Tell = lambda rows: None,
+) -> None:
+    """Write the whole file to `path`."""
+    chosen = FORMATS[format_key]
+    costs = Costs(question, with_services=format_key == "pdf")
+    if chosen.pieces is not None:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(chosen.pieces(costs, tell))
+    elif format_key == "xlsx":
+        from webapp.reports.files import xlsx_file  # these two load what a page never needs
+
+        xlsx_file.write(costs, path, whose, tell)
+    else:
+        from webapp.reports.files import pdf_file
+
+        pdf_file.write(costs, path, whose, made_at)

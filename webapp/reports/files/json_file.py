@@ -1,0 +1,61 @@
+"""A report as JSON, made while it is sent. Amounts are exact dollars as text, as numbers of JSON are often floats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from webapp.money.amounts import exact_usd
+from webapp.reports.calls import calls
+from webapp.reports.columns import CALL_COLUMNS, COST_OF_CALL, Column, call_cells, table_cells, table_columns
+from webapp.reports.files.csv_file import LINES_AT_ONCE
+from webapp.reports.table import Costs
+
+
+def pieces(costs: Costs, tell: Callable[[int], None] = lambda rows: None) -> Iterator[str]:
+    """{"report": what was asked, "rows": […], "total": …}"""
+    question = costs.question
+    asked = {**question.model_dump(mode="json"), "currency": "USD", "time": "UTC"}
+    yield f'{{"report": {json.dumps(asked)},\n"rows": ['
+    total = yield from _calls(costs, tell) if question.by == "call" else _table(costs)
+    yield f'],\n"total": {json.dumps(total)}}}\n'
+
+
+def _table(costs: Costs) -> Generator[str, None, dict[str, Any]]:
+    table = costs.table()
+    columns = table_columns(table)
+    names = _names(columns)
+    rows = [_document(names, columns, table_cells(table, row, costs.question)) for row in table.rows]
+    yield ",".join("\n" + json.dumps(row) for row in rows)
+    return _document(names, columns, table_cells(table, table.total, costs.question))
+
+
+def _calls(costs: Costs, tell: Callable[[int], None]) -> Generator[str, None, dict[str, Any]]:
+    names = _names(CALL_COLUMNS)
+    found = calls(costs)
+    total = done = 0
+    while batch := list(islice(found, LINES_AT_ONCE)):
+        rows = [call_cells(call) for call in batch]
+        total += sum(row[COST_OF_CALL] for row in rows)
+        comma = "," if done else ""
+        done += len(batch)
+        yield comma + ",".join("\n" + json.dumps(_document(names, CALL_COLUMNS, row)) for row in rows)
+        tell(done)
+    return {"cost_usd": exact_usd(total), "prices": costs.question.prices}
+
+
+def _names(columns: Sequence[Column]) -> list[str]:
+    """`cost [USD]` as cost_usd."""
+    return [
+        column.name.replace("'s", "").replace("[", "").replace("]", "").replace(" ", "_").lower()
+        for column in columns
+    ]
+
+
+def _document(names: Sequence[str], columns: Sequence[Column], cells: Sequence[Any]) -> dict[str, Any]:
+    return {
+        name: exact_usd(cell) if column.kind == "money" and cell is not None else cell
+        for name, column, cell in zip(names, columns, cells, strict=True)
+    }

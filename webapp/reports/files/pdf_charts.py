@@ -1,0 +1,127 @@
+"""The pictures of a report on paper, drawn as vectors."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+from fpdf import FPDF
+from fpdf.enums import XPos, YPos
+
+from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
+from webapp.reports.files.pdf_look import ACCENT, BOTTOM, FAINT, GREY, INK, LINE, MARGIN, WIDTH
+from webapp.reports.table import Costs, Table
+
+_HEIGHT = 48.0
+_MOST_BARS = 62
+_MOST_ROWS = 8
+_LABELS = 7
+_AXIS = 20.0
+_LABEL_WIDTH, _FIGURE_WIDTH = 52.0, 34.0
+
+
+def over_time(paper: FPDF, costs: Costs) -> None:
+    """A bar for each day, or for several days where there are many."""
+    spans = _spans(costs.by_day())
+    days = (spans[0][1] - spans[0][0]).days + 1
+    _title(paper, f"Spend over time, a bar for {'each day' if days == 1 else f'{days} days'}", _HEIGHT + 16)
+    top, left = paper.get_y() + 2, MARGIN + _AXIS
+    width, most = WIDTH - _AXIS, max((amount for *_, amount in spans), default=0)
+    step = _step(most)
+    highest = step * max(1, -(-most // step)) if step else 1
+    paper.set_font(size=7.5)
+    paper.set_text_color(*GREY)
+    paper.set_draw_color(*LINE)
+    paper.set_line_width(0.15)
+    for level in range(0, highest + 1, step or highest + 1):
+        y = top + _HEIGHT * (1 - level / highest)
+        paper.line(left, y, left + width, y)
+        paper.set_xy(MARGIN, y - 2)
+        paper.cell(_AXIS - 2, 4, _axis_usd(level), align="R")
+    slot = width / max(1, len(spans))
+    paper.set_fill_color(*ACCENT)
+    every = -(-len(spans) // _LABELS)
+    for number, (first, _, amount) in enumerate(spans):
+        height = _HEIGHT * amount / highest
+        x = left + slot * number
+        if amount:
+            paper.rect(x + slot * 0.14, top + _HEIGHT - height, slot * 0.72, height, style="F")
+        if number % every == 0:
+            paper.set_xy(x + slot / 2 - 10, top + _HEIGHT + 1)
+            paper.cell(20, 4, f"{first.day} {first:%b}", align="C")
+    paper.set_xy(MARGIN, top + _HEIGHT + 9)
+
+
+def shares(paper: FPDF, table: Table, title: str) -> None:
+    """The dearest rows as bars, the rest together as the last."""
+    rows = [(row.label, row.cost) for row in table.rows if row.cost][:_MOST_ROWS]
+    rest = table.total.cost - sum(cost for _, cost in rows)
+    if rest > 0:
+        rows.append((f"{len(table.rows) - len(rows)} more", rest))
+    _title(paper, title, 8 + 6.5 * max(1, len(rows)))
+    most = max((cost for _, cost in rows), default=0)
+    room = WIDTH - _LABEL_WIDTH - _FIGURE_WIDTH
+    for label, cost in rows:
+        y = paper.get_y()
+        paper.set_text_color(*INK)
+        paper.cell(_LABEL_WIDTH - 3, 6, fitted(paper, label, _LABEL_WIDTH - 4))
+        paper.set_fill_color(*FAINT)
+        paper.rect(MARGIN + _LABEL_WIDTH, y + 1.2, room, 3.6, style="F")
+        paper.set_fill_color(*ACCENT)
+        paper.rect(MARGIN + _LABEL_WIDTH, y + 1.2, max(0.3, room * cost / most), 3.6, style="F")
+        paper.set_xy(MARGIN + WIDTH - _FIGURE_WIDTH, y)
+        share = f"{100 * cost / table.total.cost:.1f} %"
+        paper.cell(_FIGURE_WIDTH, 6, f"{display_usd(cost)}   {share}", align="R")
+        paper.set_xy(MARGIN, y + 6.5)
+    if not rows:
+        paper.set_text_color(*GREY)
+        paper.cell(WIDTH, 6, "Nothing was spent.", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+    paper.ln(4)
+
+
+def fitted(paper: FPDF, text: str, width: float) -> str:
+    """The text, or its beginning where it is too long."""
+    text = drawable(paper, text)
+    if paper.get_string_width(text) <= width:
+        return text
+    while text and paper.get_string_width(f"{text}…") > width:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def drawable(paper: FPDF, text: str) -> str:
+    """The text with a question mark for each letter that the font does not have, which it would leave out."""
+    known = paper.current_font.cmap  # type: ignore[union-attr]
+    return "".join(letter if ord(letter) in known else "?" for letter in text)
+
+
+def _title(paper: FPDF, words: str, room: float) -> None:
+    if paper.get_y() + room > BOTTOM:
+        paper.add_page()
+    paper.set_font(style="B", size=10.5)
+    paper.set_text_color(*INK)
+    paper.cell(WIDTH, 8, words, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+    paper.set_font(style="", size=8.5)
+
+
+def _spans(days: dict[date, int]) -> list[tuple[date, date, int]]:
+    """Days put together so that there are not too many bars."""
+    listed = list(days.items())
+    each = -(-len(listed) // _MOST_BARS)
+    chunks = [listed[at : at + each] for at in range(0, len(listed), each or 1)]
+    return [(chunk[0][0], chunk[-1][0], sum(amount for _, amount in chunk)) for chunk in chunks]
+
+
+def _step(most: int) -> int:
+    """A round distance between grid lines, about four of them."""
+    if most <= 0:
+        return 0
+    rough = max(1, most // 4)
+    size = 10 ** (len(str(rough)) - 1)
+    return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
+
+
+def _axis_usd(picodollars: int) -> str:
+    usd = (Decimal(picodollars) / PICODOLLARS_PER_USD).normalize()
+    exponent = usd.as_tuple().exponent
+    return f"${usd:,.2f}" if exponent == -1 else f"${usd:,f}"
