@@ -3,12 +3,13 @@
 import errno
 import json
 import os
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from django.core.management import call_command
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from tests.factories import make_spec
 from training.checkpoints import FileCheckpointStore
@@ -153,6 +154,20 @@ def test_a_name_that_is_nothing_lists_the_presets() -> None:
         read_spec("carpole", [], _LIMITS)
     with pytest.raises(SpecError, match="neither a preset"):
         read_spec("x" * 5000, [], _LIMITS)
+
+
+class _Changed(BaseModel):
+    limit_usd: Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=6)] | None = None
+
+
+def test_what_may_be_left_out_has_its_limits_told_too() -> None:
+    with pytest.raises(ValidationError) as refused:
+        _Changed.model_validate({"limit_usd": "0"})
+    (one,) = problems(refused.value, _Changed)
+    assert one.sentence == (
+        "limit_usd must be a number greater than 0 and at most 1,000,000, with at most 6 decimal places, or nothing;"
+        " '0' was given."
+    )
 
 
 def test_several_errors_are_several_sentences() -> None:

@@ -85,7 +85,8 @@ def verdicts(whole: Comparison) -> list[str]:
     if len(whole.sides) > 1:
         told += [sentence for one in whole.sides if (sentence := _verdict(one, whole.leader))]
     if whole.running:
-        told.append(f"{whole.running} of the runs are not over: these are their figures so far.")
+        runs = "1 of the runs is" if whole.running == 1 else f"{whole.running} of the runs are"
+        told.append(f"{runs} not over: these are the figures so far.")
     return told
 
 

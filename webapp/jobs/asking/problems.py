@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -123,8 +123,12 @@ def _allowed(field: FieldInfo | None) -> str:
     optional = get_origin(field.annotation) in (Union, types.UnionType) and type(None) in get_args(
         field.annotation
     )
-    words = _type_words(members[0] if optional else field.annotation)
-    allowed = f"{words} {_limit_words(field.metadata)}".strip()
+    annotation, metadata = members[0] if optional else field.annotation, [*field.metadata]
+    if get_origin(annotation) is Annotated:
+        # Limits of what may be left out stand with its type, not with the field.
+        annotation, *notes = get_args(annotation)
+        metadata += [limit for note in notes for limit in getattr(note, "metadata", [note])]
+    allowed = f"{_type_words(annotation)} {_limit_words(metadata)}".strip()
     return f"{allowed}, or nothing" if optional else allowed
 
 
