@@ -178,7 +178,7 @@ GATES = {
 }
 """What is seen before signing in."""
 
-SAYS_NO = {"link-refused": 403, "refused": 403, "missing": 404}
+SAYS_NO = {"link-refused": 403, "missing": 404}
 """Pages that say no, with the status they say it with."""
 
 PARTS = {
