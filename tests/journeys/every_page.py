@@ -196,7 +196,14 @@ PARTS = {
 }
 """Addresses of parts of a page, seen in their pages."""
 FILES = {
-    *("api:client", "api:job_tensorboard", "api_nothing_here", "credentials:paper", "credentials:report"),
+    *(
+        "api:client",
+        "api:command",
+        "api:job_tensorboard",
+        "api_nothing_here",
+        "credentials:paper",
+        "credentials:report",
+    ),
     *("gateway:package", "jobs:film", "jobs:log_file", "jobs:policy_zip", "jobs:series", "jobs:spec_file"),
     *("jobs:stream", "livez", "metrics", "money:cost_csv", "readyz", "reports:built", "reports:file"),
     *("reports:installation_built", "reports:installation_file", "schedulers:export"),

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.stack,
-    pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
 ]
 
