@@ -12,7 +12,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, Field
 
+from webapp.accounts.services import MembershipError
+from webapp.alerts.channels import ChannelRefused
+from webapp.credentials.key_ring import KeysUnusable
+from webapp.credentials.services import ConnectionRefused
 from webapp.jobs.asking.problems import Problem as FieldProblem
+from webapp.money.budgets import BudgetRefused
+from webapp.profiling.services import ProfileRefused
 
 log = logging.getLogger(__name__)
 
@@ -82,8 +88,22 @@ def answer(request: HttpRequest, refused: Refused) -> HttpResponse:
     return made
 
 
+# What services refuse in words of their own: what it is about, what did not happen, what to do.
+_BY_SERVICES: dict[type[Exception], tuple[str, str, str]] = {
+    BudgetRefused: ("budget", "Nothing was changed.", "Give a higher limit, or wait."),
+    ChannelRefused: ("channel", "Nothing was changed.", "Put that right, and send it again."),
+    ConnectionRefused: ("connection", "Nothing was changed.", "Read the connection, and try again then."),
+    KeysUnusable: ("keys", "Nothing was stored.", "The operator puts that right; then send it again."),
+    MembershipError: ("members", "Nothing was changed.", "See who is a member, and try again."),
+    ProfileRefused: ("profile", "No memory is profiled.", "Change what is asked for, or wait."),
+}
+
+
 def refusal_of(error: Exception) -> Refused:
     """Any exception as a refusal; what nobody foresaw is written to the log and said to be our fault."""
+    for kind, (about, what, fix) in _BY_SERVICES.items():
+        if isinstance(error, kind):
+            return Refused(409, about, what, str(error), fix)
     match error:
         case Refused():
             return error

@@ -22,7 +22,7 @@ from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.budget_pages import budget_in
 from webapp.money.budget_shown import ShownBudget, shown_budget, shown_budgets
 from webapp.money.budget_words import CLOUDS
-from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
+from webapp.money.budgets import change_budget, close_budget, create_budget
 from webapp.money.models import Budget
 
 router = Router(tags=["money"])
@@ -86,19 +86,16 @@ def get_budget(request: HttpRequest, slug: str, budget_id: _Id) -> BudgetShape:
 def create(request: HttpRequest, response: HttpResponse, slug: str, budget: ProjectBudget) -> Status:
     """Over all jobs in its scope; what they have spent in the period counts."""
     project = project_of(request, slug, "editor")
-    try:
-        made = create_budget(
-            project=project,
-            name=budget.name,
-            limit_picodollars=picodollars(budget.limit_usd),
-            period=budget.period,
-            at_line=budget.at_line,
-            thresholds=sorted(set(budget.thresholds)),
-            user=request.auth,  # type: ignore[attr-defined]
-            **_placed(project, budget.counts),
-        )
-    except BudgetRefused as refusal:
-        raise _refused(refusal) from None
+    made = create_budget(
+        project=project,
+        name=budget.name,
+        limit_picodollars=picodollars(budget.limit_usd),
+        period=budget.period,
+        at_line=budget.at_line,
+        thresholds=sorted(set(budget.thresholds)),
+        user=request.auth,  # type: ignore[attr-defined]
+        **_placed(project, budget.counts),
+    )
     response["Location"] = reverse("api_v1:get_budget", args=[slug, made.pk])
     return Status(201, _told(made))
 
@@ -116,10 +113,7 @@ def change(request: HttpRequest, slug: str, budget_id: _Id, budget: BudgetChange
         changes["thresholds"] = sorted(set(budget.thresholds))
     if budget.limit_usd is not None:
         changes["limit_picodollars"] = picodollars(budget.limit_usd)
-    try:
-        change_budget(budget=held, **changes)
-    except BudgetRefused as refusal:
-        raise _refused(refusal) from None
+    change_budget(budget=held, **changes)
     return _told(budget_in(held.project, held.pk))
 
 
@@ -179,7 +173,3 @@ def _shape(shown: ShownBudget) -> BudgetShape:
         outlook=shown.outlook,
         closed=budget.closed_at is not None,
     )
-
-
-def _refused(refusal: BudgetRefused) -> Refused:
-    return Refused(409, "budget", "Nothing was changed.", str(refusal), "Give a higher limit, or wait.")

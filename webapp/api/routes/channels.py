@@ -19,7 +19,6 @@ from webapp.api.etags import IfNoneMatch, if_changed
 from webapp.api.guard import Token, member_of, project_of
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import Cursor, Limit, Page, newest_first
-from webapp.api.problems import Refused
 from webapp.api.shapes.channels import (
     AddedChannel,
     ChannelChange,
@@ -79,10 +78,7 @@ def change_channel(request: HttpRequest, slug: str, channel_id: str, change: Cha
     channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
     given = change.model_dump(exclude_none=True)
     fields = cleaned(ChannelForm(_typed(channel, given), channel=channel), given=given)
-    try:
-        channels.change(channel=channel, **{"name": channel.name, **fields})
-    except channels.ChannelRefused as refusal:
-        raise _refused(refusal) from None
+    channels.change(channel=channel, **{"name": channel.name, **fields})
     return ChannelShape(**_told(channel))
 
 
@@ -95,10 +91,7 @@ def change_channel(request: HttpRequest, slug: str, channel_id: str, change: Cha
 def send_test(request: HttpRequest, response: HttpResponse, slug: str, channel_id: str) -> Status:
     """It goes the way of all others; look at Location for what became of it. One at a time."""
     channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
-    try:
-        sent = channels.send_test(channel=channel, user=request.auth)  # type: ignore[attr-defined]
-    except channels.ChannelRefused as refusal:
-        raise _refused(refusal) from None
+    sent = channels.send_test(channel=channel, user=request.auth)  # type: ignore[attr-defined]
     response["Location"] = reverse("api_v1:get_delivery", args=[slug, sent.pk])
     return Status(202, _delivery(sent))
 
@@ -112,10 +105,7 @@ def send_test(request: HttpRequest, response: HttpResponse, slug: str, channel_i
 def renew_key(request: HttpRequest, slug: str, channel_id: str) -> SigningKey:
     """From now on; the key before it signs nothing any more."""
     channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
-    try:
-        return SigningKey(signing_key=channels.renew_key(channel=channel).reveal())
-    except channels.ChannelRefused as refusal:
-        raise _refused(refusal) from None
+    return SigningKey(signing_key=channels.renew_key(channel=channel).reveal())
 
 
 @router.delete(
@@ -127,10 +117,7 @@ def renew_key(request: HttpRequest, slug: str, channel_id: str) -> SigningKey:
 def remove_channel(request: HttpRequest, slug: str, channel_id: str) -> Status:
     """The built-in one can only be turned off (409)."""
     channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
-    try:
-        channels.remove(channel=channel)
-    except channels.ChannelRefused as refusal:
-        raise _refused(refusal) from None
+    channels.remove(channel=channel)
     return Status(204, None)
 
 
@@ -178,10 +165,7 @@ def _added(project: Project, wish: NewChannel) -> tuple[Channel, Secret | None]:
     if wish.url is not None:
         given["url"] = wish.url.get_secret_value()
     fields = cleaned(NEW_FORMS[wish.way](given), given=list(given))
-    try:
-        return channels.add(project=project, way=wish.way, **fields)
-    except channels.ChannelRefused as refusal:
-        raise _refused(refusal) from None
+    return channels.add(project=project, way=wish.way, **fields)
 
 
 def _typed(channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
@@ -228,7 +212,3 @@ def _delivery(one: Delivery) -> DeliveryShape:
         last_error=one.last_error,
         response_status=one.response_status,
     )
-
-
-def _refused(refusal: channels.ChannelRefused) -> Refused:
-    return Refused(409, "channel", "Nothing was changed.", str(refusal), "Put that right, and send it again.")

@@ -18,7 +18,6 @@ from webapp.accounts.models import Membership, Project
 from webapp.api.etags import IfNoneMatch, if_changed
 from webapp.api.guard import Token, member_of, project_of
 from webapp.api.page_forms import cleaned
-from webapp.api.problems import Refused
 from webapp.api.shapes.connections import (
     ConnectionShape,
     Identity,
@@ -31,9 +30,7 @@ from webapp.api.shapes.connections import (
 )
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials import documents, forms, queries, services, setting_up, testing
-from webapp.credentials.key_ring import KeysUnusable
 from webapp.credentials.models import Connection, SealedSecret
-from webapp.credentials.services import ConnectionRefused
 from webapp.credentials.wording import before_set_up, set_up_standing, standing
 
 router = Router(tags=["clouds"])
@@ -92,10 +89,7 @@ def set_identity(request: HttpRequest, slug: str, connection_id: str, identity: 
     """Whole: a secret that was stored cannot be kept. What was tested is void, and a test begins."""
     member = member_of(request, slug, "owner")
     connection = queries.connection_in(member.project, connection_id)
-    try:
-        connection = services.set_identity(connection=connection, **_identity(connection, identity))
-    except KeysUnusable as refusal:
-        raise _not_stored(refusal) from None
+    connection = services.set_identity(connection=connection, **_identity(connection, identity))
     testing.ask_for_test(connection=connection)
     return Status(202, _told(member, connection_id))
 
@@ -109,10 +103,7 @@ def set_identity(request: HttpRequest, slug: str, connection_id: str, identity: 
 def test_connection(request: HttpRequest, slug: str, connection_id: str) -> Status:
     """By the worker, right by right; read the connection again until `test` is done."""
     member = member_of(request, slug, "editor")
-    try:
-        testing.ask_for_test(connection=queries.connection_in(member.project, connection_id))
-    except ConnectionRefused as refusal:
-        raise _refused(refusal) from None
+    testing.ask_for_test(connection=queries.connection_in(member.project, connection_id))
     return Status(202, _told(member, connection_id))
 
 
@@ -125,10 +116,7 @@ def test_connection(request: HttpRequest, slug: str, connection_id: str) -> Stat
 def remove_connection(request: HttpRequest, slug: str, connection_id: str) -> Status:
     """Refused while jobs need it (409). What was set up in the account stays there: clear it first."""
     connection = queries.connection_in(project_of(request, slug, "owner"), connection_id)
-    try:
-        services.remove_connection(connection=connection)
-    except ConnectionRefused as refusal:
-        raise _refused(refusal) from None
+    services.remove_connection(connection=connection)
     return Status(204, None)
 
 
@@ -170,10 +158,7 @@ def set_up(request: HttpRequest, slug: str, connection_id: str, wish: SetUpWish)
         forms.set_up_form(connection, given if azure else {"memory_mb": 1024, **given}), given=given
     )
     ask: Any = setting_up.ask_for_containers if azure else setting_up.ask_for_set_up
-    try:
-        ask(connection=connection, **asked)
-    except ConnectionRefused as refusal:
-        raise _refused(refusal) from None
+    ask(connection=connection, **asked)
     return Status(202, _set_up(connection))
 
 
@@ -186,10 +171,7 @@ def set_up(request: HttpRequest, slug: str, connection_id: str, wish: SetUpWish)
 def take_down(request: HttpRequest, slug: str, connection_id: str) -> Status:
     """By the worker; from now on no job begins there. Refused while jobs need it (409)."""
     connection = queries.connection_in(project_of(request, slug, "owner"), connection_id)
-    try:
-        setting_up.ask_for_removal(connection=connection)
-    except ConnectionRefused as refusal:
-        raise _refused(refusal) from None
+    setting_up.ask_for_removal(connection=connection)
     return Status(202, _set_up(connection))
 
 
@@ -198,15 +180,10 @@ def _made(project: Project, user: Any, wish: NewConnection) -> Connection:
     given = wish.model_dump(exclude_none=True, exclude={"kind", "identity"})
     fields = cleaned(forms.NewConnectionForm(given, kind=wish.kind), given=given)
     fields |= {"project": project, "user": user, "kind": wish.kind}
-    try:
-        if wish.identity is None:
-            return services.create_connection(**fields)
-        identity = _identity(Connection(kind=wish.kind), wish.identity)
-        made = services.create_with_identity(**fields, **identity)
-    except ConnectionRefused as refusal:
-        raise _refused(refusal) from None
-    except KeysUnusable as refusal:
-        raise _not_stored(refusal) from None
+    if wish.identity is None:
+        return services.create_connection(**fields)
+    identity = _identity(Connection(kind=wish.kind), wish.identity)
+    made = services.create_with_identity(**fields, **identity)
     return testing.ask_for_test(connection=made)
 
 
@@ -283,16 +260,4 @@ def _set_up(connection: Connection) -> SetUpShape:
         image=made.image if made else "",
         steps=[StepShape(**step) for step in made.steps] if made else [],
         before=before_set_up(connection, PriceBook.load()),
-    )
-
-
-def _refused(refusal: ConnectionRefused) -> Refused:
-    return Refused(
-        409, "connection", "Nothing was changed.", str(refusal), "Read the connection, and try again then."
-    )
-
-
-def _not_stored(refusal: KeysUnusable) -> Refused:
-    return Refused(
-        409, "keys", "Nothing was stored.", str(refusal), "The operator puts that right; then send it again."
     )

@@ -18,7 +18,6 @@ from webapp.accounts.models import Membership
 from webapp.api.guard import Token, project_of
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
-from webapp.api.problems import Refused
 
 router = Router(tags=["people"])
 _Role = Literal["viewer", "editor", "owner"]
@@ -75,10 +74,7 @@ def get_member(request: HttpRequest, slug: str, member_id: RowId) -> MemberShape
 def add(request: HttpRequest, response: HttpResponse, slug: str, member: NewMember) -> Status:
     """They see the project from now on. 409 for one who is a member already, or has not signed up yet."""
     project = project_of(request, slug, "owner")
-    try:
-        made = services.add_member(project, **cleaned(MemberForm(member.model_dump())))
-    except services.MembershipError as refusal:
-        raise _refused(refusal) from None
+    made = services.add_member(project, **cleaned(MemberForm(member.model_dump())))
     response["Location"] = reverse("api_v1:get_member", args=[slug, made.pk])
     return Status(201, _member(request, made))
 
@@ -92,10 +88,7 @@ def add(request: HttpRequest, response: HttpResponse, slug: str, member: NewMemb
 def change_role(request: HttpRequest, slug: str, member_id: RowId, role: NewRole) -> MemberShape:
     """A project keeps one owner at least."""
     project = project_of(request, slug, "owner")
-    try:
-        services.change_role(queries.member_in(project, member_id), role.role)
-    except services.MembershipError as refusal:
-        raise _refused(refusal) from None
+    services.change_role(queries.member_in(project, member_id), role.role)
     return _member(request, queries.member_in(project, member_id))
 
 
@@ -108,10 +101,7 @@ def change_role(request: HttpRequest, slug: str, member_id: RowId, role: NewRole
 def remove(request: HttpRequest, slug: str, member_id: RowId) -> Status:
     """Owners take out anybody; everybody may leave. Jobs go on."""
     person: Any = request.auth  # type: ignore[attr-defined]
-    try:
-        services.remove_member(member_to_remove(person, project_of(request, slug), member_id))
-    except services.MembershipError as refusal:
-        raise _refused(refusal) from None
+    services.remove_member(member_to_remove(person, project_of(request, slug), member_id))
     return Status(204, None)
 
 
@@ -122,10 +112,4 @@ def _member(request: HttpRequest, one: Membership) -> MemberShape:
         role=one.role,
         you=one.user_id == request.auth.pk,  # type: ignore[attr-defined]
         since=one.created_at,
-    )
-
-
-def _refused(refusal: services.MembershipError) -> Refused:
-    return Refused(
-        409, "members", "Nothing was changed.", str(refusal), "See who is a member, and try again."
     )

@@ -45,10 +45,7 @@ def list_profiles(
 def cost(request: HttpRequest, slug: str, connection_id: str, plan: NewProfile) -> ProfileCost:
     """Nothing is made."""
     connection = queries.account_in(project_of(request, slug, "editor"), connection_id)
-    try:
-        found = services.cost_of(connection, _plan(plan))
-    except services.ProfileRefused as refusal:
-        raise _refused(refusal) from None
+    found = services.cost_of(connection, _plan(plan))
     return ProfileCost(
         money=_money(connection), likely_usd=exact_usd(found.likely), most_usd=exact_usd(found.most)
     )
@@ -80,10 +77,7 @@ def ask_for_profile(
             keep=profile.keep,
         )
 
-    try:
-        made = once(project, f"profile of {connection_id}", idempotency_key, profile, make)
-    except services.ProfileRefused as refusal:
-        raise _refused(refusal) from None
+    made = once(project, f"profile of {connection_id}", idempotency_key, profile, make)
     response["Location"] = reverse("api_v1:get_profile", args=[slug, connection_id, made])
     return _profile(queries.profile_in(project, connection, int(made)))
 
@@ -163,10 +157,4 @@ def _size(row: Row) -> ProfiledSize:
         slower_percent=row.slower,
         dearer_percent=row.dearer,
         failure=row.failure,
-    )
-
-
-def _refused(refusal: services.ProfileRefused) -> Refused:
-    return Refused(
-        409, "profile", "No memory is profiled.", str(refusal), "Change what is asked for, or wait."
     )
