@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from django.template.loader import render_to_string
@@ -34,6 +35,8 @@ def opened(base: str, live: str, budget: str, channel: str, connection: str) -> 
         "open-member-remove": (f"{base}members/", _press("[data-dialog^=remove-] >> nth=1")),
         "open-token-revoke": (tokens, _press("[data-dialog^=revoke-] >> nth=0")),
         "open-plan": (f"{base}reports/", _press(".new-plan > summary")),
+        "form-asks-anew": (f"{jobs}new/?preset=hopper-minionsrl", _asks_anew),
+        "job-not-heard-of": (live, _not_heard_of),
         "open-models": ("/api/", _unfold(".models, .models details >> nth=0")),
         "says-not-allowed": (jobs, _says_no("403.html")),
         "says-old-page": (jobs, _says_no("403_csrf.html")),
@@ -61,6 +64,22 @@ def _stop_chosen(page: Page) -> None:
 def _chart_as_table(page: Page) -> None:
     page.wait_for_selector("html[data-drawn-seq]", state="attached")
     page.locator(".chart-menu summary").first.click()
+
+
+def _asks_anew(page: Page) -> None:
+    """The form while forecast and checks are being worked out, as a busy machine takes its time over them."""
+    page.wait_for_selector(".forecast-sentence")
+    page.route(re.compile("/new/(forecast|checks)"), lambda route: None, times=2)
+    page.fill("[name='training.stop.env_steps']", "250,000")
+    for panel in (".forecast", ".checks"):
+        page.wait_for_selector(f"{panel}[aria-busy]")
+
+
+def _not_heard_of(page: Page) -> None:
+    """A job's page to which each look at the clock is an hour after the last."""
+    page.wait_for_selector("html[data-drawn-seq]", state="attached")
+    page.evaluate("let hours = 0, now = Date.now; Date.now = () => now() + 3600000 * ++hours; undefined")
+    page.wait_for_selector(".job.stale")
 
 
 def _says_no(template: str) -> Act:
