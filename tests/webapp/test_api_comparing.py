@@ -158,13 +158,25 @@ def test_bounds_of_a_running_job(asked: Asked) -> None:
 
 def test_alerts_are_told_and_looked_after(asked: Asked) -> None:
     alert = make_alert(asked.project)
-    (told,) = asked.call.get(f"{asked.base}/alerts").json()
+    (told,) = asked.call.get(f"{asked.base}/alerts").json()["results"]
     assert (told["id"], told["state"], told["sentence"]) == (alert.pk, "open", alert.sentence)
     for do, state in (("acknowledge", "acknowledged"), ("snooze", "snoozed"), ("settle", "resolved")):
         assert asked.call.post(f"{asked.base}/alerts/{alert.pk}", {"do": do}).json()["state"] == state
-    assert asked.call.get(f"{asked.base}/alerts").json() == []
-    assert len(asked.call.get(f"{asked.base}/alerts?state=over").json()) == 1
+    assert asked.call.get(f"{asked.base}/alerts").json() == {"results": [], "next": None}
+    assert len(asked.call.get(f"{asked.base}/alerts?state=over").json()["results"]) == 1
     assert asked.call.get(f"{asked.base}/alerts?state=odd").status_code == 422
+
+
+def test_alerts_come_page_by_page(asked: Asked) -> None:
+    made = [make_alert(asked.project).pk for _ in range(5)]
+    seen: list[int] = []
+    following: str | None = ""
+    while following is not None:
+        page = asked.call.get(f"{asked.base}/alerts?limit=2&cursor={following}").json()
+        assert len(page["results"]) <= 2
+        seen += [one["id"] for one in page["results"]]
+        following = page["next"]
+    assert seen == made[::-1]
 
 
 def test_a_budget_is_made_changed_and_closed(asked: Asked) -> None:

@@ -45,7 +45,7 @@ def cursor_of(moment: datetime, key: str) -> str:
 def newest_first(
     rows: QuerySet[Stored], moment: str, cursor: str, limit: int
 ) -> tuple[list[Stored], str | None]:
-    """A page of rows by `moment`, which never changes in a row, and the cursor of the next page."""
+    """A page of rows by `moment`, and the cursor of the next page. A row's moment may move forward, never back."""
     rows = rows.order_by(f"-{moment}", "-pk")
     if cursor:
         at, key = read_cursor(cursor)

@@ -13,7 +13,7 @@ from webapp.alerts import queries as alerts
 from webapp.alerts import services
 from webapp.alerts.models import Alert
 from webapp.api.guard import Token, project_of
-from webapp.api.paging import Limit
+from webapp.api.paging import Cursor, Limit, Page, newest_first
 from webapp.api.routes.jobs import IfMatch, done
 from webapp.api.shapes.jobs import JobShape
 from webapp.jobs.actor_bounds import change_bounds
@@ -113,7 +113,7 @@ def set_actors(
     return done(request, response, slug, job_id, if_match, deed)
 
 
-@router.get("/projects/{slug}/alerts", response=list[AlertShape], summary="Alerts, newest first")
+@router.get("/projects/{slug}/alerts", response=Page[AlertShape], summary="Alerts, newest first")
 def list_alerts(
     request: HttpRequest,
     slug: str,
@@ -121,10 +121,15 @@ def list_alerts(
         Literal["", "open", "acknowledged", "snoozed", "over", "all"],
         Query(description="Empty: all that stand."),
     ] = "",
+    cursor: Cursor = "",
     limit: Limit = 50,
-) -> list[AlertShape]:
-    found = alerts.alerts_for(request.auth, project_of(request, slug))  # type: ignore[attr-defined]
-    return [_alert(one) for one in found.filter(state__in=alerts.FILTERS[state][1])[:limit]]
+) -> Page[AlertShape]:
+    """What is raised again while you turn the pages stands on the first one again."""
+    known = alerts.alerts_for(request.auth, project_of(request, slug))  # type: ignore[attr-defined]
+    found, following = newest_first(
+        known.filter(state__in=alerts.FILTERS[state][1]), "told_at", cursor, limit
+    )
+    return Page(results=[_alert(one) for one in found], next=following)
 
 
 @router.post(
