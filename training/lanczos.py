@@ -22,7 +22,8 @@ _EXHAUSTED = 1e-10
 class Ends(NamedTuple):
     """The largest and the smallest eigenvalue, with unit vectors, and how far off they can still be.
 
-    `error` bounds the distance of the two to true eigenvalues, as a part of the larger magnitude.
+    `error` bounds the distance of the two to true eigenvalues, as a part of the larger magnitude. Where a product was
+    not finite nothing is known, and all three are NaN.
     """
 
     largest: float
@@ -59,7 +60,7 @@ def spectrum_ends(product: Product, size: int, *, seed: int, most_products: int,
         magnitude = float(np.abs(known.values[[0, -1]]).max())
         # The residual of a Ritz pair, ‖A y − θ y‖ = β |last entry|, bounds its distance to an eigenvalue.
         errors = known.beside * np.abs(known.vectors[-1, [0, -1]])
-        error = float(errors.max() / magnitude) if magnitude > 0 else 0.0
+        error = float(errors.max() / magnitude) if magnitude != 0 else 0.0
         if known.products > 2 and error <= tolerance:
             break
     largest, smallest = float(known.values[-1]), float(known.values[0])
@@ -69,7 +70,9 @@ def spectrum_ends(product: Product, size: int, *, seed: int, most_products: int,
 def leading_vectors(
     product: Product, size: int, count: int, *, seed: int, products: int
 ) -> list[tuple[float, Vector]]:
-    """The eigenvalues of largest magnitude with their unit vectors, the leading one first."""
+    """The eigenvalues of largest magnitude with their unit vectors, the leading one first: fewer than `count` where
+    the operator has no more that are told apart, and NaN where a product was not finite.
+    """
     *_, known = _iterations(product, size, seed, products)
     order = np.argsort(-np.abs(known.values), kind="stable")[:count]
     return [(float(known.values[i]), known.vector(int(i))) for i in order]
@@ -85,10 +88,14 @@ def _iterations(product: Product, size: int, seed: int, most_products: int) -> I
     diagonal, beside = np.zeros(most), np.zeros(most)
     for i in range(most):
         along = np.asarray(product(basis[i]), dtype=np.float64)
-        diagonal[i] = along @ basis[i]
-        for _ in range(2):
-            along -= basis[: i + 1].T @ (basis[: i + 1] @ along)
-        beside[i] = length = float(np.linalg.norm(along))
+        with np.errstate(invalid="ignore", over="ignore"):
+            diagonal[i] = along @ basis[i]
+            for _ in range(2):
+                along -= basis[: i + 1].T @ (basis[: i + 1] @ along)
+            beside[i] = length = float(np.linalg.norm(along))
+        if not (np.isfinite(diagonal[i]) and np.isfinite(length)):
+            yield _Known(np.full(i + 1, np.nan), np.eye(i + 1), basis[: i + 1], np.nan)
+            return
         tridiagonal = np.diag(diagonal[: i + 1]) + np.diag(beside[:i], 1) + np.diag(beside[:i], -1)
         values, vectors = np.linalg.eigh(tridiagonal)
         yield _Known(values, vectors, basis[: i + 1], length)

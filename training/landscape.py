@@ -39,6 +39,10 @@ _SAMPLES = 1024
 _DEADLINE_S = 3600.0
 
 
+class NoDirections(ValueError):
+    """A surface without two directions of known curvature."""
+
+
 @dataclass(frozen=True)
 class Directions:
     """The eigenvalues of the two directions, of the maximised objective, and where the grid's lines lie."""
@@ -59,7 +63,10 @@ class Point:
 def landscape(
     trained: Trained, *, grid: int, span: float, episodes: int, seed: int
 ) -> Iterator[Directions | Point]:
-    """The directions, then the points from the middle of the grid outwards, so that early ones already show a shape."""
+    """The directions, then the points from the middle of the grid outwards, so that early ones already show a shape.
+
+    NoDirections where nothing curves around the policy, or nothing is known of how.
+    """
     import_torch()
     warmth = Warmth()
     evidence = standardised(_evidence(trained, warmth, seed))
@@ -67,6 +74,11 @@ def landscape(
     network, state = trained.spec.network, trained.learner
     surface = surface_of(network, state.spaces, state.parameters, evidence, objective="surrogate", clip=clip)
     leading = leading_vectors(surface.product, surface.size, 2, seed=seed, products=_PRODUCTS)
+    if len(leading) < 2 or not np.isfinite([value for value, _ in leading]).all():
+        raise NoDirections(
+            "This policy's objective has no two directions to look along: around it the surface is flat, or its"
+            " curvature is not a finite number. Take another checkpoint."
+        )
     (first, along), (second, across) = leading
     offsets = np.linspace(-span, span, grid)
     yield Directions((first, second), tuple(float(offset) for offset in offsets))
@@ -139,7 +151,7 @@ def main() -> int:
         found = landscape(trained, grid=told.grid, span=told.span, episodes=told.episodes, seed=told.seed)
         for one in found:
             print(json.dumps(asdict(one)), flush=True)
-    except CheckpointError as error:
+    except (CheckpointError, NoDirections) as error:
         print(json.dumps({"error": str(error)}))
         return 1
     return 0

@@ -177,6 +177,21 @@ def test_the_ends_of_any_small_spectrum(values, seed):
     assert ends.smallest == pytest.approx(min(values), abs=1e-5 * width)
 
 
+@pytest.mark.parametrize("spoilt", [math.nan, math.inf, 1e300])
+@pytest.mark.parametrize("good", [0, 3])
+def test_products_that_are_not_finite_give_ends_that_are_not(spoilt, good):
+    """Not an error of the linear algebra: nothing is known, and that is told. 1e300 overflows in its length."""
+    scales = iter([1.0] * good + [spoilt] * 99)
+    ends = spectrum_ends(
+        lambda v: v * np.arange(1.0, 21.0) * next(scales), 20, seed=0, most_products=10, tolerance=1e-9
+    )
+    assert not math.isfinite(ends.largest)
+    assert not math.isfinite(ends.smallest)
+    assert not math.isfinite(ends.error)
+    assert ends.products == good + 1
+    assert "not finite" in ratio(ends.largest, ends.smallest)[1]
+
+
 @pytest.mark.parametrize(
     ("largest", "smallest", "value", "words"),
     [

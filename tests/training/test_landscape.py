@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,6 +63,19 @@ def test_leading_vectors_are_those_of_largest_magnitude():
     assert [value for value, _ in found] == pytest.approx([-9.0, 7.0], rel=1e-6)
     for value, vector in found:
         assert matrix @ vector == pytest.approx(value * vector, abs=1e-4)
+
+
+@pytest.mark.parametrize("to", [0.0, np.nan])
+def test_a_policy_without_two_directions_is_told_in_words(checkpoint, monkeypatch, capsys, to):
+    from training import landscape as module
+
+    plain = module.standardised
+    monkeypatch.setattr(
+        module, "standardised", lambda one: replace(plain(one), advantages=plain(one).advantages * to)
+    )
+    monkeypatch.setattr(sys, "argv", ["landscape", str(checkpoint), "--grid", "3"])
+    assert module.main() == 1
+    assert "no two directions" in json.loads(capsys.readouterr().out)["error"]
 
 
 def test_the_command_tells_line_by_line(checkpoint):

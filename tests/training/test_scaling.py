@@ -6,19 +6,27 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from tests.factories import round_finished
+from tests.training.specs import tiny
 from training.reports import CurvatureReport, NoiseScaleReport
 from training.scaling import AnyScaling
 from training.scaling.boosting import Boosting
 from training.scaling.chance import Chance
 from training.scaling.doubling import Doubling
 from training.scaling.fixed import Fixed
+from training.scaling.learned import as_text
 from training.scaling.noise_scale import NoiseScale
 from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
 from training.scaling.schedule import Schedule
+from training.scheduling.model import SchedulingSpec
+from training.scheduling.trainer import initial_state
 
 BOUNDS = Bounds()
+_SCHEDULING = SchedulingSpec(workload=tiny(), target_return=100.0)
+A_SCHEDULER = _SCHEDULING.policy(
+    as_text(initial_state(_SCHEDULING).actor_weights(_SCHEDULING.network)), explore=True
+)
 POLICIES = [
     Fixed(),
     Ramp(),
@@ -27,6 +35,8 @@ POLICIES = [
     Boosting(signal="flipped"),
     Boosting(signal="shuffled"),
     Boosting(signal="constant"),
+    Boosting(rule="released", signal="shuffled"),
+    A_SCHEDULER,
     NoiseScale(),
     NoiseScale(rule="released"),
     Doubling(),
@@ -40,12 +50,19 @@ def a_report(round_no=1, **changes):
     return round_finished(round_no).report.model_copy(update=changes)
 
 
-def after(*ratios, first_round=1):
-    """A history whose rounds measured these R; None where it could not be told."""
+def after(*ratios, first_round=1, note=""):
+    """A history whose rounds measured these R; None where it could not be told. `note` is the last one's."""
     return [
         a_report(
             round_no=first_round + i,
-            curvature=CurvatureReport(largest=1.0, smallest=-1.0, ratio=ratio, products=9, samples=256),
+            curvature=CurvatureReport(
+                largest=1.0,
+                smallest=-1.0,
+                ratio=ratio,
+                note=note if i + 1 == len(ratios) else "",
+                products=9,
+                samples=256,
+            ),
         )
         for i, ratio in enumerate(ratios)
     ]
@@ -97,6 +114,45 @@ def test_where_the_window_says_nothing_the_score_is_half(ratios, words):
     plan = Boosting().decide(after(*ratios), BOUNDS, 0)
     assert plan.actors == max(8, int(64 * 0.5 * 0.96 ** len(ratios)))
     assert words in plan.why
+
+
+@pytest.mark.parametrize("rule", ["paper", "released"])
+@pytest.mark.parametrize(
+    ("ratio", "note"),
+    [
+        (1e6, "convex in every direction: R is taken as 1,000,000"),
+        (0.0, "concave in every direction: R is 0"),
+        (None, "the surface is flat: both eigenvalues are 0"),
+        (None, "the eigenvalues are not finite numbers"),
+    ],
+)
+def test_where_the_formula_says_nothing_the_reason_says_what_was_taken_and_why(rule, ratio, note):
+    plan = Boosting(rule=rule).decide(after(2.0, 1.0, ratio, note=note), BOUNDS, 0)
+    assert note in plan.why
+    assert note not in Boosting(rule=rule).decide(after(2.0, 1.0, 3.0), BOUNDS, 0).why
+
+
+def test_a_noise_scale_that_cannot_be_told_says_why():
+    lost = NoiseScaleReport(scale=None, note="the gradients are not finite numbers", slices=8)
+    history = [*with_noise(100.0, 200.0, actors=16), a_report(round_no=3, actors=16, noise_scale=lost)]
+    assert "the gradients are not finite numbers" in NoiseScale().decide(history, BOUNDS, 0).why
+
+
+def test_controls_of_the_released_rule_ignore_what_curvature_says():
+    """Held constant, only its floor is left; flipped, what scored 1 scores 0."""
+    floors = {1: 61, 2: 54, 3: 44, 4: 33, 5: 23, 6: 14, 7: 8, 20: 8}
+    floor_only = Boosting(rule="released", signal="constant")
+    for k, floor in floors.items():
+        for ratios in ([1.0] * (k - 1) + [50.0], [50.0] * (k - 1) + [1.0]):
+            assert floor_only.decide(after(*ratios), BOUNDS, 0).actors == floor
+    rising = after(*[4.0] * 8, 0.5)
+    assert Boosting(rule="released").decide(rising, BOUNDS, 0).actors == 64
+    flipped = Boosting(rule="released", signal="flipped").decide(rising, BOUNDS, 0)
+    assert flipped.actors == 8
+    assert "flipped" in flipped.why
+    mixed = after(2.0, 1.0, 4.0, 0.5, 3.0, 1.0, 2.0, 5.0, 1.5)
+    shuffled = Boosting(rule="released", signal="shuffled")
+    assert len({shuffled.decide(mixed, BOUNDS, seed).actors for seed in range(40)}) > 3
 
 
 def test_controls_ignore_what_curvature_says():
@@ -196,6 +252,9 @@ def test_bounds_hold_and_are_said():
         {"kind": "boosting", "window": 1},
         {"kind": "noise_scale", "actors_min": 9, "actors_max": 8},
         {"kind": "chance", "actors_min": 9, "actors_max": 8},
+        {"kind": "reward_ratio", "actors_min": 9, "actors_max": 8},
+        {"kind": "reward_ratio", "target_return": -200.0},
+        {"kind": "reward_ratio", "target_return": 10.0, "floor_return": 10.0},
         {"kind": "schedule", "actors": []},
         {"kind": "schedule", "actors": [3, 0]},
     ],

@@ -102,6 +102,10 @@ def test_rewards_by_hand():
     assert rewards_of(missed, printed, usual).tolist() == pytest.approx([-0.2, -0.4 - 70.0])
     assert rewards_of(made, printed, usual).tolist() == pytest.approx([-0.2, -0.4])
     assert rewards_of(missed, spec(), usual).tolist() == pytest.approx([-0.1, -0.2 - 0.7])
+    silent = [one.model_copy(update={"episode_return_mean": None}) for one in missed]
+    assert rewards_of(silent, printed, usual).tolist() == pytest.approx([-0.2, -0.4 - 100.0])
+    below = spec(reward="printed", target_return=-100.0)
+    assert rewards_of(silent, below, usual).tolist() == pytest.approx([-0.2, -0.4 - 100.0])
     dear = [one.model_copy(update={"cost_picodollars": 10**12}) for one in made]
     assert rewards_of(dear, spec(objective="cost"), usual).tolist() == pytest.approx([-0.2, -0.2])
     assert rewards_of([], spec(), usual).tolist() == []

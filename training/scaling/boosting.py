@@ -12,7 +12,7 @@ there is. `rule = "released"` is what the authors' published code does instead:
     I_k = clip(I_max · S_k, clip(I_max · d^(k²), I_min, I_max), I_max)
 
 `signal` replaces R by something that knows nothing of the surface: the controls without which nothing that is seen
-can be said to come from curvature.
+can be said to come from curvature. By the released rule a constant one leaves the floor alone.
 """
 
 from __future__ import annotations
@@ -115,11 +115,18 @@ class Boosting(Deciding):
             return within(self.actors_first, bounds, f"the first round starts with {self.actors_first}")
         k = history[-1].round_no
         ratios = [(one.round_no, self._ratio(one)) for one in history[-max(self.window, 6) :]]
-        score = self._released(k, ratios) if self.rule == "released" else self._paper(k, ratios, seed)
+        score = (self._released if self.rule == "released" else self._paper)(k, ratios, seed)
         asked = int(self.actors_max * score.value)
         actors = max(score.floor, min(self.actors_max, asked))
         done = f"boost to {actors} of {self.actors_max}" if actors > score.floor else f"{actors}, the fewest"
-        return within(actors, bounds, f"{score.why}: {done}")
+        curved = history[-1].curvature
+        instead = f"; {curved.note}" if curved is not None and curved.note and self._heeded else ""
+        return within(actors, bounds, f"{score.why}: {done}{instead}")
+
+    @property
+    def _heeded(self) -> bool:
+        """Whether this round's own R decides."""
+        return self.signal in ("measured", "flipped")
 
     def _ratio(self, report: RoundReport) -> float | None:
         return report.curvature.ratio if report.curvature is not None else None
@@ -132,7 +139,7 @@ class Boosting(Deciding):
             return self._middling(shrunk, f"round {k} has no R")
         if len(ratios) == 1 and k == 1:
             return _Score(
-                shrunk, f"R {own:.2f} is the first: score {shrunk:.2f} ({self.decay}^{k})", self.actors_min
+                shrunk, f"R {own:,.2f} is the first: score {shrunk:.2f} ({self.decay}^{k})", self.actors_min
             )
         if self.signal == "shuffled":
             own = window[int(np.random.Generator(np.random.PCG64(seed)).integers(len(window)))]
@@ -149,20 +156,22 @@ class Boosting(Deciding):
             if own == low
             else "the highest"
             if own == high
-            else f"at {place:.0%} of the way down"
+            else f"at {100 * place:.0f} % of the way down"
         )
         word = "R" if self.signal == "measured" else f"R ({self.signal})"
-        why = f"{word} {own:.2f} is {where} of the last {len(window)} rounds: score {place * shrunk:.2f}"
+        why = f"{word} {own:,.2f} is {where} of the last {len(window)} rounds: score {place * shrunk:.2f}"
         return _Score(place * shrunk, f"{why} ({place:.2f} × {self.decay}^{k})", self.actors_min)
 
     def _middling(self, shrunk: float, what: str) -> _Score:
         score = _NO_SPREAD * shrunk
         return _Score(score, f"{what}, so the score is half of what it can be: {score:.2f}", self.actors_min)
 
-    def _released(self, k: int, ratios: Sequence[tuple[int, float | None]]) -> _Score:
+    def _released(self, k: int, ratios: Sequence[tuple[int, float | None]], seed: int) -> _Score:
         """The published code's window holds R' and plain 1/R of each round in turn; this round's 1/R is not yet in."""
         floor = self._floor(k)
         own = ratios[-1][1]
+        if self.signal == "constant":
+            return _Score(0.0, "R is held constant (released rule)", floor)
         if own is None or own <= 0.0:
             return _Score(0.0, f"round {k} has no R to invert", floor)
         if k == 1:
@@ -175,5 +184,10 @@ class Boosting(Deciding):
         low, high, now = min(values), max(values), values[-1]
         if high - low <= _LIKE * max(1.0, abs(high)):
             return _Score(0.0, "all R of the window are alike (released rule)", floor)
+        if self.signal == "shuffled":
+            now = values[int(np.random.Generator(np.random.PCG64(seed)).integers(len(values)))]
         score = (now - low) / (high - low)
-        return _Score(score, f"1/R · {self.decay}^{k} = {now:.2f} scores {score:.2f} (released rule)", floor)
+        if self.signal == "flipped":
+            score = 1.0 - score
+        word = "released rule" if self.signal == "measured" else f"released rule, {self.signal}"
+        return _Score(score, f"1/R · {self.decay}^{k} = {now:.2f} scores {score:.2f} ({word})", floor)

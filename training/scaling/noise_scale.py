@@ -56,7 +56,11 @@ class NoiseScale(Deciding):
         if len(known) < 2:
             return within(self._held(present), bounds, "the noise scale has nothing yet to be compared with")
         if scales[-1] is None:
-            return within(self._held(present), bounds, "this round's noise scale cannot be told: as before")
+            last = history[-1].noise_scale
+            because = f" ({last.note})" if last is not None and last.note else ""
+            return within(
+                self._held(present), bounds, f"this round's noise scale cannot be told{because}: as before"
+            )
         growth = scales[-1] / known[0]
         if self.rule == "released":
             asked = present * growth if growth > 1.0 else present

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, Unmeasured, within
@@ -33,9 +33,19 @@ class RewardRatio(Unmeasured):
     )
     window: int = Field(5, ge=1, le=60, title="Window", json_schema_extra={"unit": "rounds"})
 
+    @model_validator(mode="after")
+    def in_order(self) -> RewardRatio:
+        if self.actors_min > self.actors_max:
+            raise ValueError("the fewest actors must not be more than the most actors")
+        if self.target_return <= self.floor_return:
+            raise ValueError(
+                "the target return must be more than the return of no skill: lower the latter where returns are below 0"
+            )
+        return self
+
     @property
     def largest(self) -> int:
-        return max(self.actors_min, self.actors_max)
+        return self.actors_max
 
     def between(self, round_no: int) -> tuple[int, int]:
         return self.actors_min, self.largest
@@ -47,8 +57,7 @@ class RewardRatio(Unmeasured):
         if not seen:
             return within(self.actors_min, bounds, f"no episode has ended yet: the fewest, {self.actors_min}")
         mean = sum(seen) / len(seen)
-        span = self.target_return - self.floor_return
-        share = (mean - self.floor_return) / span if span > 0 else 1.0
+        share = (mean - self.floor_return) / (self.target_return - self.floor_return)
         actors = max(self.actors_min, min(self.actors_max, round(share * self.actors_max)))
-        where = f"{share:.0%} of the way to {self.target_return:,.0f}"
+        where = f"{100 * share:.0f} % of the way to {self.target_return:,.0f}"
         return within(actors, bounds, f"return {mean:,.0f} over the last {len(seen)} rounds is {where}")

@@ -3,7 +3,8 @@
     r_k = −β P_k     and at the end, unless the target was reached within the budget:  + min(0, max_k R̄_k − J)
 
 `cost` charges dollars in place of seconds, which is the variant that the paper mentions for whom money matters more.
-A normalised reward counts in usual rounds and in parts of the target, so that no unit drowns the other.
+Where no episode ended at all, the whole target was missed. A normalised reward counts in usual rounds and in parts of
+the target, so that no unit drowns the other.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def rewards_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual
         rewards /= one
     if len(rewards) and not reached(rounds, spec.target_return):
         best = best_return(rounds)
-        missed = min(0.0, (best if best is not None else 0.0) - spec.target_return)
+        missed = best - spec.target_return if best is not None else -abs(spec.target_return)
         if spec.reward == "normalised":
             missed /= max(abs(spec.target_return), 1e-9)
         rewards[-1] += missed
