@@ -2,6 +2,10 @@
 
 import pytest
 
+from tests.factories import make_running_job, make_spec, round_finished
+from webapp.jobs.actor_bounds import change_bounds
+from webapp.jobs.models import Job
+from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.telling.sentences import (
     Judged,
     mean_interval,
@@ -13,6 +17,7 @@ from webapp.jobs.telling.sentences import (
     simulated_sentence,
     stalled_sentence,
 )
+from webapp.jobs.telling.watching import told_live
 
 USD = 10**12
 
@@ -50,10 +55,33 @@ def test_where_the_money_went() -> None:
 
 
 def test_why_a_round_had_so_many_actors() -> None:
-    assert plan_sentence(12, 22, "R 1.8 is mid-range of the last 6 rounds") == (
-        "Round 12 used 22 actors: R 1.8 is mid-range of the last 6 rounds."
+    assert plan_sentence(12, 22, 64, "R 1.8 is mid-range of the last 6 rounds") == (
+        "Round 12 used 22 of 64 actors: R 1.8 is mid-range of the last 6 rounds."
     )
-    assert plan_sentence(0, 0, "") == ""
+    assert plan_sentence(3, 8, None, "fixed at 8") == "Round 3 used 8 actors: fixed at 8."
+    assert plan_sentence(0, 0, 64, "") == ""
+
+
+@pytest.mark.django_db
+def test_a_round_is_held_against_the_most_it_may_have() -> None:
+    """Of a fixed number there is no most to speak of; bounds that people set count as well."""
+    job, epoch = make_running_job(spec=make_spec())
+    _told_why(job, epoch, 2, "fixed at 2")
+    assert told_live(job)["plan"] == "Round 1 used 2 actors: fixed at 2."
+    ramp = {"kind": "ramp", "actors_first": 1, "actors_last": 16, "over_rounds": 5}
+    job, epoch = make_running_job(spec=make_spec(training__scaling=ramp))
+    _told_why(job, epoch, 4, "a quarter of the way")
+    assert told_live(job)["plan"] == "Round 1 used 4 of 16 actors: a quarter of the way."
+    change_bounds(job=job, user=job.created_by, least=None, most=6)
+    job.refresh_from_db()
+    assert told_live(job)["plan"] == "Round 1 used 4 of 6 actors: a quarter of the way."
+
+
+def _told_why(job: Job, epoch: int, actors: int, why: str) -> None:
+    event = round_finished(1, actors=actors)
+    report = event.report.model_copy(update={"plan_reason": why})
+    Recorder(job.pk, epoch, keep_checkpoints=3).record(event.model_copy(update={"report": report}))
+    job.refresh_from_db()
 
 
 def _flat(*means: float) -> list[Judged]:

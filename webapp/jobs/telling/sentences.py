@@ -79,11 +79,12 @@ def _percent(part: int, whole: int) -> str:
     return "< 1 %" if share < 0.5 else f"{share:.0f} %"
 
 
-def plan_sentence(round_no: int, actors: int, why: str) -> str:
-    """ "Round 12 used 22 actors: R 1.8 is mid-range of the last 6 rounds." """
+def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str:
+    """ "Round 12 used 22 of 64 actors: R 1.8 is mid-range of the last 6 rounds." `most`: None where it says nothing."""
     if not round_no or not why:
         return ""
-    return f"Round {round_no:,} used {plural(actors, 'actor')}: {why}."
+    used = f"{actors:,} of {plural(most, 'actor')}" if most and most >= actors else plural(actors, "actor")
+    return f"Round {round_no:,} used {used}: {why}."
 
 
 def no_news_sentence(
