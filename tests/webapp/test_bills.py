@@ -12,6 +12,7 @@ from django.test import Client
 
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
 from webapp.jobs.models import Job
+from webapp.jobs.queries import header
 from webapp.jobs.running.runner import run_job
 from webapp.money import bills
 from webapp.money.models import Account, BillSheet
@@ -208,6 +209,30 @@ def test_a_running_jobs_bill_says_as_of_when(job: Job, client: Client) -> None:
     answer = page_of(client, job)
     assert "as of round 3" in text(answer)
     assert 'data-bill-over="no"' in answer.content.decode()
+
+
+def test_an_open_page_is_told_where_the_money_went_as_bills_are_drawn_up(job: Job) -> None:
+    told = header(job)
+    assert (told["parts"], told["elsewhere"]) == ("", "")
+    bills.draw_up_bill(job.pk)
+    sheet = BillSheet.objects.get(job=job)
+    usd = 10**12
+    there = {
+        "profile": "one-machine",
+        "title": "A machine",
+        "picodollars": usd,
+        "time_s": 60.0,
+        "problem": "",
+    }
+    parts = {"learner": 3 * usd, "actors": usd}
+    sheet.document |= {"total": 4 * usd, "parts": parts, "compared": [there], "own": None, "time_s": 120.0}
+    sheet.save()
+    told = header(job)
+    assert told["parts"] == "Of $4.00: learner 75 %, actors 25 %."
+    assert told["elsewhere"] == (
+        "On one c5.4xlarge this would have cost about $1.00 and taken 60 s: functions cost $3.00 more and took 60 s"
+        " longer."
+    )
 
 
 def test_a_bill_costs_the_page_one_query(

@@ -70,7 +70,7 @@ def _head(job: Job) -> dict[str, Any]:
         "reason": watching.why_waiting(job, SYSTEM_CLOCK.now()) or reason_in_words(job),
         **detail.spent_of(job),
         "header": queries.header(job),
-        "told": watching.told_of_money(job),
+        "numbers_words": watching.told_of_numbers(job),
         "states": states_for_script(),
         "event_icons": EVENT_ICONS,
         "steps_wanted": document["training"]["stop"]["env_steps"],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
+from cloud.platforms import PlatformOptions
 from training.environments import catalogue
 from webapp.charts.history import Evaluation, History, histories
 from webapp.jobs.models import Checkpoint, Job, Observed, Round
@@ -44,6 +44,7 @@ def told_live(job: Job) -> dict[str, str]:
         "reached": reached,
         "no_news": _no_news(job, judged, since_usd),
         "plan": _plan(job),
+        **_told_of_bill(job),
     }
 
 
@@ -84,27 +85,45 @@ def _judged(one: Evaluation) -> Judged:
 def _plan(job: Job) -> str:
     rows = Round.objects.filter(job=job, round_no=job.round_no)
     why = rows.values_list("report__plan_reason", flat=True).first()
-    return plan_sentence(job.round_no, job.actors, why or "")
+    return plan_sentence(job.round_no, job.actors, _most_actors(job), why or "")
 
 
-def told_of_money(job: Job) -> dict[str, str]:
-    """Where the money went and what it would have been elsewhere, by the job's last bill."""
-    none = {"parts": "", "elsewhere": "", "simulated": ""}
+def _most_actors(job: Job) -> int | None:
+    """The most that its policy or the bounds set for it allow; None for a number that does not change."""
     try:
-        options = job.parsed_spec().platform
-    except ValueError:  # made by a version of this program that knew other platforms
-        return none
-    numbers = numbers_behind(options)
-    simulated = simulated_sentence(numbers.profile, numbers.words, numbers.count) if numbers else ""
-    sheet = bill_sheet(job.pk)
-    if sheet is None or sheet.document.get("problem"):
-        return {**none, "simulated": simulated}
+        scaling = job.parsed_spec().training.scaling
+    except ValueError:  # made by a version of this program that knew other policies
+        return None
+    if scaling.kind == "fixed":
+        return None
+    return max(job.actors_least or 1, min(scaling.largest, job.actors_most or scaling.largest))
+
+
+def _told_of_bill(job: Job) -> dict[str, str]:
+    """Where the money went and what it would have been elsewhere, by the bill that was drawn up last."""
+    sheet, options = bill_sheet(job.pk), _platform(job)
+    if sheet is None or options is None or sheet.document.get("problem"):
+        return {"parts": "", "elsewhere": ""}
     bill = shown_bill(sheet, options)
     return {
         "parts": parts_sentence({row.part.key: row.picodollars for row in bill.rows}, bill.total),
         "elsewhere": bill.elsewhere[0] if bill.elsewhere else "",
-        "simulated": simulated,
     }
+
+
+def told_of_numbers(job: Job) -> str:
+    """Of a simulated job, whose numbers its time and money are; empty for any other."""
+    options = _platform(job)
+    numbers = numbers_behind(options) if options is not None else None
+    return simulated_sentence(numbers.profile, numbers.words, numbers.count) if numbers else ""
+
+
+def _platform(job: Job) -> PlatformOptions | None:
+    """None for a job that was made by a version of this program that knew other platforms."""
+    try:
+        return job.parsed_spec().platform
+    except ValueError:
+        return None
 
 
 def why_waiting(job: Job, now: datetime) -> str:
@@ -131,8 +150,3 @@ def _why_queued(job: Job, now: datetime) -> str:
     running = others.exclude(observed=Observed.QUEUED).count()
     ahead = others.filter(observed=Observed.QUEUED, since__lt=job.since).count()
     return queued_sentence((now - job.since).total_seconds(), ahead, running, places())
-
-
-def shown_facts(job: Job) -> dict[str, Any]:
-    """Everything of this file, for a page's first drawing."""
-    return {**told_live(job), **told_of_money(job)}
