@@ -12,6 +12,7 @@ from webapp.charts.buckets import bucketed
 from webapp.charts.columns import LINES, NAMES, PACKING, packed, point_of, unpacked
 from webapp.charts.history import MARKED, Histories, History
 from webapp.charts.series import series_of
+from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import resume_point
@@ -110,7 +111,9 @@ def test_a_job_s_series_follows_its_events() -> None:
     assert series["marks"] == {**{kind: [] for kind in MARKED}, "checkpoint": [2], "call_failed": [4]}
     resume_point(job_id=job.pk, epoch=epoch, load=lambda row: b"")
     recorder.record(round_finished(3, mean=7.0))
+    change_bounds(job=job, user=job.created_by, least=None, most=3)
     again = series_of(Job.objects.get(pk=job.pk))
+    assert again["marks"]["bounds"] == [4], "from the next round on"
     assert again["columns"]["round"] == [1, 2, 3]
     assert again["columns"]["return"][-1] == 7.0
     assert again["marks"]["resumed"] == [2]

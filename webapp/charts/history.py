@@ -22,12 +22,15 @@ from django.db.models import Case, DateTimeField, JSONField, When
 from webapp.charts.columns import AXES, NAMES, PACKING, WALL, packed, unpacked
 from webapp.jobs.models import Event, EventKind
 
-MARKED = (EventKind.CHECKPOINT, EventKind.CALL_FAILED, EventKind.RESUMED, EventKind.BUDGET)
+BOUNDS = "bounds"
+"""Somebody changed between how many actors the job decides: a note with facts, no kind of event of its own."""
+_SHOWN = (EventKind.CHECKPOINT, EventKind.CALL_FAILED, EventKind.RESUMED, EventKind.BUDGET)
+MARKED = (*_SHOWN, BOUNDS)
 MOST_MARKS = 400
 """Of each kind; of more, the last."""
 MOST_ROUNDS_KEPT = 400_000
 """Over all jobs this process has shown; those that were not looked at for longest are read again when they are."""
-_KINDS = (EventKind.STARTED, EventKind.ROUND, EventKind.EVALUATION, *MARKED)
+_KINDS = (EventKind.STARTED, EventKind.ROUND, EventKind.EVALUATION, EventKind.NOTE, *_SHOWN)
 _EVENTS_AT_ONCE = 2_000
 
 Numbers = npt.NDArray[np.float64]
@@ -76,8 +79,10 @@ class History:
         elif kind == EventKind.RESUMED:
             self.forget_after(payload["from_round"])
             self._mark(kind, payload["from_round"])
-        else:
+        elif kind != EventKind.NOTE:
             self._mark(kind, self._last_round() + 1)
+        elif "actors_least" in payload:
+            self._mark(BOUNDS, self._last_round() + 1)
 
     def take_rounds(self, seq: int, columns: Mapping[str, Numbers]) -> None:
         """Many packed rounds at once, in order; `seq` is the last one's."""

@@ -5,7 +5,7 @@
  */
 const MOST_POINTS = 800;
 const AXES = ["round", "steps", "platform_s", "spent_usd", "wall_s"];
-const MARKED = new Set(["checkpoint", "call_failed", "resumed", "budget"]);
+const MARKED = new Set(["checkpoint", "call_failed", "resumed", "budget", "bounds"]);
 
 export class Columns {
   constructor() {
@@ -52,10 +52,11 @@ export class Columns {
   add(event) {
     if (event.kind === "round") return this.addRound(event.point);
     if (event.kind === "evaluation") return this.addEvaluation(event.payload);
-    if (!MARKED.has(event.kind)) return "";
-    const round = event.kind === "checkpoint" ? event.payload.round_no : event.kind === "resumed" ? event.payload.from_round : this.lastRound + 1;
-    const outcome = event.kind === "resumed" ? this.forgetAfter(round) : "changed";
-    const marks = (this.marks[event.kind] ??= []);
+    const kind = event.kind === "note" && "actors_least" in event.payload ? "bounds" : event.kind;
+    if (!MARKED.has(kind)) return "";
+    const round = kind === "checkpoint" ? event.payload.round_no : kind === "resumed" ? event.payload.from_round : this.lastRound + 1;
+    const outcome = kind === "resumed" ? this.forgetAfter(round) : "changed";
+    const marks = (this.marks[kind] ??= []);
     if (marks.at(-1) !== round) marks.push(round);
     return outcome;
   }

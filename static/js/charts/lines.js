@@ -2,6 +2,7 @@
 import { colour, faint } from "./colours.js";
 import { AroundData, FromZero } from "./scale.js";
 import { smooth } from "./smoothing.js";
+import { plural } from "../format.js";
 
 /** Short rounds may end without a value: the last one there was. */
 export function lastKnown(values) {
@@ -73,7 +74,7 @@ export class LineRecipe {
     if (!values.length) return `${this.what.title}: no rounds yet.`;
     const words = this.what.words;
     const [least, most] = values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
-    return `${this.what.title} over ${columns.lastRound} rounds: last ${words(values.at(-1))}, least ${words(least)}, most ${words(most)}, ${trend(values)}.`;
+    return `${this.what.title} over ${plural(columns.lastRound, "round")}: last ${words(values.at(-1))}, least ${words(least)}, most ${words(most)}, ${trend(values)}.`;
   }
 
   table() {

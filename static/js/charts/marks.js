@@ -7,6 +7,7 @@ const LOOKS = {
   call_failed: { word: "call failed", variable: "--state-warning", shape: "triangle" },
   resumed: { word: "went on from a checkpoint", variable: "--state-waiting", shape: "ring" },
   budget: { word: "budget", variable: "--state-budget", shape: "square" },
+  bounds: { word: "bounds of actors changed", variable: "--accent", shape: "diamond" },
 };
 const APART_PX = 5;
 
@@ -50,6 +51,12 @@ function drawMark(plot, x, { variable, shape }) {
     context.fill();
   } else if (shape === "square") {
     context.fillRect(x - size, bbox.top - size, 2 * size, 2 * size);
+  } else if (shape === "diamond") {
+    context.moveTo(x, bbox.top - size);
+    context.lineTo(x + size, bbox.top);
+    context.lineTo(x, bbox.top + size);
+    context.lineTo(x - size, bbox.top);
+    context.fill();
   } else if (shape === "ring") {
     context.lineWidth = 1.5 * unit;
     context.arc(x, bbox.top, size, 0, 2 * Math.PI);
