@@ -21,7 +21,7 @@ from tests.webapp.settled import DAY, booked, lambda_lines, settle
 from training.ports import PriceLine
 from webapp.accounts.services import add_member
 from webapp.jobs.models import Tag
-from webapp.money.amounts import exact_usd
+from webapp.money.amounts import display_usd, exact_usd
 from webapp.reports import period
 from webapp.reports.asking import asked
 from webapp.reports.calls import calls
@@ -283,3 +283,11 @@ def test_staff_see_all_projects_and_nobody_else_does(scene: Scene, client: Any) 
     assert "Robots &amp; Müller" in page
     files = _body(client.get(reverse("reports:installation_file"), {**query, "format": "csv"})).decode()
     assert exact_usd(booked(scene.first, scene.second)) in files
+
+
+def test_the_chart_over_time_can_be_read_as_a_table(scene: Scene, client: Any) -> None:
+    page = scene.get(client, by="job").content.decode()
+    rows = re.findall(r'<tr><td>(\d+ Nov 2026)</td><td class="number">(\$[\d.,]+)</td></tr>', page)
+    assert len(rows) == 30, "a row a day, whatever the report is broken down by"
+    by_day = Costs(scene.question()).by_day()
+    assert [amount for _, amount in rows] == [display_usd(amount) for amount in by_day.values()]

@@ -23,7 +23,12 @@ class Bar:
     width: str
     y: str
     height: str
-    words: str
+    days: str
+    amount: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.days}: {self.amount}"
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,8 @@ def chart(costs: Costs) -> Chart:
             width=f"{slot * 0.76:.3f}%",
             y=f"{100 - 100 * amount / highest:.3f}%",
             height=f"{100 * amount / highest:.3f}%",
-            words=f"{_days(first, last)}: {display_usd(amount)}",
+            days=_days(first, last),
+            amount=display_usd(amount),
         )
         for at, (first, last, amount) in enumerate(spans)
     ]
