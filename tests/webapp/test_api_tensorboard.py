@@ -10,8 +10,10 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from tests.factories import evaluated, make_running_job, round_finished
+from training.reports import CurvatureReport, NoiseScaleReport
 from webapp.api.event_records import crc32c, record, scalars
 from webapp.api.tensorboard import event_file
+from webapp.charts.columns import LINES
 from webapp.jobs.running.recorder import Recorder
 
 
@@ -90,3 +92,23 @@ def test_a_run_is_there_whole() -> None:
     assert by_tag[2]["cost/spent_usd"] == pytest.approx(0.003)
     assert by_tag[2]["train/approx_kl"] == pytest.approx(0.01)
     assert by_tag[2]["functions/actors"] == 8
+
+
+@pytest.mark.django_db
+def test_every_line_of_the_pages_charts_is_there() -> None:
+    """What only some scaling policies have measured too."""
+    curvature = CurvatureReport(largest=3.0, smallest=-1.5, ratio=2.0, products=9, samples=256)
+    noise = NoiseScaleReport(scale=40.0, slices=8)
+    measured = {"curvature": curvature, "noise_scale": noise, "policy_shift": 0.25, "staleness_mean": 1.0}
+    job, epoch = make_running_job()
+    event = round_finished(1)
+    report = event.report.model_copy(update=measured)
+    Recorder(job.pk, epoch, keep_checkpoints=3).record(event.model_copy(update={"report": report}))
+    job.refresh_from_db()
+    _, first = read(b"".join(event_file(job)))
+    values = {one.tag: one.simple_value for one in first.summary.value}
+    assert values["scaling/curvature_ratio"] == 2.0
+    assert values["scaling/noise_scale"] == 40.0
+    assert values["scaling/policy_shift"] == 0.25
+    shown = [line(report.model_dump(mode="json")) for line in LINES.values()]
+    assert {f"{one:.4g}" for one in shown if one is not None} <= {f"{one:.4g}" for one in values.values()}
