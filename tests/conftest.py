@@ -63,7 +63,7 @@ def _valkey_server() -> Iterator[str]:
     port = urlsplit(settings.REDIS_URL).port
     server = embedded_valkey(settings.STARLING_TEST_FOLDER / "valkey", port=port, password="")
     with server_process(server.command):
-        wait_until(server.answers, within_s=10, what="Valkey answers")
+        wait_until(server.answers, within_s=60, what="Valkey answers")
         yield server.url
 
 

@@ -21,7 +21,7 @@ from webapp.embedded_valkey import free_port
 
 pytestmark = pytest.mark.stack
 
-READY_WITHIN_S = 60  # on a busy machine; see the benchmarks for how long it really takes
+READY_WITHIN_S = 120  # on a busy machine; see the benchmarks for how long it really takes
 STOPPED_WITHIN_S = 15
 
 
@@ -128,7 +128,7 @@ def _ready(folder: Path, *arguments: str) -> Iterator[Stack]:
 def _second_start(stack: Stack) -> subprocess.CompletedProcess[str]:
     command = manage("up", "--data", str(stack.folder), "--no-demo")
     environment = _environment(stack.folder)
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
 
 
 def test_up_serves_refuses_a_second_start_and_stops_in_order(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_killing_the_supervisor_leaves_nothing_behind_and_the_folder_free(prepar
     with _ready(prepared) as stack:
         stack.process.kill()
         stack.process.wait()
-        wait_until(lambda: not stack.processes(), within_s=5, what="all services gone")
+        wait_until(lambda: not stack.processes(), within_s=30, what="all services gone")
     with _ready(prepared) as again:
         assert answers(f"{again.url}/readyz")
 
@@ -163,13 +163,13 @@ def test_a_service_that_dies_is_started_again(prepared: Path) -> None:
         for name, words in [("valkey", "valkey"), ("web", "uvicorn")]:
             os.kill(stack.pid_of(words), signal.SIGKILL)
             note = f"{name} was killed (SIGKILL)"
-            wait_until(partial(stack.says, note), within_s=5, what=note)
-        wait_until(lambda: answers(f"{stack.url}/readyz"), within_s=20, what="the site is back")
-        wait_until(lambda: _redis_state(stack) == "ready", within_s=10, what="Valkey is back")
+            wait_until(partial(stack.says, note), within_s=30, what=note)
+        wait_until(lambda: answers(f"{stack.url}/readyz"), within_s=60, what="the site is back")
+        wait_until(lambda: _redis_state(stack) == "ready", within_s=60, what="Valkey is back")
 
 
 def _redis_state(stack: Stack) -> str:
-    connection = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=2)
+    connection = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=30)
     with closing(connection):
         connection.request("GET", "/readyz")
         return str(json.load(connection.getresponse())["redis"])
@@ -184,7 +184,7 @@ def test_a_busy_port_is_left_to_its_owner(prepared: Path) -> None:
 
 def test_stopping_while_it_still_starts(tmp_path: Path) -> None:
     with _up(tmp_path / "data") as stack:
-        wait_until(lambda: (stack.folder / "redis.url").exists(), within_s=30, what="Valkey is up")
+        wait_until(lambda: (stack.folder / "redis.url").exists(), within_s=60, what="Valkey is up")
         began_s = time.monotonic()
         stack.process.send_signal(signal.SIGTERM)
         assert stack.process.wait(timeout=STOPPED_WITHIN_S) == 0

@@ -4,6 +4,8 @@ from typing import Any
 
 from asgiref.testing import ApplicationCommunicator
 
+_PATIENCE_S = 60.0  # so that nothing hangs for ever; what is quick is for the tests to say
+
 
 class SocketClient(ApplicationCommunicator):
     """One socket. Channels' own needs daphne, which nothing else here does."""
@@ -21,23 +23,23 @@ class SocketClient(ApplicationCommunicator):
 
     async def open(self) -> None:
         await self.send_input({"type": "websocket.connect"})
-        assert (await self.receive_output(timeout=4))["type"] == "websocket.accept"
+        assert (await self.receive_output(timeout=_PATIENCE_S))["type"] == "websocket.accept"
 
     async def say(self, text: str) -> None:
         await self.send_input({"type": "websocket.receive", "text": text})
 
     async def text(self) -> str:
-        output = await self.receive_output(timeout=4)
+        output = await self.receive_output(timeout=_PATIENCE_S)
         assert output["type"] == "websocket.send", output
         return str(output["text"])
 
     async def closed(self) -> int:
         """The code the server closes with; what it still sent is passed over."""
         while True:
-            output = await self.receive_output(timeout=4)
+            output = await self.receive_output(timeout=_PATIENCE_S)
             if output["type"] == "websocket.close":
                 return int(output["code"])
 
     async def close(self) -> None:
         await self.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self.wait(timeout=4)
+        await self.wait(timeout=_PATIENCE_S)

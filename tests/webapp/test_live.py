@@ -6,10 +6,12 @@ import statistics
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import pytest_asyncio
+import redis.asyncio
 from asgiref.sync import sync_to_async
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
@@ -107,20 +109,21 @@ async def test_a_snapshot_then_what_happens(seen: Seen) -> None:
 async def test_of_a_quick_job_sentences_come_once_a_second(
     seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    now_s = 100.0
     monkeypatch.setattr(feeds, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(feeds, "time", SimpleNamespace(monotonic=lambda: now_s))
     async with _viewer(seen, seen.user) as viewer:
         await _message(viewer, "snapshot")
         await sync_to_async(seen.rounds)(1)
         assert "progress" in (await _message(viewer))["job"]
-        began_s = asyncio.get_running_loop().time()
         await sync_to_async(seen.rounds)(2)
         quick = await _message(viewer)
         assert quick["job"]["round_no"] == 2
         assert "progress" not in quick["job"]
+        now_s += feeds.TELL_EVERY_S
         told = await _message(viewer, "told")
         assert told["job"]["round_no"] == 2
         assert {"progress", "burn"} <= set(told["job"])
-        assert asyncio.get_running_loop().time() - began_s < 3 * feeds.TELL_EVERY_S
         await sync_to_async(seen.recorder.record)(checkpoint_saved(2))
         await sync_to_async(seen.recorder.flush)()
         assert "progress" in (await _message(viewer))["job"], "what is no round is told at once"
@@ -224,43 +227,52 @@ async def test_a_full_queue_drops_its_viewer(seen: Seen, monkeypatch: pytest.Mon
 
 
 async def test_doorbells_make_it_quick(seen: Seen, valkey: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "LOOK_EVERY_S", 30.0)
+    monkeypatch.setattr(feeds, "LOOK_EVERY_S", 60.0)
     monkeypatch.setattr(doorbell, "bell", doorbell.Bell())  # other tests' went quiet, without Redis
     async with _viewer(seen, seen.user) as viewer:
         snapshot = await _message(viewer, "snapshot")
-        await asyncio.sleep(0.3)  # until the process listens
-        delays = []
+        await _until_it_listens(valkey)
+        delays, writes = [], []
         for number in range(1, 21):
+            began_s = time.perf_counter()
             await sync_to_async(seen.rounds)(number)
             committed_s = time.perf_counter()
             assert (await _message(viewer))["last"] == snapshot["seq"] + number
             delays.append(time.perf_counter() - committed_s)
+            writes.append(committed_s - began_s)
     # Without doorbells each would wait for the next look.
     assert max(delays) < feeds.LOOK_EVERY_S / 10
-    assert statistics.median(delays) < 0.05, sorted(delays)
+    # Fifty milliseconds; on a machine that is busy, in proportion to what the writing itself took.
+    assert statistics.median(delays) < max(0.05, 3 * statistics.median(writes)), sorted(delays)
+
+
+async def _until_it_listens(url: str) -> None:
+    async with redis.asyncio.Redis.from_url(url) as client, asyncio.timeout(60.0):
+        while not await client.pubsub_numpat():
+            await asyncio.sleep(0.01)
 
 
 async def test_many_viewers_share_one_reader(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
-    reads = _counted(monkeypatch, "_encoded_events")
+    reads = _that_found(monkeypatch, "_encoded_events")
     async with _viewer(seen, seen.user) as one, _viewer(seen, seen.user) as other:
         for viewer in (one, other):
             await _message(viewer, "snapshot")
-        await asyncio.sleep(0.1)
-        before = len(reads)
         await sync_to_async(seen.rounds)(1)
         for viewer in (one, other):
             await _message(viewer)
-        assert len(reads) - before <= 2
+        assert len(reads) == 1
     assert not feeds.hub()._feeds
 
 
-def _counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[None]:
-    calls: list[None] = []
+def _that_found(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
+    """What was read from now on where there was something; the look that is due anyway may find nothing."""
+    found: list[Any] = []
     real: Callable[..., Any] = getattr(feeds, name)
 
-    def counted(*arguments: Any) -> Any:
-        calls.append(None)
-        return real(*arguments)
+    def noted(*arguments: Any) -> Any:
+        if (one := real(*arguments)) is not None:
+            found.append(one)
+        return one
 
-    monkeypatch.setattr(feeds, name, counted)
-    return calls
+    monkeypatch.setattr(feeds, name, noted)
+    return found

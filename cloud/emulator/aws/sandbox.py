@@ -111,7 +111,8 @@ class Sandbox:
         finally:
             watch.cancel()
             self.idle_since_s = time.monotonic()
-        duration_s = time.monotonic() - began_s
+        # The loop may hear of the end late; nothing ever runs, or is billed, beyond its limit.
+        duration_s = min(time.monotonic() - began_s, timeout_s)
         if not self._result.done():
             words = f"RequestId: {request_id} Error: {self._how_it_ended()}"
             return Ended(_error("Runtime.ExitError", words), "Unhandled", duration_s)

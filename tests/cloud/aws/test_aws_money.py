@@ -166,7 +166,7 @@ def test_functions_kept_ready_have_both_their_prices_on_the_bill() -> None:
         lambdas.set_up(demo)
         platform = MeteredPlatform(options.open(demo.by_role), ledger, tariff)
         try:
-            ref, end_s, ready = platform.publish(0, calls.weights()), time.monotonic() + 20, False
+            ref, end_s, ready = platform.publish(0, calls.weights()), time.monotonic() + 60, False
             while not ready and time.monotonic() < end_s:
                 platform.submit(calls.rollout(f"c{len(aws.meter.invocations)}", ref))
                 outcome = platform.next(10.0)

@@ -42,7 +42,7 @@ def test_a_function_runs_cold_then_warm(client: Any, demo: DemoAccount, aws: Aws
     client.get_waiter("function_active_v2").wait(FunctionName=NAME)
     said, error, log = _invoke(client, {"s": 0.05})
     assert (said["said"], error) == ({"s": 0.05}, "")
-    assert 9_000 < said["left_ms"] <= 10_000
+    assert 5_000 < said["left_ms"] <= 9_950, "ten seconds, less those it slept"
     report = dict(re.findall(r"([A-Z][A-Za-z ]+): ([\d.]+) m?s?", log.splitlines()[-1]))
     assert float(report["Duration"]) >= 50
     assert float(report["Billed Duration"]) >= float(report["Duration"]) + float(report["Init Duration"]) - 1
@@ -103,8 +103,11 @@ def test_nothing_of_ours_is_in_the_functions_environment(client: Any, demo: Demo
 def test_less_memory_is_slower_as_told_and_billed(client: Any, demo: DemoAccount, aws: AwsEmulator) -> None:
     create(client, NAME, demo.actor_role, MemorySize=884)
     _invoke(client, {})
+    began_s = time.monotonic()
     _invoke(client, {"s": 0.1})
-    assert 200 <= aws.meter.invocations[-1].billed_ms < 400
+    took_ms = 1000 * (time.monotonic() - began_s)
+    # Twice as long on half a core: no less than twice what it slept, no more than twice what we waited.
+    assert 200 <= aws.meter.invocations[-1].billed_ms <= took_ms * 1769 / 884 + 1
 
 
 def test_as_many_at_once_as_the_account_may(client: Any, demo: DemoAccount, aws: AwsEmulator) -> None:
@@ -163,7 +166,7 @@ def test_provisioned_instances_are_ready_before_they_are_asked(
     version = client.publish_version(FunctionName=NAME)["Version"]
     where = {"FunctionName": NAME, "Qualifier": version}
     client.put_provisioned_concurrency_config(**where, ProvisionedConcurrentExecutions=1)
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + 60
     while client.get_provisioned_concurrency_config(**where)["Status"] != "READY":
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
@@ -230,15 +233,19 @@ def test_a_crash_in_the_middle_is_billed(client: Any, demo: DemoAccount, aws: Aw
 
 
 def test_changes_are_seen_late_and_zombies_stay(client: Any, demo: DemoAccount, aws: AwsEmulator) -> None:
-    aws.faults.visibility_delay_s = 0.5
+    aws.faults.visibility_delay_s = 60.0
     create(client, NAME, demo.actor_role)
     with pytest.raises(ClientError):
         client.get_function(FunctionName=NAME)
-    time.sleep(0.6)
+    (function,) = aws.functions.alive()
+    assert function.visible_s > time.monotonic() + 1.0
+    aws.inside(lambda: setattr(function, "visible_s", time.monotonic()))  # as if a minute had passed
     assert client.get_function(FunctionName=NAME)
     client.delete_function(FunctionName=NAME)
     assert client.get_function(FunctionName=NAME)
-    time.sleep(0.6)
+    assert function.gone_s is not None
+    assert function.gone_s > time.monotonic() + 1.0
+    aws.inside(lambda: setattr(function, "gone_s", time.monotonic()))
     with pytest.raises(ClientError):
         client.get_function(FunctionName=NAME)
     aws.faults.end()
