@@ -83,8 +83,8 @@ def calibration(
     parts = Parts(tell, effort.patience_s)
     found = parts.visit(_plan(environments, effort), effort.visits)
     where = (
-        f"{machine.in_words(today)}; others kept {parts.busy:.0%} of the cores busy, at lowest priority"
-        f" {parts.background:.0%}{'; a quick look, no figures' if effort.quick else ''}"
+        f"{machine.in_words(today)}; others kept {100 * parts.busy:.0f} % of the cores busy, at lowest priority"
+        f" {100 * parts.background:.0f} %{'; a quick look, no figures' if effort.quick else ''}"
     )
     inference = _inference(found["inference"]["repeats"], where)
     codec = _codec(found["codec"]["repeats"], where)

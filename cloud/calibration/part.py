@@ -103,7 +103,9 @@ class Parts:
             tries.append((*watch.shares(), measured))
         busy, background, measured = min(tries, key=lambda one: one[0])
         if len(tries) > 1:
-            self._tell(f"  {len(tries)} times, as others were busy; {busy:.0%} of the cores in the best")
+            self._tell(
+                f"  {len(tries)} times, as others were busy; {100 * busy:.0f} % of the cores in the best"
+            )
         if busy > self.busy:
             self.busy, self.background = busy, background
         return measured

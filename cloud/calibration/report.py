@@ -15,8 +15,8 @@ def table(found: Calibration) -> Iterator[str]:
     """A line for each number: where it stands, its value and its range."""
     for title, model in (("stack", found.stack), ("profile", found.profile)):
         yield from numbers(title, model)
-    busy = f"{found.busy:.1%} of the cores (at most {BUSY_LIMIT:.0%})"
-    yield f"others busy {busy}, at lowest priority {found.background:.1%}"
+    busy = f"{100 * found.busy:.1f} % of the cores (at most {100 * BUSY_LIMIT:.0f} %)"
+    yield f"others busy {busy}, at lowest priority {100 * found.background:.1f} %"
 
 
 def numbers(title: str, model: BaseModel) -> Iterator[str]:
@@ -33,5 +33,5 @@ def heading(found: Calibration, *, quick: bool) -> str:
     if quick:
         lines.append("A QUICK LOOK: every way was gone once or twice. These are no figures.")
     elif not found.good:
-        lines.append(f"NO GOOD: others kept {found.busy:.0%} of the cores busy meanwhile.")
+        lines.append(f"NO GOOD: others kept {100 * found.busy:.0f} % of the cores busy meanwhile.")
     return "\n".join(lines)

@@ -173,7 +173,7 @@ def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) 
     assert watching.look_at_jobs(clock=clock) == 1
     alert = Alert.objects.get()
     assert (alert.kind, alert.times, alert.severity) == ("retries", 2, "critical")
-    assert alert.sentence.startswith("50 calls of Hopper failed in five minutes, 100% of all")
+    assert alert.sentence.startswith("50 calls of Hopper failed in five minutes, 100 % of all")
     clock.forward(301)
     assert watching.look_at_jobs(clock=clock) == 0
     alert.refresh_from_db()

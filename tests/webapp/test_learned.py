@@ -85,4 +85,4 @@ def test_calibration_is_told_once_there_are_enough() -> None:
     assert found is not None
     assert (found.forecasts, found.inside, found.time_inside) == (5, 0.8, 0.8)
     assert found.cost_error == pytest.approx(0.0, abs=0.01)
-    assert calibration_sentence(project).startswith("Of the last 5 forecasts of costs 80% were inside")
+    assert calibration_sentence(project).startswith("Of the last 5 forecasts of costs 80 % were inside")

@@ -70,7 +70,7 @@ def test_actors_shrink_in_a_straight_line_from_four_fifths_on(share: float, expe
     bounds = bounds_near([_limit(9, share, "fewer"), _limit(9, 0.99)], Bounds(actors_max=64), 16)
     assert bounds.actors_max == expected
     if share >= 0.8:
-        assert bounds.because == f"because {share:.0%} of the budget is spent"
+        assert bounds.because == f"because {100 * share:.0f} % of the budget is spent"
 
 
 def _run(job: Any) -> Any:
@@ -114,7 +114,7 @@ def test_a_job_drains_with_a_checkpoint_at_the_line_of_a_budget_above_and_goes_o
     assert "of the budget “March” is left; the last round was finished and saved" in job.reason
     assert job.checkpoints.order_by("-round_no").first().round_no == job.round_no > 0
     plans = list(job.rounds.order_by("round_no").values_list("report__actors", "report__plan_reason"))
-    assert plans[0] == (3, "fixed at 4; 4 held to 3 because 89% of the budget “March” is spent")
+    assert plans[0] == (3, "fixed at 4; 4 held to 3 because 89 % of the budget “March” is spent")
     assert job.account.charges.filter(kind="update", state="settled").count() == job.round_no, (
         "no round was lost"
     )

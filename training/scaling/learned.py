@@ -125,9 +125,7 @@ class Learned(Unmeasured):
         else:
             choice, how = int(np.argmax(likely)), "the likeliest"
         where = f"return {state[2]:.3g}, {_NAMED[6]} {state[6]:.3g}, {_NAMED[7]} {state[7]:.3g}"
-        why = (
-            f"the scheduler gives {choice + 1} a probability of {likely[choice]:.0%}, {how}, in state {where}"
-        )
+        why = f"the scheduler gives {choice + 1} a probability of {100 * likely[choice]:.0f} %, {how}, in state {where}"
         return within(choice + 1, bounds, why)
 
 

@@ -31,5 +31,5 @@ class Ramp(Unmeasured):
         done = min(1.0, rounds / self.over_rounds)
         actors = round(self.actors_first + (self.actors_last - self.actors_first) * done)
         return within(
-            actors, bounds, f"{done:.0%} of the ramp from {self.actors_first} to {self.actors_last}"
+            actors, bounds, f"{100 * done:.0f} % of the ramp from {self.actors_first} to {self.actors_last}"
         )

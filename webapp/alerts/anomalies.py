@@ -73,8 +73,8 @@ def retries(facts: Facts) -> Finding | None:
     return Finding(
         Kind.RETRIES,
         Severity.CRITICAL if share >= RETRIES_SHARE else Severity.WARNING,
-        f"{facts.failed_calls:,} calls of {facts.name} failed in five minutes, {share:.0%} of all, and failed calls are"
-        " paid for as well. The events on its page tell why they fail; stop it if they go on.",
+        f"{facts.failed_calls:,} calls of {facts.name} failed in five minutes, {100 * share:.0f} % of all, and failed"
+        " calls are paid for as well. The events on its page tell why they fail; stop it if they go on.",
     )
 
 

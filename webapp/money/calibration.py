@@ -51,6 +51,6 @@ def calibration_sentence(project: Any = None) -> str:
     if found is None:
         return ""
     return (
-        f"Of the last {found.forecasts} forecasts of costs {found.inside:.0%} were inside their range"
-        f" (80% are meant to be), off by {found.cost_error:.0%} in the middle."
+        f"Of the last {found.forecasts} forecasts of costs {100 * found.inside:.0f} % were inside their range"
+        f" (80 % are meant to be), off by {100 * found.cost_error:.0f} % in the middle."
     )

@@ -226,6 +226,6 @@ def cost_lines(experiment: Experiment, tables: Sequence[dict[str, Any]]) -> list
         seconds = f"{row['par2_seconds']:,.0f}" if "par2_seconds" in row else "–"
         lines.append(
             f"| {row['environment']} | {VENUES[row['venue']].title} | {titles[row['arm']]} | {reached} | {to_target} |"
-            f" {seconds} | {row['usd']:.4f} | {row['paper_usd']:.4f} | {row['rollouts_share']:.0%} |"
+            f" {seconds} | {row['usd']:.4f} | {row['paper_usd']:.4f} | {100 * row['rollouts_share']:.0f} % |"
         )
     return [*lines, ""]

@@ -315,7 +315,7 @@ def cost_groups(results: dict[str, Any]) -> list[dict[str, Any]]:
         for venue in places:
             here = [row for row in rows if (row["environment"], row["venue"]) == (environment, venue)]
             if here:
-                shares = [f"{share:.0%}" for share in sorted(row["rollouts_share"] for row in here)]
+                shares = [f"{100 * share:.0f} %" for share in sorted(row["rollouts_share"] for row in here)]
                 found.append(
                     {
                         "environment": environment,
@@ -325,7 +325,7 @@ def cost_groups(results: dict[str, Any]) -> list[dict[str, Any]]:
                             {
                                 **row,
                                 "title": titles.get(row["arm"], row["arm"]),
-                                "share": f"{row['rollouts_share']:.0%}",
+                                "share": f"{100 * row['rollouts_share']:.0f} %",
                             }
                             for row in here
                         ],

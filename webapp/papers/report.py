@@ -14,7 +14,7 @@ from webapp.papers.declared import declared, of_rounds, priced_with, processor_s
 from webapp.papers.experiment import Experiment
 from webapp.papers.figure import BAND_REPETITIONS, BAND_SEEDS, learning_curves
 from webapp.papers.results import Outcome, Summary, read_summaries
-from webapp.papers.schooling import Schooling
+from webapp.papers.school_costs import schooling_words
 from webapp.papers.statistics import bootstrap, interquartile_mean
 from webapp.papers.verdicts import threshold_of, verdicts
 
@@ -81,6 +81,7 @@ def results_of(
         # A quick run decides nothing, whatever it shows.
         "verdicts": [] if quick else [verdict.as_dict() for verdict in verdicts(experiment, summaries)],
         "arms": arms,
+        "schedulers": schooling_words(experiment, arms),
         "made_with": fingerprints(outcomes),
     }
 
@@ -131,7 +132,7 @@ def _markdown(experiment: Experiment, results: dict[str, Any], *, has_figure: bo
         " is of a machine that did other work as well: no figure of speed.",
         "",
         *cost_lines(experiment, results["costs"]),
-        *schooling_lines(experiment, results["arms"]),
+        *_schooling_lines(results["schedulers"]),
         *_thresholds(results["arms"]),
         "## How we would know that it is wrong",
         "",
@@ -182,7 +183,11 @@ def _ours(interval: dict[str, float] | None, *, ratio: bool) -> str:
     if interval is None:
         return "–"
     told = f"{interval['value']:.3g} [{interval['low']:.3g}, {interval['high']:.3g}]"
-    return f"{told}, {interval['value'] - 1:+.0%}".replace("-", "−") if ratio else told.replace("-", "−")
+    return (
+        f"{told}, {100 * (interval['value'] - 1):+.0f} %".replace("-", "−")
+        if ratio
+        else told.replace("-", "−")
+    )
 
 
 def _table(arms: Sequence[dict[str, Any]]) -> list[str]:
@@ -206,15 +211,9 @@ def _each(by_seed: dict[str, float | None]) -> str:
     return ", ".join("–" if value is None else f"{value:,.0f}" for value in by_seed.values()) or "–"
 
 
-def schooling_lines(experiment: Experiment, arms: Sequence[dict[str, Any]]) -> list[str]:
-    """What training the schedulers cost: it is on no bill of a run that they decide in, and is not hidden."""
-    told = [
-        f"- {arm['environment']}, {arm['title']}: ${usd:,.2f} for its real episodes; rehearsals cost nothing."
-        for arm in arms
-        if isinstance(experiment.arm(arm["arm"]).study, Schooling)
-        for usd in arm["cost_usd_by_seed"].values()
-    ]
-    return ["## What schedulers cost before they decide anything", "", *told, ""] if told else []
+def _schooling_lines(told: Sequence[str]) -> list[str]:
+    lines = [f"- {one}" for one in told]
+    return ["## What schedulers cost before they decide anything", "", *lines, ""] if lines else []
 
 
 def _thresholds(arms: Sequence[dict[str, Any]]) -> list[str]:

@@ -129,5 +129,5 @@ def bounds_near(limits: Sequence[Limit], bounds: Bounds, usual: int) -> Bounds:
     tightest = max(fewer, key=lambda limit: limit.spent_share)
     share_left = max(0.0, 1 - tightest.spent_share) / (1 - FEWER_FROM)
     most = max(bounds.actors_min, min(bounds.actors_max, ceil(min(usual, bounds.actors_max) * share_left)))
-    because = f"because {tightest.spent_share:.0%} of {tightest.name} is spent"
+    because = f"because {100 * tightest.spent_share:.0f} % of {tightest.name} is spent"
     return Bounds(bounds.actors_min, most, bounds.memory_mb_min, bounds.memory_mb_max, because)

@@ -67,8 +67,8 @@ class Command(BaseCommand):
             self._tell(line)
         if not (found.good or options["quick"] or options["anyway"]):
             raise CommandError(
-                f"Others kept {found.busy:.0%} of the cores busy, more than {BUSY_LIMIT:.0%}: these figures"
-                " are no good and were not written. Try again when it is quiet, or write them with --anyway.",
+                f"Others kept {100 * found.busy:.0f} % of the cores busy, more than {100 * BUSY_LIMIT:.0f} %: these"
+                " figures are no good and were not written. Try again when it is quiet, or write them with --anyway.",
                 returncode=1,
             )
         folder = self._folder(options)

@@ -44,8 +44,8 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                         f"Actors of a server cluster are idle for part of each round ({workload.environment},"
                         f" {VENUES[venue].stack}).",
                         "holds" if idle > 0.05 else "does not hold",
-                        f"{idle:.0%} of the paid core-seconds: {for_learner:.0%} while the learner learns,"
-                        f" {for_others:.0%} for the slowest and for transfers.",
+                        f"{100 * idle:.0f} % of the paid core-seconds: {100 * for_learner:.0f} % while the learner"
+                        f" learns, {100 * for_others:.0f} % for the slowest and for transfers.",
                         "assumed timing",
                     )
                 )

@@ -29,8 +29,8 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                     f"A group's execution time is flat up to 1,000 functions ({workload.environment},"
                     f" {VENUES[venue].stack}).",
                     "holds" if grown <= 0.25 else "does not hold",
-                    f"It grows by {grown:.0%}: the slowest of more stragglers. With cold starts and Lambda's scaling"
-                    f" it grows by {middles[-1] / middles[0] - 1:.0%}.",
+                    f"It grows by {100 * grown:.0f} %: the slowest of more stragglers. With cold starts and Lambda's"
+                    f" scaling it grows by {100 * (middles[-1] / middles[0] - 1):.0f} %.",
                     "assumed timing",
                 )
             )
