@@ -10,11 +10,15 @@ from django.test import Client
 from django.urls import reverse
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.factories import make_job, make_project, make_user
+from tests.factories import make_job, make_project, make_running_job, make_user, round_finished
+from tests.ledger_contract import reservation, settlement
 from tests.webapp.api_callers import ApiCaller
+from webapp.alerts.services import raise_alert
 from webapp.api.models import ApiToken
 from webapp.api.tokens import make_token
+from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import create_budget
+from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account
 
 pytestmark = pytest.mark.django_db
@@ -184,6 +188,35 @@ class TestMetrics:
         assert cost.value == 0.000123456789
         (limit,) = found["starling_budget_limit_dollars"].samples
         assert (limit.labels["name"], limit.value) == ('a "b" \\ c', 5)
+
+    def test_what_is_spent_an_hour_and_what_nobody_has_looked_after(self) -> None:
+        """A tenth of a cent in each round of a second, of two jobs: 7.20 an hour."""
+        project = make_project(make_user())
+        for _ in range(2):
+            job, epoch = make_running_job(project=project)
+            ledger, recorder = (
+                DatabaseLedger(job.account.pk, epoch),
+                Recorder(job.pk, epoch, keep_checkpoints=3),
+            )
+            for number in range(1, 7):
+                ledger.reserve([reservation(f"r{number}", 10**9)])
+                ledger.settle([settlement(f"r{number}", 10**9)])
+                recorder.record(round_finished(number, spent=number * 10**9))
+        found = self.families()
+        (burn,) = found["starling_burn_rate_dollars_per_hour"].samples
+        assert burn.labels == {"project": project.slug, "platform": "local", "money": "actual"}
+        assert burn.value == pytest.approx(7.2)
+        assert found["starling_alerts"].samples == []
+        raise_alert(
+            project_id=project.pk,
+            kind="burn",
+            subject=f"job:{job.pk}",
+            sentence="Too fast.",
+            severity="warning",
+            dedupe_key=f"burn:{job.pk}",
+        )
+        (alert,) = self.families()["starling_alerts"].samples
+        assert (alert.labels, alert.value) == ({"project": project.slug, "kind": "burn"}, 1)
 
     def test_they_are_for_this_machine_or_whoever_has_the_token(self, settings: Any) -> None:
         assert Client(REMOTE_ADDR="192.0.2.1").get("/metrics").status_code == 403

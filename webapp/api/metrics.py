@@ -6,7 +6,9 @@ For whoever holds STARLING_METRICS_TOKEN; without one, for this machine alone. J
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, F, QuerySet, Sum
@@ -14,8 +16,10 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from webapp.alerts.models import Alert, State
 from webapp.jobs.models import Job, Observed
 from webapp.money.amounts import exact_usd
+from webapp.money.burning import burns_of
 from webapp.money.models import Budget, Charge, ChargeKind, ChargeState
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -56,6 +60,13 @@ def _lines() -> Iterator[str]:
             "US dollars set aside for calls in flight.",
             _cost("reserved"),
         ),
+        (
+            "starling_burn_rate_dollars_per_hour",
+            "gauge",
+            "US dollars that running jobs spend in an hour, as of late; of simulated jobs in a simulated one.",
+            _burn(),
+        ),
+        ("starling_alerts", "gauge", "Alerts that nobody has looked after yet.", _alerts()),
         ("starling_budget_limit_dollars", "gauge", "A budget's limit.", _budgets("limit")),
         ("starling_budget_spent_dollars", "gauge", "Spent in a budget's period.", _budgets("spent")),
         ("starling_budget_reserved_dollars", "gauge", "Held for jobs in a budget.", _budgets("reserved")),
@@ -105,9 +116,28 @@ def _by_kind(jobs: QuerySet[Job], **sums: Sum) -> QuerySet[Job]:
     return kinds.annotate(**sums).order_by()
 
 
-def _kind(row: dict[str, str]) -> dict[str, str]:
+def _kind(row: Mapping[str, Any]) -> dict[str, str]:
     money = "simulated" if row["simulated"] else "emulated" if row["emulated"] else "actual"
     return {"project": row["project__slug"], "platform": row["spec__platform__kind"], "money": money}
+
+
+def _burn() -> Iterable[Sample]:
+    jobs = Job.objects.filter(observed=Observed.RUNNING).select_related("account", "project")
+    sums = Counter[tuple[str, str, bool, bool]]()
+    burns = burns_of(jobs)
+    for job in jobs:
+        if burn := burns.get(job.pk):
+            sums[job.project.slug, job.spec["platform"]["kind"], job.simulated, job.emulated] += burn.hourly
+    names = ("project__slug", "spec__platform__kind", "simulated", "emulated")
+    return [(_kind(dict(zip(names, key, strict=True))), exact_usd(hourly)) for key, hourly in sums.items()]
+
+
+def _alerts() -> Iterable[Sample]:
+    rows = Alert.objects.filter(state=State.OPEN).values("project__slug", "kind").annotate(count=Count("pk"))
+    return [
+        ({"project": row["project__slug"] or "", "kind": row["kind"]}, str(row["count"]))
+        for row in rows.order_by()
+    ]
 
 
 def _budgets(what: str) -> Iterable[Sample]:
