@@ -39,11 +39,14 @@ from training.scaling.boosting import Boosting
 from training.scaling.chance import Chance
 from training.scaling.doubling import Doubling
 from training.scaling.fixed import Fixed
+from training.scaling.learned import Learned, as_text
 from training.scaling.noise_scale import NoiseScale
 from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
 from training.scaling.schedule import Schedule
+from training.scheduling.model import SchedulingSpec
+from training.scheduling.trainer import initial_state
 from training.spec import TrainingSpec
 from training.surface import surface_of
 
@@ -83,7 +86,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         yield from _against_more(name, call, whole=hidden == (64, 64) and not quick, repeats=repeats)
     for policy in (Fixed(), Ramp(), Boosting(), Boosting(rule="released"), NoiseScale(), Doubling()):
         yield _decision(policy)
-    for policy in (Schedule(), Chance(), RewardRatio()):
+    for policy in (Schedule(), Chance(), RewardRatio(), _a_scheduler()):
         yield _decision(policy)
 
 
@@ -266,6 +269,14 @@ def _exact(
     values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
     took_s = time.process_time() - began_s - products_s
     return 8 * products_s + took_s, float(values[-1]), float(values[0])
+
+
+def _a_scheduler() -> Learned:
+    """MinionsRL's, untrained: what it decides does not change how long that takes."""
+    from tests.training.specs import tiny
+
+    spec = SchedulingSpec(workload=tiny(), target_return=100.0)
+    return spec.policy(as_text(initial_state(spec).actor_weights(spec.network)), explore=True)
 
 
 def _decision(policy: Any) -> Figure:

@@ -31,7 +31,7 @@ from webapp.papers.experiment import (
 )
 from webapp.papers.followed import NotThere, completed
 from webapp.papers.priced import PricedRun, return_at
-from webapp.papers.report import results_of, schooling_lines, write_report
+from webapp.papers.report import results_of, write_report
 from webapp.papers.results import Outcome, read_summaries
 from webapp.papers.rows import RunFile
 from webapp.papers.runner import Choice, Runner
@@ -188,6 +188,12 @@ def test_the_best_of_several_is_chosen_on_other_seeds(folder: Path) -> None:
     found = Contests(runs, {CART: 50.0}).cheaper(claim)
     assert (found.against, found.seeds) == ("like", 2)
     one = _run(folder, "few")
+    grid = sum(
+        runs[arm, CART][seed].cost("functions_paper", one.rounds).usd
+        for arm in ("few", "like")
+        for seed in (0, 1)
+    )
+    assert f"To find the best of 2 cost another ${grid:,.2f}" in found.reason
     assert found.interval is not None
     assert found.interval.value == pytest.approx(
         one.cost("functions_paper", 1).usd / one.cost("functions_paper", 3).usd
@@ -260,8 +266,14 @@ def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
     assert [row.get("played") for row in rows] == [None, "rehearsal", "rehearsal", "real", None]
     assert rows[-1]["cost_usd"] == rows[-2]["episode_usd"] > 0
     told = results_of("tiny", experiment, read_summaries(experiment, folder, quick=False), quick=False)
-    assert f"S: ${rows[-1]['cost_usd']:,.2f} for its real episodes" in "\n".join(
-        schooling_lines(experiment, told["arms"])
+    usd = rows[-1]["cost_usd"]
+    share = RunFile(folder, Cell("on", CART, 0)).rows()[-1]["cost_usd"] / usd
+    grid = RunFile(folder, Cell("few", CART, 0)).rows()[-1]["cost_usd"]
+    besides = f" Rehearsals cost nothing; the runs that they were put together from cost ${grid:,.2f}."
+    assert told["schedulers"][0] == f"{CART}, S: ${usd:,.2f} for its 1 real episode.{besides}"
+    assert (
+        f"for its 1 real episode, {100 * share:.0f} % of those from scratch.{besides}"
+        in told["schedulers"][1]
     )
     states = [RunFile(folder, Cell(arm, CART, 0)).scheduler.read_bytes() for arm in ("scheduler", "on")]
     assert states[0] != states[1]

@@ -128,6 +128,12 @@ def test_a_claim_stands_beside_the_papers_figure(results: Path) -> None:
 
 
 @pytest.mark.django_db
+def test_what_schedulers_cost_is_on_the_page(results: Path) -> None:
+    _stored(results, "nitro_rewards", schedulers=["Hopper-v5, scheduler: $0.12 for its 10 real episodes."])
+    assert "$0.12 for its 10 real episodes" in _page("/papers/nitro_rewards/")
+
+
+@pytest.mark.django_db
 def test_what_is_not_stored_has_no_page_and_is_said_not_to_have_run(results: Path) -> None:
     (results / "broken.json").write_text("{")
     (results / "earlier.json").write_text(json.dumps({"name": "earlier", "verdicts": []}))

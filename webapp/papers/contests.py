@@ -88,6 +88,7 @@ class Contests:
         if unseen and not claim.alike:
             word = undecided(len(seeds))
             why = f"On {', '.join(unseen)} neither side reached the target in half of its runs."
+        why = " ".join(filter(None, (why, self._of_grid(claim, seeds))))
         p_value = paired_p_value(ours, theirs, compare="ratio")
         return Contest(interval, len(seeds), against, word, why, told, p_value)
 
@@ -129,6 +130,19 @@ class Contests:
             return sum(logs) / len(logs)
 
         return min(claim.against, key=mean_cost), judged_on
+
+    def _of_grid(self, claim: Cheaper | Better, judged_on: Sequence[int]) -> str:
+        """What it cost to find the best of several, which stands on neither side."""
+        if len(claim.against) == 1:
+            return ""
+        usd = sum(
+            run.cost(claim.against_at, run.rounds).usd
+            for arm in claim.against
+            for name in claim.environments
+            for seed, run in self._runs[arm, name].items()
+            if seed < judged_on[0]
+        )
+        return f"To find the best of {len(claim.against)} cost another ${usd:,.2f}, which is on neither side."
 
     def _pairs(self, claim: Cheaper, against: str, seeds: Sequence[int]) -> list[list[_Pair]]:
         def pair(name: str, seed: int) -> _Pair:

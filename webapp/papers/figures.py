@@ -186,7 +186,7 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Rewards of IMPACT with and without Nitro.",
         "Up to 3 × the final reward.",
         _REWARDS,
-        remark="By the cost to the target, with the asynchronous loop on both sides.",
+        remark="By the cost to the target and by the return at equal dollars, asynchronous on both sides.",
     ),
     PaperFigure(
         "nitro-12",

@@ -48,6 +48,18 @@ def fixed_arms(home: str = "") -> tuple[Arm, ...]:
     return tuple(fixed(actors, home) for actors in (4, 8, 16, MOST))
 
 
+def fixed_again(home: str = "") -> Arm:
+    """8 actors on other seeds, for the A/A pair."""
+    return scaled(
+        "fixed_8_again", "fixed at 8 again, other seeds", home, seed_offset=1000, kind="fixed", actors=8
+    )
+
+
+def same_twice(environments: tuple[str, ...]) -> Cheaper:
+    """The A/A pair's claim: the same arm on other seeds costs the same."""
+    return cheaper("fixed_8", "fixed_8_again", environments, alike=True)
+
+
 def setting(environment: str, seeds: int, **fields: Any) -> Setting:
     """With the environment's target as the end of its trainings, and of Adapt's ratio."""
     target = TARGETS[environment]

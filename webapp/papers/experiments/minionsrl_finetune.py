@@ -5,8 +5,10 @@ from webapp.papers.contenders import TARGETS
 from webapp.papers.experiment import Experiment
 from webapp.papers.minions import (
     cheaper,
+    fixed_again,
     fixed_arms,
     minions_recipe,
+    same_twice,
     scheduled,
     schooling_arm,
     setting,
@@ -28,6 +30,7 @@ EXPERIMENT = Experiment(
     base=minions_recipe(),
     arms=(
         *fixed_arms("minionsrl_table2"),
+        fixed_again("minionsrl_table2"),
         schooling_arm("scheduler_scratch", "training from scratch", episodes=20, rehearsals=300),
         schooling_arm("scheduler_donor", "training on CartPole", episodes=20, rehearsals=300),
         schooling_arm(
@@ -54,6 +57,7 @@ EXPERIMENT = Experiment(
             arms=(
                 "fixed_4",
                 "fixed_8",
+                "fixed_8_again",
                 "fixed_16",
                 "fixed_32",
                 "scheduler_scratch",
@@ -63,7 +67,8 @@ EXPERIMENT = Experiment(
             ),
             fewer={
                 "fixed_4": 2,
-                "fixed_8": 2,
+                "fixed_8": 5,
+                "fixed_8_again": 5,
                 "fixed_16": 2,
                 "fixed_32": 2,
                 "scheduler_scratch": 1,
@@ -83,6 +88,7 @@ EXPERIMENT = Experiment(
             repeats=("minionsrl-9",),
         ),
         cheaper("tuned", "scratch", _ONE, measure="seconds", alike=True, repeats=("minionsrl-9",)),
+        same_twice(_ONE),
     ),
     beside=(
         "MinionsRL's figure 9: 10 episodes of fine-tuning in place of 100 save 90 % of the scheduler's"

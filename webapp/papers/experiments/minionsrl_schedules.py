@@ -32,14 +32,18 @@ def _arm(name: str, words: str, actors: list[int], *, equal: bool) -> Arm:
 _ONE = ("CartPole-v1",)
 
 
-def _claims(ours: str, theirs: str) -> tuple[Better | Cheaper, ...]:
-    shared: dict[str, Any] = {
+def _sides(ours: str, theirs: str) -> dict[str, Any]:
+    return {
         "arm": ours,
         "at": "containers_paper",
         "against": (theirs,),
         "against_at": "containers_paper",
         "environments": _ONE,
     }
+
+
+def _claims(ours: str, theirs: str) -> tuple[Better | Cheaper, ...]:
+    shared = _sides(ours, theirs)
     return (
         Better(
             **shared, paper="equal budgets, different final rewards (figure 2).", repeats=("minionsrl-2",)
@@ -54,7 +58,16 @@ EXPERIMENT = Experiment(
     oracle="All schedules start 300 actors; a run's rounds must add up to that, and its samples to 9,600.",
     can_claim="20 seeds: differences of about a fifth of the target. CartPole only, in proportion to the paper's.",
     base=merged(minions_recipe(), merged(CARTPOLE_RECIPE, {"training": {"stop": {"rounds": 50}}})),
-    arms=tuple(_arm(name, *shape, equal=equal) for equal in (False, True) for name, shape in _SHAPES.items()),
+    arms=(
+        *(_arm(name, *shape, equal=equal) for equal in (False, True) for name, shape in _SHAPES.items()),
+        _arm("level", *_SHAPES["level"], equal=False).model_copy(
+            update={
+                "name": "level_again",
+                "title": "the same in all rounds, other seeds",
+                "seed_offset": 1000,
+            }
+        ),
+    ),
     settings=(Setting(environment="CartPole-v1", seeds=tuple(range(20))),),
     targets={"CartPole-v1": TARGETS["CartPole-v1"]},
     venues=("containers_paper", "containers_starling"),
@@ -64,6 +77,7 @@ EXPERIMENT = Experiment(
         *_claims("falling", "rising"),
         *_claims("falling_equal_updates", "level_equal_updates"),
         *_claims("falling_equal_updates", "rising_equal_updates"),
+        Cheaper(**_sides("level", "level_again"), label="L", alike=True),
     ),
     beside=(
         "MinionsRL's figure 2 shows that schedules of equal budgets end at different rewards on CartPole,"

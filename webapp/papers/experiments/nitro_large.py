@@ -20,7 +20,10 @@ EXPERIMENT = Experiment(
     title="Nitro at scale: up to 128 functions",
     question="Does boosting up to 128 actors beat 96 fixed ones, for less?",
     oracle="No round may have more than 128 actors, and 96 fixed actors sample 1,228,800 steps in 50 rounds.",
-    can_claim="5 seeds: large differences only. One GPU that learns; four are not modelled. No Atari.",
+    can_claim=(
+        "5 seeds: large differences only. One GPU that learns; four are not modelled. No Atari. The A/A pair is that"
+        " of `nitro_rewards_fast`: a second one would take over an hour."
+    ),
     base=merged(recipe(learning_rate=3e-4), {"training": {"algorithm": {"minibatch_size": _MOST * 256}}}),
     arms=(nitro("nitro_128", "Nitro, up to 128", actors_max=_MOST), fixed(96)),
     settings=(Setting(environment="Hopper-v5", seeds=tuple(range(5))),),

@@ -9,12 +9,14 @@ from webapp.papers.contenders import (
     CARTPOLE,
     COMPARATORS,
     CONTROLS,
+    FLOOR,
     HEADLINE,
     IMPACT_ON_CARTPOLE,
     IMPACTS,
     NITRO_VENUES,
     TARGETS,
     adapt,
+    floor_claim,
     nitro_claims,
     recipe,
 )
@@ -49,6 +51,7 @@ EXPERIMENT = Experiment(
         *CONTROLS,
         *COMPARATORS,
         *IMPACTS,
+        FLOOR,
         Arm(
             name="minions_adapt",
             title="MinionsRL-Adapt",
@@ -61,6 +64,10 @@ EXPERIMENT = Experiment(
     ),
     targets=TARGETS,
     venues=NITRO_VENUES,
-    claims=(*nitro_claims(("CartPole-v1",), few=False), *nitro_claims(("Hopper-v5",), few=True)),
+    claims=(
+        *nitro_claims(("CartPole-v1",), few=False),
+        floor_claim("CartPole-v1"),
+        *nitro_claims(("Hopper-v5",), few=True),
+    ),
     beside=BESIDE,
 )
