@@ -1,13 +1,17 @@
 """What stands around every page, by keyboard alone: the palette, the keys, the first steps; and times where one is."""
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.factories import make_job, make_project, make_spec, make_user
+from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
 from tests.journeys import scenes
 from tests.journeys.signed_in import sign_in, watch_for_faults
-from webapp.jobs.models import Observed
+from tests.ledger_contract import reservation, settlement
+from webapp.jobs.models import Job, Observed
+from webapp.jobs.running.recorder import Recorder
+from webapp.money.ledger import DatabaseLedger
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -109,19 +113,18 @@ def test_the_overview_follows_what_happens(live_site: str, page: "Page") -> None
     page.wait_for_selector("[data-rate]:has-text('1 job running')")
     scenes.history(job, 12)
     scenes.put(job, Observed.RUNNING, "Round 13.", round_no=12, episode_return_mean=321.0)
-    page.wait_for_selector(".running-grid .sparkline")
-    assert "321.0" in row.inner_text()
+    page.wait_for_selector(".running-grid tbody tr:has(.sparkline):has-text('321.0')")
     scenes.put(job, Observed.FAILED, "The update ran out of memory.", round_no=12)
     page.wait_for_selector("a:has-text('Read its log')")
-    assert "Nothing of this project runs" in page.inner_text("main")
+    page.wait_for_selector("main :text('Nothing of this project runs')")
     page.click("text=Put away")
     page.click("text=Show the first steps again")
-    assert page.is_visible("text=1 of 5 taken") or page.is_visible("text=0 of 5 taken")
+    page.wait_for_selector("text=/[01] of 5 taken/")
 
 
 def test_times_are_told_where_the_reader_is_and_in_utc(live_site: str, browser: "Browser") -> None:
     user = make_user()
-    job = make_job(make_project(user), user)
+    job = _spending_job(user)
     context = browser.new_context(timezone_id="Asia/Kolkata")
     page = context.new_page()
     sign_in(page, live_site, user)
@@ -132,4 +135,23 @@ def test_times_are_told_where_the_reader_is_and_in_utc(live_site: str, browser: 
     assert title is not None
     assert title.endswith("UTC")
     assert f"{job.since:%H:%M}" in title.partition("·")[2]
+    page.wait_for_selector("[data-live=burn]:has-text(' UTC, ± ')")
+    burn = page.inner_text("[data-live=burn]")
+    found = re.search(r"meets its limit at (?:\d+ \w+ )?(\d\d):(\d\d) \((\d\d):(\d\d) UTC, ± 20 s\)", burn)
+    assert found, burn
+    hours, minutes, utc_hours, utc_minutes = map(int, found.groups())
+    assert (60 * hours + minutes - 60 * utc_hours - utc_minutes) % (24 * 60) == 5 * 60 + 30
     context.close()
+
+
+def _spending_job(user: Any) -> Job:
+    """It runs on this machine at an even rate, and money alone ends it."""
+    stop = {"env_steps": None, "rounds": 10**6}
+    job, epoch = make_running_job(user=user, spec=make_spec(training__stop=stop))
+    ledger = DatabaseLedger(job.account.pk, epoch)
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+    for number in range(1, 11):
+        ledger.reserve([reservation(f"r{number}", 10**9)])
+        ledger.settle([settlement(f"r{number}", 10**9)])
+        recorder.record(round_finished(number, spent=number * 10**9))
+    return job

@@ -3,6 +3,7 @@ import { bandOf } from "./ahead.js";
 import { colour, faint } from "./colours.js";
 import { FromZero } from "./scale.js";
 import { axisMoney, money } from "../format.js";
+import { inLocalTime } from "../frame/clocks.js";
 
 export class SpendRecipe {
   constructor(sight) {
@@ -83,12 +84,12 @@ export class SpendRecipe {
       return [{ name: "Expected", value: `${money(low[at])} to ${money(high[at])}`, mark: "band", variable: "--series-3" }, limit];
     }
     const now = { name: "Spent", value: money(spent[at ?? spent.length - 1]), mark: "line", variable: "--series-3" };
-    const expected = at === null && this.ahead ? [{ name: this.ahead.end, value: this.ahead.when, mark: "band", variable: "--series-3" }] : [];
+    const expected = at === null && this.ahead ? [{ name: this.ahead.end, value: inLocalTime(this.ahead.when), mark: "band", variable: "--series-3" }] : [];
     return [now, limit, ...expected];
   }
 
   summary() {
-    const expected = this.ahead ? ` Expected: ${this.ahead.words}.` : "";
+    const expected = this.ahead ? ` Expected: ${inLocalTime(this.ahead.words)}.` : "";
     return `Spent ${money(this.sight.columns.axes.spent_usd.at(-1) ?? 0)} of ${money(this.limit)}.${expected}`;
   }
 

@@ -4,6 +4,23 @@ import { elapsed } from "../format.js";
 const LOCAL = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const ZONE = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" });
 
+const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+/** As sentences have it: "14:20 UTC (± 6 min)", "14:20 UTC on 22 November", "22 November, 14:20 UTC". */
+const IN_UTC = /(?:(\d{1,2} [A-Z][a-z]+),? )?(\d\d:\d\d) UTC(?: on (\d{1,2} [A-Z][a-z]+))?(?: \((±[^)]*)\))?/g;
+
+/** A sentence with the reader's own time before each moment that it tells in UTC: "19:50 (14:20 UTC, ± 6 min)". */
+export function inLocalTime(words, now = new Date()) {
+  return words?.replace(IN_UTC, (told, before, time, after, doubt) => {
+    const day = before ?? after ?? `${now.getUTCDate()} ${now.toLocaleString("en-GB", { month: "long", timeZone: "UTC" })}`;
+    const moment = new Date(`${day} ${now.getUTCFullYear()} ${time} UTC`);
+    if (Number.isNaN(moment.getTime()) || moment.getTimezoneOffset() === 0) return told;
+    const elsewhere = DAY.format(moment) === DAY.format(now) ? "" : `${DAY.format(moment)} `;
+    const utc = doubt ? told.replace(` (${doubt})`, `, ${doubt}`) : told;
+    return `${elsewhere}${CLOCK.format(moment)} (${utc})`;
+  });
+}
+
 /** @param {HTMLElement} element */
 export function setElapsed(element) {
   const seconds = (Date.now() - Date.parse(element.getAttribute("datetime"))) / 1000;
@@ -34,5 +51,6 @@ export function timeElement(iso, style = "ago") {
 
 export function startClocks() {
   document.querySelectorAll("time[datetime]").forEach(setExact);
+  for (const told of document.querySelectorAll("[data-moments]")) told.textContent = inLocalTime(told.textContent);
   setInterval(() => document.querySelectorAll("time[data-elapsed]").forEach(setElapsed), 1000);
 }

@@ -1,6 +1,6 @@
 /** The head of a job's page: state, sentences and figures, kept true from each message's header. */
 import { UNKNOWN, count, duration, money, plural, score } from "../format.js";
-import { timeElement } from "../frame/clocks.js";
+import { inLocalTime, timeElement } from "../frame/clocks.js";
 import { icon } from "./icons.js";
 
 const OVER = new Set(["succeeded", "failed", "cancelled"]);
@@ -20,11 +20,13 @@ export function showHeader(job) {
   write("limit", money(job.limit_usd));
   write("time", job.platform_s ? duration(job.platform_s) : UNKNOWN);
   write("reason", reasonInWords(job));
-  write("burn", job.burn);
+  write("burn", inLocalTime(job.burn));
   write("reached", job.reached);
   write("progress", job.progress);
   write("no-news", job.no_news);
   write("plan", job.plan);
+  write("parts", job.parts);
+  write("elsewhere", job.elsewhere);
   showBar(Number(job.spent_usd), Number(job.reserved_usd), Number(job.limit_usd));
   showSentences(job);
   showState(job);
