@@ -41,12 +41,12 @@ def test_a_cloud_that_hangs_is_cut_off_with_what_was_found() -> None:
 
     def ask(findings: Findings) -> None:
         findings.found(Check("first", True, "There."))
-        go_on.wait(30)
+        go_on.wait(120)
 
     began = time.monotonic()
-    report = checks.within(0.2, REGION, ask)
+    report = checks.within(1.0, REGION, ask)
     go_on.set()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert [check.name for check in report.checks] == ["first", checks.CUT_OFF]
     assert not report.ok
 

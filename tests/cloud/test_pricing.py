@@ -118,11 +118,11 @@ def test_a_stored_run_is_priced_anew_in_no_time() -> None:
     duration, request = BOOK.row("lambda.duration.x86"), BOOK.row("lambda.request")
 
     def price_all() -> float:
-        began_s = time.perf_counter()
+        began_s = time.thread_time()
         for started_ms in range(3000):
             price_line(duration, started_ms * 1769, 1000 * 1024)
             price_line(request, 1)
-        return time.perf_counter() - began_s
+        return time.thread_time() - began_s
 
     assert min(price_all() for _ in range(5)) < 0.05
 

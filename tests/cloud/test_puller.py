@@ -23,12 +23,12 @@ from tests.servers import ROOT, wait_until
 TOKEN = "x" * 43
 
 
-def _ended(process: subprocess.Popen[bytes], within_s: float = 15.0) -> int:
+def _ended(process: subprocess.Popen[bytes], within_s: float = 60.0) -> int:
     return process.wait(timeout=within_s)
 
 
 def _until_called(platform: PulledCalls, count: int = 1) -> None:
-    wait_until(lambda: len(platform.pullers()) >= count, within_s=20.0, what="the puller calls")
+    wait_until(lambda: len(platform.pullers()) >= count, within_s=60.0, what="the puller calls")
 
 
 def test_it_ends_when_it_is_dismissed(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_it_ends_when_it_is_dismissed(tmp_path: Path) -> None:
         process = machines.join(log=log)
         _until_called(platform)
         platform.dismiss([platform.pullers()[0].name])
-        assert _ended(process, 5.0) == 0
+        assert _ended(process) == 0
     assert log.read_text() == "starling puller: the gateway needs no more work done here; goodbye\n"
 
 
@@ -45,8 +45,10 @@ def test_it_ends_when_its_time_is_not_renewed(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with pullers.opened(0, Patience(stay_s=3.0)) as (platform, machines):
         process = machines.join(log=log)
-        _until_called(platform)
-        # Nobody calls `next` any more, as if the coordinator had died.
+        # Renewed while Python starts, and not any more after that, as if the coordinator had died.
+        wait_until(
+            lambda: machines.mailbox.stay(3.0) or platform.pullers(), within_s=60.0, what="the puller calls"
+        )
         assert _ended(process) == 0
     assert "its time is over and was not renewed" in log.read_text()
 
@@ -55,17 +57,17 @@ def test_it_ends_in_the_middle_of_a_call_when_its_time_is_over() -> None:
     with pullers.opened(0, Patience(lease_s=2.0, stay_s=6.0)) as (platform, machines):
         process = machines.join()
         platform.submit(calls.rollout("c", platform.publish(0, calls.weights()), steps=10_000_000))
-        end_s = time.monotonic() + 20.0
+        end_s = time.monotonic() + 60.0
         while not any(one.call_id for one in platform.pullers()):
             platform.next(0.05)
             assert time.monotonic() < end_s
-        assert _ended(process, 20.0) == 0
+        assert _ended(process) == 0
 
 
 def test_it_ends_when_it_has_nothing_to_do_for_long() -> None:
     with pullers.opened(0, Patience(stay_s=8.0)) as (platform, machines):
         process = machines.join("--idle", "1")
-        end_s = time.monotonic() + 20.0
+        end_s = time.monotonic() + 60.0
         while process.poll() is None and time.monotonic() < end_s:
             platform.submit(calls.rollout("c", None))
             platform.cancel("c")
@@ -79,7 +81,7 @@ def test_it_ends_when_the_gateway_is_gone(tmp_path: Path) -> None:
     mailbox.stay(60.0)
     with served(mailbox) as address:
         process = pullers.start(address, mailbox.new_token(), "--unreachable", "2", log=log)
-        wait_until(lambda: mailbox.pullers(), within_s=20.0, what="the puller calls")
+        wait_until(lambda: mailbox.pullers(), within_s=60.0, what="the puller calls")
     try:
         assert _ended(process) == 3
     finally:
@@ -88,19 +90,19 @@ def test_it_ends_when_the_gateway_is_gone(tmp_path: Path) -> None:
 
 
 def test_sigterm_ends_it_and_gives_its_call_to_another_at_once() -> None:
-    with pullers.opened(0, Patience(begin_s=60.0, lease_s=60.0)) as (platform, machines):
+    with pullers.opened(0, Patience(begin_s=600.0, lease_s=600.0)) as (platform, machines):
         first = machines.join()
         platform.submit(calls.rollout("c", platform.publish(0, calls.weights()), steps=20_000))
-        end_s = time.monotonic() + 20.0
+        end_s = time.monotonic() + 60.0
         while not any(one.call_id for one in platform.pullers()):
             platform.next(0.05)
             assert time.monotonic() < end_s
         first.send_signal(signal.SIGTERM)
-        assert _ended(first, 5.0) == 0
+        assert _ended(first) == 0
         assert [one.leaving for one in platform.pullers()] == [True]
         machines.join()
-        # Long before its lease of a minute is over.
-        outcome = platform.next(20.0)
+        # Long before its lease of ten minutes is over.
+        outcome = platform.next(60.0)
         assert outcome is not None
         assert outcome.status == "done"
         assert platform.starts == 2
@@ -159,7 +161,7 @@ def test_a_redirect_is_not_followed() -> None:
         closing(Line(address, TOKEN)) as line,
         pytest.raises(Refused, match="307"),
     ):
-        line.ask("POST", "/actor/v1/lease", b"{}", timeout_s=5.0)
+        line.ask("POST", "/actor/v1/lease", b"{}", timeout_s=30.0)
     assert seen == ["/actor/v1/lease"]
 
 
@@ -170,9 +172,9 @@ def test_an_answer_larger_than_expected_is_not_read() -> None:
     with served(mailbox) as address:
         line = Line(address, token)
         path = f"/actor/v1/weights/{'ab' * 32}"
-        assert line.ask("GET", path, timeout_s=5.0, most_bytes=100_000) == bytes(100_000)
+        assert line.ask("GET", path, timeout_s=30.0, most_bytes=100_000) == bytes(100_000)
         with pytest.raises(Unreachable, match="too large"):
-            line.ask("GET", path, timeout_s=5.0, most_bytes=99_999)
+            line.ask("GET", path, timeout_s=30.0, most_bytes=99_999)
 
 
 def test_over_tls_only_the_authority_it_was_given_is_trusted(tmp_path: Path) -> None:
@@ -183,9 +185,9 @@ def test_over_tls_only_the_authority_it_was_given_is_trusted(tmp_path: Path) -> 
     path = f"/actor/v1/weights/{'ab' * 32}"
     with served(mailbox, tls=made.server) as address:
         with closing(Line(address, token, str(made.ca))) as trusting:
-            assert trusting.ask("GET", path, timeout_s=5.0) == b"numbers"
+            assert trusting.ask("GET", path, timeout_s=30.0) == b"numbers"
         with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
-            Line(address, token).ask("GET", path, timeout_s=5.0)
+            Line(address, token).ask("GET", path, timeout_s=30.0)
 
 
 def test_it_loads_numpy_and_nothing_of_the_window_or_the_learner() -> None:

@@ -23,7 +23,7 @@ from tests.cloud.test_platform_contract import alive
 from training.functions.body import Result
 from training.messages import BlobRef, Call
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 class Pool:

@@ -188,8 +188,8 @@ def test_a_hundred_thousand_rounds_are_cut_quickly() -> None:
     for column in history.columns.values():
         column.extend([1.0] * 99_999)
     history.columns["round"][:] = type(history.columns["round"])("d", range(1, 100_001))
-    began_s = time.perf_counter()
+    began_s = time.thread_time()
     drawn = bucketed(history.columns, 1, 100_000)
     assert len(drawn.columns["round"]) <= 400
     assert set(drawn.low) <= set(LINES)
-    assert time.perf_counter() - began_s < 2.0
+    assert time.thread_time() - began_s < 2.0
