@@ -48,7 +48,7 @@ def _simulated() -> Iterator[Opened]:
 @contextmanager
 def _aws_lambda() -> Iterator[Opened]:
     with lambdas.opened() as (platform, aws):
-        yield Opened(platform, aws.environments.busy_pids, end_within_s=30.0)
+        yield Opened(platform, aws.environments.busy_pids, end_within_s=90.0)
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def _azure_container() -> Iterator[Opened]:
 @contextmanager
 def _pulled() -> Iterator[Opened]:
     with pullers.opened(2) as (platform, machines):
-        yield Opened(platform, machines.pids, end_within_s=15.0)
+        yield Opened(platform, machines.pids, end_within_s=40.0)
 
 
 @contextmanager

@@ -51,7 +51,7 @@ class Command:
 
     def __call__(self, *words: str, code: int = 0) -> str:
         process = self.start(*words)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         assert process.returncode == code, err
         return out or err
 
@@ -68,11 +68,11 @@ def test_a_job_by_program_from_launch_to_bill(live_site: str, live_worker: Path,
     assert starling("list") == "Nothing there.\n"
     job_id = starling.told("run", "cartpole", *SMALL)["id"]
     watching = starling.start("watch", job_id, "--json")
-    wait_until(lambda: Job.objects.get(pk=job_id).round_no >= 4, within_s=60, what="four rounds")
+    wait_until(lambda: Job.objects.get(pk=job_id).round_no >= 4, within_s=120, what="four rounds")
 
     starling("pause", job_id)
-    wait_until(lambda: Job.objects.get(pk=job_id).observed == "paused", within_s=30, what="it pauses")
-    out, err = watching.communicate(timeout=30)
+    wait_until(lambda: Job.objects.get(pk=job_id).observed == "paused", within_s=120, what="it pauses")
+    out, err = watching.communicate(timeout=120)
     assert watching.returncode == 4, err
     *events, last = map(json.loads, out.splitlines())
     assert [one["seq"] for one in events] == list(range(1, len(events) + 1))
@@ -80,9 +80,9 @@ def test_a_job_by_program_from_launch_to_bill(live_site: str, live_worker: Path,
 
     at = Job.objects.get(pk=job_id).round_no
     assert starling.told("resume", job_id)["wanted"] == "run"
-    wait_until(lambda: Job.objects.get(pk=job_id).round_no > at, within_s=60, what="it goes on")
+    wait_until(lambda: Job.objects.get(pk=job_id).round_no > at, within_s=120, what="it goes on")
     starling("stop", job_id)
-    wait_until(lambda: Job.objects.get(pk=job_id).observed == "cancelled", within_s=30, what="it stops")
+    wait_until(lambda: Job.objects.get(pk=job_id).observed == "cancelled", within_s=120, what="it stops")
 
     job = Job.objects.select_related("account").get(pk=job_id)
     report = starling.told("report", job_id)

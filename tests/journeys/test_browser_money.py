@@ -148,8 +148,8 @@ def test_from_a_new_budget_to_the_files_for_finance(
     assert job.events.get(kind="resumed").payload["from_round"] == stopped_at
     page.click("[data-live=stop-form] button")
     page.click("text=Stop the job for good")
-    page.wait_for_selector(".pill:has-text('Stopped')", timeout=30_000)
-    wait_until(lambda: not _now(job).lease_owner, within_s=20, what="the lease is given back")
+    page.wait_for_selector(".pill:has-text('Stopped')", timeout=60_000)
+    wait_until(lambda: not _now(job).lease_owner, within_s=60, what="the lease is given back")
     assert_whole(job)
     page.click("nav >> text=Reports")
     _every_file_says(booked(job), ada)

@@ -29,7 +29,7 @@ def test_a_policy_is_downloaded_filmed_and_watched(live_site: str, live_worker: 
     archive = zipfile.ZipFile(io.BytesIO(awaited.value.path().read_bytes()))
     assert sorted(archive.namelist()) == ["README.md", "play.py", "policy.onnx"]
     page.click("[aria-label='Film it: the policy of round 2']")
-    page.wait_for_selector("#policy .film", timeout=40_000)  # without loading the page again
+    page.wait_for_selector("#policy .film", timeout=120_000)  # without loading the page again
     picture = page.locator("#policy .film img")
     still = picture.get_attribute("src")
     page.click("text=Watch")

@@ -95,7 +95,7 @@ def test_two_hundred_wait_cheaply_and_each_call_goes_to_one(live_site: str) -> N
     mailbox = site.mailbox
     mailbox.stay(300.0)
     threads = _Threads(live_site, site.new_token())
-    wait_until(lambda: SeenPuller.objects.count() == PULLERS, within_s=20.0, what="all have called")
+    wait_until(lambda: SeenPuller.objects.count() == PULLERS, within_s=60.0, what="all have called")
     before_s = _cpu_s()
     time.sleep(5.0)
     idle_cores = (_cpu_s() - before_s) / 5.0
@@ -111,7 +111,7 @@ def test_two_hundred_wait_cheaply_and_each_call_goes_to_one(live_site: str) -> N
     took_s, cpu_s = time.monotonic() - began_s, _cpu_s() - before_s
     assert sorted(taken) == sorted(f"c{n}" for n in range(count))
     mailbox.close()
-    threads.join(10.0)
+    threads.join(60.0)
     assert threads.failures == []
     assert sorted(threads.done) == sorted(taken)
     assert threads.leaving == PULLERS

@@ -363,7 +363,7 @@ def test_expired_sessions_and_throttling_do_not_break_a_look_on_the_emulated_clo
     assert sight is not None
     assert sight.sentence
     aws.faults.end()
-    wait_until(lambda: look_at(connection), within_s=5, what="a look that works")
+    wait_until(lambda: look_at(connection), within_s=60, what="a look that works")
     assert Look.objects.get(connection=connection).sentence == ""
 
 

@@ -56,7 +56,7 @@ def test_a_job_is_sampled_by_a_machine_that_calls_and_learns_what_it_would_have_
     try:
         _run(job)
         assert (job.observed, job.round_no, job.summary["env_steps"]) == ("succeeded", 4, 128)
-        assert puller.wait(timeout=10.0) == 0, log.read_text()
+        assert puller.wait(timeout=60.0) == 0, log.read_text()
     finally:
         pullers.stop([puller])
     assert_whole(job)
@@ -105,7 +105,7 @@ def test_a_killed_machine_s_calls_go_to_another_of_the_site(
 
         try:
             leased = PulledCall.objects.filter(state=CallState.LEASED)
-            wait_until(lambda: leased.exists(), within_s=20.0, what="it has a call")
+            wait_until(lambda: leased.exists(), within_s=60.0, what="it has a call")
             first.kill()
             second = pullers.start(live_site, token)
         finally:

@@ -92,7 +92,7 @@ def test_a_killed_run_goes_on_and_gives_what_an_unbroken_one_gives(tmp_path: Pat
         env=_environment(broken),
         start_new_session=True,
     )
-    wait_until(lambda: len(_rounds(file.rows())) >= 14, within_s=60, what="14 rounds are done")
+    wait_until(lambda: len(_rounds(file.rows())) >= 14, within_s=240, what="14 rounds are done")
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     before = file.rows()

@@ -190,7 +190,7 @@ def test_dying_at_the_worst_moment(failpoint: str, service_environment: dict[str
         command,
         cwd=ROOT,
         env={**os.environ, **service_environment, "STARLING_FAILPOINTS": failpoint},
-        timeout=60,
+        timeout=240,
         capture_output=True,
     )
     assert died.returncode == 86, died.stderr.decode()

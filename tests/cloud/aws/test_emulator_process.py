@@ -45,7 +45,7 @@ def test_a_process_of_its_own_prints_how_to_connect_and_ends_with_its_input() ->
         assert _desk(values["endpoint"], "faults", order={"throttle": 1})["struck"]["throttle"] == 0
     finally:
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         process.stdout.close()
 
 

@@ -34,7 +34,7 @@ def _submit(platform: Any, count: int, **changes: Any) -> None:
         platform.submit(calls.rollout(f"c{number}", ref, slot=number, **changes))
 
 
-def _until(true: Callable[[], bool], platform: Any = None, within_s: float = 15.0) -> None:
+def _until(true: Callable[[], bool], platform: Any = None, within_s: float = 60.0) -> None:
     end_s = time.monotonic() + within_s
     while not true():
         assert time.monotonic() < end_s

@@ -121,7 +121,7 @@ def test_real_work_is_paid_while_it_stands() -> None:
         ledger = MemoryLedger(10**12)
         platform = MeteredPlatform(inner, ledger, containers.options().tariff(BOOK))
         _submit(platform, 4)
-        outcomes = [platform.next(20.0) for _ in range(4)]
+        outcomes = [platform.next(60.0) for _ in range(4)]
         assert {one.status for one in outcomes if one is not None} == {"done"}
         assert {one.cost_picodollars for one in outcomes if one is not None} == {0}, "their rent pays"
         platform.close()
@@ -155,7 +155,7 @@ def test_who_cannot_pay_for_one_group_gets_none() -> None:
     with containers.opened() as (inner, azure):
         platform = MeteredPlatform(inner, MemoryLedger(10), containers.options().tariff(BOOK))
         _submit(platform, 2)
-        outcomes = [platform.next(5.0) for _ in range(2)]
+        outcomes = [platform.next(60.0) for _ in range(2)]
         assert {(one.status, one.reason_code) for one in outcomes if one} == {("refused", "budget")}
         assert all(one is not None and "of the budget is left" in one.reason for one in outcomes)
         assert azure.meter.spans == []

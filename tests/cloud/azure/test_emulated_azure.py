@@ -40,7 +40,7 @@ def _document(code: str = "print('hello')", **changes: Any) -> dict[str, Any]:
 
 
 def _until(true: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + 10.0
+    end_s = time.monotonic() + 60.0
     while not true():
         assert time.monotonic() < end_s
         time.sleep(0.02)
