@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
+import hypothesis
 import pytest
 
 from tests.chromium import QUIET, NoChromium, chromium_path
@@ -20,6 +21,10 @@ from webapp.embedded_valkey import embedded_valkey, free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
+
+
+# What an example takes depends on what else this machine does; CI's profile has no deadline either.
+hypothesis.settings.register_profile("default", deadline=None)
 
 
 def pytest_report_header() -> str:
