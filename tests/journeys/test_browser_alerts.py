@@ -44,7 +44,7 @@ def test_the_bell_rings_on_an_open_page_and_an_alert_is_looked_after(live_site: 
     page.wait_for_selector("[data-bell-count]:has-text('1')")
     page.click("[data-bell] summary")
     page.wait_for_selector("text=Hopper has spent $0.50 of $1.00.")
-    assert not page.is_visible("[data-bell-count]")
+    page.wait_for_selector("[data-bell-count]", state="hidden")
     page.click("text=All alerts")
     page.wait_for_selector("h1:has-text('Alerts')")
     page.click("button:has-text('Acknowledge')")

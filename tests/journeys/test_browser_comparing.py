@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.factories import make_project, make_spec, make_user
 from tests.journeys import comparing_scenes
@@ -50,12 +51,13 @@ def test_two_quick_jobs_are_chosen_and_compared(live_site: str, live_worker: Pat
     assert page.get_attribute("[data-axis=usd]", "aria-pressed") == "true"
     page.click("[data-axis=steps]")
     page.click("[data-curve-table] summary")
+    page.wait_for_selector("[data-curve-table] th:has-text('Steps')")
     assert page.locator("[data-curve-table] th").all_inner_texts()[0] == "Steps"
     assert page.locator("[data-curve-table] tbody tr").count() == 10
     ends = page.locator("[data-curve-table] tbody tr").last.locator("td").all_inner_texts()
     assert "–" not in ends, "both runs go as far"
     page.click("[aria-label='Take Slow learner out']")
-    assert page.locator(".chip").count() == 1
+    expect(page.locator(".chip")).to_have_count(1, timeout=30_000)
     assert faults == []
 
 
@@ -70,7 +72,7 @@ def test_the_list_is_asked_its_columns_chosen_and_its_jobs_archived(live_site: s
     page.keyboard.type("tag:baseline cost>0.1")
     page.keyboard.press("Enter")
     page.wait_for_url("**q=tag*")
-    assert page.locator("tr[data-job]").count() == 3
+    expect(page.locator("tr[data-job]")).to_have_count(3, timeout=30_000)
     page.click("summary:has-text('Columns')")
     page.check(".column-boxes label:has-text('Tags') input")
     page.click("text=Show these")
@@ -87,6 +89,5 @@ def test_the_list_is_asked_its_columns_chosen_and_its_jobs_archived(live_site: s
     page.wait_for_selector("text=3 jobs archived")
     assert page.locator("tr[data-job]").count() == 0
     page.click("text=Undo")
-    page.wait_for_selector("tr[data-job]")
-    assert page.locator("tr[data-job]").count() == 3
+    expect(page.locator("tr[data-job]")).to_have_count(3, timeout=30_000)
     assert faults == []
