@@ -182,7 +182,7 @@ def browser(_chromium: "Browser") -> "Browser":
 def browser_context(browser: "Browser") -> Iterator["BrowserContext"]:
     """A browser without cookies or history; nothing of it is left for the next test."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(30_000)  # the machine may be busy
+    context.set_default_timeout(60_000)  # the machine may be busy
     yield context
     context.close()
 

@@ -200,14 +200,14 @@ def test_a_runs_cost_is_the_same_in_api_page_reports_and_ledger(mine: Mine) -> N
     assert cost["total_usd"] == mine.call.get(f"{mine.jobs}/{job_id}").json()["spent_usd"] == total
     assert sum(Decimal(row["cost_usd"]) for row in cost["by_kind"]) == Decimal(total)
 
-    day = datetime.now(UTC).date().isoformat()
-    span = f"first_day={day}&last_day={day}&prices=simulated"
+    day, last_day = (moment.date().isoformat() for moment in (job.created_at, datetime.now(UTC)))
+    span = f"first_day={day}&last_day={last_day}&prices=simulated"
     for by in ("day", "month", "job", "user", "cloud", "service", "tag"):
         table = mine.call.get(f"/projects/{mine.project.slug}/costs?{span}&by={by}").json()
         assert table["total_usd"] == total, by
         assert sum(Decimal(row["cost_usd"]) for row in table["rows"]) == Decimal(total)
 
-    question = {"format": "json", "first_day": day, "last_day": day, "by": "call", "prices": "simulated"}
+    question = {"format": "json", "first_day": day, "last_day": last_day, "by": "call", "prices": "simulated"}
     asked = mine.call.post(f"/projects/{mine.project.slug}/reports", question)
     assert asked.status_code == 202
     assert mine.call.get(asked.headers["Location"]).json()["file"] is None
@@ -221,6 +221,6 @@ def test_a_runs_cost_is_the_same_in_api_page_reports_and_ledger(mine: Mine) -> N
     browser = Client()
     browser.force_login(mine.user)
     page = browser.get(
-        reverse("reports:page", args=[mine.project.slug]) + f"?from={day}&to={day}&prices=simulated"
+        reverse("reports:page", args=[mine.project.slug]) + f"?from={day}&to={last_day}&prices=simulated"
     )
     assert re.search(re.escape(total), page.content.decode())
