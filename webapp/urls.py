@@ -24,4 +24,5 @@ urlpatterns = [
     path("", include("webapp.standing.urls")),
 ]
 
+handler404 = "webapp.faults.not_found"
 handler500 = "webapp.faults.server_error"

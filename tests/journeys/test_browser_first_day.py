@@ -1,5 +1,5 @@
 """A person's first day, with a mouse and by keyboard alone: sign up, watch the demo, launch by the form, compare, stop,
-look at the report, put the jobs away."""
+look at the report, delete the jobs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ PASSWORD = "correct horse battery"
 
 
 @pytest.mark.parametrize("hands_of", [Mouse, Keyboard])
-def test_from_signing_up_to_putting_away(
+def test_from_signing_up_to_deleting(
     live_site: str, live_worker: Path, page: "Page", hands_of: type[Hands]
 ) -> None:
     faults, hands = watch_for_faults(page), hands_of(page)  # type: ignore[call-arg]
@@ -41,9 +41,9 @@ def test_from_signing_up_to_putting_away(
     hands.go("Reports")
     page.get_by_role("heading", name="Reports").wait_for()
     assert "simulated" in page.inner_text("main"), "what the demo cost is no real money"
-    _puts_away(hands)
     for job in Job.objects.all():
         assert_whole(job)
+    _deletes(hands)
     assert faults == []
 
 
@@ -71,8 +71,7 @@ def _launches_a_pole(hands: Hands) -> None:
 
 def _compares(hands: Hands) -> None:
     hands.go("Jobs")
-    for name in (DEMO, OWN):
-        hands.press("checkbox", f"Choose {name}")
+    _chooses_both(hands)
     hands.press("button", "Compare")
     hands.page.wait_for_selector(".compare-chart.has-data canvas")
     differences = hands.page.inner_text("[aria-labelledby=differences-title]")
@@ -88,10 +87,23 @@ def _stops_the_demo(hands: Hands) -> None:
     hands.page.wait_for_selector(".pill:has-text('Stopped')")
 
 
-def _puts_away(hands: Hands) -> None:
+def _deletes(hands: Hands) -> None:
+    """What was made goes by way of the archive; what was spent stays in the report."""
     hands.go("Jobs")
-    for name in (DEMO, OWN):
-        hands.press("checkbox", f"Choose {name}")
+    _chooses_both(hands)
     hands.press("button", "Archive")
     hands.page.wait_for_selector("text=2 jobs archived")
     assert hands.page.locator("tr[data-job]").count() == 0
+    hands.press("link", "See the archive")
+    _chooses_both(hands)
+    hands.press("button", "Delete")
+    hands.press("button", "Delete them for good")
+    hands.page.wait_for_selector("text=Deleted for good: 2 jobs.")
+    assert hands.page.locator("tr[data-job]").count() == 0
+    hands.go("Reports")
+    hands.page.wait_for_selector(f"text={DEMO}")
+
+
+def _chooses_both(hands: Hands) -> None:
+    for name in (DEMO, OWN):
+        hands.press("checkbox", f"Choose {name}")

@@ -51,6 +51,7 @@ EDITORS = {
     "jobs_pause",
     "jobs_resume",
     "jobs_raise_budget",
+    "jobs_delete_job",
     "tending_set_labels",
     "tending_set_actors",
     "tending_act_on_alert",
@@ -99,8 +100,8 @@ NOTHING_THERE = {
     *("surfaces_ask_for_surface", "films_ask_for_film"),
 }
 """These have nothing to show for a job that never ran."""
-NOT_YET = {"money_get_report_file", "jobs_raise_budget", "films_get_film_file"}
-"""Refused for what they are asked about here: a report that is not built, a budget that is no higher."""
+NOT_YET = {"money_get_report_file", "jobs_raise_budget", "films_get_film_file", "jobs_delete_job"}
+"""Refused for what they are asked about here: a report that is not built, a budget no higher, a job not archived."""
 SCOPES: dict[str, tuple[str, ...]] = {
     "read": (),
     "jobs": ("jobs",),
@@ -252,7 +253,7 @@ def scene() -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 111
+    assert len(OPERATIONS) == 112
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
     assert {one.scope for one in OPERATIONS.values()} == set(SCOPES)
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.

@@ -16,6 +16,7 @@ from webapp.accounts.services import MembershipError
 from webapp.alerts.channels import ChannelRefused
 from webapp.credentials.key_ring import KeysUnusable
 from webapp.credentials.services import ConnectionRefused
+from webapp.faults import Gone
 from webapp.jobs.asking.problems import Problem as FieldProblem
 from webapp.money.budgets import BudgetRefused
 from webapp.profiling.services import ProfileRefused
@@ -117,6 +118,8 @@ def refusal_of(error: Exception) -> Refused:
             )
         case ValidationError():
             return spec_refused([_parameter(one) for one in error.errors])
+        case Gone():
+            return Refused(410, "gone", "Nothing was found.", str(error), "Leave it out from now on.")
         case Http404():
             why = str(error) or "There is no such thing."
             return Refused(404, "absent", "Nothing was found.", why, "Check the address and the project.")

@@ -164,5 +164,5 @@ def _limited(found: Sequence[tuple[str, str, list[Job], JobGroup | None]], unkno
 def _jobs_of(project: Any, ids: Iterable[str]) -> dict[str, Job]:
     """Those of these jobs that are the project's. Asked by their ids alone: asked for the project as well, a database
     without statistics walks through all its jobs."""
-    rows = Job.objects.filter(pk__in=ids).select_related("account").defer("summary", "note")
+    rows = Job.objects.filter(pk__in=ids, deleted_at=None).select_related("account").defer("summary", "note")
     return {job.pk: job for job in rows if job.project_id == project.pk}

@@ -92,8 +92,9 @@ class Job(models.Model):
     """One training run: what was asked, what is wanted of it now, where it stands, and its latest figures.
 
     `algorithm`, `environment` and `cloud` repeat the spec, so that lists can ask for them. One that was archived is
-    left out of lists; nothing else about it changes. `actors_least` and `actors_most` are what somebody has allowed its
-    scaling policy since the launch; None: nothing but the installation's limits.
+    left out of lists; nothing else about it changes. Of one that was deleted only what books and reports need is left.
+    `actors_least` and `actors_most` are what somebody has allowed its scaling policy since the launch; None: nothing
+    but the installation's limits.
     """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_job_id, editable=False)
@@ -110,6 +111,7 @@ class Job(models.Model):
     cloud = models.CharField(max_length=30, blank=True, default="")
     note = models.TextField(blank=True, default="")
     archived_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
     tags = models.ManyToManyField(Tag, related_name="jobs")
     groups = models.ManyToManyField(JobGroup, related_name="jobs")
 
@@ -150,6 +152,10 @@ class Job(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["project", "idempotency_key"], name="job_asked_for_once"),
             models.CheckConstraint(condition=Q(last_seq__gte=0), name="job_last_seq_not_negative"),
+            models.CheckConstraint(
+                condition=Q(deleted_at=None) | Q(archived_at__isnull=False),
+                name="job_archived_before_deleted",
+            ),
             models.CheckConstraint(condition=Q(desired__in=Desired.values), name="job_desired_known"),
             models.CheckConstraint(condition=Q(observed__in=Observed.values), name="job_observed_known"),
         ]

@@ -12,6 +12,7 @@ from django.http import Http404
 from webapp.charts.columns import point_of
 from webapp.charts.series import series_of
 from webapp.clock import SYSTEM_CLOCK
+from webapp.faults import Gone
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.telling import watching
 from webapp.jobs.telling.event_words import told
@@ -36,14 +37,14 @@ SORTS = {
 def job_list(project: Any, sort: str = "started") -> QuerySet[Job]:
     """The project's jobs, newest first if nothing else is asked for, with their accounts."""
     return (
-        Job.objects.filter(project=project)
+        Job.objects.filter(project=project, deleted_at=None)
         .select_related("account", "created_by")
         .order_by(SORTS.get(sort, SORTS["started"]), "-created_at", "pk")
     )
 
 
 def job_in(project: Any, job_id: str) -> Job:
-    """The project's job of this id; 404 for one that is not there, or not this project's."""
+    """The project's job of this id; 404 for one that is not there, or not this project's; Gone for a deleted one."""
     job = (
         Job.objects.filter(project=project, pk=job_id)
         .select_related("account", "created_by", "project")
@@ -51,6 +52,9 @@ def job_in(project: Any, job_id: str) -> Job:
     )
     if job is None:
         raise Http404("There is no such job in this project.")
+    if job.deleted_at is not None:
+        day = f"{job.deleted_at:%-d %B %Y}"
+        raise Gone(f"The job {job.name} was deleted on {day}. What it cost still stands in the reports.")
     return job
 
 

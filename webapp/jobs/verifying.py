@@ -12,6 +12,8 @@ from webapp.jobs.models import EventKind, Job, Observed
 from webapp.jobs.states import ACTIVE, SUCCESSORS, TERMINAL
 
 FORGOTTEN_AFTER = timedelta(seconds=60)
+# Of deleted ones the history is gone on purpose.
+_WHOLE = Job.objects.filter(deleted_at=None)
 
 
 def job_findings(now: datetime) -> Iterator[str]:
@@ -25,15 +27,15 @@ def job_findings(now: datetime) -> Iterator[str]:
 
 
 def _events_without_holes() -> Iterator[str]:
-    rows = Job.objects.annotate(
-        told=Count("events"), first=Min("events__seq"), latest=Max("events__seq")
-    ).filter(~Q(told=F("last_seq")) | ~Q(latest=F("last_seq")) | ~Q(first=1))
+    rows = _WHOLE.annotate(told=Count("events"), first=Min("events__seq"), latest=Max("events__seq")).filter(
+        ~Q(told=F("last_seq")) | ~Q(latest=F("last_seq")) | ~Q(first=1)
+    )
     for job in rows:
         yield f"{job.pk}: of its events {job.first} to {job.latest} there are {job.told}; the last is {job.last_seq}"
 
 
 def _states_along_the_graph() -> Iterator[str]:
-    for job in Job.objects.only("pk", "observed"):
+    for job in _WHOLE.only("pk", "observed"):
         rows = job.events.filter(kind=EventKind.STATE).order_by("seq")
         states = [Observed(one) for one in rows.values_list("payload__observed", flat=True) if one]
         if not states or states[-1] != job.observed:
@@ -46,7 +48,7 @@ def _states_along_the_graph() -> Iterator[str]:
 
 
 def _rounds_without_holes() -> Iterator[str]:
-    rows = Job.objects.annotate(
+    rows = _WHOLE.annotate(
         kept=Count("rounds"), first=Min("rounds__round_no"), latest=Max("rounds__round_no")
     )
     for job in rows.exclude(kept=F("round_no")) | rows.filter(round_no__gt=0).exclude(first=1):
@@ -58,7 +60,7 @@ def _rounds_without_holes() -> Iterator[str]:
 
 def _steps_counted_once() -> Iterator[str]:
     """Each round goes on from the steps of the one before it, also where rounds were repeated."""
-    for job in Job.objects.filter(round_no__gt=0).only("pk", "env_steps"):
+    for job in _WHOLE.filter(round_no__gt=0).only("pk", "env_steps"):
         total = 0
         reports = job.rounds.order_by("round_no").values_list(
             "round_no", "report__env_steps", "report__total_env_steps"

@@ -129,6 +129,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("jobs label JOB", "Change a job's tags and note, or archive it.", "PUT /jobs/{job}/labels", JOB, (
         Option("--tags", "these and no others, with commas between", "list"), Option("--note", "its note"),
         Option("--archived", "leave it out of lists", "truth"))),
+    Command("jobs delete JOB", "Delete an archived job for good; what it cost stays in reports.", "DELETE /jobs/{job}"),
     Command("jobs actors JOB", "Change between how many actors a running job decides; no bound: as launched.",
             "PUT /jobs/{job}/actors", JOB, (
                 Option("--least", "at least so many", "whole"), Option("--most", "at most so many", "whole"))),

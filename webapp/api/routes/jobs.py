@@ -1,4 +1,4 @@
-"""Jobs: found, launched, stopped, paused, let go on, and given more to spend."""
+"""Jobs: found, launched, stopped, paused, let go on, given more to spend, and deleted."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from webapp.api.problems import Refused, spec_refused
 from webapp.api.shapes.jobs import JobShape
 from webapp.jobs import services
 from webapp.jobs.launch import clouds
+from webapp.jobs.listing import deleting, labelling
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 from webapp.jobs.running.pausing import pause_job
@@ -193,6 +194,24 @@ def raise_budget(
         return services.raise_budget(job=job, user=user, limit_usd=budget.limit_usd)
 
     return done(request, response, slug, job_id, if_match, deed)
+
+
+@router.delete(
+    "/projects/{slug}/jobs/{job_id}",
+    auth=Token("jobs"),
+    response={204: None},
+    summary="Delete an archived job for good",
+)
+def delete_job(request: HttpRequest, slug: str, job_id: str) -> Status[None]:
+    """Its curves, events, log, checkpoints, films and surfaces go; what it cost stays in reports. 410 from then on."""
+    job = job_in(project_of(request, slug, "editor"), job_id)
+    try:
+        deleting.delete(job=job, user=caller_of(request))
+    except labelling.LabelRefused as refusal:
+        raise Refused(
+            409, "not-now", "Nothing was deleted.", str(refusal), "Do that first, then delete it."
+        ) from None
+    return Status(204, None)
 
 
 def done(

@@ -8,7 +8,7 @@ from typing import Any
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import services
-from webapp.jobs.listing import labelling
+from webapp.jobs.listing import deleting, labelling
 from webapp.jobs.models import Desired, Job, Observed
 from webapp.jobs.running.pausing import CannotPause, pause_job
 from webapp.jobs.states import TERMINAL
@@ -60,7 +60,8 @@ def act(
         raise NotPossible("Nothing was done: write the tag to put on the jobs.")
     word, do = ACTIONS[action]
     done, refused = [], []
-    for job in Job.objects.filter(project=project, pk__in=set(job_ids)).order_by("-created_at", "pk"):
+    chosen = Job.objects.filter(project=project, pk__in=set(job_ids), deleted_at=None)
+    for job in chosen.order_by("-created_at", "pk"):
         try:
             if do(job, user, names, clock):
                 done.append(job.pk)
@@ -105,6 +106,10 @@ def _unarchive(job: Job, user: Any, names: list[str], clock: Clock) -> bool:
     return labelling.unarchive(job=job, user=user, clock=clock)
 
 
+def _delete(job: Job, user: Any, names: list[str], clock: Clock) -> bool:
+    return deleting.delete(job=job, user=user, clock=clock)
+
+
 ACTIONS: dict[str, tuple[str, Callable[[Job, Any, list[str], Clock], bool]]] = {
     "stop": ("Stopping", _stop),
     "pause": ("Pausing, each after it has saved a checkpoint", _pause),
@@ -112,5 +117,6 @@ ACTIONS: dict[str, tuple[str, Callable[[Job, Any, list[str], Clock], bool]]] = {
     "tag": ("Tagged", _tag),
     "archive": ("Archived", _archive),
     "unarchive": ("Back in the list", _unarchive),
+    "delete": ("Deleted for good", _delete),
 }
 """By the word in the form: how it is told, and what does it (False: there was nothing to do)."""

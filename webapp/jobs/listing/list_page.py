@@ -18,7 +18,7 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import queries
 from webapp.jobs.asking.presets import presets
-from webapp.jobs.listing import bulk, labelling, run_table, saved_views
+from webapp.jobs.listing import bulk, deleting, labelling, run_table, saved_views
 from webapp.jobs.listing.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns
 from webapp.jobs.listing.list_rows import drawn_rows
 from webapp.jobs.listing.question import FIGURES, WORDS, NotUnderstood, Term, parse
@@ -157,9 +157,13 @@ def view_change(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="editor")
 @require_POST
 def job_labels(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """A job's tags and note as its page's form has them; or, with `archive` or `unarchive`, where it is listed."""
+    """A job's tags and note as its page's form has them; or, with `archive`, `unarchive` or `delete`, its place."""
     job = queries.job_in(project, job_id)
     try:
+        if "delete" in request.POST:
+            deleting.delete(job=job, user=request.user)
+            messages.success(request, f"{job.name} is deleted. What it cost still stands in the reports.")
+            return redirect("jobs:list", project.slug)
         if "archive" in request.POST:
             labelling.archive(job=job, user=request.user)
         elif "unarchive" in request.POST:

@@ -33,7 +33,9 @@ FIRST = "-started"
 def jobs_asked_for(project: Any, terms: Sequence[Term], order: str, now: datetime) -> QuerySet[Job]:
     """The project's jobs for which all terms hold; archived ones only where the question speaks of them."""
     rows = Job.objects.filter(project=project)
-    if not any(term.key == "is" and "archived" in term.values for term in terms):
+    if any(term.key == "is" and "archived" in term.values for term in terms):
+        rows = rows.filter(deleted_at=None)
+    else:
         rows = rows.filter(archived_at=None)
     needs_cost = any(term.key == "cost" for term in terms) or order.lstrip("-") == "spent"
     if needs_cost:
@@ -116,7 +118,7 @@ def _figure(term: Term, now: datetime) -> Q:
 
 def jobs_asked_for_group(project: Any, group: JobGroup) -> QuerySet[Job]:
     """The runs of a group, the first launched first."""
-    rows = Job.objects.filter(project=project, groups=group).select_related("account")
+    rows = Job.objects.filter(project=project, groups=group, deleted_at=None).select_related("account")
     return rows.defer("summary", "note").order_by("created_at", "pk")
 
 
