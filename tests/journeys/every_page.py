@@ -42,6 +42,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     empty = accounts.create_project("A project with a name as long as people sometimes give to theirs", ada)
     scenes.jobs_in_every_state(project, ada)
     by_name = {job.name: job for job in project.jobs.all()}
+    archived, deleted = scenes.jobs_put_away(project, ada)
     scenes.policies_with_films(by_name["Hopper, simulated cloud"])
     report_scenes.as_on_lambda(by_name["Hopper, wide"])
     report_scenes.month_of_costs(project, ada)
@@ -102,6 +103,9 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "job-policy": (f"{live}checkpoints/", None),
         "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", _until_drawn),
         "job-standing": (f"{jobs}{on_lambda.pk}/", None),
+        "job-archived": (f"{jobs}{archived.pk}/", _ask_to_delete),
+        "job-deleted": (f"{jobs}{deleted.pk}/", None),
+        "list-archived": (f"{jobs}?q=is:archived", _choose_three),
         "job-queued": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/", None),
         "schedulers": (schedulers, None),
         "schedulers-none": (f"/p/{empty.slug}/schedulers/", None),
@@ -178,7 +182,7 @@ GATES = {
 }
 """What is seen before signing in."""
 
-SAYS_NO = {"link-refused": 403, "missing": 404}
+SAYS_NO = {"link-refused": 403, "missing": 404, "job-deleted": 410}
 """Pages that say no, with the status they say it with."""
 
 PARTS = {
@@ -256,6 +260,11 @@ def _ask_palette(page: Page) -> None:
 
 def _open_keys(page: Page) -> None:
     page.keyboard.press("?")
+
+
+def _ask_to_delete(page: Page) -> None:
+    page.click(".job-menus summary:has-text('More')")
+    page.click("[data-dialog=delete-dialog]")
 
 
 def _choose_three(page: Page) -> None:

@@ -19,6 +19,7 @@ from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import services
 from webapp.jobs.asking.presets import presets
+from webapp.jobs.listing import deleting, labelling
 from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Observed, Round
 from webapp.jobs.policies import filming, films
 from webapp.jobs.policies import kept as policies
@@ -288,3 +289,17 @@ def jobs_in_every_state(project: Project, user: User) -> None:
         "Waiting for a worker.",
         minutes=0.05,
     )
+
+
+def jobs_put_away(project: Project, user: User) -> tuple[Job, Job]:
+    """An archived job, and a deleted one."""
+    archived, deleted = (
+        submitted(project, user, "cartpole", name) for name in ("Cart pole, too slow", "Cart pole, mistyped")
+    )
+    for job in (archived, deleted):
+        put(
+            job, Observed.CANCELLED, "Stopped on request.", "", 300, env_steps=2_048, episode_return_mean=21.5
+        )
+        labelling.archive(job=job, user=user)
+    deleting.delete(job=deleted, user=user)
+    return archived, deleted
