@@ -175,7 +175,7 @@ def test_stopping_asks_first_and_says_what_it_means(live_site: str, page: "Page"
     watched = Watched(live_site, page)
     watched.open()
     page.click("[data-live=stop-form] button")
-    assert page.is_visible("text=A stopped job cannot go on.")
+    page.wait_for_selector("text=A stopped job cannot go on; a paused one can")
     page.click("dialog >> text=Let it run")
     assert Job.objects.get(pk=watched.job.pk).desired == Desired.RUN
     page.click("[data-live=stop-form] button")
