@@ -164,6 +164,7 @@ def _against_more(name: str, call: Call, *, whole: bool, repeats: int) -> Iterat
             learned.state.parameters,
             learned.evidence,
             clip=call.request.algorithm.surrogate_clip,
+            weights=call.request.algorithm.loss_weights,
             seed=call.seed,
         )
 
@@ -203,6 +204,7 @@ def _beside_pyhessian(name: str, call: Call) -> Iterator[Figure]:
         learned.state.parameters,
         few,
         clip=clip,
+        weights=call.request.algorithm.loss_weights,
         seed=call.seed,
     )
     theirs = ritz_ends(learned.state.parameters, standardised(few), clip)

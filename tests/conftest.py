@@ -7,7 +7,7 @@ with a worker, a job process) needs `django_db(transaction=True)`, or the other 
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -31,6 +31,22 @@ def pytest_report_header() -> str:
     from django.conf import settings
 
     return f"database: {settings.DATABASES['default']['ENGINE'].rpartition('.')[2]}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A failed test of several processes tells what its page showed last, and what the others wrote."""
+    report = yield
+    used = getattr(item, "funcargs", {})
+    if report.when == "call" and report.failed:
+        with suppress(Exception):  # whatever this meets, the failure itself is what must be told
+            report.sections.append(
+                ("the page", f"{used['page'].url}\n{used['page'].inner_text('main')[:4000]}")
+            )
+        for log in sorted(used["tmp_path"].glob("*.log")) if "tmp_path" in used else ():
+            said = [line for line in log.read_text(errors="replace").splitlines() if '" 200 OK' not in line]
+            report.sections.append((log.name, "\n".join(said[-40:])))
+    return report
 
 
 @pytest.fixture(autouse=True)

@@ -19,12 +19,12 @@ from pydantic import Field
 
 from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
-from training.evidence import Evidence, ObjectiveKind
+from training.evidence import Evidence, LossWeights, ObjectiveKind
 from training.frozen import Frozen
 from training.lanczos import spectrum_ends
 from training.networks import Parameters
 from training.reports import CurvatureReport
-from training.surface import surface_of
+from training.surface import Surface, surface_of
 
 RATIO_LIMIT = 1e6
 _FLAT = 1e-8
@@ -35,10 +35,13 @@ class CurvatureSpec(Frozen):
     """What is measured, and how much work goes into it."""
 
     kind: Literal["curvature"] = "curvature"
-    objective: ObjectiveKind = Field(
+    objective: ObjectiveKind | Literal["total_loss"] = Field(
         "surrogate",
         title="Curvature of",
-        description="Surrogate: the clipped ratio that PPO climbs. Policy gradient: E[A log π].",
+        description=(
+            "Surrogate: the clipped ratio that PPO climbs. Policy gradient: E[A log π]. Total loss: the critic's and"
+            " the entropy's too, over all parameters, as Nitro's released code has it."
+        ),
         json_schema_extra={"advanced": True},
     )
     samples: int = Field(
@@ -75,14 +78,22 @@ def measured(
     evidence: Evidence,
     *,
     clip: float | None,
+    weights: LossWeights,
     seed: int,
 ) -> CurvatureReport:
     """Eigenvalues and R at `parameters`; what cannot be told is None, with the reason in `note`."""
     rng = np.random.Generator(np.random.PCG64(seed))
     if evidence.size > spec.samples:
         evidence = evidence.some(np.sort(rng.choice(evidence.size, spec.samples, replace=False)))
-    evidence = standardised(evidence)
-    surface = surface_of(network, spaces, parameters, evidence, objective=spec.objective, clip=clip)
+    surface: Surface
+    if spec.objective == "total_loss":
+        from training.loss_surface import LossSurface
+
+        # The code that this repeats takes advantages as they are, beside a critic whose errors are in the same units.
+        surface = LossSurface(network, spaces, parameters, evidence, clip, weights)
+    else:
+        evidence = standardised(evidence)
+        surface = surface_of(network, spaces, parameters, evidence, objective=spec.objective, clip=clip)
     ends = spectrum_ends(
         surface.product, surface.size, seed=seed, most_products=spec.products, tolerance=spec.tolerance
     )
@@ -110,7 +121,10 @@ def ratio(largest: float, smallest: float) -> tuple[float | None, str]:
         return 0.0, "concave in every direction: R is 0"
     if smallest >= -_FLAT * magnitude:
         return RATIO_LIMIT, f"convex in every direction: R is taken as {RATIO_LIMIT:,.0f}"
-    return min(RATIO_LIMIT, -largest / smallest), ""
+    value = -largest / smallest
+    if value > RATIO_LIMIT:
+        return RATIO_LIMIT, f"hardly concave anywhere: R is taken as {RATIO_LIMIT:,.0f}"
+    return value, ""
 
 
 def standardised(evidence: Evidence) -> Evidence:

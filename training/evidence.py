@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,16 @@ from training.networks import Floats, Parameters
 ObjectiveKind = Literal["surrogate", "policy_gradient"]
 
 
+class LossWeights(NamedTuple):
+    """What an update's loss weighs beside its surrogate: the critic's ½ E[(V − R)²], and the policy's entropy."""
+
+    value: float
+    entropy: float
+
+
 @dataclass(frozen=True)
 class Evidence:
-    """What an update learned from: [sample, …] each, observations as the network sees them.
+    """What an update learned from: [sample, …] each, observations as the network sees them. `targets` are the critic's.
 
     Samples that were laid flat from [time, environment] stand in rows of `columns` environments.
     """
@@ -24,6 +31,7 @@ class Evidence:
     actions: npt.NDArray[Any]
     log_probs: Floats
     advantages: Floats
+    targets: Floats
     columns: int = 1
 
     @property
@@ -32,7 +40,11 @@ class Evidence:
 
     def some(self, chosen: npt.NDArray[np.int64] | slice) -> Evidence:
         return Evidence(
-            self.observations[chosen], self.actions[chosen], self.log_probs[chosen], self.advantages[chosen]
+            self.observations[chosen],
+            self.actions[chosen],
+            self.log_probs[chosen],
+            self.advantages[chosen],
+            self.targets[chosen],
         )
 
 

@@ -58,6 +58,7 @@ def taken(
                 parameters,
                 evidence,
                 clip=algorithm.surrogate_clip,
+                weights=algorithm.loss_weights,
                 seed=seed,
             )
             work = curved.products * curved.samples / a_minibatch

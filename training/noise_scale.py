@@ -40,7 +40,10 @@ def measured(
 ) -> NoiseScaleReport:
     """Of the samples of `slices` actors, each of whom has the same number of the evidence's columns."""
     if slices < 2 or evidence.columns % slices:
-        return NoiseScaleReport(scale=None, note="one actor alone says nothing of noise", slices=slices)
+        note = (
+            "one actor alone says nothing of noise" if slices < 2 else "samples that no actor has for itself"
+        )
+        return NoiseScaleReport(scale=None, note=note, slices=slices)
     evidence = standardised(evidence)
     gradients = []
     places = np.arange(evidence.size).reshape(-1, slices, evidence.columns // slices)

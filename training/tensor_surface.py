@@ -31,7 +31,7 @@ class TensorSurface:
     ) -> None:
         self._network = TorchNetwork(network, spaces)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        own = policy_part(parameters)
+        own = self._own(parameters)
         self._leaves = {name: self._tensor(array).requires_grad_() for name, array in own.items()}
         self._objective, self._clip = objective, clip
         self.size = sum(array.size for array in own.values())
@@ -39,6 +39,10 @@ class TensorSurface:
         self._gradients = [
             self._graph(evidence.some(slice(begin, begin + PART)), evidence.size) for begin in parts
         ]
+
+    def _own(self, parameters: Parameters) -> Parameters:
+        """Those that are moved."""
+        return policy_part(parameters)
 
     def gradient(self) -> Floats:
         return self._summed([[g.detach() for g in part] for part in self._gradients])
@@ -61,9 +65,13 @@ class TensorSurface:
 
     def _graph(self, evidence: Evidence, of: int) -> list[torch.Tensor]:
         """This part's share of the gradient, with how it came about."""
-        outputs = self._network.policy(self._leaves, self._tensor(evidence.observations))
-        distribution = Distribution.of(outputs, self._leaves, self._network.spaces)
-        log_probs = distribution.log_prob(self._tensor(evidence.actions))
+        leaves = list(self._leaves.values())
+        share = self._sum(evidence) / of
+        return list(torch.autograd.grad(share, leaves, create_graph=True, materialize_grads=True))
+
+    def _sum(self, evidence: Evidence) -> torch.Tensor:
+        """What is maximised, of these samples together."""
+        log_probs = self._distribution(evidence).log_prob(self._tensor(evidence.actions))
         advantages = self._tensor(evidence.advantages)
         if self._objective == "policy_gradient":
             gains = advantages * log_probs
@@ -73,8 +81,11 @@ class TensorSurface:
             if self._clip is not None:
                 held = ratios.clamp(1.0 - self._clip, 1.0 + self._clip) * advantages
                 gains = torch.where(gains <= held, gains, held.detach())
-        leaves = list(self._leaves.values())
-        return list(torch.autograd.grad(gains.sum() / of, leaves, create_graph=True, materialize_grads=True))
+        return gains.sum()
+
+    def _distribution(self, evidence: Evidence) -> Distribution:
+        outputs = self._network.policy(self._leaves, self._tensor(evidence.observations))
+        return Distribution.of(outputs, self._leaves, self._network.spaces)
 
     def _summed(self, parts: list[list[torch.Tensor]]) -> Floats:
         total = [sum(pieces[1:], pieces[0]) for pieces in zip(*parts, strict=True)]

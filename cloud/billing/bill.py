@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from cloud.pricing import Tariff
@@ -16,6 +17,17 @@ from training.ports import PriceLine, Reservation, Settlement
 from training.reports import Spend, Usage
 
 _NO_END = 10**30
+# Copied for each length of a call: to make one anew takes longer than to price it.
+_NOTHING_USED = Usage()
+
+
+@cache
+def _asking(where: str, memory_mb: int) -> Call:
+    """All that prices look at in a call: the size of the function."""
+    seen: dict[str, Any] = {"where": where, "memory_mb": memory_mb}
+    return Call.model_construct(**seen)
+
+
 _Call = tuple[str, str, int, int, bool, int]
 """What it was for, where it ran, its memory, its billed milliseconds, whether on provisioned capacity, detours."""
 
@@ -91,10 +103,10 @@ class Bill:
             assert self._tariff is not None
             price = self._tariff.actor if where == "actor" else self._tariff.learner
             assert price is not None
-            # All that prices look at: the size of the function and how long it ran.
-            seen: dict[str, Any] = {"where": where, "memory_mb": memory_mb}
-            usage = Usage.model_construct(billed_s=billed / 1000, provisioned=provisioned, detours=detours)
-            self.add(kind, price.lines(Call.model_construct(**seen), usage) or (), times)
+            usage = _NOTHING_USED.model_copy(
+                update={"billed_s": billed / 1000, "provisioned": provisioned, "detours": detours}
+            )
+            self.add(kind, price.lines(_asking(where, memory_mb), usage) or (), times)
 
     def book(self, settlement: Settlement) -> None:
         """What somebody settled. What was booked in full, because nobody knows, has no lines."""

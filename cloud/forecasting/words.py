@@ -27,6 +27,31 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
     ("profile", "actors", "cold_s"): _Phrase(
         "Cold start", "A fresh function starts in {}, imports apart", "s"
     ),
+    ("profile", "actors", "cold_sigma"): _Phrase(
+        "Spread of cold starts", "Cold starts spread log-normally by {}", "%", 100
+    ),
+    ("profile", "actors", "cold_cap_s"): _Phrase("Longest cold start", "No cold start takes over {}", "s"),
+    ("profile", "actors", "warm_s"): _Phrase("Warm start", "A function that is warm starts in {}", "s"),
+    ("profile", "actors", "keep_warm_s"): _Phrase(
+        "Kept warm", "A function without calls is kept for {}", "s"
+    ),
+    ("profile", "actors", "starts_at_once"): _Phrase("Starts at once", "{} functions start in one moment"),
+    ("profile", "actors", "starts_per_s"): _Phrase("Further starts", "Then {} start a second"),
+    ("profile", "actors", "whole_core_mb"): _Phrase(
+        "Memory of a core", "A function has a core for each {}", "MB"
+    ),
+    ("profile", "actors", "most_cores"): _Phrase("Cores of a function", "A function has at most {} cores"),
+    ("profile", "actors", "start_sigma"): _Phrase(
+        "Spread of starts", "Starts spread log-normally by {}", "%", 100
+    ),
+    ("profile", "actors", "hand_over_s"): _Phrase("Hand-over", "An actor takes its next call after {}", "s"),
+    ("profile", "actors", "creates_at_once"): _Phrase(
+        "Actors ordered at once", "{} actors are made in one moment"
+    ),
+    ("profile", "actors", "creates_per_s"): _Phrase("Further actors", "Then {} are made a second"),
+    ("profile", "actors", "idle_s"): _Phrase(
+        "Idle actors", "An actor without work is given up after {}", "s"
+    ),
     ("profile", "actors", "start_s"): _Phrase("Start of an actor", "An actor starts in {}", "s"),
     ("profile", "actors", "concurrent"): _Phrase("Calls at once", "The account may run {} functions at once"),
     ("profile", "actors", "most_actors"): _Phrase("Actors at once", "The account may have {} actors at once"),
@@ -40,16 +65,28 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
     ("profile", "network", "coordinator_mbit_per_s"): _Phrase(
         "Line of the coordinator", "The line that all calls share carries {}", "Mbit/s"
     ),
+    ("profile", "network", "payload_limit_mb"): _Phrase("Size of a call", "A call carries at most {}", "MB"),
+    ("profile", "network", "detour_s"): _Phrase("Way by storage", "What is larger takes {} more", "s"),
     ("profile", "chance", "failure_share"): _Phrase("Failing calls", "{} of all calls fail", "%", 100),
     ("profile", "chance", "straggler_sigma"): _Phrase(
         "Stragglers", "Run times of the same work spread log-normally by {}", "%", 100
     ),
     ("profile", "chance", "late_share"): _Phrase("Late outcomes", "{} of all outcomes come late", "%", 100),
+    ("profile", "chance", "late_s"): _Phrase("Lateness", "An outcome that comes late is {} late", "s"),
     ("profile", "learner", "server_start_s"): _Phrase(
         "Start of the learner", "The learner is ready after {}", "s"
     ),
     ("profile", "learner", "function_start_s"): _Phrase(
         "Start of the learner", "The learner's function starts cold in {}", "s"
+    ),
+    ("profile", "learner", "function_keep_warm_s"): _Phrase(
+        "Learner kept warm", "A learner's function without calls is kept for {}", "s"
+    ),
+    ("profile", "learner", "sharing_mlp"): _Phrase(
+        "Learners on one machine", "Each further update on the machine slows all by {}", "%", 100
+    ),
+    ("profile", "learner", "sharing_cnn"): _Phrase(
+        "Learners on one machine", "Each further update on the machine slows all by {}", "%", 100
     ),
     ("stack", "import_s"): _Phrase("Imports", "A fresh actor imports its libraries in {}", "s"),
     ("stack", "first_environment_s"): _Phrase(
@@ -148,6 +185,15 @@ def title_of(name: Name) -> str:
     return _phrase(name).title
 
 
+def figure_of(name: str, value: float) -> str:
+    """A number of a cloud or of a stack by its dotted name there, in words: "start of the learner 88.1 s"."""
+    path = tuple(name.split("."))
+    of_cloud: Name = ("profile", *path)
+    phrase = _phrase(of_cloud if of_cloud in _PHRASES else ("stack", *path))
+    unit = f" {phrase.unit}" if phrase.unit else ""
+    return f"{phrase.title[0].lower()}{phrase.title[1:]} {_number(value * phrase.factor)}{unit}"
+
+
 def sentences(told: Told) -> tuple[str, ...]:
     """What matters most first, then what people ask about, then what cannot be known."""
     known = {("profile", *path): one for path, one in quantities(told.scene.profile).items()}
@@ -188,9 +234,7 @@ def _phrase(name: Name) -> _Phrase:
             return _INFERENCE[field]
         case ("stack", "update", _, field):
             return _LEARNING[field]
-    known = _PHRASES.get(name)
-    words = name[-1].replace("_", " ").capitalize()
-    return known or _Phrase(words, f"{words}: {{}}")
+    return _PHRASES[name]
 
 
 def _number(value: float) -> str:

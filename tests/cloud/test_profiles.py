@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cloud import timing
 from cloud.billing.work import Work
+from cloud.forecasting.words import figure_of, title_of
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.quantity import ProfileError, Quantity, quantities, with_values
@@ -183,3 +184,28 @@ def test_a_wrong_stack_names_file_and_line(tmp_path: Path) -> None:
     )
     with pytest.raises(ProfileError, match=r"mine.toml:\d+: coordinator_ms.value: "):
         stacks.read(tmp_path / "mine.toml")
+
+
+def test_every_number_of_every_cloud_and_stack_has_words() -> None:
+    """A number without a phrase is an error, not its name with blanks for underscores."""
+    for kind, files in (("profile", profiles.FILES), ("stack", stacks.FILES)):
+        for name in files.names():
+            for path in quantities(files.load(name)):
+                assert "_" not in title_of((kind, *path))
+    with pytest.raises(KeyError):
+        title_of(("profile", "actors", "nobody_knows_s"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("learner.server_start_s", 88.125, "start of the learner 88.1 s"),
+        ("network.round_trip_s", 0.004, "round trip 4 ms"),
+        ("chance.straggler_sigma", 0.147, "stragglers 14.7 %"),
+        ("core_ratio", 0.89375, "speed of a core 0.894"),
+        ("update.gpu_mlp.fixed_us", 1234.0, "minibatch 1.23 ms"),
+        ("environment_step_us.Hopper-v5", 41.0, "step of the environment 41 µs"),
+    ],
+)
+def test_a_number_in_words_has_its_unit(name: str, value: float, words: str) -> None:
+    assert figure_of(name, value) == words

@@ -14,12 +14,13 @@ from tests.training.runs import events_of
 from tests.training.specs import tiny
 from training import noise_scale
 from training.architectures import CNN, MLP
-from training.curvature import RATIO_LIMIT, CurvatureSpec, measured, ratio
+from training.curvature import RATIO_LIMIT, CurvatureSpec, measured, ratio, standardised
 from training.dense_surface import DenseSurface
 from training.distributions import Distribution
 from training.environments.spaces import Spaces
-from training.evidence import Evidence, policy_part
+from training.evidence import Evidence, LossWeights, policy_part
 from training.lanczos import spectrum_ends
+from training.loss_surface import LossSurface
 from training.networks import TorchNetwork, initial_parameters
 from training.scaling.boosting import Boosting
 from training.scaling.noise_scale import NoiseScale
@@ -28,6 +29,7 @@ from training.tensor_surface import TensorSurface
 
 NORMALS = Spaces((11,), (), (-1.0,) * 3, (1.0,) * 3)
 CHOICES = Spaces((4,), (2,), (), ())
+WEIGHTS = LossWeights(value=0.7, entropy=0.03)
 SEVERAL = Spaces((5,), (3, 2, 4), (), ())
 NETWORKS = {
     "normals": (MLP(hidden=(16, 16)), NORMALS),
@@ -59,7 +61,8 @@ def evidence_for(network, spaces, n=96, seed=0, spread=0.3):
     outputs = TorchNetwork(network, spaces).policy(tensors, torch.from_numpy(observations))
     log_probs = Distribution.of(outputs, tensors, spaces).log_prob(torch.from_numpy(actions)).numpy()
     log_probs = (log_probs + spread * rng.standard_normal(n)).astype(np.float32)
-    return parameters, Evidence(observations, actions, log_probs, rng.standard_normal(n).astype(np.float32))
+    gains, targets = rng.standard_normal((2, n)).astype(np.float32)
+    return parameters, Evidence(observations, actions, log_probs, gains, targets)
 
 
 def in_double(parameters, evidence):
@@ -68,13 +71,14 @@ def in_double(parameters, evidence):
         evidence.actions,
         evidence.log_probs.astype(np.float64),
         evidence.advantages.astype(np.float64),
+        evidence.targets.astype(np.float64),
     )
 
 
 def dense_hessian(network, spaces, parameters, evidence, objective, clip):
     """The whole matrix, from torch in double precision, a column for each unit vector of a plain second gradient."""
     parameters, evidence = in_double(parameters, evidence)
-    own = policy_part(parameters)
+    own = parameters if objective == "total_loss" else policy_part(parameters)
     flat = torch.tensor(np.concatenate([array.ravel() for array in own.values()]), requires_grad=True)
     named, begin = {}, 0
     for name, array in own.items():
@@ -88,6 +92,11 @@ def dense_hessian(network, spaces, parameters, evidence, objective, clip):
     else:
         ratios = torch.exp(log_probs - torch.from_numpy(evidence.log_probs))
         gains = torch.minimum(ratios * advantages, ratios.clamp(1 - clip, 1 + clip) * advantages)
+    if objective == "total_loss":
+        values = TorchNetwork(network, spaces).value(named, torch.from_numpy(evidence.observations))
+        errors = values - torch.from_numpy(evidence.targets)
+        entropy = Distribution.of(outputs, named, spaces).entropy()
+        gains = gains - WEIGHTS.value * 0.5 * errors * errors + WEIGHTS.entropy * entropy
     (slope,) = torch.autograd.grad(gains.mean(), flat, create_graph=True)
     rows = [torch.autograd.grad(part, flat, retain_graph=True)[0] for part in slope]
     return torch.stack(rows).numpy(), slope.detach().numpy()
@@ -111,6 +120,38 @@ def test_products_and_gradients_are_those_of_the_whole_matrix(name, objective):
         scale = np.abs(matrix @ vector).max()
         assert np.abs(found.product(vector) - matrix @ vector).max() <= 1e-4 * scale
         assert np.abs(found.gradient() - slope).max() <= 1e-4 * np.abs(slope).max()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_whole_loss_has_the_critic_and_the_entropy_in_it(name):
+    """Also in samples that are passed in several parts, whose entropies are means of their own."""
+    network, spaces = NETWORKS[name]
+    parameters, evidence = evidence_for(network, spaces, n=150)
+    matrix, slope = dense_hessian(network, spaces, parameters, evidence, "total_loss", 0.2)
+    found = LossSurface(network, spaces, parameters, evidence, 0.2, WEIGHTS)
+    assert found.size == len(matrix) == sum(array.size for array in parameters.values())
+    vector = np.random.default_rng(1).standard_normal(len(matrix))
+    assert np.abs(found.product(vector) - matrix @ vector).max() <= 1e-4 * np.abs(matrix @ vector).max()
+    assert np.abs(found.gradient() - slope).max() <= 1e-4 * np.abs(slope).max()
+
+
+def test_a_critic_that_counts_for_much_makes_the_loss_convex_and_r_small():
+    """Then what is maximised is −½ E[(V − R)²] above all, and most of its curvature that of a sum of squares."""
+    network, spaces = NETWORKS["choices"]
+    parameters, evidence = evidence_for(network, spaces)
+    # The whole loss takes advantages as they are.
+    evidence = standardised(evidence)
+
+    def found(objective, value):
+        spec, weights = CurvatureSpec(objective=objective), LossWeights(value, 0.0)
+        return measured(spec, network, spaces, parameters, evidence, clip=0.2, weights=weights, seed=0)
+
+    alone = found("surrogate", 1.0)
+    assert found("surrogate", 1000.0) == alone
+    without, heavy = found("total_loss", 0.0), found("total_loss", 1000.0)
+    assert without.ratio == pytest.approx(alone.ratio, rel=0.02)
+    assert heavy.smallest < 100 * alone.smallest < 0
+    assert heavy.ratio < 0.5 * alone.ratio
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -199,6 +240,8 @@ def test_products_that_are_not_finite_give_ends_that_are_not(spoilt, good):
         (4.0, 1.0, RATIO_LIMIT, "convex in every direction"),
         (4.0, 0.0, RATIO_LIMIT, "convex in every direction"),
         (4.0, -1e-12, RATIO_LIMIT, "convex in every direction"),
+        (4.0, -4e-6, RATIO_LIMIT, ""),
+        (4.0, -3e-6, RATIO_LIMIT, "hardly concave anywhere"),
         (-1.0, -2.0, 0.0, "concave in every direction"),
         (0.0, -2.0, 0.0, "concave in every direction"),
         (0.0, 0.0, None, "flat"),
@@ -220,7 +263,7 @@ def test_the_same_seed_measures_the_same_and_the_scale_of_advantages_does_not_ma
     spec = CurvatureSpec(samples=128)
 
     def found(given, seed=7):
-        return measured(spec, network, spaces, parameters, given, clip=0.2, seed=seed)
+        return measured(spec, network, spaces, parameters, given, clip=0.2, weights=WEIGHTS, seed=seed)
 
     first = found(evidence)
     assert first == found(evidence)
@@ -236,7 +279,7 @@ def test_advantages_that_are_all_alike_leave_a_flat_surface():
     network, spaces = NETWORKS["choices"]
     parameters, evidence = evidence_for(network, spaces)
     same = replace(evidence, advantages=np.ones_like(evidence.advantages))
-    report = measured(CurvatureSpec(), network, spaces, parameters, same, clip=0.2, seed=0)
+    report = measured(CurvatureSpec(), network, spaces, parameters, same, clip=0.2, weights=WEIGHTS, seed=0)
     assert report.ratio is None
     assert "flat" in report.note
 
@@ -255,11 +298,25 @@ def test_the_noise_scale_of_known_gradients():
     assert noise_scale.noise_scale(math.nan, 1.0, 8, 64)[0] is None
 
 
+@pytest.mark.parametrize(
+    ("slices", "words"), [(1, "one actor alone"), (5, "samples that no actor has for itself")]
+)
+def test_samples_that_cannot_be_told_apart_by_actors_say_so(slices, words):
+    network, spaces = NETWORKS["choices"]
+    parameters, evidence = evidence_for(network, spaces)
+    found = noise_scale.measured(network, spaces, parameters, replace(evidence, columns=8), slices, clip=0.2)
+    assert found.scale is None
+    assert words in found.note
+
+
 @pytest.mark.parametrize("loop", ["synchronous", "asynchronous"])
 @pytest.mark.parametrize("algorithm", ["ppo", "a2c", "impala", "impact"])
-def test_a_round_reports_what_its_policy_asked_for(algorithm, loop):
+@pytest.mark.parametrize("objective", ["surrogate", "total_loss"])
+def test_a_round_reports_what_its_policy_asked_for(algorithm, loop, objective):
     spec = tiny(
-        scaling=Boosting(actors_min=1, actors_max=3, actors_first=2),
+        scaling=Boosting(
+            actors_min=1, actors_max=3, actors_first=2, curvature=CurvatureSpec(objective=objective)
+        ),
         algorithm={"kind": algorithm},
         loop={"kind": loop},
     )

@@ -7,6 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tests.factories import round_finished
 from tests.training.specs import tiny
+from training.curvature import RATIO_LIMIT
 from training.reports import CurvatureReport, NoiseScaleReport
 from training.scaling import AnyScaling
 from training.scaling.boosting import Boosting
@@ -116,6 +117,22 @@ def test_where_the_window_says_nothing_the_score_is_half(ratios, words):
     assert words in plan.why
 
 
+def test_an_r_at_its_bound_scores_nothing_and_nothing_is_compared_with_it():
+    """Beside a million, every other R of the window would be the lowest, and be boosted."""
+    convex = Boosting().decide(after(2.0, 1.0, RATIO_LIMIT, note="convex"), BOUNDS, 0)
+    assert convex.actors == 8
+    assert "R is as high as it is counted" in convex.why
+    beside = Boosting().decide(after(2.0, 1.0, RATIO_LIMIT, 3.0), BOUNDS, 0)
+    assert (beside.actors, "the highest" in beside.why) == (8, True)
+    assert beside.actors == Boosting().decide(after(2.0, 1.0, 2.5, 3.0), BOUNDS, 0).actors
+    assert Boosting(signal="flipped").decide(after(2.0, 1.0, RATIO_LIMIT), BOUNDS, 0).actors == int(
+        64 * 0.96**3
+    )
+    for signal in ("shuffled", "constant"):
+        alone = Boosting(signal=signal).decide(after(RATIO_LIMIT, RATIO_LIMIT), BOUNDS, 0)
+        assert alone.actors == int(64 * 0.5 * 0.96**2)
+
+
 @pytest.mark.parametrize("rule", ["paper", "released"])
 @pytest.mark.parametrize(
     ("ratio", "note"),
@@ -202,6 +219,11 @@ def test_noise_scale_grows_with_the_noise_and_never_shrinks():
 @pytest.mark.parametrize("rule", ["proportional", "released"])
 def test_noise_that_grew_beyond_all_measure_asks_for_the_most(rule):
     assert NoiseScale(rule=rule).decide(with_noise(5e-324, 1e9), BOUNDS, 0).actors == 64
+
+
+def test_a_noise_scale_is_compared_with_the_first_that_is_known():
+    history = with_noise(None, 100.0, 150.0)
+    assert "is 1.50 times that of round 2" in NoiseScale(actors_min=8).decide(history, BOUNDS, 0).why
 
 
 def test_doubling_as_hydrozoa_was_run():

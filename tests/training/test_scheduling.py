@@ -15,7 +15,7 @@ from training.learner import LearnerState
 from training.reports import Spend, Usage
 from training.scaling.learned import Learned, as_text
 from training.scaling.plan import Bounds
-from training.scheduling.episode import Usual, batch_of, rewards_of
+from training.scheduling.episode import Lesson, Usual, batch_of, rewards_of, score_of
 from training.scheduling.model import SchedulingSpec
 from training.scheduling.rehearsal import Rehearsal
 from training.scheduling.state import Scales, state_of
@@ -111,6 +111,18 @@ def test_rewards_by_hand():
     assert rewards_of([], spec(), usual).tolist() == []
 
 
+def test_an_episode_that_could_not_begin_is_not_the_best_of_all():
+    """Without a round nothing was paid: that is as bad as all of its rounds in vain."""
+    usual = Usual(round_s=2.0, round_usd=0.5)
+    made = [a_round(1, total_s=2.0, episode_return_mean=120.0)]
+    for one in (spec(), spec(objective="cost"), spec(reward="printed")):
+        assert score_of([], one, usual) < score_of(made, one, usual) <= 0.0
+        assert score_of(made, one, usual) == pytest.approx(rewards_of(made, one, usual).sum())
+    assert score_of([], spec(rounds=30), usual) == pytest.approx(-1.0 - spec().beta * 30)
+    printed = spec(rounds=30, reward="printed", objective="cost")
+    assert score_of([], printed, usual) == pytest.approx(-printed.target_return - printed.beta * 30 * 0.5)
+
+
 def test_what_is_learned_from_is_what_was_drawn():
     """The probability of each decision, by the policy that took it; the oracle is the frequency over many seeds."""
     of = spec(actors_max=3)
@@ -118,7 +130,7 @@ def test_what_is_learned_from_is_what_was_drawn():
     weights = weights_of(state, of)
     policy = of.policy(as_text(weights), explore=True)
     rounds = [a_round(1, actors=2), a_round(2, actors=3)]
-    batch = batch_of(rounds, policy, weights, np.array([-1.0, -2.0], dtype=np.float32))
+    batch = batch_of([Lesson(rounds, np.array([-1.0, -2.0], dtype=np.float32))], policy, weights)
     assert batch.actions[:, 0].tolist() == [1, 2]
     assert batch.terminated[:, 0].tolist() == [False, True]
     drawn = np.array([policy.decide(rounds[:1], Bounds(), seed).actors for seed in range(3000)])
@@ -195,6 +207,50 @@ def test_it_learns_to_take_few_where_many_bring_nothing_and_many_where_few_do_no
     assert learned(lambda n: 4.0 * n, lambda n: 1.0) >= 4.0
 
 
+def test_episodes_learned_from_together_stay_apart():
+    """The oracle: each one's batch alone, one after the other, and nothing counted across an end."""
+    of = spec(actors_max=3)
+    weights = weights_of(initial_state(of), of)
+    policy = of.policy(as_text(weights), explore=True)
+    lessons = [
+        Lesson(
+            [a_round(k, actors=1 + k % 3) for k in range(1, rounds + 1)], -np.ones(rounds, dtype=np.float32)
+        )
+        for rounds in (3, 1, 2)
+    ]
+    alone = [batch_of([one], policy, weights) for one in lessons]
+    batch = batch_of(lessons, policy, weights)
+    for name in ("observations", "actions", "log_probs", "rewards", "terminated"):
+        assert (getattr(batch, name) == np.concatenate([getattr(one, name) for one in alone])).all()
+    assert batch.terminated[:, 0].tolist() == [False, False, True, True, False, True]
+    assert batch.episode_returns.tolist() == [-3.0, -1.0, -2.0]
+    assert of.algorithm(3).minibatch_size == 3 * of.algorithm().minibatch_size
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rehearsals_find_the_cheap_number_whatever_the_seed(seed):
+    """From 4 actors on a round gains the same, below that hardly anything. By chance it would take 16."""
+    recorded = [
+        [
+            a_round(
+                k,
+                actors=n,
+                episode_return_mean=(12.0 if n >= 4 else 1.0) * k,
+                total_s=1.0,
+                cost_picodollars=10**10 * n,
+            )
+            for k in range(1, 11)
+        ]
+        for n in (1, 2, 4, 8, 16, 32)
+    ]
+    of = spec(seed=seed, actors_max=32, rounds=20, objective="cost", rehearsals=600, episodes=0)
+    told = list(train_scheduler(of, lambda policy, seed: [], recorded=recorded))
+    first, last = told[:100], told[-100:]
+    assert np.mean([one.score for one in last]) > 0.6 * np.mean([one.score for one in first])
+    assert np.mean([n for one in last for n in one.actors]) < 9.0
+    assert np.mean([one.reached for one in last]) > 0.8
+
+
 def test_rehearsals_come_first_cost_nothing_and_go_on_from_any_episode():
     recorded = [
         [
@@ -203,7 +259,7 @@ def test_rehearsals_come_first_cost_nothing_and_go_on_from_any_episode():
         ]
         for n in (1, 2, 4, 6)
     ]
-    of = spec(rehearsals=5, episodes=2)
+    of = spec(rehearsals=5, together=2, episodes=2)
     played = []
 
     def play(policy, seed):
@@ -213,8 +269,11 @@ def test_rehearsals_come_first_cost_nothing_and_go_on_from_any_episode():
     whole = list(train_scheduler(of, play, recorded=recorded))
     assert [one.kind for one in whole] == ["rehearsal"] * 5 + ["real"] * 2
     assert len(played) == 2
-    again = list(train_scheduler(of, play, recorded=recorded, resume=whole[3]))
-    assert [one.state for one in again] == [one.state for one in whole[4:]]
+    # After an update, between two of them, among the rest, and after the last rehearsal.
+    for done in range(1, 7):
+        again = list(train_scheduler(of, play, recorded=recorded, resume=whole[done - 1]))
+        assert again == whole[done:]
+    assert len({one.state for one in whole}) == 1 + 3 + 2  # the fresh one, then one for each update
     assert list(train_scheduler(of, play, recorded=recorded)) == whole
 
 

@@ -4,6 +4,7 @@ import html
 import os
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,9 @@ _SMALL: dict[str, Any] = {
 
 
 def _hosts(**options: Any) -> Any:
-    return make_spec(platform={"kind": "hosts", "machines": 2, **options}, **_SMALL)
+    """Of two machines; options that begin with `training__` are the training's."""
+    training = {name: options.pop(name) for name in list(options) if name.startswith("training__")}
+    return make_spec(platform={"kind": "hosts", "machines": 2, **options}, **{**_SMALL, **training})
 
 
 def _run(job: Job) -> Job:
@@ -91,33 +94,33 @@ def _checkpoints(job: Job) -> tuple[dict[int, str], bytes]:
 def test_a_killed_machine_s_calls_go_to_another_of_the_site(
     live_site: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two pullers over the database; the first is killed with a call in hand."""
+    """Two pullers over the database; the first is killed with a call in hand, one that takes long enough to be seen."""
     monkeypatch.setattr("cloud.hosts._LEASE_S", 2.0)
     settings.STARLING_BASE_URL = live_site
-    job = make_job(spec=_hosts())
+    job = make_job(spec=_hosts(training__rollout__steps_per_call=4096))
     token = services.new_token(job_id=job.pk)
-    first = pullers.start(live_site, token)
-    second = None
+    pulling = [pullers.start(live_site, token)]
 
     def kill_when_busy() -> None:
-        nonlocal second
         from django.db import connection
 
         try:
             leased = PulledCall.objects.filter(state=CallState.LEASED)
-            wait_until(lambda: leased.exists(), within_s=60.0, what="it has a call")
-            first.kill()
-            second = pullers.start(live_site, token)
+            wait_until(leased.exists, within_s=120.0, what="it has a call")
+            pulling[0].kill()
         finally:
+            pulling.append(pullers.start(live_site, token))
             connection.close()
 
-    killer = threading.Thread(target=kill_when_busy)
-    killer.start()
-    try:
-        _run(job)
-    finally:
-        killer.join()
-        pullers.stop([one for one in (first, second) if one is not None])
+    with ThreadPoolExecutor(1) as threads:
+        killed = threads.submit(kill_when_busy)
+        try:
+            _run(job)
+        finally:
+            # Whatever went wrong, no machine is left behind.
+            wait([killed])
+            pullers.stop(pulling)
+    killed.result()
     assert (job.observed, job.round_no) == ("succeeded", 4)
     assert_whole(job)
 

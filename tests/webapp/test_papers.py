@@ -27,7 +27,7 @@ from webapp.papers.experiment import (
 from webapp.papers.figure import nice_ticks
 from webapp.papers.report import write_report
 from webapp.papers.results import read_summaries
-from webapp.papers.rows import RunFile, papers_folder
+from webapp.papers.rows import KEPT, RunFile, papers_folder
 from webapp.papers.runner import Choice
 from webapp.papers.verdicts import verdicts
 
@@ -86,6 +86,7 @@ def test_a_killed_run_goes_on_and_gives_what_an_unbroken_one_gives(tmp_path: Pat
     broken, unbroken = tmp_path / "broken", tmp_path / "unbroken"
     cell = Cell("once", "CartPole-v1", 0)
     file = RunFile(papers_folder(broken, "same_twice", quick=False), cell)
+    assert not (KEPT / "same_twice.runs").exists(), "a run that is kept with the project is not made again"
     process = subprocess.Popen(
         bound_to_this_process(_papers(broken, *one)),
         cwd=ROOT,
@@ -210,9 +211,11 @@ def _write_runs(experiment: Experiment, folder: Path, returns: dict[str, list[fl
     """Complete runs with these endpoints, one a seed."""
     for arm, endpoints in returns.items():
         for seed, endpoint in enumerate(endpoints):
-            file = RunFile(folder, Cell(arm, "Hopper-v5", seed))
+            cell = Cell(arm, "Hopper-v5", seed)
+            file = RunFile(folder, cell)
             file.path.parent.mkdir(parents=True, exist_ok=True)
-            file.append({"kind": "begin", "made_with": {"cpu": "one"}, "recipe": "", "evidence": True})
+            recipe = recipe_hash(experiment.spec(cell))
+            file.append({"kind": "begin", "made_with": {"cpu": "one"}, "recipe": recipe, "evidence": True})
             for place in (1, 2, 3, 4):
                 shared = {"round": place, "env_steps": place * 250_000, "wall_s": 60.0 * place}
                 file.append(

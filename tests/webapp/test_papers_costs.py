@@ -18,7 +18,7 @@ from webapp.papers import calculation
 from webapp.papers import rows as row_files
 from webapp.papers.claims import Better, Cheaper
 from webapp.papers.contests import Contests, judged
-from webapp.papers.cost_report import cost_tables, priced_runs
+from webapp.papers.cost_report import cost_tables, of_draws, priced_runs
 from webapp.papers.experiment import (
     Arm,
     Cell,
@@ -164,6 +164,64 @@ def test_cost_to_the_target_by_hand(folder: Path) -> None:
     assert formula.interval.value == pytest.approx(soon.cost(at, 2).paper_usd / late.cost(at, 3).paper_usd)
 
 
+def _trained(folder: Path, returns: list[float | None]) -> PricedRun:
+    """A run of the fixture as if its training episodes had returned so; None: no episode ended in that round."""
+    file = RunFile(folder, Cell("few", CART, 0))
+    scores = iter(returns)
+    found: list[dict[str, Any]] = []
+    for row in file.rows():
+        if row["kind"] == "round":
+            score = next(scores)
+            row = {**row, "episodes": 0 if score is None else 4, "episode_return_mean": score}
+        found.append(row)
+    return PricedRun(Outcome(file.cell, found), file.work)
+
+
+def test_the_meter_of_training_episodes_has_its_own_target(folder: Path) -> None:
+    """Reached from round 3 on against from round 2 on, by rounds in which an episode ended; evaluations say nothing."""
+    late, soon = _trained(folder, [None, -30, -20, -19, -5]), _trained(folder, [-30, -20, -10, -5, -1])
+    never = _trained(folder, [-20, -10, -30, -10, -10])
+    found = [run.reached(-20.0, "training") for run in (late, soon, never)]
+    assert found == [(3, True), (2, True), (5, False)]
+    at = "functions_paper"
+    runs = {("boosted", CART): {0: late}, ("few", CART): {0: soon}}
+    contests = Contests(runs, {CART: 50.0}, {CART: -20.0})
+    asked = Cheaper(**_CLAIM, meter="training")
+    contest = contests.cheaper(asked)
+    assert contest.reached == f"{CART}: 1 and 1 of 1"
+    assert contest.interval is not None
+    assert contest.interval.value == pytest.approx(late.cost(at, 3).usd / soon.cost(at, 2).usd)
+    told = {name: value for name, value in _CLAIM.items() if name != "label"}
+    better = contests.better(Better(**told, meter="training"))
+    # The mean of the last five readings, as a share of the evaluations' target: one below 0 would turn the sign.
+    assert better.interval is not None
+    assert better.interval.value == pytest.approx((-74 / 4 - -66 / 5) / 50.0)
+    declared = {"training_targets": {CART: 50.0}, "targets": {}, "claims": (asked,)}
+    assert Experiment(**{**TINY.model_dump(), **declared}).claims == (asked,)
+    with pytest.raises(ValidationError, match="not there"):
+        Experiment(**{**TINY.model_dump(), "claims": (asked,)})
+
+
+def test_a_run_is_drawn_once_for_all_claims(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same figures as when each claim draws for itself, from half as many draws."""
+    from webapp.papers import contests as module
+
+    runs = {(arm, CART): {0: _run(folder, arm, [60.0] * 5)} for arm in ("boosted", "few")}
+    claim, seconds = Cheaper(**_CLAIM), Cheaper(**_CLAIM, measure="seconds")
+    alone = [Contests(runs, {CART: 50.0}).robust(one, 2) for one in (claim, seconds)]
+    asked: list[str] = []
+
+    def counted(scripts: Any, places: Any, draws: int, seed: int) -> Any:
+        asked.append(places[0].profile.title)
+        return drawn(scripts, places, draws, seed)
+
+    drawn = module.drawn
+    monkeypatch.setattr(module, "drawn", counted)
+    together = Contests(runs, {CART: 50.0})
+    assert [together.robust(one, 2) for one in (claim, seconds)] == alone
+    assert len(asked) == 2  # one for each side, not for each claim
+
+
 def test_neither_side_at_the_target_decides_nothing(folder: Path) -> None:
     low = [1.0, 2.0, 3.0, 4.0, 5.0]
     seeds = range(6)
@@ -174,6 +232,49 @@ def test_neither_side_at_the_target_decides_nothing(folder: Path) -> None:
     found = Contests(runs, {CART: 50.0}).cheaper(Cheaper(**_CLAIM))
     assert found.word == "not decided by 6 seeds"
     assert "neither side reached the target" in found.reason
+
+
+def test_nobody_is_called_cheaper_who_seldom_got_there(folder: Path) -> None:
+    """The oracle: one machine is so much cheaper than functions that twice what it spent in vain is less than what they
+    spent until they were there; what it would have spent is still not known, whichever side it is on.
+    """
+    never, late = [1.0] * 5, [1.0, 1.0, 60.0, 60.0, 60.0]
+    vain, there, elsewhere = (
+        _run(folder, "few", never),
+        _run(folder, "few", late),
+        _run(folder, "boosted", late),
+    )
+
+    def contest(few: list[PricedRun], **fields: Any) -> Any:
+        runs = {
+            ("few", CART): dict(enumerate(few)),
+            ("boosted", CART): dict.fromkeys(range(6), elsewhere),
+        }
+        return Contests(runs, {CART: 50.0}).cheaper(Cheaper(**{**_CLAIM, **fields}))
+
+    ours: dict[str, Any] = {"arm": "few", "at": "machine", "against": ("boosted",)}
+    theirs: dict[str, Any] = {"against_at": "machine"}
+    seldom, often = [vain] * 4 + [there] * 2, [vain] * 3 + [there] * 3
+    found = contest(seldom, **ours)
+    assert found.interval.high < 1.0
+    assert found.word == "not decided by 6 seeds"
+    assert f"On {CART} ours reached the target in fewer than half of its runs" in found.reason
+    found = contest(seldom, **theirs)
+    assert found.interval.low > 1.0
+    assert found.word == "not decided by 6 seeds"
+    assert f"On {CART} theirs reached the target in fewer than half of its runs" in found.reason
+    # Theirs has spent less than ours when it ends in vain: only by counting twice does that make ours the cheaper.
+    assert _run(folder, "boosted", late).cost("functions_paper", 5).usd > vain.cost("functions_paper", 5).usd
+    found = contest(seldom)
+    assert found.interval.high < 1.0
+    assert found.word == "not decided by 6 seeds"
+    assert "counted as what was spent in vain, and not as twice that, it decides nothing" in found.reason
+    assert contest(often, **ours).word == "holds"
+    # Two who both spent all they had are alike by their limits alone.
+    same = {"arm": "few", "against": ("few",), "alike": True}
+    assert contest([vain] * 6, **same).word == "not decided by 6 seeds"
+    assert contest([there] * 6, **same).word == "holds"
+    assert contest(often, **theirs).word == "does not hold"
 
 
 def test_the_best_of_several_is_chosen_on_other_seeds(folder: Path) -> None:
@@ -254,7 +355,7 @@ def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
                 Arm(name="on", title="S, on", study=Schooling(**school, begin_with="scheduler")),
                 Arm(name="used", title="U", scheduler="on"),
             ),
-            "base": merged(TINY.base, {"training": {"stop": {"target_return": 400.0}}}),
+            "training_targets": {CART: 400.0},
         }
     )
     with pytest.MonkeyPatch.context() as patch:
@@ -289,6 +390,22 @@ def test_a_scheduler_may_begin_with_another_task_s() -> None:
     assert experiment.needed(Cell("tuned", "Hopper-v5", 7)) == [Cell("scheduler_tuned", "Hopper-v5", 0)]
 
 
+@pytest.mark.parametrize("arm", ["few", "like"])
+def test_a_run_of_another_recipe_is_no_evidence(folder: Path, tmp_path: Path, arm: str) -> None:
+    """Whole as it is, it is neither skipped nor reported once something else is declared."""
+    cell = Cell(arm, CART, 0)
+    longer = TINY.model_copy(
+        update={"base": merged(TINY.base, {"training": {"rollout": {"steps_per_call": 32}}})}
+    )
+    for experiment, state, runs in ((TINY, "skipped", 1), (longer, "failed", 0)):
+        runner = Runner("tiny", experiment, Choice(arms=[arm]), folder=folder, root=tmp_path)
+        (told,) = runner.run()
+        assert (told.cell, told.state) == (cell, state)
+        summaries = read_summaries(experiment, folder, quick=False)
+        assert [len(one.done) for one in summaries if one.arm == arm] == [runs]
+    assert "is of another recipe: move it away to run it anew" in told.reason
+
+
 def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:
     cell = Cell("like", CART, 0)
     with pytest.raises(NotThere, match="like needs boosted on CartPole-v1, seed 0, first"):
@@ -297,6 +414,25 @@ def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:
     (told,) = runner.run()
     assert (told.cell, told.state) == (cell, "waits")
     assert told.reason == f"it needs boosted · {CART} · seed 0"
+
+
+def test_what_turns_a_verdict_is_told_in_words() -> None:
+    over = {"draws": 200, "cheaper_in": 152, "turned_by": []}
+    assert (
+        of_draws(over)
+        == "Ours is cheaper in 152 of 200 draws of the clouds' numbers; no single number turns that."
+    )
+    start = {
+        "of": "AWS Lambda",
+        "name": "learner.server_start_s",
+        "value": 60.0,
+        "at": 91.875,
+        "kind": "paper",
+    }
+    speed = {"of": "Mine", "name": "core_ratio", "value": 1.0, "at": 0.8, "kind": "assumed"}
+    assert of_draws({**over, "turned_by": [start, speed]}).endswith(
+        "; turned by start of the learner 91.9 s (AWS Lambda), speed of a core 0.8 (Mine)."
+    )
 
 
 def test_a_report_tells_cost_verdict_and_what_turns_it(

@@ -174,14 +174,23 @@ def test_open_claims_are_told_apart(results: Path) -> None:
     [
         ({"low": 0.25, "value": 1.0, "high": 4.0}, True, (10.0, RULER_WIDTH / 2, RULER_WIDTH - 10)),
         ({"low": -1.0, "value": 0.0, "high": 1.0}, False, (10.0, RULER_WIDTH / 2, RULER_WIDTH - 10)),
-        ({"low": 0.1, "value": 0.5, "high": 9.0}, True, (10.0, 65.0, RULER_WIDTH - 10)),
+        ({"low": 0.125, "value": 0.5, "high": 8.0}, True, (65.0, 305 / 3, 175.0)),
+        ({"low": -1.5, "value": -1.0, "high": 2.0}, False, (78.75, 92.5, 175.0)),
+        ({"low": 0.001, "value": 1.0, "high": 999.0}, True, (10.0, RULER_WIDTH / 2, RULER_WIDTH - 10)),
     ],
 )
 def test_a_ruler_by_hand(interval: dict[str, float], ratio: bool, places: tuple[float, ...]) -> None:
     drawn = ruler(interval, ratio=ratio, paper=1.0 if ratio else None)
     assert (drawn.low, drawn.middle, drawn.high) == pytest.approx(places)
     assert drawn.none == pytest.approx(RULER_WIDTH / 2)
-    assert drawn.cut == (interval["high"] > 4)
+    assert [round(at) for at, _ in drawn.ticks] == [10, 65, 120, 175, 230]
+
+
+def test_a_ruler_holds_the_paper_s_figure_too() -> None:
+    """Ours beyond a quarter and theirs are at two places of one line."""
+    drawn = ruler({"low": 0.03, "value": 0.03, "high": 0.03}, ratio=True, paper=0.14)
+    assert drawn.paper is not None
+    assert drawn.ticks[0][0] < drawn.middle < drawn.paper - 20
 
 
 def test_curves_stay_within_their_panel_and_say_what_they_show() -> None:
@@ -218,7 +227,7 @@ def test_a_report_tells_all_that_its_page_needs(tmp_path: Path) -> None:
     told = write_report("nitro_large", experiment, tmp_path / "runs", tmp_path, draws=0)
     assert (told["runs_complete"], told["runs"]) == (0, 10)
     assert told["processor_s_left"] == 9000
-    assert set(told["priced_with"]["profiles"]) == {"lambda"}
+    assert set(told["priced_with"]["profiles"]) == {"lambda", "one-machine"}
     page = page_of("nitro_large", json.loads((tmp_path / "nitro_large.json").read_text()))
     assert [one.theirs for one in page["open"]] == ["fixed at 96", "fixed at 96"]
 

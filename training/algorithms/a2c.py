@@ -61,5 +61,5 @@ class A2C(Algorithm):
         report = optimisation.report(
             explained_variance(targets, values), approximate_kl=0.0, clip_fraction=0.0
         )
-        evidence = evidence_of(observations, batch, advantages)
+        evidence = evidence_of(observations, batch, advantages, targets)
         return Learned(optimisation.next_state(grown), report, optimisation.minibatches, batch.size, evidence)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
-from training.evidence import Evidence, samples_of
+from training.evidence import Evidence, LossWeights, samples_of
 from training.frozen import Frozen
 from training.learner import LearnerState
 from training.reports import UpdateReport
@@ -82,6 +82,10 @@ class Algorithm(Frozen):
         return None
 
     @property
+    def loss_weights(self) -> LossWeights:
+        return LossWeights(self.value_coefficient, self.entropy_coefficient)
+
+    @property
     def replay(self) -> tuple[int, int]:
         """How many batches an asynchronous loop keeps, and how often each may be learned from in all."""
         return 1, 1
@@ -99,13 +103,16 @@ class Algorithm(Frozen):
         return np.clip(scaled, -REWARD_CLIP, REWARD_CLIP)
 
 
-def evidence_of(observations: npt.NDArray[Any], batch: Batch, advantages: Floats) -> Evidence:
+def evidence_of(
+    observations: npt.NDArray[Any], batch: Batch, advantages: Floats, targets: Floats
+) -> Evidence:
     """Normalised `observations` and what was done and gained there, laid flat."""
     return Evidence(
         samples_of(observations),
         samples_of(batch.actions),
         samples_of(batch.log_probs),
         samples_of(advantages).astype(np.float32, copy=False),
+        samples_of(targets).astype(np.float32, copy=False),
         columns=batch.rewards.shape[1],
     )
 

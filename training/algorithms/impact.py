@@ -122,7 +122,7 @@ class Impact(Algorithm):
         after = optimisation.next_state(grown)
         if after.version % self.target_every_updates == 0:
             after = replace(after, target_parameters=after.parameters)
-        evidence = evidence_of(observations, batch, advantages)
+        evidence = evidence_of(observations, batch, advantages, targets)
         return Learned(after, report, optimisation.minibatches, batch.size * self.epochs, evidence)
 
     def slopes(self, arrays: Any, chosen: dict[str, Array], log_probs: Array, values: Array) -> Slopes:

@@ -79,5 +79,5 @@ class Impala(Algorithm):
             clip_fraction=float((ratios > self.rho_limit).mean()),
         )
         samples = batch.size * self.epochs
-        evidence = evidence_of(observations, batch, advantages)
+        evidence = evidence_of(observations, batch, advantages, targets)
         return Learned(optimisation.next_state(grown), report, optimisation.minibatches, samples, evidence)

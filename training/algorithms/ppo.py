@@ -134,7 +134,7 @@ class PPO(Algorithm):
             report,
             optimisation.minibatches,
             batch.size * passes,
-            evidence_of(observations, batch, advantages),
+            evidence_of(observations, batch, advantages, targets),
         )
 
     def _advantages(

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from training.curvature import CurvatureSpec
+from training.curvature import RATIO_LIMIT, CurvatureSpec
 from training.measures import AnyMeasure
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Deciding, Plan, within
@@ -133,14 +133,21 @@ class Boosting(Deciding):
 
     def _paper(self, k: int, ratios: Sequence[tuple[int, float | None]], seed: int) -> _Score:
         shrunk = self.decay**k
-        window = [ratio for _, ratio in ratios[-self.window :] if ratio is not None]
         own = ratios[-1][1]
         if own is None:
             return self._middling(shrunk, f"round {k} has no R")
+        # An R at its bound is no number to compare with: beside it all others would be the lowest.
+        window = [one for _, one in ratios[-self.window :] if one is not None and one < RATIO_LIMIT]
+        if self._heeded and own >= RATIO_LIMIT:
+            return _Score(
+                shrunk if self.signal == "flipped" else 0.0, "R is as high as it is counted", self.actors_min
+            )
         if len(ratios) == 1 and k == 1:
             return _Score(
                 shrunk, f"R {own:,.2f} is the first: score {shrunk:.2f} ({self.decay}^{k})", self.actors_min
             )
+        if not window:
+            return self._middling(shrunk, "no R of the window is below its bound")
         if self.signal == "shuffled":
             own = window[int(np.random.Generator(np.random.PCG64(seed)).integers(len(window)))]
         low, high = min(window), max(window)

@@ -66,7 +66,10 @@ class NoiseScale(Deciding):
             asked = present * growth if growth > 1.0 else present
         else:
             asked = max(present, self.actors_min * growth)
-        words = f"noise scale {scales[-1]:,.0f} is {growth:.2f} times the first"
+        first = next(
+            one for one in history if one.noise_scale is not None and one.noise_scale.scale == known[0]
+        )
+        words = f"noise scale {scales[-1]:,.0f} is {growth:.2f} times that of round {first.round_no}"
         # Bounded before it is rounded: over a first scale of almost nothing, growth may be infinite.
         return within(self._held(round(min(asked, self.actors_max))), bounds, words)
 

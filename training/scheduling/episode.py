@@ -10,7 +10,7 @@ the target, so that no unit drowns the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -60,18 +60,52 @@ def rewards_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual
     if spec.reward == "normalised":
         rewards /= one
     if len(rewards) and not reached(rounds, spec.target_return):
-        best = best_return(rounds)
-        missed = best - spec.target_return if best is not None else -abs(spec.target_return)
-        if spec.reward == "normalised":
-            missed /= max(abs(spec.target_return), 1e-9)
-        rewards[-1] += missed
+        rewards[-1] += _missed(rounds, spec)
     return rewards.astype(np.float32)
 
 
-def batch_of(
-    rounds: Sequence[RoundReport], policy: Learned, weights: bytes, rewards: npt.NDArray[np.float32]
-) -> Batch:
-    """The episode as PPO learns from it; `weights` are those by which `policy` decided."""
+def score_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual) -> float:
+    """All rewards of an episode. One without rounds, whose budget was too small for the first, is not the best of all
+    because it paid nothing: it scores as if all rounds had been paid for in vain.
+    """
+    if len(rounds):
+        return float(rewards_of(rounds, spec, usual).sum())
+    one = usual.round_s if spec.objective == "time" else usual.round_usd
+    return _missed(rounds, spec) - spec.beta * spec.rounds * (1.0 if spec.reward == "normalised" else one)
+
+
+def _missed(rounds: Sequence[RoundReport], spec: SchedulingSpec) -> float:
+    """How far from the target it ended; below 0."""
+    best = best_return(rounds)
+    missed = best - spec.target_return if best is not None else -abs(spec.target_return)
+    return missed / max(abs(spec.target_return), 1e-9) if spec.reward == "normalised" else missed
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """An episode that is learned from: its rounds, at least one, and a reward for each."""
+
+    rounds: Sequence[RoundReport]
+    rewards: npt.NDArray[np.float32]
+
+
+def batch_of(lessons: Sequence[Lesson], policy: Learned, weights: bytes) -> Batch:
+    """Episodes one after the other, as PPO learns from them; `weights` are those by which `policy` decided."""
+    return joined([_batch_of(one, policy, weights) for one in lessons])
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """One after the other, each of which ends with an episode's end."""
+    along = (
+        *("observations", "actions", "log_probs", "rewards", "terminated", "truncated"),
+        *("discounted_returns", "episode_returns", "episode_lengths"),
+    )
+    together = {name: np.concatenate([getattr(one, name) for one in batches]) for name in along}
+    return replace(batches[-1], **together)
+
+
+def _batch_of(lesson: Lesson, policy: Learned, weights: bytes) -> Batch:
+    rounds, rewards = lesson.rounds, lesson.rewards
     scheduler = NumpyPolicy(weights)
     states = np.stack([policy.seen(rounds[:i]) for i in range(len(rounds) + 1)])
     # A bound may have changed what was drawn; learned from is what was done.

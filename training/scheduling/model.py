@@ -31,7 +31,7 @@ class SchedulingSettings(Frozen):
         description="Each is a whole training on the simulated cloud.",
     )
     rehearsals: int = Field(
-        200,
+        500,
         ge=0,
         le=10_000,
         title="Rehearsals",
@@ -54,13 +54,28 @@ class SchedulingSettings(Frozen):
         json_schema_extra=_ADVANCED,
     )
     learning_rate: float = Field(0.005, gt=0, le=1, title="Learning rate", json_schema_extra=_ADVANCED)
-    minibatch_size: int = Field(4, ge=1, le=4096, title="Minibatch", json_schema_extra=_ADVANCED)
+    minibatch_size: int = Field(
+        4,
+        ge=1,
+        le=4096,
+        title="Minibatch",
+        description="Rounds of one episode for a step of the optimiser.",
+        json_schema_extra=_ADVANCED,
+    )
     clip: float = Field(0.2, gt=0, le=1, title="Clip range ε", json_schema_extra=_ADVANCED)
     entropy_coefficient: float = Field(0.01, ge=0, le=10, title="Entropy weight", json_schema_extra=_ADVANCED)
     value_coefficient: float = Field(
         0.5, ge=0, le=100, title="Value loss weight", json_schema_extra=_ADVANCED
     )
     passes: int = Field(10, ge=1, le=100, title="Passes over an episode", json_schema_extra=_ADVANCED)
+    together: int = Field(
+        10,
+        ge=1,
+        le=1000,
+        title="Rehearsals for an update",
+        description="One episode tells little of whether it was a good one. Real ones are learned from one by one.",
+        json_schema_extra=_ADVANCED,
+    )
     seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed", json_schema_extra=_ADVANCED)
 
     @model_validator(mode="after")
@@ -90,9 +105,10 @@ class SchedulingSpec(SchedulingSettings):
     def spaces(self) -> Spaces:
         return Spaces((STATE_SIZE,), (self.actors_max,), (), ())
 
-    @property
-    def algorithm(self) -> PPO:
-        """The same PPO that trains workloads, with whole-episode returns."""
+    def algorithm(self, episodes: int = 1) -> PPO:
+        """The same PPO that trains workloads, with whole-episode returns. Minibatches are those of one episode: of
+        several that are learned from together they are as many times larger.
+        """
         return PPO(
             learning_rate=self.learning_rate,
             learning_rate_decay=False,
@@ -100,7 +116,7 @@ class SchedulingSpec(SchedulingSettings):
             trace_decay=1.0,
             clip=self.clip,
             epochs=self.passes,
-            minibatch_size=self.minibatch_size,
+            minibatch_size=self.minibatch_size * episodes,
             entropy_coefficient=self.entropy_coefficient,
             value_coefficient=self.value_coefficient,
         )

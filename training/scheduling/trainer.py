@@ -1,4 +1,5 @@
-"""Trains a scheduler: episode after episode, each followed by an update of the agent that decided in it.
+"""Trains a scheduler: real episodes are each followed by an update of the agent that decided in it, rehearsals ten at a
+time: steps within one episode are told apart from each other, but only others tell whether it was a good one.
 
 A generator like the engine: whoever calls it plays the episodes (`play`), keeps what it yields, and may stop and go on
 from any of its states. Rehearsals come first, then real episodes; only the latter cost anything and count as results.
@@ -14,7 +15,7 @@ from training.functions.update import import_torch
 from training.learner import LearnerState
 from training.reports import RoundReport
 from training.scaling.learned import Learned, as_text
-from training.scheduling.episode import Usual, batch_of, best_return, reached, rewards_of
+from training.scheduling.episode import Lesson, Usual, batch_of, best_return, reached, rewards_of, score_of
 from training.scheduling.model import SchedulingSpec
 from training.scheduling.rehearsal import Rehearsal
 from training.seeds import derive
@@ -54,7 +55,7 @@ def initial_state(spec: SchedulingSpec, *, begin_with: bytes | None = None) -> L
     """A fresh agent, or one that a scheduler of another task becomes when it is trained on: its weights, a new
     optimiser. ValueError where that one chooses from another number of actors.
     """
-    fresh = spec.algorithm.initial_state(spec.network, spec.spaces, derive(spec.seed, "scheduler"))
+    fresh = spec.algorithm().initial_state(spec.network, spec.spaces, derive(spec.seed, "scheduler"))
     if begin_with is None:
         return fresh
     other = LearnerState.decode(begin_with)
@@ -95,7 +96,8 @@ def train_scheduler(
     rehearsals = spec.rehearsals if recorded else 0
     stage = Rehearsal(recorded, spec) if rehearsals else None
     done = resume.number if resume else 0
-    for number in range(done + 1, rehearsals + spec.episodes + 1):
+    lessons: list[Lesson] = []
+    for number in range(_first(done, rehearsals, spec.together), rehearsals + spec.episodes + 1):
         weights = state.actor_weights(spec.network)
         policy = spec.policy(as_text(weights), explore=True)
         seed = derive(spec.seed, "episode", number)
@@ -107,10 +109,13 @@ def train_scheduler(
         rewards = rewards_of(rounds, spec, usual)
         decided = None if rehearsing else state.encode()
         if len(rounds):
-            batch = batch_of(rounds, policy, weights, rewards)
-            state = spec.algorithm.learn(
-                state, batch, spec.network, 0.0, derive(spec.seed, "learn", number)
-            ).state
+            lessons.append(Lesson(rounds, rewards))
+        if lessons and (not rehearsing or number % spec.together == 0 or number == rehearsals):
+            batch, seed = batch_of(lessons, policy, weights), derive(spec.seed, "learn", number)
+            state = spec.algorithm(len(lessons)).learn(state, batch, spec.network, 0.0, seed).state
+            lessons = []
+        if number <= done:
+            continue
         yield EpisodeFinished(
             number=number,
             kind="rehearsal" if rehearsing else "real",
@@ -119,8 +124,13 @@ def train_scheduler(
             cost_picodollars=sum(report.cost_picodollars for report in rounds),
             best_return=best_return(rounds),
             reached=reached(rounds, spec.target_return),
-            score=float(rewards.sum()),
+            score=score_of(rounds, spec, usual),
             actors=tuple(report.actors for report in rounds),
             state=state.encode(),
             decided=decided,
         )
+
+
+def _first(done: int, rehearsals: int, together: int) -> int:
+    """Where to go on. Rehearsals that nothing was learned from yet are played again: it is the same play."""
+    return done + 1 if done >= rehearsals else done - done % together + 1

@@ -18,6 +18,10 @@ Repeats = tuple[str, ...]
 LABELS: dict[str, str] = {"L": "learned", "T": "assumed timing", "B": "bill"}
 
 
+Meter = Literal["evaluation", "training"]
+"""What a return is told by: evaluations, or a round's own training episodes, as the papers' curves are."""
+
+
 class Reaches(Frozen):
     """The arm's IQM of the endpoint is at least `value` there; the interval is told beside it."""
 
@@ -52,6 +56,7 @@ class Cheaper(Frozen):
 
     Geometric mean over `environments`, paired by seed. Several in `against`: the cheapest of them on the first half
     of the seeds is compared with on the other half. `alike`: the interval must contain 1, as for an A/A pair.
+    By the meter of training episodes the experiment's `training_targets` are to be reached.
     """
 
     kind: Literal["cheaper"] = "cheaper"
@@ -63,8 +68,10 @@ class Cheaper(Frozen):
     label: Label
     measure: Literal["dollars", "seconds"] = "dollars"
     accounting: Literal["bill", "paper"] = "bill"
+    meter: Meter = "evaluation"
     alike: bool = False
-    primary: bool = Field(False, description="Judged over draws of the clouds' numbers as well.")
+    primary: bool = Field(False, description="Stands first, and is judged over draws of the clouds' numbers.")
+    over_draws: bool = Field(False, description="Judged over draws without being primary.")
     paper: str = Field("", description="What the paper says of this.")
     paper_value: float | None = Field(None, gt=0, description="The same as a ratio, where it is a number.")
     repeats: Repeats = ()
@@ -80,6 +87,7 @@ class Better(Frozen):
     against_at: str
     environments: tuple[str, ...] = Field(min_length=1)
     label: Label = "L"
+    meter: Meter = "evaluation"
     alike: bool = False
     paper: str = ""
     repeats: Repeats = ()

@@ -6,6 +6,7 @@ Hessian is worth, and nothing else is.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from webapp.jobs.asking.presets import preset_document
@@ -22,6 +23,14 @@ TARGETS = {
     "Walker2d-v5": 1000.0,
     "HalfCheetah-v5": 1000.0,
     "Humanoid-v5": 450.0,
+}
+# By the papers' own meter: half of what 16 fixed actors gain in 50 rounds at 3e-4, from their first three rounds to
+# their last five, on seeds 0 to 2. Chosen when these had shown that most of the targets above are beyond 50 rounds.
+TRAINING_TARGETS = {
+    "Hopper-v5": 170.0,
+    "Walker2d-v5": 150.0,
+    "HalfCheetah-v5": -290.0,
+    "Humanoid-v5": 190.0,
 }
 # CartPole in the same proportions, small enough for many seeds: 16 actors × 16 steps.
 CARTPOLE: dict[str, Any] = {
@@ -74,7 +83,7 @@ HEADLINE = (
     Arm(name="nitro_spending", title="Nitro's spending, largest first", spends_like="nitro"),
 )
 CONTROLS = (
-    nitro("nitro_shuffled", "Nitro with R permuted among rounds", signal="shuffled"),
+    nitro("nitro_shuffled", "Nitro with R of a random round", signal="shuffled"),
     nitro("nitro_flipped", "Nitro with the sign flipped", signal="flipped"),
     nitro("nitro_constant", "Nitro with R held constant", signal="constant"),
     scaled("fixed_16_again", "fixed at 16 again, other seeds", seed_offset=1000, kind="fixed", actors=16),
@@ -93,16 +102,28 @@ COMPARATORS = (
 
 FLOOR = nitro("nitro_floor", "the released code's floor, no Hessian", rule="released", signal="constant")
 
+RELEASED_LOSS = nitro(
+    "nitro_released_loss",
+    "Nitro by its released code, Hessian of its whole loss",
+    rule="released",
+    curvature={"objective": "total_loss"},
+)
 
-def floor_claim(environment: str) -> Cheaper:
-    """Whether the released rule is worth more than its hidden floor of 64 · 0.96^(k²), which knows nothing of R."""
-    return Cheaper(
-        arm="nitro_released",
-        at="functions_paper",
-        against=(FLOOR.name,),
-        against_at="functions_paper",
-        environments=(environment,),
-        label="L",
+
+def released_claims(environment: str) -> tuple[Cheaper, ...]:
+    """Whether the released rule is worth more than its hidden floor of 64 · 0.96^(k²), which knows nothing of R, and
+    more with the paper's Hessian than with its own.
+    """
+    return tuple(
+        Cheaper(
+            arm="nitro_released",
+            at="functions_paper",
+            against=(other.name,),
+            against_at="functions_paper",
+            environments=(environment,),
+            label="L",
+        )
+        for other in (FLOOR, RELEASED_LOSS)
     )
 
 
@@ -138,6 +159,15 @@ IMPACT_ON_CARTPOLE = {
 def adapt(target: float, most: int = 64) -> dict[str, Any]:
     """MinionsRL-Adapt for an environment's target, as changes of a setting would hold it."""
     return {"kind": "reward_ratio", "actors_max": most, "target_return": target}
+
+
+def by_training(claims: Iterable[Cheaper | Better]) -> Iterator[Cheaper | Better]:
+    """The same asked by the meter of training episodes, which leads nowhere: it was declared later."""
+    for claim in claims:
+        changes: dict[str, Any] = {"meter": "training", "repeats": ()}
+        if isinstance(claim, Cheaper):
+            changes |= {"primary": False, "over_draws": claim.primary}
+        yield claim.model_copy(update=changes)
 
 
 def nitro_claims(environments: tuple[str, ...], *, few: bool) -> tuple[Cheaper | Better, ...]:

@@ -1,8 +1,9 @@
 """Who is cheaper, who is better for the same money: claims about cost, judged over seeds, environments and clouds.
 
 A claim holds when its whole 95 % interval is on its side, does not hold when all of it is on the other side, and is not
-decided otherwise. Fewer than five pairs of seeds decide nothing at 95 %, whatever their interval. The interval is that
-of a hierarchical bootstrap: environments are drawn, then pairs of seeds within each.
+decided otherwise. Fewer than five pairs of seeds decide nothing at 95 %, whatever their interval, and nobody is called
+cheaper who reached the target in fewer than half of its runs. The interval is that of a hierarchical bootstrap:
+environments are drawn, then pairs of seeds within each.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cloud.numbers.ranges import Found, Key, drawn, found_at, movable, moved_through, touches, turning
 from cloud.place import Place
-from webapp.papers.claims import Better, Cheaper
+from webapp.papers.claims import Better, Cheaper, Meter
 from webapp.papers.priced import CLOUD_SEED, PricedRun, return_at
 from webapp.papers.statistics import Interval, paired_bootstrap, paired_p_value
 from webapp.papers.venues import place_of
@@ -57,9 +59,16 @@ class _Pair:
 class Contests:
     """Judges claims on the runs there are."""
 
-    def __init__(self, runs: Runs, targets: Mapping[str, float]) -> None:
+    def __init__(
+        self, runs: Runs, targets: Mapping[str, float], training_targets: Mapping[str, float] | None = None
+    ) -> None:
         self._runs = runs
-        self._targets = targets
+        self._targets: dict[Meter, Mapping[str, float]] = {
+            "evaluation": targets,
+            "training": training_targets or {},
+        }
+        # A run's draws are the same in every claim that asks for them.
+        self._drawn: dict[tuple[int, int, str, int], list[Found]] = {}
 
     def seeds_of(self, arm: str, environment: str) -> list[int]:
         return sorted(self._runs.get((arm, environment), {}))
@@ -71,23 +80,18 @@ class Contests:
                 None, 0, against, "open", "No seed is complete on both sides in every environment."
             )
         pairs = self._pairs(claim, against, seeds)
-        costs = [[self._costs(claim, pair) for pair in row] for row in pairs]
-        ours, theirs = (np.array([[cost[side] for cost in row] for row in costs]) for side in (0, 1))
-        interval = paired_bootstrap(ours, theirs, compare="ratio")
+        spent = np.array([[self._spent(claim, pair) for pair in row] for row in pairs])
         observed = np.array([[pair.observed for pair in row] for row in pairs])
+        ours, theirs = np.moveaxis(np.where(observed, 1.0, _PENALTY) * spent, 2, 0)
+        interval = paired_bootstrap(ours, theirs, compare="ratio")
         told = ", ".join(
             f"{environment}: {observed[:, place, 0].sum()} and {observed[:, place, 1].sum()} of {len(seeds)}"
             for place, environment in enumerate(claim.environments)
         )
-        unseen = [
-            environment
-            for place, environment in enumerate(claim.environments)
-            if (observed[:, place].mean(axis=0) < 0.5).all()
-        ]
         word, why = judged(interval, 1.0, len(seeds), less=True, alike=claim.alike)
-        if unseen and not claim.alike:
-            word = undecided(len(seeds))
-            why = f"On {', '.join(unseen)} neither side reached the target in half of its runs."
+        unseen = _unseen(word, observed, spent, claim)
+        if unseen:
+            word, why = undecided(len(seeds)), unseen
         why = " ".join(filter(None, (why, self._of_grid(claim, seeds))))
         p_value = paired_p_value(ours, theirs, compare="ratio")
         return Contest(interval, len(seeds), against, word, why, told, p_value)
@@ -119,11 +123,11 @@ class Contests:
         if len(seeds) < 2:
             return "the best of several", []
         chosen_on, judged_on = seeds[: len(seeds) // 2], seeds[len(seeds) // 2 :]
-        target = {name: self._targets[name] for name in claim.environments}
+        target = self._targets[claim.meter]
 
         def mean_cost(arm: str) -> float:
             logs = [
-                math.log(_penalised(self._runs[arm, name][seed], target[name], claim.against_at))
+                math.log(_penalised(self._runs[arm, name][seed], target[name], claim))
                 for name in claim.environments
                 for seed in chosen_on
             ]
@@ -147,28 +151,29 @@ class Contests:
     def _pairs(self, claim: Cheaper, against: str, seeds: Sequence[int]) -> list[list[_Pair]]:
         def pair(name: str, seed: int) -> _Pair:
             sides = self._runs[claim.arm, name][seed], self._runs[against, name][seed]
-            reached = [side.reached(self._targets[name]) for side in sides]
+            target = self._targets[claim.meter][name]
+            reached = [side.reached(target, claim.meter) for side in sides]
             rounds = int(reached[0].at), int(reached[1].at)
             return _Pair(*sides, rounds, (reached[0].observed, reached[1].observed))
 
         return [[pair(name, seed) for name in claim.environments] for seed in seeds]
 
-    def _costs(self, claim: Cheaper, pair: _Pair) -> tuple[float, float]:
+    def _spent(self, claim: Cheaper, pair: _Pair) -> tuple[float, float]:
         found = []
-        for run, until, seen, venue in _sides(claim, pair):
+        for run, until, _, venue in _sides(claim, pair):
             cost = run.cost(venue, until)
             value = cost.seconds if claim.measure == "seconds" else cost.usd
-            if claim.accounting == "paper":
-                value = cost.paper_usd
-            found.append(value if seen else _PENALTY * value)
+            found.append(cost.paper_usd if claim.accounting == "paper" else value)
         return found[0], found[1]
 
     def _returns(self, claim: Better, against: str, name: str, seed: int) -> tuple[float, float]:
-        """At the money that both sides spent, and as shares of the target."""
-        ours = self._runs[claim.arm, name][seed].dollars_curve(claim.at)
-        theirs = self._runs[against, name][seed].dollars_curve(claim.against_at)
+        """At the money that both sides spent, and as shares of the evaluations' target, whatever the meter: that of
+        training may be below 0.
+        """
+        ours = self._runs[claim.arm, name][seed].dollars_curve(claim.at, claim.meter)
+        theirs = self._runs[against, name][seed].dollars_curve(claim.against_at, claim.meter)
         money = min(ours[0][-1], theirs[0][-1])
-        target = self._targets[name]
+        target = self._targets["evaluation"][name]
         return return_at(ours, money) / target, return_at(theirs, money) / target
 
     def robust(self, claim: Cheaper, draws: int) -> dict[str, Any]:
@@ -187,10 +192,10 @@ class Contests:
         by_draw: dict[tuple[int, int], list[float]] = {}
         for row in pairs:
             for pair in row:
-                for side, (run, until, seen, _) in enumerate(_sides(claim, pair)):
-                    found = drawn(run.scripts(until), [places[side]], draws, seed=CLOUD_SEED)
+                for side, (run, until, seen, venue) in enumerate(_sides(claim, pair)):
                     by_draw[id(pair), side] = [
-                        _value(claim, one) * (1 if seen else _PENALTY) for (one,) in found
+                        _value(claim, one) * (1 if seen else _PENALTY)
+                        for one in self._draws_of(run, until, venue, draws)
                     ]
         ratios = [
             ratio(lambda pair, side, draw=draw: by_draw[id(pair), side][draw])  # type: ignore[misc]
@@ -203,6 +208,13 @@ class Contests:
             "ratio_p90": float(np.quantile(ratios, 0.9)),
             "turned_by": self._turned_by(claim, pairs[0], places),
         }
+
+    def _draws_of(self, run: PricedRun, until: int, venue: str, draws: int) -> list[Found]:
+        key = id(run), until, venue, draws
+        if key not in self._drawn:
+            found = drawn(run.scripts(until), [place_of(venue)], draws, seed=CLOUD_SEED)
+            self._drawn[key] = [one for (one,) in found]
+        return self._drawn[key]
 
     def _turned_by(
         self, claim: Cheaper, pairs: Sequence[_Pair], places: tuple[Place, Place]
@@ -253,6 +265,39 @@ def judged(interval: Interval, none: float, seeds: int, *, less: bool, alike: bo
     )
 
 
+def _unseen(
+    word: str, observed: npt.NDArray[np.bool_], spent: npt.NDArray[np.float64], claim: Cheaper
+) -> str:
+    """Why it cannot be said who is cheaper; both by seed, environment and side: who reached the target, and what was
+    spent until then or in vain. Reaching it costs more than was spent in vain; how much more is not known. So that may
+    speak for the other side, but only as it is, not by the penalty that it counts with; and for this one it never does.
+    """
+    short = observed.mean(axis=0) < 0.5
+    neither = [name for name, sides in zip(claim.environments, short, strict=True) if sides.all()]
+    if neither:
+        return f"On {', '.join(neither)} neither side reached the target in half of its runs."
+    favoured = {"holds": 0, "does not hold": 1}.get(word)
+    if favoured is None or claim.alike:
+        return ""
+    other = 1 - favoured
+
+    def where(side: int) -> str:
+        names = [name for name, sides in zip(claim.environments, short, strict=True) if sides[side]]
+        who = ("ours", "theirs")[side]
+        return f"On {', '.join(names)} {who} reached the target in fewer than half of its runs"
+
+    if short[:, favoured].any():
+        return f"{where(favoured)}: what that would have cost is not known."
+    penalty = np.where(observed, 1.0, _PENALTY)
+    penalty[:, short[:, other], other] = 1.0
+    once = paired_bootstrap(*np.moveaxis(penalty * spent, 2, 0), compare="ratio")
+    if judged(once, 1.0, len(spent), less=True, alike=False)[0] != word:
+        return (
+            f"{where(other)}; counted as what was spent in vain, and not as twice that, it decides nothing."
+        )
+    return ""
+
+
 def undecided(seeds: int) -> str:
     return f"not decided by {seeds} seed{'s' * (seeds != 1)}"
 
@@ -268,8 +313,8 @@ def _value(claim: Cheaper, found: Found) -> float:
     return found.time_s if claim.measure == "seconds" else float(found.picodollars)
 
 
-def _penalised(run: PricedRun, target: float, venue: str) -> float:
-    """Dollars to the target; twice what was spent where it was not reached."""
-    reached = run.reached(target)
-    usd = run.cost(venue, int(reached.at)).usd
+def _penalised(run: PricedRun, target: float, claim: Cheaper | Better) -> float:
+    """The other side's dollars to the target; twice what was spent where it was not reached."""
+    reached = run.reached(target, claim.meter)
+    usd = run.cost(claim.against_at, int(reached.at)).usd
     return usd if reached.observed else _PENALTY * usd

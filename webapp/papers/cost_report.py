@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from webapp.papers.claims import LABELS, Better, Cheaper, Foretells
+from cloud.forecasting.words import figure_of
+from webapp.papers.claims import LABELS, Better, Cheaper, Foretells, Meter
 from webapp.papers.contests import Contest, Contests, Runs
 from webapp.papers.experiment import Experiment
 from webapp.papers.foretelling import foretold, forks_of
@@ -36,13 +37,13 @@ def cost_verdicts(
     experiment: Experiment, summaries: Sequence[Summary], runs: Runs, *, draws: int
 ) -> list[Verdict]:
     """One for each claim about money, time or curvature, in their order."""
-    contests = Contests(runs, experiment.targets)
+    contests = Contests(runs, experiment.targets, experiment.training_targets)
     found = []
     for claim in experiment.claims:
         if isinstance(claim, Cheaper):
             contest = contests.cheaper(claim)
             figures = {**contest.as_dict(), "by_environment": _by_environment(contests, claim)}
-            if claim.primary:
+            if claim.primary or claim.over_draws:
                 figures["over_draws"] = contests.robust(claim, draws)
             sentence = _cheaper_words(experiment, claim, contest)
             found.append(_verdict(sentence, contest, claim, figures, _asked(experiment, claim, contest)))
@@ -88,6 +89,7 @@ def _asked(experiment: Experiment, claim: Cheaper | Better, contest: Contest) ->
         "at": VENUES[claim.at].title,
         "against_at": VENUES[claim.against_at].title,
         "alike": claim.alike,
+        "meter": claim.meter,
         "repeats": list(claim.repeats),
     }
     if isinstance(claim, Cheaper):
@@ -114,6 +116,15 @@ def _by_environment(contests: Contests, claim: Cheaper) -> list[dict[str, Any]]:
     ]
 
 
+def of_draws(over: dict[str, Any]) -> str:
+    """How firm a verdict is, given how well the clouds are known."""
+    turned = ", ".join(f"{figure_of(one['name'], one['at'])} ({one['of']})" for one in over["turned_by"][:6])
+    return (
+        f"Ours is cheaper in {over['cheaper_in']} of {over['draws']} draws of the clouds' numbers;"
+        f" {f'turned by {turned}' if turned else 'no single number turns that'}."
+    )
+
+
 def _verdict(
     sentence: str,
     contest: Contest,
@@ -126,11 +137,7 @@ def _verdict(
         parts.append(f"Reached the target, ours and theirs: {contest.reached}.")
     over = figures.get("over_draws")
     if over:
-        turned = ", ".join(f"{one['name']} at {one['at']:.3g}" for one in over["turned_by"][:6])
-        parts.append(
-            f"Ours is cheaper in {over['cheaper_in']} of {over['draws']} draws of the clouds' numbers;"
-            + (f" turned by {turned}." if turned else " no single number turns that.")
-        )
+        parts.append(of_draws(over))
     reason = " ".join(parts)
     return Verdict(sentence, contest.word, reason, LABELS[claim.label], claim.paper, figures, asked)
 
@@ -141,7 +148,10 @@ def _cheaper_words(experiment: Experiment, claim: Cheaper, contest: Contest) -> 
     how = " by the papers' own formulas" if claim.accounting == "paper" else ""
     over = ", ".join(claim.environments)
     asked = f"{ours} and {theirs} need the same" if claim.alike else f"{ours} needs less than {theirs}"
-    return f"{what} to the target{how} on {over}{where}: {asked} (ratio {'1' if claim.alike else 'below 1'})."
+    target = "target in training" if claim.meter == "training" else "target"
+    return (
+        f"{what} to the {target}{how} on {over}{where}: {asked} (ratio {'1' if claim.alike else 'below 1'})."
+    )
 
 
 def _better_words(experiment: Experiment, claim: Better, contest: Contest) -> str:
@@ -149,7 +159,8 @@ def _better_words(experiment: Experiment, claim: Better, contest: Contest) -> st
     over = ", ".join(claim.environments)
     asked = f"{ours} and {theirs} return the same" if claim.alike else f"{ours} returns more than {theirs}"
     bar = "0" if claim.alike else "above 0"
-    return f"At equal dollars on {over}{where}: {asked} (difference, as a share of the target, {bar})."
+    meter = ", in training," if claim.meter == "training" else ""
+    return f"At equal dollars{meter} on {over}{where}: {asked} (difference, as a share of the target, {bar})."
 
 
 def _sides(experiment: Experiment, claim: Cheaper | Better, contest: Contest) -> tuple[str, str, str]:
@@ -180,16 +191,22 @@ def cost_tables(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
                 "rollouts_share": float(np.mean([one.rollouts_share for one in whole])),
             }
             if target is not None:
-                row |= _to_target(list(seeds.values()), venue, target)
+                row |= _to_target(list(seeds.values()), venue, target, "evaluation")
+            trained = experiment.training_targets.get(environment)
+            if trained is not None:
+                row["training"] = {
+                    "target": trained,
+                    **_to_target(list(seeds.values()), venue, trained, "training"),
+                }
             rows.append(row)
     return rows
 
 
-def _to_target(runs: Sequence[PricedRun], venue: str, target: float) -> dict[str, Any]:
+def _to_target(runs: Sequence[PricedRun], venue: str, target: float, meter: Meter) -> dict[str, Any]:
     """Runs that did not get there are kept: the median knows of them, the mean counts them twice what they spent."""
     usd, seconds = [], []
     for run in runs:
-        reached = run.reached(target)
+        reached = run.reached(target, meter)
         cost = run.cost(venue, int(reached.at))
         usd.append(Reached(cost.usd, reached.observed))
         seconds.append(Reached(cost.seconds, reached.observed))
@@ -213,10 +230,11 @@ def cost_lines(experiment: Experiment, tables: Sequence[dict[str, Any]]) -> list
         " evaluations. To target: three evaluations in a row at the declared return; the mean counts a run that did"
         " not get there as twice what it spent. Share of actors: what sampling costs of the bill, which is the most"
         " that any policy of scaling could save at equal time.",
+        *(["", experiment.targets_note] if experiment.targets_note else []),
         "",
-        "| environment | place | arm | reached | USD to target | seconds to target | USD in all | paper's formula |"
-        " share of actors |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| environment | place | arm | reached | USD to target | seconds to target | reached, training | USD to it |"
+        " USD in all | paper's formula | share of actors |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     titles = {arm.name: arm.title for arm in experiment.arms}
     order = {name: place for place, name in enumerate(experiment.venues)}
@@ -224,8 +242,13 @@ def cost_lines(experiment: Experiment, tables: Sequence[dict[str, Any]]) -> list
         reached = "–" if row["target"] is None else f"{row['reached']} of {row['seeds']}"
         to_target = f"{row['par2_usd']:.4f}" if "par2_usd" in row else "–"
         seconds = f"{row['par2_seconds']:,.0f}" if "par2_seconds" in row else "–"
+        told = row.get("training")
+        training = (
+            "– | –" if told is None else f"{told['reached']} of {row['seeds']} | {told['par2_usd']:.4f}"
+        )
         lines.append(
             f"| {row['environment']} | {VENUES[row['venue']].title} | {titles[row['arm']]} | {reached} | {to_target} |"
-            f" {seconds} | {row['usd']:.4f} | {row['paper_usd']:.4f} | {100 * row['rollouts_share']:.0f} % |"
+            f" {seconds} | {training} | {row['usd']:.4f} | {row['paper_usd']:.4f} |"
+            f" {100 * row['rollouts_share']:.0f} % |"
         )
     return [*lines, ""]

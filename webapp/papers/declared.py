@@ -29,6 +29,8 @@ def declared(experiment: Experiment) -> dict[str, Any]:
         "beside": experiment.beside,
         "endpoint_note": experiment.endpoint_note,
         "targets": experiment.targets,
+        "training_targets": experiment.training_targets,
+        "targets_note": experiment.targets_note,
         "venues": [{"name": name, **VENUES[name].model_dump()} for name in experiment.venues],
     }
 

@@ -10,8 +10,16 @@ from itertools import pairwise
 from webapp.papers.figure import nice_ticks
 
 RULER_WIDTH, _RULER_MARGIN = 240.0, 10.0
-_RATIO_ENDS = (0.25, 4.0)
-_SPAN_ENDS = (-1.0, 1.0)
+_Marks = tuple[tuple[float, str], ...]
+# Near and, for what is beyond, far. No difference is in the middle of each.
+_RATIOS: tuple[_Marks, ...] = (
+    ((1 / 4, "¼"), (1 / 2, "½"), (1, "1"), (2, "2"), (4, "4")),
+    ((1 / 64, "1/64"), (1 / 8, "⅛"), (1, "1"), (8, "8"), (64, "64")),
+)
+_SPANS: tuple[_Marks, ...] = (
+    ((-1, "−1"), (-1 / 2, "−½"), (0, "0"), (1 / 2, "½"), (1, "1")),
+    ((-4, "−4"), (-2, "−2"), (0, "0"), (2, "2"), (4, "4")),
+)
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 520.0, 260.0, 56.0, 12.0, 10.0, 36.0
 _LOG_FROM = 20.0
 _MOST_ROWS = 12
@@ -28,12 +36,16 @@ class Ruler:
     high: float
     paper: float | None
     ticks: tuple[tuple[float, str], ...]
-    cut: bool
 
 
 def ruler(interval: dict[str, float], *, ratio: bool, paper: float | None = None) -> Ruler:
-    """Ratios on a logarithmic line from a quarter to four times, differences and correlations from −1 to 1."""
-    ends = _RATIO_ENDS if ratio else _SPAN_ENDS
+    """Ratios on a logarithmic line from a quarter to four times, differences and correlations from −1 to 1; on a longer
+    one where that does not hold all of it.
+    """
+    shown = [*interval.values(), *([] if paper is None else [paper])]
+    near, far = _RATIOS if ratio else _SPANS
+    marks = near if near[0][0] <= min(shown) and max(shown) <= near[-1][0] else far
+    ends = marks[0][0], marks[-1][0]
 
     def place(value: float) -> float:
         held = min(max(value, ends[0]), ends[1])
@@ -41,8 +53,6 @@ def ruler(interval: dict[str, float], *, ratio: bool, paper: float | None = None
         share = (scale(held) - scale(ends[0])) / (scale(ends[1]) - scale(ends[0]))
         return _RULER_MARGIN + share * (RULER_WIDTH - 2 * _RULER_MARGIN)
 
-    marks = ((0.25, "¼"), (0.5, "½"), (1.0, "1"), (2.0, "2"), (4.0, "4"))
-    marks = marks if ratio else ((-1.0, "−1"), (-0.5, "−½"), (0.0, "0"), (0.5, "½"), (1.0, "1"))
     return Ruler(
         place(1.0 if ratio else 0.0),
         place(interval["low"]),
@@ -50,7 +60,6 @@ def ruler(interval: dict[str, float], *, ratio: bool, paper: float | None = None
         place(interval["high"]),
         None if paper is None else place(paper),
         tuple((place(value), words) for value, words in marks),
-        interval["low"] < ends[0] or interval["high"] > ends[1],
     )
 
 

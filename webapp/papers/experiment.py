@@ -82,6 +82,10 @@ class Experiment(Frozen):
     targets: dict[str, float] = Field(
         {}, description="The return to be reached, by environment, where cost counts."
     )
+    training_targets: dict[str, float] = Field(
+        {}, description="The same by the papers' own meter, the mean return of a round's training episodes."
+    )
+    targets_note: str = Field("", description="How targets were chosen, and when.")
     venues: tuple[str, ...] = Field(
         (), description="Where runs are timed and priced; their work is kept if any is."
     )
@@ -104,7 +108,8 @@ class Experiment(Frozen):
             if arms_in(claim) - arms or set(environments_in(claim)) - environments:
                 raise ValueError(f"a claim names an arm or environment that is not there: {claim!r}")
             if isinstance(claim, Cheaper | Better) and (
-                {claim.at, claim.against_at} - set(self.venues) or set(claim.environments) - set(self.targets)
+                {claim.at, claim.against_at} - set(self.venues)
+                or set(claim.environments) - self._with_targets(claim)
             ):
                 raise ValueError(f"a claim names a venue or target that is not there: {claim!r}")
         if unknown := set(self.venues) - set(VENUES):
@@ -112,7 +117,16 @@ class Experiment(Frozen):
         for arm in self.arms:
             if set(self.needs(arm)) - arms:
                 raise ValueError(f"{arm.name} needs an arm that is not there")
+            if isinstance(arm.study, Schooling):
+                schools = {one.environment for one in self.settings if arm in self.arms_of(one)}
+                if schools - set(self.training_targets):
+                    raise ValueError(f"{arm.name} trains a scheduler for a target that is not there")
         return self
+
+    def _with_targets(self, claim: Cheaper | Better) -> set[str]:
+        """Environments with a target by the claim's meter, and one that differences are told as shares of."""
+        reached = set(self.training_targets if claim.meter == "training" else self.targets)
+        return reached & set(self.targets) if isinstance(claim, Better) else reached
 
     def arm(self, name: str) -> Arm:
         return next(arm for arm in self.arms if arm.name == name)
@@ -198,9 +212,12 @@ def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return result
 
 
-def recipe_hash(spec: JobSpec) -> str:
+def recipe_hash(spec: JobSpec, study: Schooling | Branching | None = None) -> str:
     """A short name for what was declared of this recipe; a run is never continued with another one."""
-    document = json.dumps(spec.model_dump(mode="json", exclude_unset=True), sort_keys=True)
+    told = spec.model_dump(mode="json", exclude_unset=True)
+    if isinstance(study, Schooling):
+        told["study"] = study.model_dump(mode="json")
+    document = json.dumps(told, sort_keys=True)
     return sha256(document.encode()).hexdigest()[:16]
 
 

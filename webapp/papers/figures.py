@@ -60,7 +60,7 @@ FIGURES: tuple[PaperFigure, ...] = (
         "How many actors the trained scheduler starts in each round.",
         "Many at first, few on the plateau, a few more at the end.",
         ("minionsrl_table2",),
-        remark="Beside random numbers of actors and the best fixed one.",
+        remark="Beside random numbers of actors and fixed ones of 2, 4, 8 and 32.",
     ),
     PaperFigure(
         "minionsrl-6",
@@ -221,7 +221,10 @@ FIGURES: tuple[PaperFigure, ...] = (
         "KungFu, Hydrozoa, MinionsRL and Nitro: actors, cost and reward.",
         "Nitro has the highest reward at the least cost.",
         _REWARDS,
-        remark="KungFu both as published and as released with Nitro; beside ramps and random numbers.",
+        remark=(
+            "KungFu both as published and as released with Nitro; beside ramps and random numbers. For MinionsRL stands"
+            " its variant -Max: a scheduler would have to be trained for Nitro's cloud first."
+        ),
     ),
     PaperFigure(
         "nitro-16ab",

@@ -42,6 +42,7 @@ def completed(experiment: Experiment, folder: Path, cell: Cell, spec: JobSpec, *
         assert arm.scheduler is not None
         schooling = experiment.arm(arm.scheduler).study
         assert isinstance(schooling, Schooling)
-        study = (schooling.quick() if quick else schooling).spec(spec)
+        target = experiment.training_targets[cell.environment]
+        study = (schooling.quick() if quick else schooling).spec(spec, target)
         scaling = policy_from(files[arm.scheduler].scheduler, study).model_dump(mode="json")
     return JobSpec.model_validate(merged(spec.model_dump(mode="json"), {"training": {"scaling": scaling}}))

@@ -88,13 +88,15 @@ def verdict(found: dict[str, Any]) -> Verdict:
 def _what(asked: dict[str, Any], found: dict[str, Any]) -> str:
     kind = asked.get("kind", "plain")
     if kind == "better":
-        return "Return at equal dollars, as a share of the target"
+        meter = " in training" if asked.get("meter") == "training" else ""
+        return f"Return{meter} at equal dollars, as a share of the target"
     if kind == "foretells":
         return "Rank correlation of R with what more actors bring, the round taken out"
     if kind == "cheaper":
         what = "Seconds" if asked["measure"] == "seconds" else "Dollars"
         how = ", by the paper's own formula" if asked["accounting"] == "paper" else ""
-        return f"{what} to the target{how}"
+        target = "target in training" if asked.get("meter") == "training" else "target"
+        return f"{what} to the {target}{how}"
     return str(found["claim"])
 
 
@@ -321,6 +323,8 @@ def cost_groups(results: dict[str, Any]) -> list[dict[str, Any]]:
                         "environment": environment,
                         "place": places[venue],
                         "ceiling": " to ".join(dict.fromkeys((shares[0], shares[-1]))),
+                        "training": all(row.get("training") for row in here),
+                        "evaluation": all(row["target"] is not None for row in here),
                         "rows": [
                             {
                                 **row,

@@ -21,6 +21,7 @@ from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting, read_work_file
 from cloud.place import Place
 from webapp.money.amounts import PICODOLLARS_PER_USD
+from webapp.papers.claims import Meter
 from webapp.papers.results import Outcome
 from webapp.papers.statistics import Reached, time_to_threshold
 from webapp.papers.venues import VENUES, place_of
@@ -64,9 +65,9 @@ class PricedRun:
             self._scripts[until] = [Script.of(_until(one, until)) for one in self._sittings]
         return self._scripts[until]
 
-    def reached(self, target: float) -> Reached:
-        """The round by which the target was reached and held for three evaluations; or the last round."""
-        rounds, means = self.outcome.evaluated
+    def reached(self, target: float, meter: Meter = "evaluation") -> Reached:
+        """The round by which the target was reached and held for three readings; or the last round."""
+        rounds, means = self.outcome.metered(meter)
         found = time_to_threshold(rounds, means, target, HELD)
         return found if found.observed else Reached(float(self.rounds), False)
 
@@ -77,9 +78,9 @@ class PricedRun:
             self._costs[venue, until] = _cost(found, place, VENUES[venue].formula, scripts[0].memory_mb)
         return self._costs[venue, until]
 
-    def dollars_curve(self, venue: str) -> tuple[list[float], list[float]]:
-        """What had been spent by the end of each evaluated round, and the mean return of the last few evaluations."""
-        rounds, means = self.outcome.evaluated
+    def dollars_curve(self, venue: str, meter: Meter = "evaluation") -> tuple[list[float], list[float]]:
+        """What had been spent by the end of each metered round, and the mean of the last few readings."""
+        rounds, means = self.outcome.metered(meter)
         nodes = sorted({round(one) for one in np.linspace(1, self.rounds, _CURVE_POINTS)})
         spent = [self.cost(venue, node).usd for node in nodes]
         smooth = [float(np.mean(means[max(0, n + 1 - _SMOOTHED) : n + 1])) for n in range(len(means))]
@@ -87,7 +88,7 @@ class PricedRun:
 
 
 def return_at(curve: tuple[Sequence[float], Sequence[float]], usd: float) -> float:
-    """The return of the policy that so much money had bought: that of the last evaluation it paid for."""
+    """The return of the policy that so much money had bought: that of the last reading it paid for."""
     paid = [score for spent, score in zip(*curve, strict=True) if spent <= usd * (1 + 1e-9)]
     return paid[-1] if paid else curve[1][0]
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from webapp.papers.claims import Meter
 from webapp.papers.experiment import Cell, Experiment
+from webapp.papers.recipes import made_otherwise
 from webapp.papers.rows import Row, run_file
 from webapp.papers.statistics import (
     Interval,
@@ -45,6 +47,16 @@ class Outcome:
         """Rounds that were evaluated, and their mean returns."""
         evaluations = self.of("evaluation")
         return [row["round"] for row in evaluations], [row["return_mean"] for row in evaluations]
+
+    @property
+    def trained(self) -> tuple[list[int], list[float]]:
+        """Rounds in which training episodes ended, and their mean returns."""
+        ended = [row for row in self.of("round") if row.get("episodes")]
+        return [row["round"] for row in ended], [row["episode_return_mean"] for row in ended]
+
+    def metered(self, meter: Meter) -> tuple[list[int], list[float]]:
+        """Rounds, and the returns that the meter reads there."""
+        return self.trained if meter == "training" else self.evaluated
 
     @property
     def made_with(self) -> dict[str, str]:
@@ -163,7 +175,12 @@ def _areas(curves: Sequence[tuple[tuple[list[float], list[float]], float]]) -> l
 
 
 def read_summaries(experiment: Experiment, folder: Path, *, quick: bool) -> list[Summary]:
-    """Every arm in every environment, in declared order, with whatever is there of its runs."""
+    """Every arm in every environment, in declared order, with whatever is there of its runs by today's recipe."""
+
+    def rows(cell: Cell) -> list[Row]:
+        found = run_file(experiment, folder, cell).rows()
+        return [] if made_otherwise(experiment, cell, found, quick=quick) else found
+
     cells: dict[tuple[str, str], list[Cell]] = {}
     for cell in experiment.cells(quick=quick):
         cells.setdefault((cell.environment, cell.arm), []).append(cell)
@@ -172,7 +189,7 @@ def read_summaries(experiment: Experiment, folder: Path, *, quick: bool) -> list
             arm,
             environment,
             len(group),
-            tuple(Outcome(cell, run_file(experiment, folder, cell).rows()) for cell in group),
+            tuple(Outcome(cell, rows(cell)) for cell in group),
         )
         for (environment, arm), group in cells.items()
     ]

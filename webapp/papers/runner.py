@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cloud.workers.processes import bound_to_this_process
 from webapp.papers.experiment import Cell, Experiment
+from webapp.papers.recipes import made_otherwise
 from webapp.papers.rows import RunFile, run_file
 
 HELD_EXIT = 75
@@ -88,7 +89,12 @@ class Runner:
         """Everything that happens, as it happens. A run that fails does not stop the others."""
         waiting = []
         for cell in self._choice.cells(self._experiment):
-            if self._file(cell).complete:
+            file = self._file(cell)
+            if file.complete and made_otherwise(
+                self._experiment, cell, file.rows(), quick=self._choice.quick
+            ):
+                yield Told(cell, "failed", f"{file.path} is of another recipe: move it away to run it anew")
+            elif file.complete:
                 yield Told(cell, "skipped", "it is complete")
             else:
                 waiting.append(cell)

@@ -18,6 +18,7 @@ from training.learner import LearnerState
 from training.messages import RoundFinished
 from training.reports import RoundReport
 from training.scaling.learned import Learned, as_text
+from training.scheduling.episode import reached
 from training.scheduling.model import SchedulingSpec
 from training.scheduling.trainer import EpisodeFinished, train_scheduler
 from webapp.jobs.running.headless import Headless
@@ -29,6 +30,7 @@ class Schooling(Frozen):
     """`recorded` are the arms whose rounds are rehearsed with.
 
     `begin_with` is an arm whose scheduler is trained on, of the environment `begin_in` if that is another one.
+    `printed` is the paper's own: charged in seconds, with its states and rewards as the plain numbers they are there.
     """
 
     kind: Literal["schooling"] = "schooling"
@@ -38,23 +40,18 @@ class Schooling(Frozen):
     actors_max: int = Field(32, ge=2, le=1024)
     rounds: int = Field(20, ge=2)
     episodes: int = Field(5, ge=1)
-    rehearsals: int = Field(200, ge=0)
-    objective: Literal["time", "cost"] = "cost"
+    rehearsals: int = Field(500, ge=0)
+    objective: Literal["time", "cost", "printed"] = "cost"
 
     def quick(self) -> Schooling:
         return self.model_copy(update={"rounds": 3, "episodes": 1, "rehearsals": 2})
 
-    def spec(self, job: JobSpec) -> SchedulingSpec:
-        """For trainings like this one, which has to have a target."""
-        target = job.training.stop.target_return
-        if target is None:
-            raise ValueError("a scheduler is trained for a target, and this training has none")
-        return SchedulingSpec(
-            workload=job.training,
-            target_return=target,
-            seed=job.training.seed,
-            **self.model_dump(exclude={"kind", "recorded", "begin_with", "begin_in"}),
-        )
+    def spec(self, job: JobSpec, target: float) -> SchedulingSpec:
+        """For trainings like this one that are to reach the target with their actors' episodes."""
+        told = self.model_dump(exclude={"kind", "recorded", "begin_with", "begin_in"})
+        if self.objective == "printed":
+            told |= {"objective": "time", "state": "printed", "reward": "printed"}
+        return SchedulingSpec(workload=job.training, target_return=target, seed=job.training.seed, **told)
 
 
 def rounds_of(checkpoint: Path, job: JobSpec) -> tuple[RoundReport, ...]:
@@ -83,10 +80,18 @@ def episodes(
     def play(policy: Learned, seed: int) -> list[RoundReport]:
         document = job.model_dump(mode="json")
         document["training"] |= {"scaling": policy.model_dump(mode="json"), "seed": seed % 2**31}
-        document["training"]["stop"] |= {"rounds": spec.rounds, "target_return": spec.target_return}
+        document["training"]["stop"] |= {"rounds": spec.rounds}
+        # A scheduler is told of its actors' returns and of nothing else.
+        document["training"]["evaluation"] |= {"every_rounds": spec.rounds + 1}
         headless = Headless(JobSpec.model_validate(document))
         begun(headless)
-        return [one.report for one in headless.events() if isinstance(one, RoundFinished)]
+        rounds: list[RoundReport] = []
+        for one in headless.events():
+            if isinstance(one, RoundFinished):
+                rounds.append(one.report)
+                if reached(rounds, spec.target_return):
+                    headless.stop()
+        return rounds
 
     resume = None
     if done:

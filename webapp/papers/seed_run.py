@@ -85,7 +85,7 @@ class SeedRun:
             {
                 "kind": "begin",
                 "at": time.time(),
-                "recipe": recipe_hash(self._spec),
+                "recipe": recipe_hash(self._spec, self._experiment.arm(self._cell.arm).study),
                 "evidence": not self._quick,
                 "made_with": made_with,
                 "spec": self._spec.model_dump(mode="json"),
@@ -161,7 +161,7 @@ class SeedRun:
         rows = self._file.rows()
         if not rows:
             return None
-        if rows[0]["recipe"] != recipe_hash(self._spec):
+        if rows[0]["recipe"] != recipe_hash(self._spec, self._experiment.arm(self._cell.arm).study):
             raise RunFailed(
                 f"{self._file.path} was begun with another recipe; move it away before running the new one."
             )

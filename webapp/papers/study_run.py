@@ -80,7 +80,7 @@ class StudyRun:
         done = [row["round"] for row in self._file.rows() if row["kind"] == "episode"]
         yield from episodes(
             self._spec,
-            schooling.spec(self._spec),
+            schooling.spec(self._spec, self._experiment.training_targets[self._cell.environment]),
             recorded,
             begin_with=begin_with,
             scheduler=self._file.path.with_suffix(".scheduler"),

@@ -70,7 +70,7 @@ EXPERIMENT = Experiment(
     ),
     settings=(Setting(environment="CartPole-v1", seeds=tuple(range(20))),),
     targets={"CartPole-v1": TARGETS["CartPole-v1"]},
-    venues=("containers_paper", "containers_starling"),
+    venues=("containers_paper", "containers_starling", "machine"),
     claims=(
         *_claims("falling", "level"),
         *_claims("rising", "level"),

@@ -14,11 +14,12 @@ from webapp.papers.contenders import (
     IMPACT_ON_CARTPOLE,
     IMPACTS,
     NITRO_VENUES,
+    RELEASED_LOSS,
     TARGETS,
     adapt,
-    floor_claim,
     nitro_claims,
     recipe,
+    released_claims,
 )
 from webapp.papers.experiment import Arm, Experiment, Setting
 
@@ -52,6 +53,7 @@ EXPERIMENT = Experiment(
         *COMPARATORS,
         *IMPACTS,
         FLOOR,
+        RELEASED_LOSS,
         Arm(
             name="minions_adapt",
             title="MinionsRL-Adapt",
@@ -66,7 +68,7 @@ EXPERIMENT = Experiment(
     venues=NITRO_VENUES,
     claims=(
         *nitro_claims(("CartPole-v1",), few=False),
-        floor_claim("CartPole-v1"),
+        *released_claims("CartPole-v1"),
         *nitro_claims(("Hopper-v5",), few=True),
     ),
     beside=BESIDE,

@@ -1,0 +1,45 @@
+"""The whole loss of an update as a surface over all parameters, the critic's among them.
+
+Nitro's released code takes the Hessian of this, its paper that of the policy's surrogate alone. Sign and scale are
+those of what is maximised: the surrogate, less the critic's weighted error, and the weighted entropy. A penalty on the
+KL divergence is left out: it needs the policy of before, and no recipe here has one.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from training.architectures import CNN, MLP
+from training.environments.spaces import Spaces
+from training.evidence import Evidence, LossWeights
+from training.networks import Parameters
+from training.tensor_surface import TensorSurface
+
+
+class LossSurface(TensorSurface):
+    """A `Surface` in torch, whatever the network."""
+
+    def __init__(
+        self,
+        network: MLP | CNN,
+        spaces: Spaces,
+        parameters: Parameters,
+        evidence: Evidence,
+        clip: float | None,
+        weights: LossWeights,
+    ) -> None:
+        self._weights = weights
+        super().__init__(network, spaces, parameters, evidence, "surrogate", clip)
+
+    def _own(self, parameters: Parameters) -> Parameters:
+        return parameters
+
+    def _sum(self, evidence: Evidence) -> torch.Tensor:
+        values = self._network.value(self._leaves, self._tensor(evidence.observations))
+        errors = values - self._tensor(evidence.targets)
+        entropy = evidence.size * self._distribution(evidence).entropy()
+        return (
+            super()._sum(evidence)
+            - self._weights.value * 0.5 * (errors * errors).sum()
+            + self._weights.entropy * entropy
+        )
