@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,89 +11,26 @@ from pydantic import ValidationError
 
 from cloud.billing.retiming import retime
 from cloud.billing.work_file import read_work_file
-from training.messages import RoundFinished
-from webapp.jobs.running.headless import Headless
-from webapp.papers import calculation
+from tests.webapp.tiny_experiment import CART, CLAIM, TINY, made_in
 from webapp.papers import rows as row_files
 from webapp.papers.claims import Better, Cheaper
 from webapp.papers.contests import Contests, judged
 from webapp.papers.cost_report import cost_tables, of_draws, priced_runs
 from webapp.papers.experiment import (
-    Arm,
     Cell,
     Experiment,
-    Setting,
-    experiment_names,
-    find_experiment,
-    merged,
-    recipe_hash,
 )
-from webapp.papers.followed import NotThere, completed
 from webapp.papers.priced import PricedRun, return_at
-from webapp.papers.report import results_of, write_report
+from webapp.papers.report import write_report
 from webapp.papers.results import Outcome, read_summaries
 from webapp.papers.rows import RunFile
-from webapp.papers.runner import Choice, Runner
-from webapp.papers.schooling import Schooling
-from webapp.papers.seed_run import SeedRun
 from webapp.papers.statistics import Interval
 from webapp.papers.venues import VENUES, place_of
-
-CART = "CartPole-v1"
-_CLAIM: dict[str, Any] = {
-    "arm": "boosted",
-    "at": "functions_paper",
-    "against": ("few",),
-    "against_at": "functions_paper",
-    "environments": (CART,),
-    "label": "L",
-}
-TINY = Experiment(
-    title="Tiny",
-    question="Q?",
-    oracle="O",
-    can_claim="C",
-    base={
-        "budget_usd": "1000",
-        "training": {
-            "algorithm": {"kind": "ppo", "epochs": 1, "minibatch_size": 64},
-            "network": {"kind": "mlp", "hidden": [8, 8]},
-            "rollout": {"steps_per_call": 16},
-            "evaluation": {"every_rounds": 1, "episodes": 1},
-            "stop": {"rounds": 5, "env_steps": None},
-        },
-        "platform": {"kind": "simulated", "stack": "paper-stack", "workers": 1},
-    },
-    arms=(
-        Arm(
-            name="boosted",
-            title="Boosted",
-            changes={
-                "training": {
-                    "scaling": {"kind": "boosting", "actors_min": 1, "actors_max": 6, "actors_first": 3}
-                }
-            },
-        ),
-        Arm(name="few", title="Few", changes={"training": {"scaling": {"kind": "fixed", "actors": 2}}}),
-        Arm(name="like", title="As much, largest first", spends_like="boosted"),
-    ),
-    settings=(Setting(environment=CART, seeds=(0,)),),
-    targets={CART: 50.0},
-    venues=("functions_paper", "cluster_paper", "machine"),
-    claims=(Cheaper(**_CLAIM, primary=True),),
-    final_episodes=1,
-)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All runs of the tiny experiment, made in this process."""
-    folder = tmp_path_factory.mktemp("data") / "papers" / "tiny"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("webapp.papers.seed_run.be_nice", lambda: None)
-        for cell in TINY.cells():
-            assert SeedRun(TINY, cell, RunFile(folder, cell), root=folder, folder=folder).run()
-    return folder
+    return made_in(tmp_path_factory.mktemp("data"))
 
 
 def _run(folder: Path, arm: str, returns: list[float] | None = None) -> PricedRun:
@@ -149,7 +85,7 @@ def test_cost_to_the_target_by_hand(folder: Path) -> None:
 
     def contest(theirs: PricedRun, **fields: Any) -> Any:
         runs = {("boosted", CART): {0: soon}, ("few", CART): {0: theirs}}
-        return Contests(runs, {CART: 50.0}).cheaper(Cheaper(**{**_CLAIM, **fields}))
+        return Contests(runs, {CART: 50.0}).cheaper(Cheaper(**{**CLAIM, **fields}))
 
     found = contest(late)
     assert found.interval.value == pytest.approx(soon.cost(at, 2).usd / late.cost(at, 3).usd)
@@ -186,12 +122,12 @@ def test_the_meter_of_training_episodes_has_its_own_target(folder: Path) -> None
     at = "functions_paper"
     runs = {("boosted", CART): {0: late}, ("few", CART): {0: soon}}
     contests = Contests(runs, {CART: 50.0}, {CART: -20.0})
-    asked = Cheaper(**_CLAIM, meter="training")
+    asked = Cheaper(**CLAIM, meter="training")
     contest = contests.cheaper(asked)
     assert contest.reached == f"{CART}: 1 and 1 of 1"
     assert contest.interval is not None
     assert contest.interval.value == pytest.approx(late.cost(at, 3).usd / soon.cost(at, 2).usd)
-    told = {name: value for name, value in _CLAIM.items() if name != "label"}
+    told = {name: value for name, value in CLAIM.items() if name != "label"}
     better = contests.better(Better(**told, meter="training"))
     # The mean of the last five readings, as a share of the evaluations' target: one below 0 would turn the sign.
     assert better.interval is not None
@@ -207,7 +143,7 @@ def test_a_run_is_drawn_once_for_all_claims(folder: Path, monkeypatch: pytest.Mo
     from webapp.papers import contests as module
 
     runs = {(arm, CART): {0: _run(folder, arm, [60.0] * 5)} for arm in ("boosted", "few")}
-    claim, seconds = Cheaper(**_CLAIM), Cheaper(**_CLAIM, measure="seconds")
+    claim, seconds = Cheaper(**CLAIM), Cheaper(**CLAIM, measure="seconds")
     alone = [Contests(runs, {CART: 50.0}).robust(one, 2) for one in (claim, seconds)]
     asked: list[str] = []
 
@@ -229,7 +165,7 @@ def test_neither_side_at_the_target_decides_nothing(folder: Path) -> None:
         (arm, CART): dict.fromkeys(seeds, _run(folder, name, low))
         for arm, name in (("boosted", "boosted"), ("few", "few"))
     }
-    found = Contests(runs, {CART: 50.0}).cheaper(Cheaper(**_CLAIM))
+    found = Contests(runs, {CART: 50.0}).cheaper(Cheaper(**CLAIM))
     assert found.word == "not decided by 6 seeds"
     assert "neither side reached the target" in found.reason
 
@@ -250,7 +186,7 @@ def test_nobody_is_called_cheaper_who_seldom_got_there(folder: Path) -> None:
             ("few", CART): dict(enumerate(few)),
             ("boosted", CART): dict.fromkeys(range(6), elsewhere),
         }
-        return Contests(runs, {CART: 50.0}).cheaper(Cheaper(**{**_CLAIM, **fields}))
+        return Contests(runs, {CART: 50.0}).cheaper(Cheaper(**{**CLAIM, **fields}))
 
     ours: dict[str, Any] = {"arm": "few", "at": "machine", "against": ("boosted",)}
     theirs: dict[str, Any] = {"against_at": "machine"}
@@ -285,7 +221,7 @@ def test_the_best_of_several_is_chosen_on_other_seeds(folder: Path) -> None:
         ("few", CART): {seed: _run(folder, "few", late if seed < 2 else soon) for seed in range(4)},
         ("like", CART): {seed: _run(folder, "few", soon if seed < 2 else late) for seed in range(4)},
     }
-    claim = Cheaper(**{**_CLAIM, "against": ("few", "like")})
+    claim = Cheaper(**{**CLAIM, "against": ("few", "like")})
     found = Contests(runs, {CART: 50.0}).cheaper(claim)
     assert (found.against, found.seeds) == ("like", 2)
     one = _run(folder, "few")
@@ -308,7 +244,7 @@ def test_return_at_equal_dollars(folder: Path) -> None:
         ("boosted", CART): {0: _run(folder, "few", [50.0] * 5)},
         ("few", CART): {0: _run(folder, "few", [25.0] * 5)},
     }
-    told = {name: value for name, value in _CLAIM.items() if name != "label"}
+    told = {name: value for name, value in CLAIM.items() if name != "label"}
     found = Contests(runs, {CART: 50.0}).better(Better(**told))
     assert found.interval == Interval(0.5, 0.5, 0.5)
     assert found.word == "not decided by 1 seed"
@@ -330,90 +266,6 @@ def test_the_words_of_a_verdict(low: float, high: float, seeds: int, alike: bool
     found, reason = judged(Interval((low + high) / 2, low, high), 1.0, seeds, less=True, alike=alike)
     assert found == word
     assert reason or word == "holds" or alike
-
-
-def test_a_control_spends_what_it_must_and_knows_nothing(folder: Path) -> None:
-    spent = {
-        arm: [row["actors"] for row in RunFile(folder, Cell(arm, CART, 0)).rows() if row["kind"] == "round"]
-        for arm in ("boosted", "like")
-    }
-    assert spent["like"] == sorted(spent["boosted"], reverse=True)
-    rows = RunFile(folder, Cell("like", CART, 0)).rows()
-    assert all(row["ratio"] is None for row in rows if row["kind"] == "round")
-    boosted = RunFile(folder, Cell("boosted", CART, 0)).rows()
-    assert all(row["ratio"] is not None and row["why"] for row in boosted if row["kind"] == "round")
-
-
-def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
-    """From rehearsals on the runs there are and one real episode; what that cost stands with it."""
-    school = {"recorded": ("few",), "actors_max": 4, "rounds": 3, "episodes": 1, "rehearsals": 2}
-    experiment = TINY.model_copy(
-        update={
-            "arms": (
-                *TINY.arms,
-                Arm(name="scheduler", title="S", study=Schooling(**school)),
-                Arm(name="on", title="S, on", study=Schooling(**school, begin_with="scheduler")),
-                Arm(name="used", title="U", scheduler="on"),
-            ),
-            "training_targets": {CART: 400.0},
-        }
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("webapp.papers.seed_run.be_nice", lambda: None)
-        for arm in ("scheduler", "on", "used"):
-            cell = Cell(arm, CART, 0)
-            assert SeedRun(experiment, cell, RunFile(folder, cell), root=folder, folder=folder).run()
-    rows = RunFile(folder, Cell("scheduler", CART, 0)).rows()
-    assert [row.get("played") for row in rows] == [None, "rehearsal", "rehearsal", "real", None]
-    assert rows[-1]["cost_usd"] == rows[-2]["episode_usd"] > 0
-    told = results_of("tiny", experiment, read_summaries(experiment, folder, quick=False), quick=False)
-    usd = rows[-1]["cost_usd"]
-    share = RunFile(folder, Cell("on", CART, 0)).rows()[-1]["cost_usd"] / usd
-    grid = RunFile(folder, Cell("few", CART, 0)).rows()[-1]["cost_usd"]
-    besides = f" Rehearsals cost nothing; the runs that they were put together from cost ${grid:,.2f}."
-    assert told["schedulers"][0] == f"{CART}, S: ${usd:,.2f} for its 1 real episode.{besides}"
-    assert (
-        f"for its 1 real episode, {100 * share:.0f} % of those from scratch.{besides}"
-        in told["schedulers"][1]
-    )
-    states = [RunFile(folder, Cell(arm, CART, 0)).scheduler.read_bytes() for arm in ("scheduler", "on")]
-    assert states[0] != states[1]
-    decided = [row for row in RunFile(folder, Cell("used", CART, 0)).rows() if row["kind"] == "round"]
-    assert all("the scheduler gives" in row["why"] and 1 <= row["actors"] <= 4 for row in decided)
-
-
-def test_a_scheduler_may_begin_with_another_task_s() -> None:
-    experiment = find_experiment("minionsrl_finetune")
-    needed = experiment.needed(Cell("scheduler_tuned", "Hopper-v5", 0))
-    assert Cell("scheduler_donor", CART, 0) in needed
-    assert Cell("fixed_8", "Hopper-v5", 0) in needed
-    assert experiment.needed(Cell("tuned", "Hopper-v5", 7)) == [Cell("scheduler_tuned", "Hopper-v5", 0)]
-
-
-@pytest.mark.parametrize("arm", ["few", "like"])
-def test_a_run_of_another_recipe_is_no_evidence(folder: Path, tmp_path: Path, arm: str) -> None:
-    """Whole as it is, it is neither skipped nor reported once something else is declared."""
-    cell = Cell(arm, CART, 0)
-    longer = TINY.model_copy(
-        update={"base": merged(TINY.base, {"training": {"rollout": {"steps_per_call": 32}}})}
-    )
-    for experiment, state, runs in ((TINY, "skipped", 1), (longer, "failed", 0)):
-        runner = Runner("tiny", experiment, Choice(arms=[arm]), folder=folder, root=tmp_path)
-        (told,) = runner.run()
-        assert (told.cell, told.state) == (cell, state)
-        summaries = read_summaries(experiment, folder, quick=False)
-        assert [len(one.done) for one in summaries if one.arm == arm] == [runs]
-    assert "is of another recipe: move it away to run it anew" in told.reason
-
-
-def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:
-    cell = Cell("like", CART, 0)
-    with pytest.raises(NotThere, match="like needs boosted on CartPole-v1, seed 0, first"):
-        completed(TINY, tmp_path / "tiny", cell, TINY.spec(cell), quick=False)
-    runner = Runner("tiny", TINY, Choice(arms=["like"]), folder=tmp_path / "tiny", root=tmp_path)
-    (told,) = runner.run()
-    assert (told.cell, told.state) == (cell, "waits")
-    assert told.reason == f"it needs boosted · {CART} · seed 0"
 
 
 def test_what_turns_a_verdict_is_told_in_words() -> None:
@@ -459,54 +311,3 @@ def test_a_report_tells_cost_verdict_and_what_turns_it(
     kept = read_summaries(TINY, elsewhere, quick=False)
     assert cost_tables(TINY, priced_runs(TINY, elsewhere, kept)) == before
     assert len(before) == 9
-
-
-def test_a_claim_must_name_venues_and_targets() -> None:
-    for changes in ({"venues": ("machine",)}, {"targets": {}}, {"venues": (*TINY.venues, "nowhere")}):
-        with pytest.raises(ValidationError, match=r"not there|no such venues"):
-            Experiment(**{**TINY.model_dump(), **changes})
-
-
-@pytest.mark.parametrize("name", experiment_names())
-def test_an_arm_at_home_elsewhere_is_the_same_arm(name: str) -> None:
-    experiment = find_experiment(name)
-    for cell in experiment.cells():
-        home = experiment.arm(cell.arm).home
-        if home:
-            there = find_experiment(home)
-            if cell in set(there.cells()):
-                assert recipe_hash(there.spec(cell)) == recipe_hash(experiment.spec(cell))
-                assert there.evaluation_seeds(cell) == experiment.evaluation_seeds(cell)
-
-
-def test_calculations_are_found_and_tell_where_each_figure_is(tmp_path: Path) -> None:
-    found = calculation.names()
-    assert {"not_run", "nitro_startup", "minionsrl_latency"} <= set(found)
-    results = calculation.write("not_run", tmp_path, tmp_path)
-    known = {*experiment_names(), *found}
-    for _, where, remark in results["tables"][0]["rows"]:
-        assert remark
-        for name in where.split(", "):
-            assert name in known or name == "not run" or " " in name or name == "on demand"
-    assert "Nitro, figure 13" in (tmp_path / "not_run.md").read_text()
-
-
-def test_a_script_of_rounds_by_hand() -> None:
-    """Two rounds of three actors: six rollouts and two updates, each update after its own rollouts."""
-    script = calculation.rounds_of(calculation.HOPPER, 3, 2, memory_mb=2048)
-    assert [task.kind for task in script.tasks] == (["rollout"] * 3 + ["update"]) * 2
-    assert script.tasks[3].after == (0, 1, 2)
-    assert script.tasks[4].after == (3,)
-    assert script.memory_mb == 2048
-    found = retime(script, place_of("functions_starling"), seed=0)
-    assert [one.round_no for one in found.rounds] == [1, 2]
-    assert len(found.done) == 8
-
-
-def test_a_budget_smaller_than_one_actor_ends_before_the_first_round_and_says_what_it_would_take() -> None:
-    asked = find_experiment("nitro_rewards").spec(Cell("nitro", "CartPole-v1", 0))
-    poor = asked.model_copy(update={"budget_usd": Decimal("0.000001")})
-    events = list(Headless(poor).events())
-    assert not [one for one in events if isinstance(one, RoundFinished)]
-    assert events[-1].reason_code == "budget"  # type: ignore[union-attr]
-    assert "$0.00000100 of the budget is left" in events[-1].reason  # type: ignore[union-attr]
