@@ -13,8 +13,10 @@ import numpy as np
 
 from benchmarks import Figure
 from cloud.forecast import forecast, scene_of
-from cloud.simulated import SimulatedOptions
-from tests.cloud.test_forecast import A_JOB_OF_EACH_KIND, HOPPER, PLENTY, really, spec
+from cloud.simulated_options import SimulatedOptions
+from tests.cloud.test_forecast import HOPPER, PLENTY, spec
+from tests.cloud.test_forecast_whole_jobs import A_JOB_OF_EACH_KIND
+from tests.cloud.unlearned import really
 from training.environments.expectations import expectation_of
 
 JOBS = 40

