@@ -71,6 +71,17 @@ def test_impact_on_fresh_data_with_a_fresh_target_steps_as_ppo_does(sampled):
             np.testing.assert_allclose(impact[name], ppo[name], atol=2e-5)
 
 
+def test_an_action_that_is_all_but_impossible_by_now_stops_no_update(sampled):
+    """Its ratio is 0 in single precision: no gain, no step, and a distance without the logarithm of 0."""
+    state, _, batch = sampled
+    state = replace(state, target_parameters=state.parameters)
+    given = batch.log_probs.copy()
+    given[0, 0] += 200.0
+    found = Impact(**ONE_STEP).learn(state, replace(batch, log_probs=given), MLP(), 0.0, 1)
+    assert 100.0 / batch.size < found.report.approximate_kl < 300.0 / batch.size + 1.0
+    assert any((found.state.parameters[name] != state.parameters[name]).any() for name in state.parameters)
+
+
 def test_a_kl_penalty_adapts_its_weight(sampled):
     state, _, batch = sampled
     state = replace(state, kl_coefficient=0.2)

@@ -127,7 +127,8 @@ class Impact(Algorithm):
 
     def slopes(self, arrays: Any, chosen: dict[str, Array], log_probs: Array, values: Array) -> Slopes:
         """The loss of a minibatch and how it changes, from what the networks say of it now."""
-        ratio = chosen["weights"] * arrays.exp(log_probs - chosen["log_probs"])
+        log_change = log_probs - chosen["log_probs"]
+        ratio = chosen["weights"] * arrays.exp(log_change)
         advantages = chosen["advantages"]
         n = len(advantages)
         if self.normalise_advantages and n > 1:
@@ -138,7 +139,8 @@ class Impact(Algorithm):
         measured = {
             "policy_loss": -losses.mean(gains),
             "value_loss": value_loss,
-            "approximate_kl": losses.mean(moved - arrays.log(ratio)),
+            # The logarithm of the ratio as a sum: the ratio itself may be 0 in single precision.
+            "approximate_kl": losses.mean(moved - arrays.log(chosen["weights"]) - log_change),
             "clip_fraction": losses.mean(abs(moved) > self.clip),
         }
         return Slopes(rising * (-1.0 / n), by_value * self.value_coefficient, measured)
