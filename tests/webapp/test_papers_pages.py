@@ -193,6 +193,16 @@ def test_a_ruler_holds_the_paper_s_figure_too() -> None:
     assert drawn.ticks[0][0] < drawn.middle < drawn.paper - 20
 
 
+@pytest.mark.parametrize("level", [100.0, 195.0, 600.0])
+def test_the_words_of_a_target_stay_within_their_panel(level: float) -> None:
+    """Also those of one that is the highest of all, at the panel's upper edge."""
+    series = Series("one", ((0.0, 1.0), (10.0, 200.0)))
+    drawn = panel("Return", [series], x_words="rounds", y_words="return", level=level, level_words="target")
+    assert drawn.level is not None
+    assert 14 <= drawn.level_words_at <= drawn.bottom
+    assert abs(drawn.level_words_at - drawn.level) < 15
+
+
 def test_curves_stay_within_their_panel_and_say_what_they_show() -> None:
     lines = [
         Series("one", [(1, 10.0), (50, 400.0)], [5.0, 300.0], [20.0, 500.0]),

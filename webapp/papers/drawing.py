@@ -21,6 +21,7 @@ _SPANS: tuple[_Marks, ...] = (
     ((-4, "−4"), (-2, "−2"), (0, "0"), (2, "2"), (4, "4")),
 )
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 520.0, 260.0, 56.0, 12.0, 10.0, 36.0
+_WORDS_HEIGHT = 14.0
 _LOG_FROM = 20.0
 _MOST_ROWS = 12
 Points = Sequence[tuple[float, float]]
@@ -94,6 +95,12 @@ class Panel:
     left: float = _LEFT
     right: float = _WIDTH - _RIGHT
     bottom: float = _HEIGHT - _BOTTOM
+
+    @property
+    def level_words_at(self) -> float:
+        """The foot of the level's words: above its line, or below it where there is no room above."""
+        assert self.level is not None
+        return self.level - 6 if self.level >= _WORDS_HEIGHT + 6 else self.level + _WORDS_HEIGHT
 
     @property
     def sentence(self) -> str:
