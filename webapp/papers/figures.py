@@ -69,7 +69,7 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Ablation: always the most actors (-Max), and by the ratio of rewards (-Adapt).",
         "Up to 44 % cheaper than -Max in the text; its table gives 29 % (Hopper) and 55 % (Qbert).",
         ("minionsrl_table2",),
-        remark="On Hopper and CartPole.",
+        remark="On Hopper, HalfCheetah, Humanoid and CartPole.",
     ),
     PaperFigure(
         "minionsrl-7",
