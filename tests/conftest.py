@@ -16,6 +16,7 @@ import hypothesis
 import pytest
 
 from tests.chromium import QUIET, NoChromium, chromium_path
+from tests.durations import Durations
 from tests.servers import answers, server_process, wait_until
 from webapp.embedded_valkey import embedded_valkey, free_port
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 # What an example takes depends on what else this machine does; CI's profile has no deadline either.
 hypothesis.settings.register_profile("default", deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Durations(), "starling-durations")
 
 
 def pytest_report_header() -> str:
