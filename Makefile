@@ -41,12 +41,16 @@ run: setup ## Start the dashboard on http://127.0.0.1:8000 (Ctrl-C stops it)
 setup-test: setup .venv/test.done .venv/browser.done ## Install what the tests need, Chromium included
 
 .PHONY: test
-test: setup-test ## Run unit, integration and browser tests
-	$(BIN)/python -m pytest -m "not slow" $(PYTEST_PARALLEL) $(ARGS)
+test: setup-test ## Run the quick tests: unit, integration, security, a journey in a browser, each page through axe
+	$(PYTEST) -m "not slow" $(ARGS)
 
 .PHONY: test-slow
-test-slow: setup-test ## Run the slow tests, which `make test` leaves out
-	$(BIN)/python -m pytest -m slow $(ARGS)
+test-slow: setup-test ## Run the slow tests: all journeys, themes and sizes, recovery, fuzzing, long properties
+	$(PYTEST) -m "slow and not endurance" $(ARGS)
+
+.PHONY: test-endurance
+test-endurance: setup-test ## Run what takes an hour or more: 200 crashes, 20,000 requests, learning curves
+	$(PYTEST) -m endurance $(ARGS)
 
 .PHONY: test-accounts
 test-accounts: setup-test ## Run what only a real cloud account can settle, on yours (docs/clouds.md); costs a few cents
@@ -54,18 +58,30 @@ test-accounts: setup-test ## Run what only a real cloud account can settle, on y
 	$(BIN)/python -m pytest tests/accounts -v $(ARGS)
 
 .PHONY: test-postgres
-test-postgres: setup-test ## Run the tests on an embedded PostgreSQL instead of SQLite
-	$(BIN)/python -m pytest -p tests.postgres_plugin -m "not slow" $(PYTEST_PARALLEL) $(ARGS)
+test-postgres: setup-test ## Run the quick tests that use the database on an embedded PostgreSQL instead of SQLite
+	$(PYTEST) -p tests.postgres_plugin -m "django_db and not slow and not browser" $(ARGS)
 
-.PHONY: check
-# Property tests try the same examples at each check, so that it fails for what was changed; `make test` draws anew.
-check: setup-test ## Everything CI checks: format, lint, types, import contracts, migrations, tests
+.PHONY: lint
+lint: setup-test ## Check format, lint, types, import contracts and migrations
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	STARLING_DATA=var/check $(BIN)/python manage.py makemigrations --check --dry-run
-	$(MAKE) test ARGS="--hypothesis-profile=ci $(ARGS)"
+
+.PHONY: check
+# Property tests try the same examples at each check, so that it fails for what was changed; `make test` draws anew.
+check: setup-test ## What CI checks, in minutes: lint and the quick tests
+	$(MAKE) -j2 lint test ARGS="--hypothesis-profile=ci $(ARGS)"
+
+.PHONY: check-all
+check-all: check ## All checks but endurance: also the slow tests, and PostgreSQL; before a change is called done
+	$(MAKE) test-slow
+	$(MAKE) test-postgres
+
+.PHONY: check-flaky
+check-flaky: setup-test ## Run stack and browser tests ten times beside two CPU burners; list what failed even once
+	$(BIN)/python -m tests.flaky $(ARGS)
 
 .PHONY: bench
 bench: setup-test ## Measure the figures Starling promises
@@ -88,8 +104,10 @@ clean: ## Remove what was installed and built; your data in var/ stays
 	rm -rf .venv .venv-bench .venv-focus node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Two test processes on a machine with two cores or more. Each has its own database and Valkey.
-PYTEST_PARALLEL ?= -n 2 --dist loadfile
+# Two test processes on a machine with two cores or more. Each has its own database and Valkey; whichever is done first
+# takes tests from the other.
+PYTEST_PARALLEL ?= -n 2 --dist worksteal
+PYTEST = $(BIN)/python -m pytest $(PYTEST_PARALLEL)
 
 # --- The files below say what is installed; each is renewed when what it depends on changes. ---
 

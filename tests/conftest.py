@@ -9,16 +9,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 import hypothesis
 import pytest
 
+from tests import longest_first
 from tests.chromium import QUIET, NoChromium, chromium_path
 from tests.durations import Durations
-from tests.servers import answers, server_process, wait_until
-from webapp.embedded_valkey import embedded_valkey, free_port
+from tests.live_site import KeptSite
+from tests.servers import reserved_port, server_process, wait_until
+from webapp.embedded_valkey import embedded_valkey
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("default", deadline=None)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Durations(), "starling-durations")
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.register(Durations(), "starling-durations")
+    pluginmanager.register(longest_first, "starling-longest-first")
 
 
 def pytest_report_header() -> str:
@@ -52,6 +55,31 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
             said = [line for line in log.read_text(errors="replace").splitlines() if '" 200 OK' not in line]
             report.sections.append((log.name, "\n".join(said[-40:])))
     return report
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    request: pytest.FixtureRequest,
+    django_test_environment: None,
+    django_db_blocker: Any,
+    django_db_modify_db_settings: None,
+) -> Iterator[None]:
+    """A copy of the migrated database; pytest-django's own way on PostgreSQL."""
+    from django.db import connection
+    from django.test import TransactionTestCase
+
+    from tests.database import empty_tables, migrated_copy
+
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", empty_tables)
+        if connection.vendor == "sqlite":
+            with django_db_blocker.unblock():
+                stack.enter_context(migrated_copy())
+            yield
+            django_db_blocker.unblock()
+        else:
+            request.getfixturevalue("django_db_setup")
+            yield
 
 
 @pytest.fixture(autouse=True)
@@ -124,40 +152,27 @@ def service_environment(transactional_db: None) -> dict[str, str]:
     }
 
 
+@pytest.fixture(scope="session")
+def _kept_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptSite]:
+    site = KeptSite(tmp_path_factory.mktemp("site"))
+    yield site
+    site.close()
+
+
 @pytest.fixture
-def live_site(service_environment: dict[str, str], valkey: str, tmp_path: Path) -> Iterator[str]:
-    """The address of the site as uvicorn serves it in a process of its own, on this test's database."""
-    port = free_port()
-    command = [
-        *(
-            sys.executable,
-            "-m",
-            "uvicorn",
-            "webapp.asgi:application",
-            "--port",
-            str(port),
-            "--lifespan",
-            "off",
-        ),
-        *(
-            "--ws",
-            "websockets-sansio",
-            "--ws-per-message-deflate",
-            "false",
-            "--timeout-graceful-shutdown",
-            "1",
-        ),
-    ]
-    log = tmp_path / "web.log"
-    with server_process(command, environment=service_environment, log=log) as process:
-        url = f"http://127.0.0.1:{port}"
-        wait_until(
-            lambda: process.poll() is not None or answers(f"{url}/livez"),
-            within_s=120,  # no promise: a busy machine is no fault of the site
-            what="the site answers",
-        )
-        assert process.poll() is None, log.read_text()
-        yield url
+def site_port() -> int:
+    """Where `live_site` listens if this test starts it; for an environment that must name the site's address."""
+    return reserved_port()
+
+
+@pytest.fixture
+def live_site(
+    service_environment: dict[str, str], valkey: str, site_port: int, _kept_site: KeptSite, tmp_path: Path
+) -> str:
+    """The address of the site in a process of its own, on this test's database; its log is `web.log` in `tmp_path`."""
+    url = _kept_site.at(service_environment, site_port)
+    (tmp_path / "web.log").symlink_to(_kept_site.log)
+    return url
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
-"""Records how long every test took and what its fixtures cost: a pytest plugin.
+"""Records how long every test and every fixture took, and says at the end where the time went.
 
-Each run writes `var/check/durations.json` (or $STARLING_DURATIONS) and prints the slowest tests, the sum per folder and
-what the fixtures cost. Seconds are wall seconds in the process that ran the test.
+Each run writes `var/check/durations.json`. Seconds are wall seconds in the process that ran the test.
 """
 
 import json
@@ -9,83 +8,86 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-SLOWEST = 20
+from tests.servers import ROOT
+
+RECORD = ROOT / "var" / "check" / "durations.json"
+_SLOWEST = 20
+_FIXTURES = 10
+
+Phases = dict[str, float]
+"""Seconds of a test's set-up, call and teardown."""
 
 
 class Durations:
-    """One run's record. With pytest-xdist every process reports fixtures along with its tests' reports."""
+    """One run's record. With pytest-xdist every process sends its fixtures' seconds along with its tests' reports."""
 
     def __init__(self) -> None:
-        self._open: list[
-            list[float]
-        ] = []  # one entry a fixture being set up: seconds of the fixtures it asked for
+        self._being_set_up: list[float] = []  # one entry a fixture: seconds of the fixtures that it asked for
         self._fixtures_of_this_test: Counter[str] = Counter()
-        self.phases: dict[str, dict[str, float]] = {}
-        self.fixtures: Counter[str] = Counter()
-        self.fixture_set_ups: Counter[str] = Counter()
-        self.processes: dict[str, str] = {}
+        self._tests: dict[str, Phases] = {}
+        self._fixtures: Counter[str] = Counter()
+        self._times: Counter[str] = Counter()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
-        """A fixture's own seconds: without those of the fixtures it asked for while it was set up."""
-        started_s = time.perf_counter()
-        self._open.append([])
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[Any]:
+        """A fixture's own seconds are those without the fixtures that it asked for."""
+        began = time.perf_counter()
+        self._being_set_up.append(0.0)
         try:
             return (yield)
         finally:
-            seconds = time.perf_counter() - started_s
-            inner = sum(self._open.pop())
-            if self._open:
-                self._open[-1].append(seconds)
-            self._fixtures_of_this_test[fixturedef.argname] += seconds - inner
+            seconds = time.perf_counter() - began
+            own = seconds - self._being_set_up.pop()
+            if self._being_set_up:
+                self._being_set_up[-1] += seconds
+            self._fixtures_of_this_test[fixturedef.argname] += own
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Iterator[Any]:
         report = yield
-        if self._fixtures_of_this_test:
-            report.starling_fixtures = dict(self._fixtures_of_this_test)
-            self._fixtures_of_this_test.clear()
+        report.fixture_seconds = dict(self._fixtures_of_this_test)
+        self._fixtures_of_this_test.clear()
         return report
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        phases = self.phases.setdefault(report.nodeid, {})
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        phases = self._tests.setdefault(report.nodeid, {})
         phases[report.when] = phases.get(report.when, 0.0) + report.duration
-        self.processes[report.nodeid] = getattr(report, "worker_id", "main")
-        for name, seconds in getattr(report, "starling_fixtures", {}).items():
-            self.fixtures[name] += seconds
-            self.fixture_set_ups[name] += 1
+        for name, seconds in getattr(report, "fixture_seconds", {}).items():
+            self._fixtures[name] += seconds
+            self._times[name] += 1
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if not self.phases:
-            return
-        path = Path(os.environ.get("STARLING_DURATIONS", ROOT / "var" / "check" / "durations.json"))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            json.dumps(
-                {
-                    "tests": self.phases,
-                    "fixtures": self.fixtures,
-                    "fixture_set_ups": self.fixture_set_ups,
-                    "processes": self.processes,
-                },
-                indent=1,
-            )
+        if self._tests and not hasattr(terminalreporter.config, "workerinput"):
+            self._write()
+            terminalreporter.section(f"where the time went (all of it: {RECORD.relative_to(ROOT)})")
+            for line in self._summary():
+                terminalreporter.write_line(line)
+
+    def _write(self) -> None:
+        fixtures = {name: {"seconds": s, "times": self._times[name]} for name, s in self._fixtures.items()}
+        RECORD.parent.mkdir(parents=True, exist_ok=True)
+        RECORD.write_text(
+            json.dumps({"tests": self._tests, "fixtures": fixtures}, indent=1), encoding="utf-8"
         )
-        write = terminalreporter.write_line
-        terminalreporter.section("durations")
-        sums = {node: sum(phases.values()) for node, phases in self.phases.items()}
-        for node, seconds in sorted(sums.items(), key=lambda row: -row[1])[:SLOWEST]:
-            write(f"{seconds:8.1f} s  {node}")
+
+    def _summary(self) -> Iterator[str]:
+        tests = Counter({test: sum(phases.values()) for test, phases in self._tests.items()})
         folders: Counter[str] = Counter()
-        for node, seconds in sums.items():
-            folders[os.path.dirname(node.partition("::")[0])] += seconds
-        for folder, seconds in folders.most_common():
-            write(f"{seconds:8.1f} s  in {folder}")
-        for name, seconds in self.fixtures.most_common(SLOWEST):
-            write(f"{seconds:8.1f} s  fixture {name}, set up {self.fixture_set_ups[name]} times")
+        for file, seconds in seconds_by_file(self._tests).items():
+            folders[os.path.dirname(file)] += seconds
+        for rows, word in ((tests.most_common(_SLOWEST), ""), (folders.most_common(), "all of ")):
+            yield from (f"{seconds:8.1f} s  {word}{name}" for name, seconds in rows)
+        for name, seconds in self._fixtures.most_common(_FIXTURES):
+            yield f"{seconds:8.1f} s  fixture {name}, set up {self._times[name]} times"
+
+
+def seconds_by_file(tests: dict[str, Phases]) -> Counter[str]:
+    """What the tests of each file took together."""
+    files: Counter[str] = Counter()
+    for test, phases in tests.items():
+        files[test.partition("::")[0]] += sum(phases.values())
+    return files

@@ -1,6 +1,7 @@
 """Server processes that tests start, and stop, for real."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,21 @@ from cloud.workers.processes import bound_to_this_process
 
 ROOT = Path(__file__).resolve().parent.parent
 _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+_RESERVED: list[socket.socket] = []
+
+
+def reserved_port() -> int:
+    """A TCP port that nobody else is given while this process lives, and where nobody listens until a server does.
+
+    The port stays bound here without listening; servers set SO_REUSEADDR, so they may listen there none the less.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    _RESERVED.append(held)
+    return int(held.getsockname()[1])
 
 
 @contextmanager

@@ -10,15 +10,15 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from webapp.embedded_valkey import free_port
-
 if "STARLING_TEST_FOLDER" in os.environ:  # we are a server process of some test
     _folder = Path(os.environ["STARLING_TEST_FOLDER"])
 else:
     _folder = Path(tempfile.mkdtemp(prefix="starling-test-"))
     atexit.register(shutil.rmtree, _folder, ignore_errors=True)
     # Nobody answers there until a test asks for the `valkey` fixture, which starts one on this port.
-    os.environ["REDIS_URL"] = f"redis://127.0.0.1:{free_port()}/0"
+    from tests.servers import reserved_port
+
+    os.environ["REDIS_URL"] = f"redis://127.0.0.1:{reserved_port()}/0"
 os.environ["STARLING_DATA"] = str(_folder)
 
 from webapp.settings import *  # noqa: F403

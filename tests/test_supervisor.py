@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import ROOT, answers, manage, wait_until
-from webapp.embedded_valkey import free_port
+from tests.servers import ROOT, answers, manage, reserved_port, wait_until
 
 pytestmark = pytest.mark.stack
 
@@ -93,7 +92,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def _up(folder: Path, *arguments: str) -> Iterator[Stack]:
-    log, port = folder.with_suffix(".log"), free_port()
+    log, port = folder.with_suffix(".log"), reserved_port()
     with open(log, "wb") as output:
         process = subprocess.Popen(
             manage("up", "--data", str(folder), "--port", str(port), "--no-demo", *arguments),
@@ -149,6 +148,7 @@ def test_up_serves_refuses_a_second_start_and_stops_in_order(tmp_path: Path) -> 
         assert not (stack.folder / "redis.url").exists()
 
 
+@pytest.mark.slow
 def test_killing_the_supervisor_leaves_nothing_behind_and_the_folder_free(prepared: Path) -> None:
     with _ready(prepared) as stack:
         stack.process.kill()
@@ -158,6 +158,7 @@ def test_killing_the_supervisor_leaves_nothing_behind_and_the_folder_free(prepar
         assert answers(f"{again.url}/readyz")
 
 
+@pytest.mark.slow
 def test_a_service_that_dies_is_started_again(prepared: Path) -> None:
     with _ready(prepared) as stack:
         for name, words in [("valkey", "valkey"), ("web", "uvicorn")]:
@@ -175,6 +176,7 @@ def _redis_state(stack: Stack) -> str:
         return str(json.load(connection.getresponse())["redis"])
 
 
+@pytest.mark.slow
 def test_a_busy_port_is_left_to_its_owner(prepared: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as owner:
         busy_port = owner.getsockname()[1]

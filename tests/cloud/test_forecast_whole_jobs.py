@@ -78,6 +78,7 @@ A_JOB_OF_EACH_KIND: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 def test_most_jobs_end_where_they_were_forecast() -> None:
     """Each job runs on a cloud that is somewhere in the ranges of what we know, under a seed of its own."""
     inside, errors = [], []
@@ -104,6 +105,7 @@ def test_most_jobs_end_where_they_were_forecast() -> None:
     assert np.median(errors) <= 0.2
 
 
+@pytest.mark.slow
 def test_without_uncertainty_it_is_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left is chance: rare failures and stragglers in rounds that were not tried."""
     monkeypatch.setattr(Scene, "uncertain", lambda self: {})

@@ -53,6 +53,7 @@ def test_it_ends_when_its_time_is_not_renewed(tmp_path: Path) -> None:
     assert "its time is over and was not renewed" in log.read_text()
 
 
+@pytest.mark.slow
 def test_it_ends_in_the_middle_of_a_call_when_its_time_is_over() -> None:
     with pullers.opened(0, Patience(lease_s=2.0, stay_s=6.0)) as (platform, machines):
         process = machines.join()

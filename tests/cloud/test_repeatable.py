@@ -19,7 +19,7 @@ def _learner(options: LocalOptions | SimulatedOptions, folder: Path, loop: str) 
         platform.close()
 
 
-@pytest.mark.parametrize("loop", ["synchronous", "pipelined"])
+@pytest.mark.parametrize("loop", ["synchronous", pytest.param("pipelined", marks=pytest.mark.slow)])
 def test_the_number_of_workers_changes_nothing(tmp_path: Path, loop: str) -> None:
     """Eight workers on two cores answer in any order; a simulated cloud with failures sends calls again."""
     options = {f"local {workers}": LocalOptions(workers=workers) for workers in (1, 2, 8)}

@@ -31,7 +31,8 @@ def _learner(platform: Any, folder: Path, environment: str) -> bytes:
         platform.close()
 
 
-@pytest.mark.parametrize("environment", ["Hopper-v5", pytest.param("CartPole-v1", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", ["Hopper-v5", "CartPole-v1"])
 def test_here_on_lambda_and_in_containers(tmp_path: Path, environment: str) -> None:
     """On Lambda with throttling, lost replies and a crash; in containers with a crash and a slow start as well."""
     here = _learner(LocalOptions(workers=2).open(), tmp_path / "here", environment)

@@ -1,6 +1,8 @@
 """What axe-core finds on a page: what keeps people out who use a keyboard, a screen reader, or see few colours."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,25 +29,33 @@ change their verdicts alone; a width hides some places and shows others, so it c
 """
 
 
-class Axe:
-    """Looks at a tab's page as it stands, in each theme and size, without loading it again; keeps what it finds."""
+ONCE = (("wide", "light"),)
+"""How `make check` looks at each page."""
+MATRIX = tuple((size, theme) for size in ("wide", "narrow") for theme in ("light", "dark"))
+"""How `make check-all` does."""
 
-    def __init__(self, page: "Page") -> None:
+
+class Axe:
+    """Looks at a tab's page as it stands, in some sizes and themes, without loading it again; keeps what it finds."""
+
+    def __init__(self, page: "Page", looks: Iterable[tuple[str, str]]) -> None:
         self.page = page
+        self.looks = list(looks)
         self.found: list[str] = []
         self._script = _SCRIPT.read_text(encoding="utf-8") + "; undefined"
 
     def look(self, name: str) -> None:
         """All rules in the light theme, those of colour in the dark one; and nothing reaches out of the window."""
-        from tests.journeys.every_page import THEMES, WIDTHS
+        from tests.journeys.every_page import WIDTHS
 
         # Colours that are on their way are nobody's: without motion a theme is there at once.
         self.page.emulate_media(reduced_motion="reduce")
         # As a debugger puts it in: the page's own policy allows no foreign script.
         self.page.evaluate(self._script)
-        for size, (width, height) in WIDTHS.items():
+        for size, themes in groupby(self.looks, key=itemgetter(0)):
+            width, height = WIDTHS[size]
             self.page.set_viewport_size({"width": width, "height": height})
-            for theme in THEMES:
+            for _, theme in themes:
                 self.page.emulate_media(color_scheme=theme)
                 problems = self._violations([] if theme == "light" else _OF_COLOUR)
                 self.found.extend(f"{name}, {theme}, {size}: {problem}" for problem in problems)
@@ -65,14 +75,18 @@ class Axe:
 
 
 def complaints(
-    page: "Page", site: str, shown: "Mapping[str, tuple[str, Act | None]]", person: Any = None
+    page: "Page",
+    site: str,
+    shown: "Mapping[str, tuple[str, Act | None]]",
+    looks: Iterable[tuple[str, str]],
+    person: Any = None,
 ) -> list[str]:
     """What axe, the widths and the pages' own scripts find fault with on these pages, as this person sees them."""
     from tests.journeys.every_page import SAYS_NO
 
     page.set_default_timeout(30_000)
     faults = watch_for_faults(page)
-    axe = Axe(page)
+    axe = Axe(page, looks)
     if person is not None:
         sign_in(page, site, person)
     for name, (path, act) in shown.items():

@@ -28,9 +28,8 @@ from playwright.sync_api import Browser, Error, Page, sync_playwright
 from tests.chromium import QUIET, chromium_path
 from tests.journeys.every_page import GATES, THEMES, WIDTHS, Act, pages
 from tests.journeys.signed_in import sign_in
-from tests.servers import answers, server_process, wait_until
+from tests.servers import answers, reserved_port, server_process, wait_until
 from webapp.accounts.models import User
-from webapp.embedded_valkey import free_port
 
 
 def take(browser: Browser, site: str, folder: Path, wanted: list[str]) -> None:
@@ -74,7 +73,7 @@ def _pictures(page: Page, address: str, folder: Path, name: str, act: Act | None
 def served(log: Path) -> Iterator[tuple[Browser, str]]:
     """A browser, and the address of the site on an empty folder."""
     call_command("migrate", verbosity=0)
-    port = free_port()
+    port = reserved_port()
     command = [sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port)]
     command += ["--lifespan", "off", "--ws", "websockets-sansio"]
     environment = {

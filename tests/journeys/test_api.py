@@ -17,7 +17,7 @@ from webapp.api.tokens import make_token
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
 SMALL = (
     *("--set", "training.scaling.actors=2", "--set", "training.rollout.steps_per_call=64"),

@@ -13,13 +13,17 @@ from cloud.emulator.azure.subscription import App, RoleAssignment, Subscription
 from cloud.provision.permissions import AZURE
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
-from webapp.embedded_valkey import free_port
 from webapp.jobs.models import Job, Observed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 REGION = "eastus"
 IMAGE = "registry.example/lab/starling-actor:1"
@@ -40,14 +44,12 @@ def app(azure: AzureEmulator) -> App:
 
 @pytest.fixture
 def service_environment(
-    service_environment: dict[str, str], azure: AzureEmulator, monkeypatch: pytest.MonkeyPatch
+    service_environment: dict[str, str], azure: AzureEmulator, site_port: int
 ) -> dict[str, str]:
     """The worker tells containers where the site is, so its port is chosen before both begin."""
-    port = free_port()
-    monkeypatch.setattr("tests.conftest.free_port", lambda: port)
     return {
         **service_environment,
-        "STARLING_BASE_URL": f"http://127.0.0.1:{port}",
+        "STARLING_BASE_URL": f"http://127.0.0.1:{site_port}",
         "STARLING_AZURE_ENDPOINT": azure.endpoint,
         "STARLING_EMULATOR_CA": azure.ca,
         "STARLING_LOG_LEVEL": "DEBUG",

@@ -17,7 +17,12 @@ from webapp.credentials.models import Connection
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 REGION = "eu-central-1"
 CANARY = "canary7Browser+Zq/VxW3mK9pLr2TnB8yQe5Hc4J"

@@ -14,7 +14,12 @@ from webapp.jobs.services import submit_job
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 def test_two_quick_jobs_are_chosen_and_compared(live_site: str, live_worker: Path, page: "Page") -> None:

@@ -10,7 +10,12 @@ from tests.journeys.signed_in import sign_in, watch_for_faults
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 def test_it_follows_the_form_and_stays_in_its_slot(live_site: str, page: "Page") -> None:

@@ -16,7 +16,12 @@ from webapp.money.ledger import DatabaseLedger
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 def test_everything_is_reached_by_keys(live_site: str, page: "Page") -> None:

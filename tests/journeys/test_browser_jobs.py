@@ -73,6 +73,7 @@ def test_a_simulated_job_meets_its_budget_is_given_more_and_goes_on(
     assert faults == []
 
 
+@pytest.mark.slow
 def test_a_running_job_is_stopped(live_site: str, live_worker: Path, page: "Page") -> None:
     job = _launch(
         page, live_site, "cartpole", training__scaling__fixed__actors=2, training__stop__env_steps=10**7

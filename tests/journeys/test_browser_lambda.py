@@ -21,7 +21,12 @@ from webapp.money.models import BillSheet
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 REGION = "us-east-1"
 

@@ -27,7 +27,12 @@ from webapp.jobs.telling.events import transition
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 KEEP_SOCKETS = """

@@ -16,10 +16,9 @@ from pypdf import PdfReader
 
 from tests.journeys.signed_in import watch_for_faults
 from tests.receivers import MailCatcher, mail_catcher
-from tests.servers import wait_until
+from tests.servers import reserved_port, wait_until
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.settled import booked
-from webapp.embedded_valkey import free_port
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Budget
@@ -28,7 +27,12 @@ from webapp.reports.files import focus_rules
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 PASSWORD = "correct horse battery"
 LINE = 6 * 10**10
@@ -36,7 +40,7 @@ LINE = 6 * 10**10
 
 @pytest.fixture
 def mails() -> Iterator[MailCatcher]:
-    with mail_catcher(free_port()) as catcher:
+    with mail_catcher(reserved_port()) as catcher:
         yield catcher
 
 

@@ -13,7 +13,12 @@ from webapp.jobs.models import Job, Observed
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 def test_a_new_person_signs_up_and_launches_a_job(live_site: str, page: "Page") -> None:

@@ -14,7 +14,12 @@ from tests.webapp.test_policy import job_with_checkpoints
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 def test_a_policy_is_downloaded_filmed_and_watched(live_site: str, live_worker: Path, page: "Page") -> None:

@@ -18,15 +18,15 @@ import pytest
 import redis
 
 from tests.factories import make_job, make_spec
-from tests.servers import server_process, wait_until
+from tests.servers import reserved_port, server_process, wait_until
 from tests.webapp.bookkeeping import assert_whole
 from training.checkpoints import FileCheckpointStore, Progress
-from webapp.embedded_valkey import embedded_valkey, free_port
+from webapp.embedded_valkey import embedded_valkey
 from webapp.jobs.models import Job
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.running.runner import checkpoint_folder
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
 _ROUNDS = 32
 
@@ -177,7 +177,7 @@ def test_the_worker_is_killed(stack: Stack, undisturbed: tuple[Any, ...]) -> Non
 
 
 def test_redis_is_flushed_and_killed(stack: Stack, undisturbed: tuple[Any, ...], tmp_path: Path) -> None:
-    server = embedded_valkey(tmp_path / "valkey", port=free_port(), password="")
+    server = embedded_valkey(tmp_path / "valkey", port=reserved_port(), password="")
     stack.environment = {**stack.environment, "REDIS_URL": server.url}
     with ExitStack() as services:
         first = services.enter_context(ExitStack())

@@ -20,12 +20,14 @@ def end_of(name, **stop):
     return events_of(spec, InlinePlatform())[-1]
 
 
+@pytest.mark.slow
 def test_cartpole_is_solved_within_100_000_steps():
     last = events_of(cartpole(), InlinePlatform())[-1]
     assert (last.reason_code, last.env_steps <= 100_000) == ("target", True)
     assert last.evaluation_return_mean >= 475
 
 
+@pytest.mark.endurance
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_cartpole_is_solved_with_every_seed(seed):
@@ -34,6 +36,7 @@ def test_cartpole_is_solved_with_every_seed(seed):
     assert last.env_steps <= 100_000
 
 
+@pytest.mark.endurance
 @pytest.mark.slow
 def test_acrobot_is_solved_within_500_000_steps():
     last = end_of("acrobot")
@@ -41,6 +44,7 @@ def test_acrobot_is_solved_within_500_000_steps():
     assert last.env_steps <= 500_000
 
 
+@pytest.mark.endurance
 @pytest.mark.slow
 def test_pendulum_swings_up_within_400_000_steps():
     last = end_of("pendulum", env_steps=400_000, target_return=-400.0)
@@ -48,6 +52,7 @@ def test_pendulum_swings_up_within_400_000_steps():
     assert last.env_steps <= 400_000
 
 
+@pytest.mark.endurance
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "algorithm",
@@ -66,6 +71,7 @@ def test_every_algorithm_learns_cartpole_within_200_000_steps(algorithm):
     assert last.evaluation_return_mean >= 475
 
 
+@pytest.mark.endurance
 @pytest.mark.slow
 def test_mountain_car_without_shaping_is_not_learned():
     """The negative control: whoever learns this with plain PPO in 50,000 steps has a reward leaking somewhere."""

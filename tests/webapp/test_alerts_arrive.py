@@ -20,11 +20,10 @@ from django.db import connection
 
 from tests.factories import make_alert, make_project, make_user, make_webhook
 from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
-from tests.servers import ROOT, server_process, wait_until
+from tests.servers import ROOT, reserved_port, server_process, wait_until
 from webapp.alerts import outbox
 from webapp.alerts.models import Alert, Delivery
 from webapp.clock import SYSTEM_CLOCK
-from webapp.embedded_valkey import free_port
 from webapp.money.crossings import note_crossings
 from webapp.money.models import Budget, Crossing
 
@@ -44,7 +43,7 @@ class Outside(NamedTuple):
 
 @pytest.fixture
 def outside(service_environment: dict[str, str], settings: Any) -> Iterator[Outside]:
-    port = free_port()
+    port = reserved_port()
     with mail_catcher(port) as mails, web_receiver() as web:
         settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{web.port}"]
         reach = {
@@ -155,6 +154,7 @@ def _words(what: str, measured: Measured) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_crossing_is_mailed_and_posted_within_five_seconds(
     outside: Outside, valkey: str, tmp_path: Path
 ) -> None:
@@ -222,6 +222,7 @@ def test_200_crossings_are_told_once_each_while_workers_are_killed(
 _SEND = "import django; django.setup(); from webapp.alerts import outbox; outbox.send_due()"
 
 
+@pytest.mark.slow
 def test_a_sender_that_dies_between_sending_and_booking_sends_again_under_the_same_id(
     outside: Outside,
 ) -> None:

@@ -92,11 +92,13 @@ def _fitting(path: str, there: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in there.items() if f"{{{name}}}" in path}
 
 
+@pytest.mark.slow
 def test_three_hundred_requests_break_nothing(settings: Any) -> None:
     sent = _fuzz(300, [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE], settings)
     assert sent >= 150, "some operations take no parameters, and so but one request each"
 
 
+@pytest.mark.endurance
 @pytest.mark.slow
 def test_twenty_thousand_requests_break_nothing(settings: Any) -> None:
     sent = _fuzz(

@@ -15,12 +15,12 @@ from django.test import Client
 
 from tests.factories import FixedClock, make_alert, make_project, make_user, make_webhook
 from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
+from tests.servers import reserved_port
 from webapp.accounts.services import add_member
 from webapp.alerts import channels, outbox, services, wording
 from webapp.alerts.models import Alert, Channel, Delivery, Kind, State
 from webapp.alerts.senders import mail
 from webapp.credentials.secret import Secret
-from webapp.embedded_valkey import free_port
 
 pytestmark = pytest.mark.django_db
 
@@ -44,7 +44,7 @@ def receiver(settings: Any) -> Iterator[WebReceiver]:
 
 @pytest.fixture
 def catcher(settings: Any) -> Iterator[MailCatcher]:
-    port = free_port()
+    port = reserved_port()
     settings.STARLING_SMTP_URL = f"smtp+plain://127.0.0.1:{port}"
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port

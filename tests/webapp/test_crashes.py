@@ -246,7 +246,10 @@ def _groups() -> Iterator[Groups]:
         yield Groups(azure, furnish(azure))
 
 
-@pytest.fixture(scope="module", params=[_lambda, _groups], ids=["lambda", "groups"])
+_CLOUDS = [pytest.param(_lambda, id="lambda"), pytest.param(_groups, id="groups", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="module", params=_CLOUDS)
 def cloud(request: pytest.FixtureRequest) -> Iterator[Lambda | Groups]:
     with request.param() as made:
         yield made
@@ -336,6 +339,7 @@ def test_a_crash_at_every_named_point_leaves_nothing(cloud: Lambda | Groups, vic
         assert trial.died or point in ("at random", "before_gone", "after_gone"), point
 
 
+@pytest.mark.endurance
 @pytest.mark.slow
 def test_two_hundred_crashes_leave_nothing(cloud: Lambda | Groups, victims: Victims) -> None:
     """Its figures are printed: how many stood when their process died, and how long the last of them lived on."""

@@ -257,6 +257,7 @@ async def test_many_viewers_share_one_reader(seen: Seen, monkeypatch: pytest.Mon
     async with _viewer(seen, seen.user) as one, _viewer(seen, seen.user) as other:
         for viewer in (one, other):
             await _message(viewer, "snapshot")
+            await _message(viewer, "hb")  # it has caught up: what comes now comes from the shared reader
         await sync_to_async(seen.rounds)(1)
         for viewer in (one, other):
             await _message(viewer)

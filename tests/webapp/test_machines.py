@@ -89,6 +89,7 @@ def _checkpoints(job: Job) -> tuple[dict[int, str], bytes]:
     return {no: row.sha256 for no, row in rows.items()}, Progress.decode(data, spec).learner
 
 
+@pytest.mark.slow
 @pytest.mark.stack
 @pytest.mark.django_db(transaction=True)
 def test_a_killed_machine_s_calls_go_to_another_of_the_site(

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.receivers import WebReceiver, web_receiver
+from tests.servers import reserved_port
 from webapp.alerts import outward
-from webapp.embedded_valkey import free_port
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_a_host_that_the_operator_named_is_reached(receiver: WebReceiver, settin
     (post,) = receiver.posts
     assert (post.path, post.body, post.headers["X-One"]) == ("/hook?a=b", b"{}", "1")
     with pytest.raises(outward.Refused):
-        outward.post(f"http://127.0.0.1:{free_port()}/hook", b"{}", {})
+        outward.post(f"http://127.0.0.1:{reserved_port()}/hook", b"{}", {})
 
 
 def test_redirects_are_not_followed(receiver: WebReceiver, settings: Any) -> None:
@@ -155,7 +155,7 @@ def test_whoever_answers_slowly_is_left(receiver: WebReceiver, settings: Any, dr
 
 
 def test_nobody_there_is_said_in_words(settings: Any) -> None:
-    port = free_port()
+    port = reserved_port()
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{port}"]
     with pytest.raises(outward.Away, match=f"takes no connections on port {port}"):
         outward.post(f"http://127.0.0.1:{port}/hook", b"{}", {})

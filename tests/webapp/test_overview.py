@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import (
+    FixedClock,
     make_alert,
     make_connection,
     make_job,
@@ -19,6 +20,7 @@ from tests.factories import (
 )
 from tests.ledger_contract import reservation, settlement
 from webapp.accounts.services import add_member
+from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials.models import Connection
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
@@ -52,11 +54,14 @@ def words(answer: Any) -> str:
     return re.sub(r" ([.,])", r"\1", " ".join(text.split()))
 
 
-def spending_job(project: Any, each: int, *, simulated: bool, rounds: int = 6) -> Job:
-    """A running job whose rounds took a second of its platform's time and cost `each`."""
+def spending_job(
+    project: Any, each: int, *, simulated: bool, rounds: int = 6, clock: Clock = SYSTEM_CLOCK
+) -> Job:
+    """A running job whose rounds took a second of its platform's time and cost `each`, booked at the clock's time."""
     spec = make_spec("hopper-simulated" if simulated else "cartpole")
     job, epoch = make_running_job(project=project, spec=spec)
-    ledger, recorder = DatabaseLedger(job.account.pk, epoch), Recorder(job.pk, epoch, keep_checkpoints=3)
+    ledger = DatabaseLedger(job.account.pk, epoch, clock=clock)
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
     for round_no in range(1, rounds + 1):
         ledger.reserve([reservation(f"r{round_no}", each)])
         ledger.settle([settlement(f"r{round_no}", each)])
@@ -74,13 +79,14 @@ def test_home_is_the_overview_of_the_last_project(browser: Client, project: Any)
 
 
 def test_real_and_simulated_money_are_never_added(browser: Client, project: Any) -> None:
-    spending_job(project, USD // 10_000, simulated=False)
-    spending_job(project, USD // 1_000, simulated=True)
+    noon = FixedClock()
+    spending_job(project, USD // 10_000, simulated=False, clock=noon)
+    spending_job(project, USD // 1_000, simulated=True, clock=noon)
     rate = running.rate(project)
     assert (rate.jobs, rate.real, rate.unreal) == (2, 36 * USD // 100, 36 * USD // 10)
     said = words(browser.get(f"/p/{project.slug}/"))
     assert "2 jobs are under way, spending $0.360 an hour and $3.60 an hour that is only simulated." in said
-    real, unreal = month.months(project, datetime.now(UTC))
+    real, unreal = month.months(project, noon.now())
     assert (real.unreal, real.spent, real.spent_today) == ("", 6 * USD // 10_000, 6 * USD // 10_000)
     assert (unreal.unreal, unreal.spent) == ("simulated", 6 * USD // 1_000)
     assert words(browser.get(f"/p/{project.slug}/spending")) == "$0.360/h · 2 jobs"
@@ -138,13 +144,13 @@ def test_the_month_is_drawn_from_zero_to_its_line() -> None:
 
 
 def test_charges_of_other_months_and_projects_do_not_count(project: Any) -> None:
-    job = spending_job(project, USD // 1_000, simulated=False)
-    spending_job(make_project(), USD, simulated=False, rounds=1)
-    now = datetime.now(UTC)
+    noon = FixedClock()
+    job = spending_job(project, USD // 1_000, simulated=False, clock=noon)
+    spending_job(make_project(), USD, simulated=False, rounds=1, clock=noon)
     old = Charge.objects.filter(account__job=job).first()
     assert old is not None
     Charge.objects.filter(pk=old.pk).update(resolved_at=datetime(2020, 1, 1, tzinfo=UTC))
-    (only,) = month.months(project, now)
+    (only,) = month.months(project, noon.now())
     assert only.spent == 5 * USD // 1_000
 
 

@@ -52,6 +52,7 @@ def _rounds(rows: list[dict[str, Any]]) -> list[int]:
     return [row["round"] for row in rows if row["kind"] == "round"]
 
 
+@pytest.mark.slow
 def test_a_quick_run_end_to_end(tmp_path: Path) -> None:
     told = _call(tmp_path, "run", "same_twice", "--quick", "--arms", "once", "--json").stdout
     *_, summary = (json.loads(line) for line in told.splitlines())
@@ -81,6 +82,7 @@ def test_a_quick_run_end_to_end(tmp_path: Path) -> None:
     assert (folder / "same_twice.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_gives_what_an_unbroken_one_gives(tmp_path: Path) -> None:
     one = ("seed", "same_twice", "--arms", "once", "--environments", "CartPole-v1", "--seeds", "0")
     broken, unbroken = tmp_path / "broken", tmp_path / "unbroken"

@@ -30,6 +30,7 @@ def _two_arms() -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(2300, 350, (10, 3)), rng.normal(2150, 400, (8, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_as_rliable_has_it() -> None:
     from rliable import library, metrics

@@ -181,7 +181,12 @@ def test_an_environment_that_cannot_be_had_fails_the_job_before_it_costs_anythin
 
 @pytest.mark.stack
 @pytest.mark.parametrize(
-    "failpoint", ["after_checkpoint_file:exit", "after_round:exit@3", "after_reserve:exit@4"]
+    "failpoint",
+    [
+        "after_checkpoint_file:exit",
+        pytest.param("after_round:exit@3", marks=pytest.mark.slow),
+        pytest.param("after_reserve:exit@4", marks=pytest.mark.slow),
+    ],
 )
 def test_dying_at_the_worst_moment(failpoint: str, service_environment: dict[str, str]) -> None:
     job = make_job(spec=_small())
@@ -203,6 +208,7 @@ def test_dying_at_the_worst_moment(failpoint: str, service_environment: dict[str
     assert_whole(job)
 
 
+@pytest.mark.slow
 @pytest.mark.stack
 def test_who_watches_starts_a_dead_process_again(
     service_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -219,6 +225,7 @@ def test_who_watches_starts_a_dead_process_again(
     assert_whole(job)
 
 
+@pytest.mark.slow
 @pytest.mark.stack
 def test_a_budget_raised_while_the_process_ends_is_not_forgotten(
     service_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -244,6 +251,7 @@ def test_a_budget_raised_while_the_process_ends_is_not_forgotten(
     assert_whole(job)
 
 
+@pytest.mark.slow
 @pytest.mark.stack
 def test_a_process_that_cannot_even_start_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     job = make_job(spec=_small())

@@ -127,7 +127,9 @@ class _DiesAfter:
             raise self.Killed
 
 
-@pytest.mark.parametrize("after", [1, 7, 9])
+@pytest.mark.parametrize(
+    "after", [1, *(pytest.param(episodes, marks=pytest.mark.slow) for episodes in (7, 9))]
+)
 def test_a_sitting_that_dies_loses_one_episode_at_most_and_ends_as_if_nothing_had_been(after: int) -> None:
     whole = schedulers.ask()
     schedulers.run(whole)

@@ -1,0 +1,99 @@
+"""The database under test: migrated once for a state of the migrations, then copied; emptied without Django's `flush`.
+
+Migrating takes each test process seconds, and a flush makes all permissions and content types anew after every test
+with `transaction=True`. On PostgreSQL only the emptying is ours.
+"""
+
+import fcntl
+import hashlib
+import inspect
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+from tests.servers import ROOT
+
+KEPT = ROOT / "var" / "check"
+_MADE_BY_MIGRATING = {"django_migrations", "django_content_type", "auth_permission"}
+
+
+@contextmanager
+def migrated_copy() -> Iterator[None]:
+    """While the block runs, Django's connection is to a fresh copy of the migrated SQLite database."""
+    path = str(connection.settings_dict["TEST"]["NAME"])
+    before = connection.settings_dict["NAME"]
+    shutil.copyfile(_migrated(), path)
+    connection.close()
+    connection.settings_dict["NAME"] = path
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = before
+
+
+def empty_tables(_test_case: Any = None) -> None:
+    """Takes away all rows but those that migrating made. Stands in for the flush of Django's TransactionTestCase."""
+    tables = set(connection.introspection.django_table_names(only_existing=True, include_views=False))
+    name = connection.ops.quote_name
+    looks = [
+        f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {name(table)})"
+        for table in sorted(tables - _MADE_BY_MIGRATING)
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(looks))
+        filled = [table for (table,) in cursor.fetchall()]
+    if filled:
+        from django.core.management.color import no_style
+
+        statements = connection.ops.sql_flush(no_style(), filled, allow_cascade=connection.vendor != "sqlite")
+        connection.ops.execute_sql_flush(statements)
+
+
+def _migrated() -> Path:
+    """The file of an empty, migrated database, made by the first process that needs it."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    path = KEPT / f"migrated-{_digest_of_migrations()}.sqlite3"
+    with open(KEPT / "migrated.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            for old in KEPT.glob("migrated-*.sqlite3"):
+                old.unlink()
+            _migrate(path)
+    return path
+
+
+def _migrate(path: Path) -> None:
+    """In the way of Django's own test runner, into a file beside; the last step gives it its name."""
+    made = path.with_suffix(f".{os.getpid()}")
+    test_name = connection.settings_dict["TEST"]["NAME"]
+    connection.settings_dict["TEST"]["NAME"] = str(made)
+    before = connection.settings_dict["NAME"]
+    try:
+        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+        connection.close()
+    finally:
+        connection.settings_dict["TEST"]["NAME"] = test_name
+        connection.settings_dict["NAME"] = before
+    # One file: what still stands in the write-ahead log goes into it.
+    with sqlite3.connect(made) as file:
+        file.execute("PRAGMA journal_mode=DELETE")
+    file.close()
+    made.rename(path)
+
+
+def _digest_of_migrations() -> str:
+    """Of all migrations there are, those of packages as well, and of this file."""
+    sources = {
+        f"{app}.{name}": inspect.getsource(inspect.getmodule(type(migration)) or type(migration))
+        for (app, name), migration in MigrationLoader(None).disk_migrations.items()
+    }
+    text = "\n".join(f"{name}\n{source}" for name, source in sorted(sources.items()))
+    return hashlib.sha256((text + Path(__file__).read_text(encoding="utf-8")).encode()).hexdigest()[:16]
