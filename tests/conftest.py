@@ -82,6 +82,16 @@ def django_db_setup(
             yield
 
 
+@pytest.fixture(scope="module")
+def module_rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """What fixtures of the module's scope write stays for all its tests, each of which is rolled back to there."""
+    from django.db import transaction
+
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
 @pytest.fixture(autouse=True)
 def _fresh_cache() -> Iterator[None]:
     """Counts of sign-in attempts live in the cache; one test's must not refuse another's."""

@@ -42,7 +42,7 @@ from webapp.reports.models import CloudBill, ReportFile, Schedule
 from webapp.reports.schedules import add_schedule
 from webapp.schedulers.models import Scheduler, SchedulerTraining
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 OPERATIONS = {one.id.rpartition("_routes_")[2]: one for many in reference.groups().values() for one in many}
 EDITORS = {
@@ -247,8 +247,8 @@ def _rows() -> list[Any]:
     return [list(kind.objects.order_by("pk").values()) for kind in kinds]
 
 
-@pytest.fixture
-def scene() -> Scene:
+@pytest.fixture(scope="module")
+def scene(module_rows: None) -> Scene:
     return Scene()
 
 

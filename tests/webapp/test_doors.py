@@ -21,7 +21,7 @@ from webapp.money.models import Account, Budget
 from webapp.reports.models import ReportFile, Schedule
 from webapp.schedulers.models import Scheduler, SchedulerTraining
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 class Door(NamedTuple):
@@ -279,8 +279,8 @@ def _as(person: Any) -> Client:
     return client
 
 
-@pytest.fixture
-def scene() -> Scene:
+@pytest.fixture(scope="module")
+def scene(module_rows: None) -> Scene:
     ContentType.objects.clear_cache()
     return Scene()
 
