@@ -17,6 +17,7 @@ from webapp.alerts.message import Message
 from webapp.alerts.models import Channel, Severity
 from webapp.alerts.senders.chat_services import SERVICE_NAMES, SERVICES, TEAMS_HOSTS
 from webapp.alerts.senders.outcome import Outcome, later, refused
+from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials.secret import Secret
 
 logging.getLogger("apprise").setLevel(logging.CRITICAL)  # its warnings repeat what services answered
@@ -54,7 +55,7 @@ def service_of(made: Any) -> str:
 
 
 @sensitive_variables("url", "made")
-def send(channel: Channel, message: Message) -> Outcome:
+def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Outcome:
     """One attempt. Services tell no more than whether they took it."""
     import apprise
 
