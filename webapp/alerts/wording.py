@@ -95,32 +95,36 @@ def readers(channel: Channel) -> list[str]:
 
 
 class Reader(NamedTuple):
-    """An address of a mail channel, and whether mails go there."""
+    """An address of a mail channel: whether mails go there, as tone, icon and words."""
 
     address: str
     gets_mails: bool
+    tone: str
+    icon: str
     words: str
 
 
 def mail_readers(channel: Channel) -> list[Reader]:
     """Who is to get the mails of the channel, and why those who do not."""
     get = set(mail.recipients(channel))
-    why = (
-        {}
-        if channel.built_in
-        else {one.address: _no_mails(one) for one in mail_consent.asked_of(channel.project_id)}
-    )
-    missing = "Has not confirmed the address" if channel.built_in else "Is asked soon"
+    asked = {one.address: one for one in mail_consent.asked_of(channel.project_id)}
     return [
-        Reader(one, one in get, "" if one in get else why.get(one.lower(), missing))
+        Reader(one, True, "ok", "check-lg", "Gets the mails")
+        if one in get
+        else Reader(one, False, *_no_mails(channel, asked.get(one.lower())))
         for one in mail.addresses(channel)
     ]
 
 
-def _no_mails(asked: MailConsent) -> str:
-    if asked.answer == MailConsent.Answer.NO:
-        return "Does not want these mails"
-    return "Was asked and has not answered" if asked.asked_at else "Is asked soon"
+def _no_mails(channel: Channel, asked: MailConsent | None) -> tuple[str, str, str]:
+    if channel.built_in:
+        return "warning", "hourglass", "Has not confirmed the address"
+    if asked is not None and asked.answer == MailConsent.Answer.NO:
+        return "waiting", "x-lg", "Does not want these mails"
+    if asked is not None and asked.asked_at:
+        return "warning", "hourglass", "Was asked and has not answered"
+    soon = "soon" if mail.can_send() else "once a mail server is set"
+    return "warning", "hourglass", f"Is asked {soon}"
 
 
 DELIVERY_SHOWN: dict[str, tuple[str, str]] = {
