@@ -27,10 +27,14 @@ class FixedClock:
 
 
 def make_user(email: str = "", password: str | None = None) -> Any:
-    """A person without a project."""
+    """A person without a project, whose address is confirmed."""
+    from allauth.account.models import EmailAddress
+
     from webapp.accounts.models import User
 
-    return User.objects.create_user(email or f"person{next(_numbers)}@example.org", password)
+    user = User.objects.create_user(email or f"person{next(_numbers)}@example.org", password)
+    EmailAddress.objects.create(user=user, email=user.email, primary=True, verified=True)
+    return user
 
 
 def make_project(owner: Any = None, name: str = "") -> Any:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from webapp.accounts.models import Project, User
-from webapp.alerts import channels, services, vault
+from webapp.alerts import channels, mail_consent, services, vault
 from webapp.alerts.models import Alert, Channel, Delivery, DeliveryState, Seen, Way
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials.secret import Secret
@@ -113,10 +113,17 @@ def _channels(project: Project) -> dict[str, Channel]:
     Channel.objects.filter(pk=failing.pk).update(
         failures=4, last_error="It answered 503.", last_failed_at=now
     )
-    channels.add_mail(
-        project=project, name="On call", addresses=["night@lab.example.org", "day@lab.example.org"]
-    )
-    return {"working": working, "failing": failing}
+    on_call = ["night@lab.example.org", "day@lab.example.org", "weekend@lab.example.org", "ada@example.org"]
+    mail = channels.add_mail(project=project, name="On call", addresses=on_call)
+    _answers(project)
+    return {"working": working, "failing": failing, "mail": mail}
+
+
+def _answers(project: Project) -> None:
+    """One agreed, one declined, one is to be asked."""
+    asked = {one.address.partition("@")[0]: one for one in mail_consent.asked_of(project.pk)}
+    mail_consent.answer(asked["night"], agrees=True)
+    mail_consent.answer(asked["day"], agrees=False)
 
 
 def _made(project: Project, way: Way, name: str, place: str, secrets: dict[str, str]) -> Channel:

@@ -24,6 +24,7 @@ from tests.journeys import (
 )
 from webapp.accounts import services as accounts
 from webapp.accounts.models import User
+from webapp.alerts import mail_consent
 
 Act = Callable[[Page], None]
 WIDTHS = {"wide": (1280, 900), "narrow": (360, 740)}
@@ -133,6 +134,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "alerts-empty": (f"/p/{empty.slug}/alerts/", None),
         "alerts-channels": (f"{alerts}channels/", None),
         "alerts-channel": (f"{alerts}channels/{told['failing'].pk}/", None),
+        "alerts-channel-mail": (f"{alerts}channels/{told['mail'].pk}/", None),
+        "alerts-consent": (mail_consent.path_for(mail_consent.asked_of(project.pk)[-1]), None),
         "alerts-channel-new": (f"{alerts}channels/new/webhook/", None),
         "alerts-channel-key": (f"{alerts}channels/{told['failing'].pk}/", _renew_key),
         "reports": (f"/p/{project.slug}/reports/?range=last-30-days&prices=actual", None),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies
 
 from tests.factories import make_alert, make_project
 from tests.receivers import WebReceiver, web_receiver
@@ -84,3 +85,38 @@ def test_chat_reaches_a_host_that_the_operator_named(receiver: WebReceiver) -> N
     delivery = Delivery.objects.filter(channel=made).latest("created_at")
     assert delivery.state == DeliveryState.WAITING
     assert delivery.last_error.startswith("JSON did not take the message.")
+
+
+def _spelled(letters: list[tuple[str, int]]) -> str:
+    forms = [str.lower, str.upper, lambda one: f"%{ord(one):02x}", lambda one: f"%{ord(one.upper()):02X}"]
+    return "".join(forms[form](letter) for letter, form in letters)
+
+
+@given(
+    strategies.sampled_from(
+        ["template", "attach", "attachment", "retry", "wait", "store", "tz", "+host", ":x"]
+    ),
+    strategies.lists(strategies.integers(0, 3), min_size=10, max_size=10),
+    strategies.sampled_from(["", "%20", "footer=no&", "footer=no;", "template=&"]),
+)
+def test_an_argument_that_is_not_the_services_own_is_refused_in_every_spelling(
+    name: str, forms: list[int], before: str
+) -> None:
+    spelled = _spelled([(letter, form) for letter, form in zip(name, forms, strict=False)])
+    with pytest.raises(outward.Refused, match="more than the service's own arguments"):
+        chat.notifier(
+            f"slack://T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX/?{before}{spelled}=/etc/hostname"
+        )
+
+
+def test_what_services_give_out_is_taken_with_its_own_arguments() -> None:
+    for url in (
+        "slack://T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX/#ops?footer=no&image=no",
+        "https://discord.com/api/webhooks/123456789/abcDEFghi?thread=123&footer=yes",
+        "https://chat.googleapis.com/v1/spaces/AAA/messages?key=k&token=t",
+        "https://webexapis.com/v1/webhooks/incoming/" + "a" * 80,
+        "https://default3a.b.environment.api.powerplatform.com:443/powerautomate/automations/direct/workflows/aaa"
+        "/triggers/manual/paths/invoke?api-version=1&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=xyz",
+        "pagerduty://integrationkey@apikey?region=eu&severity=warning",
+    ):
+        assert chat.notifier(url)

@@ -145,7 +145,15 @@ SIGNED_IN: dict[str, dict[str, str]] = {
     "papers:experiment": {"name": "nitro_rewards"},
 }
 """For whoever is signed in, about nobody else; with what their addresses take."""
-OPEN = {"accounts:one_time_sign_in", "livez", "readyz", "api:client", "api:command", "api_nothing_here"}
+OPEN = {
+    "accounts:one_time_sign_in",
+    "alerts:mail_consent",
+    "livez",
+    "readyz",
+    "api:client",
+    "api:command",
+    "api_nothing_here",
+}
 """For everybody. The addresses of the accounts package are open as well: they are how one gets in."""
 STAFF = {f"reports:installation_{name}" for name in ("page", "file", "files", "build", "built")}
 """For this installation's staff; nobody else learns that they are there (see test_reports.py)."""

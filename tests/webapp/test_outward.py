@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies
 
 from tests.receivers import WebReceiver, web_receiver
 from tests.servers import reserved_port
@@ -41,6 +43,9 @@ def _answers(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
         *("::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1"),
         *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "::7f00:1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe"),
         *("2002:7f00:1::", "2001:0:1::1", "2001:db8::1", "192.0.2.1", "198.18.0.1"),
+        *("fec0::1", "feff:ffff::1", "192.88.99.1", "192.88.99.255", "64:ff9b::808:808", "64:ff9b:1::a00:1"),
+        *("2002:808:808::1", "2001:0:808:808::1", "::808:808", "::ffff:0:7f00:1", "2606:4700::5efe:a00:1"),
+        *("2606:4700::200:5efe:7f00:1", "4000::1", "100::1", "5f00::1", "3fff::1"),
     ],
 )
 def test_no_address_of_a_private_network_is_public(address: str) -> None:
@@ -48,7 +53,7 @@ def test_no_address_of_a_private_network_is_public(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+    "address", ["8.8.8.8", "1.1.1.1", "192.88.98.1", "192.88.100.1", "2606:4700:4700::1111", "::ffff:8.8.8.8"]
 )
 def test_the_internet_is_public(address: str) -> None:
     assert outward.is_public(address)
@@ -166,3 +171,23 @@ def test_a_certificate_of_somebody_else_is_not_taken(settings: Any, receiver: We
     with pytest.raises(outward.Away):
         outward.post(f"https://127.0.0.1:{receiver.port}/hook", b"{}", {})
     assert receiver.posts == []
+
+
+_IPV4 = strategies.ip_addresses(v=4)
+
+
+@given(_IPV4, strategies.integers(0, 2**32 - 1))
+def test_an_ipv4_address_inside_an_ipv6_one_makes_it_no_more_public(inner: Any, rest: int) -> None:
+    number = int(inner)
+    mapped = outward.is_public(str(ipaddress.IPv6Address(0xFFFF << 32 | number)))
+    assert mapped == outward.is_public(str(inner))
+    wrapped = (
+        number,
+        0x64FF9B << 96 | number,
+        0x64FF9B0001 << 80 | rest << 32 | number,
+        0x2002 << 112 | number << 80 | rest,
+        0x20010000 << 96 | rest << 32 | (number ^ 0xFFFFFFFF),
+        0x26064700 << 96 | 0x5EFE << 32 | number,
+    )
+    for form in wrapped:
+        assert not outward.is_public(str(ipaddress.IPv6Address(form)))

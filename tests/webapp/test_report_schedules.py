@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.core import mail
 from django.db import connection
 from django.test import override_settings
@@ -17,6 +18,7 @@ from tests.factories import FixedClock, make_project, make_running_job, make_use
 from tests.webapp.settled import settle
 from training.ports import PriceLine
 from webapp.accounts.services import add_member
+from webapp.alerts import hourly_limits
 from webapp.alerts.models import Alert
 from webapp.reports import schedules
 from webapp.reports.models import Schedule, Sending, SendingState
@@ -170,3 +172,31 @@ def test_editors_set_it_up_for_members_only(scene: Scene, client: Any) -> None:
     scene.clock.forward(timedelta(days=40).total_seconds())
     assert scene.send() == 0
     assert mail.outbox == []
+
+
+def test_a_member_who_never_confirmed_the_address_gets_no_letter(scene: Scene) -> None:
+    EmailAddress.objects.filter(user=scene.member).update(verified=False)
+    scene.to_monday()
+    assert scene.send() == 1
+    assert mail.outbox[0].to == [scene.owner.email]
+    EmailAddress.objects.filter(user=scene.owner).update(verified=False)
+    scene.clock.forward(timedelta(days=7).total_seconds())
+    assert scene.send() == 0
+    assert Sending.objects.latest("since").reason == schedules.NOBODY_CONFIRMED
+    assert len(mail.outbox) == 1
+
+
+def test_a_letter_waits_until_the_projects_hour_has_room_and_is_not_given_up(scene: Scene) -> None:
+    scene.to_monday()
+    scene.clock.forward(-1800)
+    hourly_limits.take(scene.project.pk, "mail", 99, clock=scene.clock)
+    scene.clock.forward(1800)
+    for _ in range(schedules.MOST_ATTEMPTS + 2):
+        assert scene.send() == 0
+        Sending.objects.update(since=scene.clock.now() - schedules.TRY_AGAIN_AFTER)
+    assert Sending.objects.get().state == SendingState.WAITING
+    assert "100 mails an hour" in Sending.objects.get().reason
+    assert mail.outbox == []
+    scene.clock.forward(1801)
+    assert scene.send() == 1
+    assert len(mail.outbox) == 1

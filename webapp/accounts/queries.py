@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from django.db.models import Case, IntegerField, QuerySet, Value, When
+from allauth.account.models import EmailAddress
+from django.db.models import Case, Exists, IntegerField, OuterRef, QuerySet, Value, When
 from django.http import Http404
 
 from webapp.accounts.models import Membership, Project, Role, User
+
+
+def confirmed_addresses(user: User) -> list[str]:
+    """The addresses that this person has shown to be theirs, in lower case; allauth's rows are the truth."""
+    return sorted(EmailAddress.objects.filter(user_id=user.pk, verified=True).values_list("email", flat=True))
+
+
+def is_confirmed(user: User) -> bool:
+    """Whether the address that letters to this person go to is confirmed."""
+    return user.email.lower() in confirmed_addresses(user)
+
+
+def confirmed_people(people: QuerySet[User]) -> QuerySet[User]:
+    """Those of them whose own address is confirmed: the only ones that letters may be sent to."""
+    mine = EmailAddress.objects.filter(user_id=OuterRef("pk"), email=OuterRef("email"), verified=True)
+    return people.filter(Exists(mine))
 
 
 def projects_of(user: User) -> QuerySet[Project]:

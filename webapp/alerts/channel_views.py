@@ -18,7 +18,7 @@ from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, Way
 from webapp.alerts.senders import mail
-from webapp.alerts.wording import DELIVERY_SHOWN, WAY_ICONS, WAYS, readers, standing
+from webapp.alerts.wording import DELIVERY_SHOWN, WAY_ICONS, WAYS, mail_readers, readers, standing
 from webapp.credentials.secret import Secret
 
 _LOG_A_PAGE = 25
@@ -135,7 +135,10 @@ def channel_remove(request: HttpRequest, project: Project, channel_id: str) -> H
 @require_POST
 def replay(request: HttpRequest, project: Project, delivery_id: str) -> HttpResponse:
     delivery = queries.delivery_in(project, delivery_id)
-    channels.replay(delivery=delivery)
+    try:
+        channels.replay(delivery=delivery)
+    except channels.ChannelRefused as refusal:
+        messages.error(request, str(refusal))
     return redirect("alerts:channel", project.slug, delivery.channel_id)
 
 
@@ -153,6 +156,7 @@ def _detail(
         "kinds": [(value, label, value in form.chosen()) for value, label in KINDS],
         "icon": WAY_ICONS[Way(channel.way)],
         "to": _readers(channel),
+        "mail_readers": mail_readers(channel) if channel.way == Way.EMAIL else [],
         "key": key.reveal() if key else "",
         **_log(request, channel),
     }

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.views.decorators.debug import sensitive_variables
 
-from webapp.alerts import doorbell, outward, vault
+from webapp.alerts import doorbell, hourly_limits, mail_consent, outward, vault
 from webapp.alerts.models import (
     Alert,
     Channel,
@@ -48,8 +48,10 @@ def add(
 
 
 def add_mail(*, project: Any, name: str, addresses: Sequence[str], clock: Clock = SYSTEM_CLOCK) -> Channel:
-    """A channel that writes to these addresses."""
-    return _add(project, Way.EMAIL, name, clock, addresses=list(addresses))
+    """A channel that writes to these addresses, as soon as whoever is behind each has agreed."""
+    with transaction.atomic():
+        mail_consent.ask(project.pk, addresses, clock=clock)
+        return _add(project, Way.EMAIL, name, clock, addresses=list(addresses))
 
 
 @sensitive_variables("url")
@@ -108,6 +110,7 @@ def change(
     on: bool,
     kinds: Sequence[str],
     addresses: Sequence[str] | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> None:
     """Set what the channel is called, whether anything goes out by it, and what does."""
     silent = [kind for kind in Kind.values if kind not in kinds and kind != Kind.TEST]
@@ -119,6 +122,7 @@ def change(
     try:
         with transaction.atomic():
             Channel.objects.filter(pk=channel.pk).update(**changes)
+            mail_consent.ask(channel.project_id, changes.get("addresses", ()), clock=clock)
     except IntegrityError:
         raise ChannelRefused(f"This project has a channel named {name} already.") from None
     channel.refresh_from_db()
@@ -135,11 +139,15 @@ def renew_key(*, channel: Channel, clock: Clock = SYSTEM_CLOCK) -> Secret:
 
 @transaction.atomic
 def send_test(*, channel: Channel, user: Any, clock: Clock = SYSTEM_CLOCK) -> Delivery:
-    """A message that somebody wants to see arrive; it goes the way of all others, but stands in no list."""
+    """A message that somebody wants to see arrive; it goes the way of all others, but stands in no list.
+
+    Raises ChannelRefused, also when the project sent as many as an hour has.
+    """
     if channel.deliveries.filter(
         alert__kind=Kind.TEST, state__in=(DeliveryState.WAITING, DeliveryState.SENDING), attempts=0
     ).exists():
         raise ChannelRefused("A test message is on its way already.")
+    _take_test(channel, clock)
     now = clock.now()
     alert = Alert.objects.create(
         project=channel.project,
@@ -162,14 +170,26 @@ def send_test(*, channel: Channel, user: Any, clock: Clock = SYSTEM_CLOCK) -> De
 
 @transaction.atomic
 def replay(*, delivery: Delivery, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """Send again what was sent or given up, with all its attempts; False if it is on its way anyhow."""
+    """Send again what was sent or given up, with all its attempts; False if it is on its way anyhow.
+
+    A test message sent again is one more: raises ChannelRefused when the project sent as many as an hour has.
+    """
     over = Delivery.objects.filter(pk=delivery.pk, state__in=(DeliveryState.SENT, DeliveryState.FAILED))
     again = over.update(
         state=DeliveryState.WAITING, due_at=clock.now(), attempts=0, replays=F("replays") + 1, last_error=""
     )
     if again:
+        if delivery.alert.kind == Kind.TEST:
+            _take_test(delivery.channel, clock)
         doorbell.ring_on_commit()
     return bool(again)
+
+
+def _take_test(channel: Channel, clock: Clock) -> None:
+    try:
+        hourly_limits.take(channel.project_id, "test", clock=clock)
+    except hourly_limits.OverLimit as over:
+        raise ChannelRefused(str(over)) from None
 
 
 @transaction.atomic

@@ -7,9 +7,9 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 
 from webapp.alerts.channels import ADDRESSES_A_CHANNEL
+from webapp.alerts.mail_consent import is_mailable
 from webapp.alerts.models import Channel, Kind, Way
 from webapp.credentials.forms import SecretField, WriteOnlyForm
 
@@ -30,10 +30,8 @@ class _Addresses(forms.CharField):
                 f"At most {ADDRESSES_A_CHANNEL} addresses; a list of your own can hold more."
             )
         for address in found:
-            try:
-                validate_email(address)
-            except ValidationError:
-                raise ValidationError(f"{address} is no e-mail address.") from None
+            if not is_mailable(address):
+                raise ValidationError(f"{address} is no e-mail address.")
         return found
 
 

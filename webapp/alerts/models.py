@@ -1,4 +1,4 @@
-"""Tables of alerts. Written only by `services`, `channels` and `outbox`, read by `queries`.
+"""Tables of alerts. Written only by services, read by `queries`.
 
 An alert stands for something that is so now: raised once when it begins, however often it is found, and free to be
 raised again once it is over. A delivery is an alert on its way out by one channel; its row is written together with
@@ -13,8 +13,24 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from webapp.alerts.mail_models import HourlyUse, MailConsent
 from webapp.credentials.models import SealedRow
 from webapp.credentials.sealing import Place
+
+__all__ = [
+    "Alert",
+    "Channel",
+    "ChannelSecret",
+    "Delivery",
+    "DeliveryState",
+    "HourlyUse",
+    "Kind",
+    "MailConsent",
+    "Seen",
+    "Severity",
+    "State",
+    "Way",
+]
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 

@@ -86,7 +86,7 @@ def attempt(delivery: Delivery, *, clock: Clock = SYSTEM_CLOCK) -> None:
         book(delivery, Outcome(False, "The channel is off."), clock=clock)
         return
     try:
-        outcome = SENDERS[channel.way](channel, message_of(delivery))
+        outcome = SENDERS[channel.way](channel, message_of(delivery), clock)
     except Exception as error:  # a message that cannot be made or sent must not hold up those behind it
         log.exception("delivery %s could not be tried", delivery.pk)
         outcome = later(
@@ -108,6 +108,9 @@ def book(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -
     }
     if outcome.sent:
         changes |= {"state": DeliveryState.SENT, "sent_at": now}
+    elif not outcome.tried:
+        wait = timedelta(seconds=outcome.retry_after_s or 0.0)
+        changes |= {"state": DeliveryState.WAITING, "due_at": now + wait, "attempts": F("attempts") - 1}
     elif outcome.again and delivery.attempts < ATTEMPTS:
         changes |= {"state": DeliveryState.WAITING, "due_at": now + _pause(delivery.attempts, outcome)}
     else:
@@ -118,7 +121,7 @@ def book(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -
     if changes["state"] == DeliveryState.FAILED and not delivery.over:
         ends = Delivery.objects.filter(alert=delivery.alert_id, channel=delivery.channel_id, over=True)
         ends.filter(state=DeliveryState.WAITING).update(state=DeliveryState.FAILED, last_error=_NOT_TOLD)
-    if delivery.channel.on and not wording.is_missing(delivery.channel):
+    if outcome.tried and delivery.channel.on and not wording.is_missing(delivery.channel):
         _note_on_channel(delivery.channel, outcome, now, clock, changes["state"] == DeliveryState.FAILED)
     return True
 

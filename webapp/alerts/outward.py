@@ -25,13 +25,20 @@ _NEVER = tuple(
     ipaddress.ip_network(network)
     for network in (
         "192.0.0.0/24",  # protocol assignments, with the metadata service of one cloud
+        "192.88.99.0/24",  # relays of 6to4, which lead into whatever network has one
         "168.63.129.16/32",  # Azure's host, seen from its machines only; public by its number
-        "::/96",  # IPv4 in an old disguise
         "2001::/32",  # Teredo and 6to4: IPv4 of somebody's choice inside
         "2002::/16",
+        "3fff::/20",  # documentation
     )
 )
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_INTERNET_BY_IPV6 = ipaddress.ip_network("2000::/3")
+"""All of IPv6 that anybody on the internet has. Outside it are networks' own addresses, the old site-local ones
+(fec0::/10) among them, and IPv4 in disguise: of old (::/96), and for translators (NAT64 by 64:ff9b::/96 and
+64:ff9b:1::/48)."""
+_ISATAP = 0x00005EFE
+"""What stands before an IPv4 address in IPv6 addresses of a tunnel inside a site. One bit more says "unique"."""
+_ISATAP_MASK = 0xFDFFFFFF
 
 
 class Refused(Exception):
@@ -99,8 +106,8 @@ def is_public(address: str) -> bool:
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is not None:
             return is_public(str(ip.ipv4_mapped))
-        if ip in _NAT64:
-            return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
+        if ip not in _INTERNET_BY_IPV6 or int(ip) >> 32 & _ISATAP_MASK == _ISATAP:
+            return False
     if any(ip in network for network in _NEVER if network.version == ip.version):
         return False
     return ip.is_global and not ip.is_multicast and not ip.is_reserved

@@ -95,7 +95,9 @@ def deliveries_of(channel: Channel) -> QuerySet[Delivery]:
 def delivery_in(project: Any, delivery_id: str) -> Delivery:
     """The project's delivery of that id; 404 for any other."""
     found = (
-        Delivery.objects.filter(pk=delivery_id, channel__project=project).select_related("channel").first()
+        Delivery.objects.filter(pk=delivery_id, channel__project=project)
+        .select_related("channel", "alert")
+        .first()
     )
     if found is None:
         raise Http404("There is no such delivery in this project.")

@@ -4,7 +4,7 @@ import logging
 
 from celery import shared_task
 
-from webapp.alerts import outbox, services, sources, watching
+from webapp.alerts import mail_consent, outbox, services, sources, watching
 
 log = logging.getLogger(__name__)
 _TURN = (
@@ -12,6 +12,7 @@ _TURN = (
     sources.tell_ends,
     sources.end_what_passed,
     services.wake_snoozed,
+    mail_consent.ask_due,
     outbox.free_lost,
     outbox.send_due,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from webapp.alerts.models import Channel, DeliveryState, Kind, Severity, Way
+from webapp.alerts import mail_consent
+from webapp.alerts.models import Channel, DeliveryState, Kind, MailConsent, Severity, Way
 from webapp.alerts.senders import mail
 from webapp.jobs.models import Job, Observed
 from webapp.money.amounts import display_usd
@@ -70,15 +71,17 @@ class Standing(NamedTuple):
 
 
 def is_missing(channel: Channel) -> bool:
-    """Whether nothing can go out there before the operator does something. Said on pages, not by an alert."""
-    return channel.way == Way.EMAIL and not mail.can_send()
+    """Whether nothing can go out there before the operator or its readers do something: pages say so, no alert does."""
+    return channel.way == Way.EMAIL and (not mail.can_send() or bool(mail.why_nobody(channel)))
 
 
 def standing(channel: Channel) -> Standing:
     if not channel.on:
         return Standing("waiting", "pause-fill", "Off", "Nothing goes out here until an owner turns it on.")
-    if is_missing(channel):
+    if channel.way == Way.EMAIL and not mail.can_send():
         return Standing("warning", "exclamation-triangle-fill", "Missing", mail.NO_SERVER)
+    if channel.way == Way.EMAIL and (why := mail.why_nobody(channel)):
+        return Standing("warning", "exclamation-triangle-fill", "Unconfirmed", why)
     if channel.failures:
         return Standing("failed", "x-octagon-fill", "Failing", channel.last_error)
     if channel.last_sent_at is not None:
@@ -88,7 +91,40 @@ def standing(channel: Channel) -> Standing:
 
 def readers(channel: Channel) -> list[str]:
     """Who or what reads what goes out there."""
-    return mail.recipients(channel) if channel.way == Way.EMAIL else [channel.place]
+    return mail.addresses(channel) if channel.way == Way.EMAIL else [channel.place]
+
+
+class Reader(NamedTuple):
+    """An address of a mail channel: whether mails go there, as tone, icon and words."""
+
+    address: str
+    gets_mails: bool
+    tone: str
+    icon: str
+    words: str
+
+
+def mail_readers(channel: Channel) -> list[Reader]:
+    """Who is to get the mails of the channel, and why those who do not."""
+    get = set(mail.recipients(channel))
+    asked = {one.address: one for one in mail_consent.asked_of(channel.project_id)}
+    return [
+        Reader(one, True, "ok", "check-lg", "Gets the mails")
+        if one in get
+        else Reader(one, False, *_no_mails(channel, asked.get(one.lower())))
+        for one in mail.addresses(channel)
+    ]
+
+
+def _no_mails(channel: Channel, asked: MailConsent | None) -> tuple[str, str, str]:
+    if channel.built_in:
+        return "warning", "hourglass", "Has not confirmed the address"
+    if asked is not None and asked.answer == MailConsent.Answer.NO:
+        return "waiting", "x-lg", "Does not want these mails"
+    if asked is not None and asked.asked_at:
+        return "warning", "hourglass", "Was asked and has not answered"
+    soon = "soon" if mail.can_send() else "once a mail server is set"
+    return "warning", "hourglass", f"Is asked {soon}"
 
 
 DELIVERY_SHOWN: dict[str, tuple[str, str]] = {

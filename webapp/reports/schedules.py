@@ -20,6 +20,8 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 
 from webapp.accounts.models import Project, User
+from webapp.accounts.queries import confirmed_people
+from webapp.alerts import hourly_limits, project_mail
 from webapp.alerts.models import Kind, Severity
 from webapp.alerts.senders.mail import NO_SERVER
 from webapp.alerts.services import raise_alert
@@ -36,6 +38,9 @@ from webapp.reports.table import Costs
 log = logging.getLogger(__name__)
 
 NOBODY = "Nobody of those it went to is a member of this project any more. Set it up again."
+NOBODY_CONFIRMED = (
+    "Nobody of those it goes to has confirmed an address. Each can do that on the account page, under e-mail."
+)
 UNSURE = (
     "The worker stopped while it was sending. It may have arrived or not; download the report on this page."
 )
@@ -139,6 +144,8 @@ def _send(schedule: Schedule, sending: Sending, period: Period, clock: Clock) ->
         _post(schedule, period, clock)
     except _Refused as error:
         state, reason = SendingState.FAILED, str(error)
+    except hourly_limits.OverLimit as over:
+        state, reason = SendingState.WAITING, str(over)
     except (OSError, smtplib.SMTPException) as error:
         last = sending.attempts >= MOST_ATTEMPTS
         state = SendingState.FAILED if last else SendingState.WAITING
@@ -159,9 +166,11 @@ class _Refused(Exception):
 
 def _post(schedule: Schedule, period: Period, clock: Clock) -> None:
     people = schedule.recipients.filter(is_active=True, memberships__project=schedule.project)
-    to = sorted(set(people.values_list("email", flat=True)))
-    if not to:
+    if not people.exists():
         raise _Refused(NOBODY)
+    to = sorted(set(confirmed_people(people).values_list("email", flat=True)))
+    if not to:
+        raise _Refused(NOBODY_CONFIRMED)
     if not can_send():
         raise _Refused(NO_SERVER)
     project = schedule.project
@@ -180,7 +189,7 @@ def _post(schedule: Schedule, period: Period, clock: Clock) -> None:
         headers={"Auto-Submitted": "auto-generated"},
     )
     _attach(letter, schedule, question, clock)
-    letter.send()
+    project_mail.post(project.pk, letter, clock)
 
 
 def can_send() -> bool:

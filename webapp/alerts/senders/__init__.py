@@ -8,8 +8,9 @@ from webapp.alerts.message import Message
 from webapp.alerts.models import Channel, Way
 from webapp.alerts.senders import chat, mail, webhook
 from webapp.alerts.senders.outcome import Outcome
+from webapp.clock import Clock
 
-Sender = Callable[[Channel, Message], Outcome]
+Sender = Callable[[Channel, Message, Clock], Outcome]
 
 SENDERS: dict[str, Sender] = {
     Way.EMAIL: mail.send,

@@ -1,7 +1,8 @@
 """By chat, through Apprise: Slack, Teams, Discord and others, each by the address it gives out for a channel.
 
-Apprise looks names up by itself, so only services whose host nobody can choose are taken, and those on hosts that the
-operator named.
+Apprise does much more than send. So an address may carry the arguments that `chat_services` names and no others, only
+services are taken whose host nobody can choose, or that stand on hosts that the operator named, and what Apprise may
+open is guarded where it opens it.
 """
 
 from __future__ import annotations
@@ -11,40 +12,37 @@ from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
 
-from webapp.alerts import outward, vault
+from webapp.alerts import connection_guard, outward, vault
 from webapp.alerts.message import Message
 from webapp.alerts.models import Channel, Severity
+from webapp.alerts.senders.chat_services import SERVICE_NAMES, SERVICES, TEAMS_HOSTS
 from webapp.alerts.senders.outcome import Outcome, later, refused
+from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials.secret import Secret
 
 logging.getLogger("apprise").setLevel(logging.CRITICAL)  # its warnings repeat what services answered
 
 _CONNECT_S, _READ_S = 4.0, 6.0
-FIXED_HOSTS = frozenset(
-    {"slack", "discord", "tgram", "gchat", "wxteams", "pagerduty", "opsgenie", "pover", "pbul"}
-)
-"""Services that always go to hosts of their own, by https."""
-TEAMS_HOSTS = (".logic.azure.com", ".api.powerplatform.com")
-"""Where Microsoft's workflows live, one of which stands behind each channel of Teams."""
-ON_NAMED_HOSTS = frozenset(
-    {"json", "jsons", "form", "forms", "mmost", "mmosts", "rocket", "rockets", "gotify", "gotifys"}
-)
-"""Services that people run themselves: only on hosts of STARLING_ALERT_HOSTS."""
-SERVICES = "Slack, Discord, Microsoft Teams, Telegram, Google Chat, Webex, PagerDuty, Opsgenie, Pushover or Pushbullet"
 
 
 @sensitive_variables()
 def notifier(url: str) -> Any:
     """Apprise's sender for this address. Raises outward.Refused."""
     import apprise  # takes a while and reads many files: only who sends by chat pays for it
+    from apprise.plugins import url_to_dict
 
-    asset = apprise.AppriseAsset(http_redirects=False, app_id="Starling", app_desc="Starling", app_url="")
-    made = apprise.Apprise.instantiate(url.strip(), asset=asset, suppress_exceptions=True)
-    if made is None:
+    # What Apprise read is judged, not the address: nothing can be written so that it reads it otherwise.
+    parsed = url_to_dict(url.strip())
+    if not parsed:
         raise outward.Refused(
-            f"This is no address of {SERVICES}. Copy the whole webhook URL, or write an Apprise URL."
+            f"This is no address of {SERVICE_NAMES}. Copy the whole webhook URL, or write an Apprise URL."
         )
-    _require_allowed(made)
+    _require_service(parsed)
+    asset = apprise.AppriseAsset(http_redirects=False, app_id="Starling", app_desc="Starling", app_url="")
+    with connection_guard.only(connection_guard.Guard()):
+        made = apprise.Apprise.instantiate(parsed, asset=asset, suppress_exceptions=True)
+    if made is None:
+        raise outward.Refused("The service does not know this address. Copy the whole webhook URL again.")
     made.redirects = False
     made.verify_certificate = True
     made.socket_connect_timeout, made.socket_read_timeout = _CONNECT_S, _READ_S
@@ -57,7 +55,7 @@ def service_of(made: Any) -> str:
 
 
 @sensitive_variables("url", "made")
-def send(channel: Channel, message: Message) -> Outcome:
+def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Outcome:
     """One attempt. Services tell no more than whether they took it."""
     import apprise
 
@@ -71,36 +69,50 @@ def send(channel: Channel, message: Message) -> Outcome:
         made = notifier(url.reveal())
         body = f"{message.sentence}\n{message.link}"
         kind = apprise.NotifyType.SUCCESS if message.over else kinds[message.severity]
-        taken = made.notify(title=message.title, body=body, notify_type=kind)
+        with connection_guard.only(guard_for(made)) as guard:
+            taken = made.notify(title=message.title, body=body, notify_type=kind)
     except (vault.CannotOpen, outward.Refused) as error:
         return refused(str(error))
     except Exception as error:  # whatever its plugins raise must not end the worker's turn
         return later(f"{channel.place} could not be told: {type(error).__name__}.")
     if taken:
         return Outcome(True)
+    if guard.refusals:
+        return later(f"{channel.place} was not told. {guard.refusals[0]}")
     return later(f"{channel.place} did not take the message. See that its address is still valid.")
 
 
-def _require_allowed(made: Any) -> None:
-    schemes = _schemes(made)
-    host, port = str(getattr(made, "host", "") or "").lower(), getattr(made, "port", None)
-    if schemes & FIXED_HOSTS:
-        return
-    if "workflow" in schemes and host.endswith(TEAMS_HOSTS) and port in (None, 443):
-        return
-    if schemes & ON_NAMED_HOSTS and outward.is_exempt(host, port):
-        return
-    if schemes & (ON_NAMED_HOSTS | {"workflow"}):
+def guard_for(made: Any) -> connection_guard.Guard:
+    """Connections to the service's own hosts, of which those that the operator named may be private."""
+    protocols = [made.protocol or (), made.secure_protocol or ()]
+    schema = next(one if isinstance(one, str) else one[0] for one in protocols if one)
+    if hosts := SERVICES[schema].hosts:
+        return connection_guard.Guard(hosts)
+    host, port = str(made.host).lower(), made.port or (443 if made.secure else 80)
+    return connection_guard.Guard(frozenset({host}), port, outward.is_exempt(host, port))
+
+
+def _require_service(parsed: dict[str, Any]) -> None:
+    schema = str(parsed["schema"]).lower()
+    service = SERVICES.get(schema)
+    if service is None:
+        raise outward.Refused(f"Alerts do not go out by {schema}. Use {SERVICE_NAMES}.")
+    if not service.hosts:
+        _require_host(schema, str(parsed.get("host") or "").lower(), parsed.get("port"))
+    if set(parsed.get("qsd", ())) - service.arguments:
+        taken = ", ".join(sorted(service.arguments))
         raise outward.Refused(
-            f"{host} is a host of somebody's own. Chat goes there once this installation's operator names it in"
-            " STARLING_ALERT_HOSTS. For your own receiver, a webhook is the better channel."
+            f"The address carries more than the service's own arguments, of which these are taken: {taken}."
+            " Copy it again as the service gave it out."
         )
-    raise outward.Refused(f"Alerts do not go out by {service_of(made)}. Use {SERVICES}.")
 
 
-def _schemes(made: Any) -> frozenset[str]:
-    found: set[str] = set()
-    for protocols in (made.protocol, made.secure_protocol):
-        if protocols:
-            found |= {protocols} if isinstance(protocols, str) else set(protocols)
-    return frozenset(found)
+def _require_host(schema: str, host: str, port: int | None) -> None:
+    if outward.is_exempt(host, port) and not schema.startswith("workflow"):
+        return
+    if schema.startswith("workflow") and host.endswith(TEAMS_HOSTS) and port in (None, 443):
+        return
+    raise outward.Refused(
+        f"{host} is a host of somebody's own. Chat goes there once this installation's operator names it in"
+        " STARLING_ALERT_HOSTS. For your own receiver, a webhook is the better channel."
+    )

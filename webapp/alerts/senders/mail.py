@@ -1,4 +1,7 @@
-"""By mail, to the addresses of the channel; the built-in one writes to the project's owners."""
+"""By mail, to the addresses of the channel; the built-in one writes to the project's owners.
+
+Owners get mails at addresses that they confirmed, everybody else once they agreed (`mail_consent`).
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,27 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
+from django.db.models import QuerySet
 
 from webapp.accounts.models import Role, User
+from webapp.accounts.queries import confirmed_people
+from webapp.alerts import hourly_limits, mail_consent, project_mail
 from webapp.alerts.message import Message
 from webapp.alerts.models import Channel
-from webapp.alerts.senders.outcome import Outcome, later, refused
+from webapp.alerts.senders.outcome import Outcome, later, postponed, refused
+from webapp.clock import SYSTEM_CLOCK, Clock
 
 NO_SERVER = (
     "No mail server is set, so no mail leaves this installation. Its operator can name one"
     " in STARLING_SMTP_URL."
 )
+NO_OWNER_CONFIRMED = (
+    "None of them has confirmed an address yet. Each can do that on the account page, under e-mail."
+)
+NOBODY_AGREED = (
+    "Nobody at these addresses has agreed to get the mails yet. Each is asked once, by a mail with a link."
+)
+NOBODY = "There is nobody to write to. Add an address to the channel."
 _FOR_GOOD = 500
 
 
@@ -25,25 +39,47 @@ def can_send() -> bool:
     return bool(settings.STARLING_SMTP_URL)
 
 
+def addresses(channel: Channel) -> list[str]:
+    """Whom the channel is meant for, whether or not they agreed."""
+    return _emails(_owners(channel)) if channel.built_in else list(channel.addresses)
+
+
 def recipients(channel: Channel) -> list[str]:
     """Who gets it now."""
-    if not channel.built_in:
-        return list(channel.addresses)
-    people = User.objects.filter(is_active=True)
+    if channel.built_in:
+        return _emails(confirmed_people(_owners(channel)))
+    return mail_consent.agreed(channel.project_id, channel.addresses)
+
+
+def why_nobody(channel: Channel) -> str:
+    """Why nobody gets it now, and what to do; empty where somebody does."""
+    if recipients(channel):
+        return ""
+    if not addresses(channel):
+        return NOBODY
+    return NO_OWNER_CONFIRMED if channel.built_in else NOBODY_AGREED
+
+
+def _owners(channel: Channel) -> QuerySet[User]:
+    people = User.objects.filter(is_active=True).order_by("email")
     if channel.project_id is None:
-        people = people.filter(is_staff=True)
-    else:
-        people = people.filter(memberships__project_id=channel.project_id, memberships__role=Role.OWNER)
-    return list(people.order_by("email").values_list("email", flat=True))
+        return people.filter(is_staff=True)
+    return people.filter(memberships__project_id=channel.project_id, memberships__role=Role.OWNER)
 
 
-def send(channel: Channel, message: Message) -> Outcome:
+def _emails(people: QuerySet[User]) -> list[str]:
+    return list(people.values_list("email", flat=True))
+
+
+def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Outcome:
     """One mail to all of them. Its Message-ID is the same at each attempt: mailboxes drop what they have."""
     if not can_send():
         return refused(NO_SERVER)
+    if not channel.built_in:
+        mail_consent.ask(channel.project_id, channel.addresses, clock=clock)
     to = recipients(channel)
     if not to:
-        return refused("There is nobody to write to. Add an address to the channel.")
+        return refused(why_nobody(channel))
     host = urlsplit(settings.STARLING_BASE_URL).hostname or "localhost"
     mail = EmailMultiAlternatives(
         subject=f"Starling: {' '.join(message.title.split())}",
@@ -57,7 +93,9 @@ def send(channel: Channel, message: Message) -> Outcome:
     )
     mail.attach_alternative(message.mail_html(), "text/html")
     try:
-        mail.send()
+        project_mail.post(channel.project_id, mail, clock)
+    except hourly_limits.OverLimit as over:
+        return postponed(str(over), over.wait_s)
     except smtplib.SMTPRecipientsRefused as error:
         code = max(code for code, _ in error.recipients.values())
         words = f"The mail server takes none of the addresses ({code}). Correct them."

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Outcome:
-    """Sent, or why not, in words for people; `again` when another attempt may fare better."""
+    """Sent, or why not, in words for people; `again` when another attempt may fare better.
+
+    What was not even `tried` is no attempt: the channel may work well.
+    """
 
     sent: bool
     words: str = ""
     again: bool = False
     status: int | None = None
     retry_after_s: float | None = None
+    tried: bool = True
 
 
 def refused(words: str, status: int | None = None) -> Outcome:
@@ -24,3 +28,8 @@ def refused(words: str, status: int | None = None) -> Outcome:
 def later(words: str, status: int | None = None, retry_after_s: float | None = None) -> Outcome:
     """It may be better in a while."""
     return Outcome(False, words, True, status, retry_after_s)
+
+
+def postponed(words: str, wait_s: float) -> Outcome:
+    """Nothing was tried: its turn comes after so long."""
+    return Outcome(False, words, True, retry_after_s=wait_s, tried=False)

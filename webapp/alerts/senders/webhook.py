@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import time
 
 from django.views.decorators.debug import sensitive_variables
 
@@ -16,17 +15,18 @@ from webapp.alerts import outward, vault
 from webapp.alerts.message import Message
 from webapp.alerts.models import Channel
 from webapp.alerts.senders.outcome import Outcome, later, refused
+from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials.secret import Secret
 
 _LATER = frozenset({408, 409, 425, 429})
 
 
 @sensitive_variables("url", "key")
-def send(channel: Channel, message: Message) -> Outcome:
+def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Outcome:
     """One attempt. Whatever the receiver answers but 2xx is a failure; redirects are not followed."""
     try:
         url, key = vault.opened(channel, "url"), vault.opened(channel, "signing_key")
-        answer = outward.post(url.reveal(), message.body, headers(message, key, int(time.time())))
+        answer = outward.post(url.reveal(), message.body, headers(message, key, int(clock.now().timestamp())))
     except (vault.CannotOpen, outward.Refused) as error:
         return refused(str(error))
     except outward.Away as error:

@@ -13,8 +13,8 @@ from ninja.responses import Status
 from webapp.accounts.models import Project
 from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
-from webapp.alerts.models import Channel, Delivery
-from webapp.alerts.wording import readers, standing
+from webapp.alerts.models import Channel, Delivery, Way
+from webapp.alerts.wording import mail_readers, readers, standing
 from webapp.api.etags import IfNoneMatch, if_changed
 from webapp.api.guard import Token, member_of, project_of
 from webapp.api.page_forms import cleaned
@@ -187,12 +187,19 @@ def _told(channel: Channel, may_see: bool = True) -> dict[str, Any]:
         "on": channel.on,
         "kinds": [kind for kind, _ in KINDS if kind not in channel.silent_kinds],
         "to": readers(channel) if may_see else None,
+        "unconfirmed": _unconfirmed(channel) if may_see else None,
         "state": where.word,
         "words": where.sentence,
         "failures": channel.failures,
         "last_sent_at": channel.last_sent_at,
         "last_failed_at": channel.last_failed_at,
     }
+
+
+def _unconfirmed(channel: Channel) -> list[str]:
+    if channel.way != Way.EMAIL:
+        return []
+    return [one.address for one in mail_readers(channel) if not one.gets_mails]
 
 
 def _delivery(one: Delivery) -> DeliveryShape:

@@ -56,7 +56,10 @@ class ChannelShape(BaseModel):
     to: list[str] | None = Field(
         description="Who or what reads it; of a secret address its host alone. Null: not for viewers."
     )
-    state: str = Field(description="Off, Missing, Failing, Working or Not used yet.")
+    unconfirmed: list[str] | None = Field(
+        description="Those of them who get no mails before they confirm the address or agree. Null: not for viewers."
+    )
+    state: str = Field(description="Off, Missing, Unconfirmed, Failing, Working or Not used yet.")
     words: str
     failures: int = Field(description="Attempts that failed since the last that did not.")
     last_sent_at: datetime | None

@@ -17,7 +17,7 @@ from webapp.jobs import services
 from webapp.jobs.asking.learner_places import learner_words
 from webapp.jobs.asking.problems import CONNECTION, Problem
 from webapp.jobs.launch import clouds, launching
-from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle
+from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unnamed_cluster
 from webapp.jobs.origins import From
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_usd, picodollars
@@ -87,7 +87,7 @@ def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Chec
         fine = "None needed: the job's page shows the command that your machines run."
         return _of(title, stands, fine)
     if kind not in clouds.CLOUD_OF:
-        found = cluster_obstacle(spec.platform)
+        found = unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform)
         return _of(title, [found] if found else [], "None needed: the cluster has to be reachable from here.")
     connection = clouds.connection_of(project, spec)
     missing = [one for one in stands if one.path == CONNECTION]

@@ -21,7 +21,7 @@ from webapp.gateway import machines
 from webapp.jobs.asking.problems import Problem, at_connection
 from webapp.jobs.asking.spec_fields import Named
 from webapp.jobs.launch import containers
-from webapp.jobs.launch.preflight import cluster_obstacle, price_obstacle
+from webapp.jobs.launch.preflight import cluster_obstacle, price_obstacle, unnamed_cluster
 from webapp.jobs.spec import JobSpec
 
 CLOUD_OF = {"aws_lambda": "aws", "azure_container": "azure"}
@@ -93,7 +93,7 @@ def placed(project: Any, spec: JobSpec) -> JobSpec:
 def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     """Why this job cannot be launched on its cloud, if so; nothing for one that needs no cloud."""
     unpriced = price_obstacle(spec.platform, spec.training.rollout.memory_mb)
-    if found := cluster_obstacle(spec.platform) or unpriced:
+    if found := unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform) or unpriced:
         return [found]
     if isinstance(spec.platform, HostsOptions):
         return machines.obstacles()

@@ -5,6 +5,8 @@ For processes that train: environments that are not in the catalogue run code of
 
 from __future__ import annotations
 
+from django.conf import settings
+
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.platforms import PlatformOptions
 from cloud.ray import driver as ray_driver
@@ -51,6 +53,24 @@ def scheduler_obstacle(training: TrainingSpec) -> Problem | None:
         path,
         f"Scheduler ({path}): none was chosen. Launch the job in a project that has trained one, or put into the spec"
         " what `manage.py schedulers export` gives under `scaling`.",
+    )
+
+
+def unnamed_cluster(options: PlatformOptions) -> Problem | None:
+    """Why a job may not be attached to the cluster at its spec's address; None where the operator named it.
+
+    A driver and its cluster run each other's code, and the driver shows the cluster this installation's token. So an
+    address that only a user chose is not spoken to.
+    """
+    if not isinstance(options, RayOptions) or not options.address:
+        return None
+    if options.address.lower() in settings.STARLING_RAY_CLUSTERS:
+        return None
+    path = "platform.address"
+    return Problem(
+        path,
+        f"Address ({path}): {options.address} is no cluster of this installation. Its operator names it in"
+        " STARLING_RAY_CLUSTERS first. Without an address the job starts a cluster of this machine's own.",
     )
 
 

@@ -28,7 +28,7 @@ from webapp.credentials.sealing import CannotUnseal
 from webapp.gateway.coordinator import reached
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
-from webapp.jobs.launch.preflight import obstacle
+from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
 from webapp.jobs.models import Checkpoint, Desired, Job
 from webapp.jobs.origins import beginning
 from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten
@@ -130,7 +130,7 @@ class _Run:
     def train(self) -> Stopped:
         """Train to the last event, which is returned once the platform is closed and everything is paid."""
         begin_run(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
-        if found := obstacle(self._spec.training):
+        if found := unnamed_cluster(self._spec.platform) or obstacle(self._spec.training):
             raise CannotRun(found.sentence)
         return self._recorded()
 

@@ -1,0 +1,159 @@
+"""Who outside a project agreed to get its alerts by mail.
+
+The address that a member has confirmed needs no question. Any other is asked once, by a mail in which nothing stands
+that somebody of the project wrote, and gets nothing else before somebody answers yes there.
+"""
+
+from __future__ import annotations
+
+import logging
+import smtplib
+from collections.abc import Iterable
+from datetime import timedelta
+
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.core import signing
+from django.core.exceptions import ValidationError
+from django.core.mail import EmailMessage
+from django.core.validators import EmailValidator
+from django.db import transaction
+from django.db.models import F
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from webapp.alerts import doorbell, hourly_limits, project_mail
+from webapp.alerts.models import MailConsent
+from webapp.clock import SYSTEM_CLOCK, Clock
+
+log = logging.getLogger(__name__)
+
+ASKS_A_DAY = 3
+"""So many projects ask one address in a day; others wait."""
+ASK_AGAIN_AFTER = timedelta(days=30)
+"""Who did not answer for so long can be asked once more, when an owner gives the address again."""
+_ATTEMPTS = 6
+_TRY_AGAIN_AFTER = timedelta(minutes=10)
+_AT_ONCE = 50
+_SIGNER = signing.Signer(salt="starling.alerts.mail_consent")
+_on_the_internet = EmailValidator(allowlist=[])
+
+
+def is_mailable(address: str) -> bool:
+    """Whether it is at a domain name of the internet: not localhost, a host's bare name or a number in brackets."""
+    try:
+        _on_the_internet(address)
+    except ValidationError:
+        return False
+    return not address.endswith("]")
+
+
+def agreed(project_id: int | None, addresses: Iterable[str]) -> list[str]:
+    """Those of them that the project's mails may go to."""
+    wanted = list(addresses)
+    free = _confirmed_by_members(project_id, wanted) | {
+        one.address for one in asked_of(project_id) if one.answer == MailConsent.Answer.YES
+    }
+    return [address for address in wanted if address.lower() in free]
+
+
+def asked_of(project_id: int | None) -> list[MailConsent]:
+    """Everybody outside the project whom it asked, or is going to ask."""
+    return list(MailConsent.objects.filter(project_id=project_id).order_by("address"))
+
+
+@transaction.atomic
+def ask(project_id: int | None, addresses: Iterable[str], *, clock: Clock = SYSTEM_CLOCK) -> int:
+    """See to it that those are asked who have to be and were not yet; how many that is."""
+    wanted = [address for address in addresses if is_mailable(address)]
+    if project_id is None or not wanted:
+        return 0
+    now, free = clock.now(), _confirmed_by_members(project_id, wanted)
+    foreign = {address.lower() for address in wanted} - free
+    known = MailConsent.objects.filter(project_id=project_id, address__in=foreign)
+    forgotten = known.filter(answer="", ask_at=None, asked_at__lte=now - ASK_AGAIN_AFTER)
+    count = forgotten.update(ask_at=now, attempts=0)
+    new = foreign - set(known.values_list("address", flat=True))
+    rows = [MailConsent(project_id=project_id, address=address, ask_at=now) for address in sorted(new)]
+    MailConsent.objects.bulk_create(rows, ignore_conflicts=True)
+    if count + len(rows):
+        doorbell.ring_on_commit()
+    return count + len(rows)
+
+
+def ask_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """Send the mails that ask, each once; how many were sent."""
+    if not settings.STARLING_SMTP_URL:
+        return 0
+    due = MailConsent.objects.filter(ask_at__lte=clock.now()).order_by("ask_at", "pk")
+    return sum(_ask_one(one, clock) for one in due[:_AT_ONCE])
+
+
+def _ask_one(one: MailConsent, clock: Clock) -> bool:
+    now = clock.now()
+    # Taken before it is sent: a worker that dies in between asks nobody, and none asks twice.
+    mine = MailConsent.objects.filter(pk=one.pk, ask_at__lte=now, answer="")
+    if not mine.update(ask_at=None, asked_at=now, attempts=F("attempts") + 1):
+        return False
+    today = MailConsent.objects.filter(address=one.address, asked_at__gt=now - timedelta(days=1))
+    if today.exclude(pk=one.pk).count() >= ASKS_A_DAY:
+        _put_off(one, timedelta(hours=1), clock)
+        return False
+    try:
+        project_mail.post(one.project_id, _question(one), clock)
+    except hourly_limits.OverLimit as over:
+        _put_off(one, timedelta(seconds=over.wait_s), clock)
+        return False
+    except (OSError, smtplib.SMTPException) as error:
+        log.warning("mail consent %s could not be asked for: %s", one.pk, type(error).__name__)
+        if one.attempts + 1 < _ATTEMPTS:
+            _put_off(one, _TRY_AGAIN_AFTER, clock, attempted=True)
+        return False
+    return True
+
+
+def _put_off(one: MailConsent, pause: timedelta, clock: Clock, attempted: bool = False) -> None:
+    attempts = F("attempts") - (0 if attempted else 1)
+    MailConsent.objects.filter(pk=one.pk, answer="").update(
+        ask_at=clock.now() + pause, asked_at=one.asked_at, attempts=attempts
+    )
+
+
+@transaction.atomic
+def answer(one: MailConsent, *, agrees: bool, clock: Clock = SYSTEM_CLOCK) -> None:
+    """What they decide holds until they decide otherwise by the same link."""
+    said = MailConsent.Answer.YES if agrees else MailConsent.Answer.NO
+    MailConsent.objects.filter(pk=one.pk).update(answer=said, answered_at=clock.now(), ask_at=None)
+    one.refresh_from_db()
+
+
+def by_token(token: str) -> MailConsent | None:
+    """Whose link this is; None for no link of ours."""
+    try:
+        number = _SIGNER.unsign(token)
+    except signing.BadSignature:
+        return None
+    return MailConsent.objects.select_related("project").filter(pk=number).first()
+
+
+def path_for(one: MailConsent) -> str:
+    """The page on which they decide."""
+    return reverse("alerts:mail_consent", args=[_SIGNER.sign(str(one.pk))])
+
+
+def _question(one: MailConsent) -> EmailMessage:
+    link = settings.STARLING_BASE_URL + path_for(one)
+    return EmailMessage(
+        subject="Starling: alerts for this address",
+        body=render_to_string("alerts/consent_mail.txt", {"site": settings.STARLING_BASE_URL, "link": link}),
+        to=[one.address],
+        headers={"Auto-Submitted": "auto-generated"},
+    )
+
+
+def _confirmed_by_members(project_id: int | None, addresses: Iterable[str]) -> set[str]:
+    """Those of the addresses that a member of the project has confirmed, in lower case."""
+    confirmed = EmailAddress.objects.filter(
+        verified=True, user__is_active=True, email__in={address.lower() for address in addresses}
+    )
+    return set(confirmed.filter(user__memberships__project_id=project_id).values_list("email", flat=True))
