@@ -19,6 +19,7 @@ from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceBook
 from cloud.forecasting.bill import PARTS, Bill
 from cloud.forecasting.course import MOST_ROUNDS, Course, Outlook, outlook
+from cloud.forecasting.first_round import first_round
 from cloud.forecasting.flight import Count
 from cloud.forecasting.plan import Plan, Unforeseeable, plan_of, possible, shrinking, supposed
 from cloud.forecasting.result import Band, Forecast, Matter, NoForecast
@@ -31,9 +32,9 @@ from cloud.forecasting.works import spaces_of
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.numbers import stack as stacks
-from cloud.numbers.profile import Pool
+from cloud.numbers.profile import Pool, Profile
 from cloud.numbers.profile import load as load_profile
-from cloud.numbers.quantity import Quantity
+from cloud.numbers.quantity import Quantity, with_values
 from cloud.platforms import PlatformOptions
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
@@ -66,11 +67,18 @@ def forecast(
     return forecast_in(scene_of(training, options), training, budget_picodollars, spaces=spaces)
 
 
-def first_round_picodollars(training: TrainingSpec, options: PlatformOptions) -> int:
-    """What must be free before anything begins: the worst case of the first round's calls, and rent ahead."""
-    bill = Bill(scene_of(training, options).tariff, training)
-    first = training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1))
-    return ceil(bill.first_round(first.actors))
+def first_round_picodollars(
+    training: TrainingSpec, options: PlatformOptions, actors: int | None = None
+) -> int:
+    """What must be free before anything begins: all that the first round may cost at worst.
+
+    `actors`: as many as it has, where that is not for the scaling policy's first decision to say.
+    """
+    return first_round(scene_of(training, options), training, actors or _first_actors(training)).picodollars
+
+
+def _first_actors(training: TrainingSpec) -> int:
+    return training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1)).actors
 
 
 def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
@@ -85,11 +93,23 @@ def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
     if isinstance(options, LambdaOptions):
         # The learner is here, and what it takes to start is small beside what functions take.
         alike = SimulatedOptions(provisioned=options.provisioned)
-        return Scene(load_profile(alike.profile), stacks.load(alike.stack), alike.setting(), tariff)
+        profile = _of_so_many(load_profile(alike.profile), options.at_once)
+        return Scene(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
     if isinstance(options, AzureContainerOptions):
         alike = SimulatedOptions(profile="aci-today")
-        return Scene(load_profile(alike.profile), stacks.load(alike.stack), alike.setting(), tariff)
+        profile = load_profile(alike.profile)
+        return Scene(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
     return Scene(load_profile(options.profile), stacks.load(options.stack), options.setting(), tariff)
+
+
+def _of_so_many(profile: Profile, at_once: int | None) -> Profile:
+    """The same cloud for a job that asks for fewer functions at once than the account allows."""
+
+    def value_of(path: Name, quantity: Quantity) -> float:
+        fewer = at_once is not None and path == ("actors", "concurrent")
+        return min(quantity.value, at_once or 0) if fewer else quantity.value
+
+    return with_values(profile, value_of)
 
 
 def forecast_in(
@@ -122,6 +142,7 @@ class _Forecaster:
         self._spaces = spaces or guessed
         self._known = self._known or spaces is not None
         self._bill = Bill(scene.tariff, training)
+        self._least = first_round(scene, training, _first_actors(training)).picodollars
         self._unread = ""
         try:
             self._plan: Plan | None = plan_of(training, self._most_rounds())
@@ -169,8 +190,8 @@ class _Forecaster:
             cold_starts=Band.of([one.counts[Count.COLD] for one in outlooks]),
             ends_by="budget" if hits > 0.5 else usual.ends_by,
             budget_share=hits,
-            kept_back=self._bill.kept_back(self._most_actors) / PICODOLLARS_PER_USD,
-            least_budget=self._bill.first_round(self._most_actors) / PICODOLLARS_PER_USD,
+            kept_back=self._bill.kept_back(self._most_actors, usual.longest_round_s) / PICODOLLARS_PER_USD,
+            least_budget=self._least / PICODOLLARS_PER_USD,
             costs_nothing=self._bill.costs_nothing,
             simulated=self._scene.profile.region != "here",
             assumptions=sentences(told),
@@ -222,7 +243,7 @@ class _Forecaster:
 
     def _outlook(self, plan: Plan, trial: Trial) -> Outlook:
         course = Course(self._training, plan, trial)
-        found = outlook(self._training, course, self._bill, self._budget, int(plan.actors.max()))
+        found = outlook(self._training, course, self._bill, self._budget, int(plan.actors.max()), self._least)
         if found.ends_by == "nothing":
             raise NoForecast("This job would go on for years. Set steps, rounds or time.")
         return found
