@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cloud.ledger import what_is_left
 from cloud.pricing import Standing, Tariff, usd
 from cloud.rents.pool import PoolRent
 from cloud.rents.slices import Rented, rent_from_start, rent_going_on
@@ -100,8 +101,7 @@ class Rents:
         self._pool.need(actor_calls, now_s)
         if len(self._pool):
             return ""
-        left = usd(self._ledger.headroom())
-        return f"not even one actor can be rented for a minute: {left} of the budget is left"
+        return f"not even one actor can be rented for a minute: {what_is_left(self._ledger)}"
 
     def take(self, number: int, actors: int, now_s: float, round_no: int) -> str:
         """Pay for a group of the pool from now on. Why it cannot be paid for, if so."""
@@ -130,5 +130,4 @@ class Rents:
             self._pool.end(now_s)
 
     def _too_dear(self, what: str, picodollars: int) -> str:
-        left = usd(self._ledger.headroom())
-        return f"{what} would cost {usd(picodollars)} and {left} of the budget is left"
+        return f"{what} would cost {usd(picodollars)} and {what_is_left(self._ledger)}"
