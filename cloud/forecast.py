@@ -14,30 +14,22 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.azure_container import AzureContainerOptions
-from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceBook
+from cloud.billing.price_book import PICODOLLARS_PER_USD
 from cloud.forecasting.bill import PARTS, Bill
 from cloud.forecasting.course import MOST_ROUNDS, Course, Outlook, outlook
 from cloud.forecasting.first_round import first_round
 from cloud.forecasting.flight import Count
+from cloud.forecasting.places import scene_of
 from cloud.forecasting.plan import Plan, Unforeseeable, plan_of, possible, shrinking, supposed
 from cloud.forecasting.result import Band, Forecast, Matter, NoForecast
 from cloud.forecasting.rounds import Failing
 from cloud.forecasting.scene import Name, Scale, Scene
-from cloud.forecasting.this_machine import cluster, other_machines, this_machine
 from cloud.forecasting.trial import Effort, Trial, tried
 from cloud.forecasting.words import Told, relevant, sentences, title_of
 from cloud.forecasting.works import spaces_of
-from cloud.hosts import HostsOptions
-from cloud.local import LocalOptions
-from cloud.numbers import stack as stacks
-from cloud.numbers.profile import Pool, Profile
-from cloud.numbers.profile import load as load_profile
-from cloud.numbers.quantity import Quantity, with_values
+from cloud.numbers.profile import Pool
+from cloud.numbers.quantity import Quantity
 from cloud.platforms import PlatformOptions
-from cloud.ray_cluster import RayOptions
-from cloud.simulated_options import SimulatedOptions
 from training.environments.expectations import expectation_of
 from training.environments.spaces import Spaces
 from training.loops.model import Asynchronous
@@ -79,37 +71,6 @@ def first_round_picodollars(
 
 def _first_actors(training: TrainingSpec) -> int:
     return training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1)).actors
-
-
-def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
-    book = PriceBook.load()
-    if isinstance(options, LocalOptions):
-        return this_machine(training, options, stacks.load("starling-stack"), book)
-    if isinstance(options, HostsOptions):
-        return other_machines(training, options, stacks.load("starling-stack"), book)
-    if isinstance(options, RayOptions):
-        return cluster(training, options, stacks.load("starling-stack"), book)
-    tariff = options.tariff(book, training.rollout.memory_mb)
-    if isinstance(options, LambdaOptions):
-        # The learner is here, and what it takes to start is small beside what functions take.
-        alike = SimulatedOptions(provisioned=options.provisioned)
-        profile = _of_so_many(load_profile(alike.profile), options.at_once)
-        return Scene(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
-    if isinstance(options, AzureContainerOptions):
-        alike = SimulatedOptions(profile="aci-today")
-        profile = load_profile(alike.profile)
-        return Scene(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
-    return Scene(load_profile(options.profile), stacks.load(options.stack), options.setting(), tariff)
-
-
-def _of_so_many(profile: Profile, at_once: int | None) -> Profile:
-    """The same cloud for a job that asks for fewer functions at once than the account allows."""
-
-    def value_of(path: Name, quantity: Quantity) -> float:
-        fewer = at_once is not None and path == ("actors", "concurrent")
-        return min(quantity.value, at_once or 0) if fewer else quantity.value
-
-    return with_values(profile, value_of)
 
 
 def forecast_in(
@@ -324,4 +285,13 @@ def _dollars(picodollars: Sequence[float]) -> Band:
     return Band.of([one / PICODOLLARS_PER_USD for one in picodollars])
 
 
-__all__ = ["Band", "Forecast", "Matter", "NoForecast", "forecast", "forecast_in"]
+__all__ = [
+    "Band",
+    "Forecast",
+    "Matter",
+    "NoForecast",
+    "first_round_picodollars",
+    "forecast",
+    "forecast_in",
+    "scene_of",
+]
