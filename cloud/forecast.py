@@ -14,29 +14,22 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.azure_container import AzureContainerOptions
-from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceBook
+from cloud.billing.price_book import PICODOLLARS_PER_USD
 from cloud.forecasting.bill import PARTS, Bill
 from cloud.forecasting.course import MOST_ROUNDS, Course, Outlook, outlook
+from cloud.forecasting.first_round import first_round
 from cloud.forecasting.flight import Count
+from cloud.forecasting.places import scene_of
 from cloud.forecasting.plan import Plan, Unforeseeable, plan_of, possible, shrinking, supposed
 from cloud.forecasting.result import Band, Forecast, Matter, NoForecast
 from cloud.forecasting.rounds import Failing
 from cloud.forecasting.scene import Name, Scale, Scene
-from cloud.forecasting.this_machine import cluster, other_machines, this_machine
 from cloud.forecasting.trial import Effort, Trial, tried
 from cloud.forecasting.words import Told, relevant, sentences, title_of
 from cloud.forecasting.works import spaces_of
-from cloud.hosts import HostsOptions
-from cloud.local import LocalOptions
-from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Pool
-from cloud.numbers.profile import load as load_profile
 from cloud.numbers.quantity import Quantity
 from cloud.platforms import PlatformOptions
-from cloud.ray_cluster import RayOptions
-from cloud.simulated_options import SimulatedOptions
 from training.environments.expectations import expectation_of
 from training.environments.spaces import Spaces
 from training.loops.model import Asynchronous
@@ -66,30 +59,18 @@ def forecast(
     return forecast_in(scene_of(training, options), training, budget_picodollars, spaces=spaces)
 
 
-def first_round_picodollars(training: TrainingSpec, options: PlatformOptions) -> int:
-    """What must be free before anything begins: the worst case of the first round's calls, and rent ahead."""
-    bill = Bill(scene_of(training, options).tariff, training)
-    first = training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1))
-    return ceil(bill.first_round(first.actors))
+def first_round_picodollars(
+    training: TrainingSpec, options: PlatformOptions, actors: int | None = None
+) -> int:
+    """What must be free before anything begins: all that the first round may cost at worst.
+
+    `actors`: as many as it has, where that is not for the scaling policy's first decision to say.
+    """
+    return first_round(scene_of(training, options), training, actors or _first_actors(training)).picodollars
 
 
-def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
-    book = PriceBook.load()
-    if isinstance(options, LocalOptions):
-        return this_machine(training, options, stacks.load("starling-stack"), book)
-    if isinstance(options, HostsOptions):
-        return other_machines(training, options, stacks.load("starling-stack"), book)
-    if isinstance(options, RayOptions):
-        return cluster(training, options, stacks.load("starling-stack"), book)
-    tariff = options.tariff(book, training.rollout.memory_mb)
-    if isinstance(options, LambdaOptions):
-        # The learner is here, and what it takes to start is small beside what functions take.
-        alike = SimulatedOptions(provisioned=options.provisioned)
-        return Scene(load_profile(alike.profile), stacks.load(alike.stack), alike.setting(), tariff)
-    if isinstance(options, AzureContainerOptions):
-        alike = SimulatedOptions(profile="aci-today")
-        return Scene(load_profile(alike.profile), stacks.load(alike.stack), alike.setting(), tariff)
-    return Scene(load_profile(options.profile), stacks.load(options.stack), options.setting(), tariff)
+def _first_actors(training: TrainingSpec) -> int:
+    return training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1)).actors
 
 
 def forecast_in(
@@ -122,6 +103,7 @@ class _Forecaster:
         self._spaces = spaces or guessed
         self._known = self._known or spaces is not None
         self._bill = Bill(scene.tariff, training)
+        self._least = first_round(scene, training, _first_actors(training)).picodollars
         self._unread = ""
         try:
             self._plan: Plan | None = plan_of(training, self._most_rounds())
@@ -169,8 +151,8 @@ class _Forecaster:
             cold_starts=Band.of([one.counts[Count.COLD] for one in outlooks]),
             ends_by="budget" if hits > 0.5 else usual.ends_by,
             budget_share=hits,
-            kept_back=self._bill.kept_back(self._most_actors) / PICODOLLARS_PER_USD,
-            least_budget=self._bill.first_round(self._most_actors) / PICODOLLARS_PER_USD,
+            kept_back=self._bill.kept_back(self._most_actors, usual.longest_round_s) / PICODOLLARS_PER_USD,
+            least_budget=self._least / PICODOLLARS_PER_USD,
             costs_nothing=self._bill.costs_nothing,
             simulated=self._scene.profile.region != "here",
             assumptions=sentences(told),
@@ -222,7 +204,7 @@ class _Forecaster:
 
     def _outlook(self, plan: Plan, trial: Trial) -> Outlook:
         course = Course(self._training, plan, trial)
-        found = outlook(self._training, course, self._bill, self._budget, int(plan.actors.max()))
+        found = outlook(self._training, course, self._bill, self._budget, int(plan.actors.max()), self._least)
         if found.ends_by == "nothing":
             raise NoForecast("This job would go on for years. Set steps, rounds or time.")
         return found
@@ -303,4 +285,13 @@ def _dollars(picodollars: Sequence[float]) -> Band:
     return Band.of([one / PICODOLLARS_PER_USD for one in picodollars])
 
 
-__all__ = ["Band", "Forecast", "Matter", "NoForecast", "forecast", "forecast_in"]
+__all__ = [
+    "Band",
+    "Forecast",
+    "Matter",
+    "NoForecast",
+    "first_round_picodollars",
+    "forecast",
+    "forecast_in",
+    "scene_of",
+]

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from training.ports import Reservation, Settlement
+from cloud.pricing import usd
+from training.ports import Ledger, Reservation, Room, Settlement
 from training.reports import Spend
+
+
+def what_is_left(ledger: Ledger) -> str:
+    """For a sentence about what was refused: "$0.0092 of the budget “March” is left"."""
+    room = ledger.room()
+    return f"{usd(room.picodollars)} of {room.limit} is left"
 
 
 @dataclass
@@ -76,6 +83,9 @@ class MemoryLedger:
 
     def headroom(self) -> int:
         return 0 if self.frozen else self._limit - self._spent - self._reserved
+
+    def room(self) -> Room:
+        return Room(self.headroom(), "the budget")
 
     def spend(self) -> Spend:
         """The money now. What ran over is part of what was spent."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cloud.billing.work import WorkWriter, work_of
+from cloud.ledger import what_is_left
 from cloud.pricing import Tariff, usd
 from cloud.rents.job import Rents
 from cloud.rents.landlord import PayingRents, Renting
@@ -163,12 +164,10 @@ class MeteredPlatform:
             self._actors_in_flight += call.where == "actor"
             self._platform.submit(call)
         if refused:
-            left = usd(self._ledger.headroom())
+            left = what_is_left(self._ledger)
             for reserved in refused:
                 most = usd(reserved.reservation.picodollars)
-                self._refuse(
-                    [reserved.call], f"this call may cost up to {most} and {left} of the budget is left"
-                )
+                self._refuse([reserved.call], f"this call may cost up to {most} and {left}")
 
     def _refuse(self, calls: Iterable[Call], reason: str) -> None:
         self._ready.extend(self._unsent(call, "refused", reason, "budget") for call in calls)

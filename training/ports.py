@@ -103,6 +103,14 @@ class Settlement:
     usage: dict[str, object]
 
 
+@dataclass(frozen=True)
+class Room:
+    """What may still be reserved, and the name of the limit that leaves no more."""
+
+    picodollars: int
+    limit: str
+
+
 class Ledger(Protocol):
     """Money that cannot be spent around. Each reservation ends exactly once: settled or released."""
 
@@ -117,6 +125,9 @@ class Ledger(Protocol):
 
     def headroom(self) -> int:
         """Picodollars that can still be reserved."""
+
+    def room(self) -> Room:
+        """The same, and which of the limits that hold the job it is."""
 
     def spend(self) -> Spend: ...
 

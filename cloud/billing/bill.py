@@ -13,7 +13,7 @@ from cloud.pricing import Tariff
 from cloud.simulation.trip import Trip
 from cloud.timing import billed_ms
 from training.messages import Call
-from training.ports import PriceLine, Reservation, Settlement
+from training.ports import PriceLine, Reservation, Room, Settlement
 from training.reports import Spend, Usage
 
 _NO_END = 10**30
@@ -136,6 +136,9 @@ class BookedLedger:
 
     def headroom(self) -> int:
         return _NO_END
+
+    def room(self) -> Room:
+        return Room(_NO_END, "no budget")
 
     def spend(self) -> Spend:
         return Spend(

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from cloud.forecasting.calls import evaluations, first_calls
 from cloud.forecasting.flight import Count, Counts
 from cloud.pricing import CallPrice, Tariff, total
-from cloud.rents.slices import SLICE_S
+from cloud.rents.job import rent_between
+from cloud.rents.slices import A_LONG_ROUND
 from cloud.timing import NS
-from training.loops.evaluation import CALLS_AT_MOST
-from training.messages import Call, EvaluateRequest, RolloutRequest, UpdateRequest
+from training.messages import Call
 from training.reports import Usage
 from training.spec import TrainingSpec
 
@@ -20,7 +21,6 @@ PARTS: tuple[Part, ...] = ("actors", "learner", "evaluation", "standing", "reque
 _LONG_S = 1000.0
 # After a few rounds a deadline is a small multiple of what calls take, and never less than this.
 _USUAL_DEADLINE_S = 10.0
-_LEARNER_S = 900.0
 _OF_ACTORS = frozenset({"actors", "workers"})
 
 
@@ -54,7 +54,7 @@ class Bill:
     """Prices of a job, and what its ledger sets aside before anything is sent: worst cases, and rent ahead."""
 
     def __init__(self, tariff: Tariff, training: TrainingSpec) -> None:
-        rollout, evaluate, update = _calls(training)
+        rollout, evaluate, update = first_calls(training)
         self._tariff = tariff
         self._rollout = _Rate.of(tariff.actor, rollout)
         self._ready = _Rate.of(tariff.actor, rollout, provisioned=True)
@@ -66,7 +66,6 @@ class Bill:
         self._evaluations = evaluations(training)
         self._worst = max(tariff.worst_case(_of(rollout, _USUAL_DEADLINE_S)), 0)
         self._worst_update = tariff.worst_case(update)
-        self._worst_first = tariff.worst_case(rollout)
         self._worst_evaluation = tariff.worst_case(evaluate)
 
     @property
@@ -74,26 +73,18 @@ class Bill:
         tariff = self._tariff
         return not (tariff.actor or tariff.learner or tariff.standing or tariff.pool)
 
-    def kept_back(self, actors: int) -> float:
-        """What of a budget can never be spent: set aside for a round, and for rent, when there is no more."""
-        return float(max(actors * self._worst, self._worst_update)) + self._rent_ahead(actors)
+    def kept_back(self, actors: int, round_s: float) -> float:
+        """What of a budget can never be spent: set aside for a round, and for rent, when there is no more.
 
-    def first_round(self, actors: int) -> float:
-        """What has to be set aside before anything begins: deadlines are long while nobody knows what calls take."""
-        return float(max(actors * self._worst_first, self._worst_update)) + self._rent_ahead(actors)
+        `round_s`: what a round takes.
+        """
+        rent = rent_between(self._tariff, actors, A_LONG_ROUND * round_s)
+        return float(max(actors * self._worst, self._worst_update) + rent)
 
     def first_evaluation(self, actors: int) -> float:
-        """What has to be set aside for the first evaluation, for the same reason."""
+        """What has to be set aside for the first evaluation: nobody knows yet what such calls take."""
         calls = min(actors, self._evaluations)
-        return float(calls * self._worst_evaluation) + self._rent_ahead(actors)
-
-    def _rent_ahead(self, actors: int) -> float:
-        """One slice of all that stands."""
-        standing = sum(total(one.lines(max(SLICE_S, one.round_up_s) * NS)) for one in self._tariff.standing)
-        pool = self._tariff.pool
-        return standing + (
-            min(actors, pool.most) * SLICE_S * NS * self._pool_per_ns if pool is not None else 0.0
-        )
+        return float(calls * self._worst_evaluation + rent_between(self._tariff, actors, 0.0))
 
     def parts(self, counts: Counts) -> Mapping[Part, float]:
         """Picodollars by part."""
@@ -120,36 +111,5 @@ class Bill:
         return {part: float(amount) for part, amount in found.items()}
 
 
-def evaluations(training: TrainingSpec) -> int:
-    """The most calls that an evaluation is spread over."""
-    return min(training.evaluation.episodes, CALLS_AT_MOST)
-
-
 def _of(call: Call, deadline_s: float) -> Call:
     return call.model_copy(update={"deadline_s": min(call.deadline_s, deadline_s)})
-
-
-def _calls(training: TrainingSpec) -> tuple[Call, Call, Call]:
-    """One of each kind as the first of them are sent, to ask prices for."""
-    environment, longest_s = training.environment, training.rollout.deadline_s
-    share = -(-training.evaluation.episodes // evaluations(training))
-    rollout = RolloutRequest(
-        environment=environment, environments=1, steps=1, slot=0, discount=training.algorithm.discount
-    )
-    evaluation = EvaluateRequest(environment=environment, episode_seeds=(0,))
-    update = UpdateRequest(algorithm=training.algorithm, network=training.network, progress=0.0)
-    like = Call(
-        id="forecast",
-        request=rollout,
-        where="actor",
-        round_no=1,
-        seed=0,
-        deadline_s=longest_s,
-        memory_mb=training.rollout.memory_mb,
-    )
-    judged_s = min(_LEARNER_S, longest_s * share)
-    return (
-        like,
-        like.model_copy(update={"request": evaluation, "deadline_s": judged_s}),
-        like.model_copy(update={"request": update, "where": "learner", "deadline_s": _LEARNER_S}),
-    )

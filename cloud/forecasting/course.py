@@ -28,6 +28,7 @@ class Outlook:
     counts: Counts
     parts: Mapping[Part, float]
     whole_picodollars: float
+    longest_round_s: float
 
     @property
     def minutes(self) -> float:
@@ -69,6 +70,11 @@ class Course:
         at_least_nothing: Counts = np.maximum(counts, 0.0)
         return at_least_nothing
 
+    @property
+    def longest_round_s(self) -> float:
+        """What a round takes, where most actors are at work."""
+        return float(self._per_round[Count.TIME_NS].max()) / NS
+
     def rounds_until(self, count: Count, amount: float) -> float:
         """After how many whole rounds `amount` is reached; infinite if never."""
 
@@ -76,10 +82,10 @@ class Course:
             # A hair less will do: sums of floats are not exact.
             return bool(self.after(rounds, ended=False)[count] >= amount * (1 - 1e-9))
 
-        return first_round(reached, MOST_ROUNDS)
+        return least_rounds(reached, MOST_ROUNDS)
 
 
-def first_round(reached: Callable[[float], bool], most: float) -> float:
+def least_rounds(reached: Callable[[float], bool], most: float) -> float:
     """The least whole number of rounds, at least 1, that is enough; infinite if `most` is not."""
     if not reached(most):
         return inf
@@ -93,9 +99,9 @@ def first_round(reached: Callable[[float], bool], most: float) -> float:
 
 
 def outlook(
-    training: TrainingSpec, course: Course, bill: Bill, limit_picodollars: float, actors: int
+    training: TrainingSpec, course: Course, bill: Bill, limit_picodollars: float, actors: int, least: int
 ) -> Outlook:
-    """To the first of the stop rule's ends that can be known, or to the budget."""
+    """To the first of the stop rule's ends that can be known, or to the budget. It begins only with `least` of that."""
     ends = {"steps": inf, "rounds": inf, "minutes": inf}
     stop = training.stop
     if stop.env_steps is not None:
@@ -109,26 +115,29 @@ def outlook(
         ends_by = "nothing"
     rounds = min(ends.get(ends_by, inf), MOST_ROUNDS)
     whole = sum(bill.parts(course.after(rounds)).values())
-    affordable = _affordable(training, course, bill, limit_picodollars, actors, rounds)
+    affordable = 0.0
+    if least <= limit_picodollars:
+        affordable = _affordable(training, course, bill, limit_picodollars, actors, rounds)
     if affordable < rounds:
         ends_by, rounds = "budget", affordable
     counts = course.after(rounds, ended=ends_by != "budget") if rounds else np.zeros(len(Count))
-    return Outlook(ends_by, rounds, counts, bill.parts(counts), whole)
+    return Outlook(ends_by, rounds, counts, bill.parts(counts), whole, course.longest_round_s)
 
 
 def _affordable(
     training: TrainingSpec, course: Course, bill: Bill, limit: float, actors: int, rounds: float
 ) -> float:
-    """How many of the rounds are made before the ledger refuses: what may come at worst must still fit each time."""
-    if bill.first_round(actors) > limit:
-        return 0.0
+    """How many of the rounds are made before the ledger refuses: what may come at worst must still fit each time.
+
+    The first always does.
+    """
     every = training.evaluation.every_rounds
     if every <= rounds and _cost(course, bill, every) + bill.first_evaluation(actors) > limit:
         rounds = float(every)
-    usable = limit - bill.kept_back(actors)
+    usable = limit - bill.kept_back(actors, course.longest_round_s)
     if _cost(course, bill, rounds) <= usable:
         return rounds
-    return max(0.0, first_round(lambda at: _cost(course, bill, at) > usable, rounds) - 1)
+    return max(1.0, least_rounds(lambda at: _cost(course, bill, at) > usable, rounds) - 1)
 
 
 def _cost(course: Course, bill: Bill, rounds: float) -> float:

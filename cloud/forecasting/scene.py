@@ -40,12 +40,16 @@ _EACH = frozenset({"coordinator_ms", "us_per_megabyte"})
 
 @dataclass(frozen=True)
 class Scene:
-    """A cloud, a stack, and what the job buys there."""
+    """A cloud, a stack, and what the job buys there.
+
+    `longest_start_s`: until an actor is there at worst. None on the simulated cloud, which is what its profile says.
+    """
 
     profile: Profile
     stack: Stack
     setting: Setting
     tariff: Tariff
+    longest_start_s: float | None = None
 
     def uncertain(self) -> dict[Name, Quantity]:
         """Numbers that may be others than we think. What a provider documents is taken at its word."""
@@ -71,6 +75,7 @@ class Scene:
             with_values(self.stack, value_in("stack")),
             self.setting,
             self.tariff,
+            self.longest_start_s,
         )
 
     def thinned(self, fewer: int) -> Scene:
@@ -96,7 +101,8 @@ class Scene:
             provisioned=ceil(self.setting.provisioned / fewer),
             seed=self.setting.seed,
         )
-        return Scene(profile, with_values(self.stack, value_of), setting, self.tariff)
+        stack = with_values(self.stack, value_of)
+        return Scene(profile, stack, setting, self.tariff, self.longest_start_s)
 
     def dry_run(self, works: Works, loop: AnyLoop, seed: int) -> tuple[Rounds, Flight]:
         """The beginning of a run here, with chance drawn from `seed`."""

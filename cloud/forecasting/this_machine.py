@@ -19,6 +19,8 @@ from cloud.workers.executor import cores
 from training.spec import TrainingSpec
 
 _NEVER = 1e9
+_START_S = 60.0
+"""By then a machine's processes are there, if it is there itself."""
 
 
 def this_machine(training: TrainingSpec, options: LocalOptions, stack: Stack, book: PriceBook) -> Scene:
@@ -26,7 +28,7 @@ def this_machine(training: TrainingSpec, options: LocalOptions, stack: Stack, bo
     workers = options.worker_count
     busy = workers + (training.loop.kind != "synchronous")
     profile = _profile(_workers(workers, min(1.0, cores() / busy)))
-    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb))
+    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S)
 
 
 def other_machines(training: TrainingSpec, options: HostsOptions, stack: Stack, book: PriceBook) -> Scene:
@@ -37,7 +39,7 @@ def other_machines(training: TrainingSpec, options: HostsOptions, stack: Stack, 
         "coordinator_mbit_per_s": _number(500.0, 50.0, 8000.0, "the line of the machine that learns"),
     }
     profile = _profile(_workers(options.actors, 1.0), network)
-    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb))
+    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S)
 
 
 def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: PriceBook) -> Scene:
@@ -49,7 +51,7 @@ def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: Pri
     }
     share = min(1.0, options.cpus_per_actor)
     profile = _profile(_workers(options.most_actors, share), network)
-    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb))
+    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S)
 
 
 def _profile(actors: dict[str, Any], network: dict[str, Any] | None = None) -> Profile:

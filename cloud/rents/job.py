@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from cloud.pricing import Tariff, total, usd
+from collections.abc import Callable
+
+from cloud.ledger import what_is_left
+from cloud.pricing import Standing, Tariff, usd
 from cloud.rents.pool import PoolRent
-from cloud.rents.slices import SLICE_S, Rented
-from cloud.timing import NS, to_ns
+from cloud.rents.slices import Rented, rent_from_start, rent_going_on
+from cloud.timing import to_ns
 from training.ports import Ledger
+
+
+def rent_until(tariff: Tariff, actors: int, for_s: float) -> int:
+    """What is set aside for all that stands, from a job's start until so much later, with so many actors of a pool."""
+    return _rent_of_all(tariff, actors, lambda one: rent_from_start(one, for_s))
+
+
+def rent_between(tariff: Tariff, actors: int, for_s: float) -> int:
+    """What is set aside within so much time for all that stands already: at least a slice of everything."""
+    return _rent_of_all(tariff, actors, lambda one: rent_going_on(one, for_s))
+
+
+def _rent_of_all(tariff: Tariff, actors: int, rent_of: Callable[[Standing], int]) -> int:
+    rent = sum(map(rent_of, tariff.standing))
+    pool = tariff.pool
+    if pool is not None:
+        rent += min(actors, pool.most) * rent_of(pool.standing(1))
+    return rent
 
 
 class Rents:
@@ -36,12 +57,12 @@ class Rents:
     def ahead(self, now_s: float, for_s: float) -> int:
         """What falls due within the next `for_s` seconds, if all that stands now stands on."""
         end_ns = to_ns(now_s + for_s)
-        rented = (*(self._standing or ()), *self._groups.values())
-        due: int = sum(one.next_picodollars for one in rented if one.renew_at_ns <= end_ns)
-        if self._pool is not None and (self._pool.due_ns or end_ns + 1) <= end_ns:
-            assert self._tariff.pool is not None
-            due += len(self._pool) * total(self._tariff.pool.standing(1).lines(SLICE_S * NS))
-        return due
+        rented = (
+            *(self._standing or ()),
+            *self._groups.values(),
+            *(() if self._pool is None else (self._pool,)),
+        )
+        return sum(one.ahead(end_ns) for one in rented)
 
     def is_due(self, now_s: float) -> bool:
         if self._standing is None and self._tariff.standing:
@@ -80,8 +101,7 @@ class Rents:
         self._pool.need(actor_calls, now_s)
         if len(self._pool):
             return ""
-        left = usd(self._ledger.headroom())
-        return f"not even one actor can be rented for a minute: {left} of the budget is left"
+        return f"not even one actor can be rented for a minute: {what_is_left(self._ledger)}"
 
     def take(self, number: int, actors: int, now_s: float, round_no: int) -> str:
         """Pay for a group of the pool from now on. Why it cannot be paid for, if so."""
@@ -110,5 +130,4 @@ class Rents:
             self._pool.end(now_s)
 
     def _too_dear(self, what: str, picodollars: int) -> str:
-        left = usd(self._ledger.headroom())
-        return f"{what} would cost {usd(picodollars)} and {left} of the budget is left"
+        return f"{what} would cost {usd(picodollars)} and {what_is_left(self._ledger)}"

@@ -34,6 +34,10 @@ class PoolRent:
             return None
         return min(min(rented.renew_at_ns for rented in self._rented), self._needed_ns[-1] + self._idle_ns)
 
+    def ahead(self, until_ns: int) -> int:
+        """What is set aside until then in addition, if all actors stand on."""
+        return sum(rented.ahead(until_ns) for rented in self._rented)
+
     def need(self, in_flight: int, now_s: float) -> None:
         """So many calls are in flight at this moment."""
         count = min(in_flight, len(self._rented))

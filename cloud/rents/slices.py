@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 from cloud.pricing import Standing, total
 from cloud.timing import NS, to_ns
@@ -10,6 +11,24 @@ from training.ports import Ledger, Reservation, Settlement
 
 SLICE_S = 60
 RENEW_AHEAD_S = 5.0
+A_LONG_ROUND = 1.5
+"""A round that takes so many times as long as the last must be paid for as well."""
+
+
+def slices_due(renew_at_ns: int, until_ns: int, slice_s: int) -> int:
+    """How many slices are reserved by `until_ns`, one after the other, if the first of them is at `renew_at_ns`."""
+    return max(0, (until_ns - renew_at_ns) // to_ns(slice_s) + 1)
+
+
+def rent_from_start(standing: Standing, for_s: float) -> int:
+    """What is set aside by then for a thing that stands for so long, its first slice included."""
+    count = slices_due(-to_ns(RENEW_AHEAD_S), to_ns(for_s), _slice_s(standing.round_up_s))
+    return count * _a_slice(standing)
+
+
+def rent_going_on(standing: Standing, for_s: float) -> int:
+    """What is set aside within such a time at worst, wherever in a slice it begins; a slice at least."""
+    return max(1, ceil(for_s / _slice_s(standing.round_up_s))) * _a_slice(standing)
 
 
 @dataclass(frozen=True)
@@ -36,10 +55,10 @@ class Rented:
         """When the next slice has to be reserved: a little before the running one ends."""
         return self._paid_until_ns - to_ns(RENEW_AHEAD_S)
 
-    @property
-    def next_picodollars(self) -> int:
-        """What the next slice will be reserved at."""
-        return total(self.standing.lines(to_ns(self.slice_s)))
+    def ahead(self, until_ns: int) -> int:
+        """What is set aside until then in addition, if it stands on."""
+        count = slices_due(self.renew_at_ns, until_ns, self.slice_s)
+        return count * _a_slice(self.standing)
 
     def keep(self, now_s: float, round_no: int) -> Reservation | None:
         """Book slices that are over and reserve the next ones in time. The refused reservation, if there is one.
@@ -87,6 +106,10 @@ class Rented:
             "to_s": end_ns / NS,
         }
         return Settlement(piece.reservation.id, total(lines), "metered", lines, usage)
+
+
+def _a_slice(standing: Standing) -> int:
+    return total(standing.lines(to_ns(_slice_s(standing.round_up_s))))
 
 
 def _slice_s(round_up_s: int) -> int:

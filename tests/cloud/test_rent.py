@@ -13,7 +13,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import container_parts, machine_parts, provisioned_capacity
 from cloud.ledger import MemoryLedger
 from cloud.pricing import Standing, total
-from cloud.rents.slices import Rented
+from cloud.rents.slices import Rented, rent_from_start, rent_going_on
 from training.ports import Settlement
 
 BOOK = PriceBook.load()
@@ -91,3 +91,21 @@ def test_no_slice_is_booked_above_its_reservation(
     # All slices together are the rent of the whole stand, but for the rounding of each line.
     whole = total(standing.lines(round(end_s * NS)))
     assert abs(sum(item.picodollars for item in booked) - whole) <= len(standing.parts) * (len(booked) + 1)
+
+
+@given(st.sampled_from([MACHINE, READY, GROUP]), st.floats(0, 2000), st.floats(0, 2000))
+def test_rent_ahead_is_what_will_be_set_aside_until_then(
+    standing: Standing, now_s: float, for_s: float
+) -> None:
+    """All slices of that time, of which there may be many: a round may be longer than one."""
+    ledger = MemoryLedger(10**6 * USD)
+    rented = Rented(standing, ledger, "", 0.0)
+    rented.keep(now_s, 1)
+    before = ledger.spend()
+    ahead = rented.ahead(round((now_s + for_s) * NS))
+    rented.keep(now_s + for_s, 1)
+    after = ledger.spend()
+    held = [one.spent_picodollars + one.reserved_picodollars for one in (before, after)]
+    assert held[1] - held[0] == ahead
+    assert held[1] == rent_from_start(standing, now_s + for_s)
+    assert ahead <= rent_going_on(standing, for_s)

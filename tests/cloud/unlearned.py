@@ -23,7 +23,7 @@ from training.codec import encode
 from training.engine import train
 from training.functions.body import Result
 from training.messages import Call, EvaluateRequest, RolloutRequest, Stopped
-from training.ports import Control
+from training.ports import Control, Ledger
 from training.reports import Usage
 from training.spec import TrainingSpec
 
@@ -49,6 +49,7 @@ class Ended:
     steps: int
     rounds: int
     reason_code: str
+    reason: str
 
 
 class _NoCheckpoints:
@@ -67,12 +68,14 @@ def really(
     *,
     episode_steps: Callable[[int], int],
     budget_picodollars: int = 10**15,
+    ledger: Ledger | None = None,
 ) -> Ended:
-    """The job's own end. Evaluated episodes have `episode_steps(round)` steps."""
+    """The job's own end. Evaluated episodes have `episode_steps(round)` steps. `ledger`: in place of one in memory."""
+    ledger = ledger or MemoryLedger(budget_picodollars)
     executor = InstantExecutor(_bodies(training, episode_steps))
     platform = MeteredPlatform(
         SimulatedPlatform(options, profile=profile, stack=stack, executor=executor),
-        ledger := MemoryLedger(budget_picodollars),
+        ledger,
         options.tariff(PriceBook.load(), training.rollout.memory_mb),
     )
     stopped = None
@@ -91,7 +94,12 @@ def really(
     assert stopped is not None
     spent = ledger.spend().spent_picodollars
     return Ended(
-        stopped.platform_s / 60, spent / 10**12, stopped.env_steps, stopped.rounds, stopped.reason_code
+        stopped.platform_s / 60,
+        spent / 10**12,
+        stopped.env_steps,
+        stopped.rounds,
+        stopped.reason_code,
+        stopped.reason,
     )
 
 

@@ -14,7 +14,7 @@ from training.ports import Reservation, Settlement
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header
 from webapp.jobs.services import raise_budget
-from webapp.money.amounts import display_usd, exact_usd, picodollars
+from webapp.money.amounts import display_least_usd, display_usd, exact_usd, picodollars
 from webapp.money.costs import by_call, by_round, csv_line
 from webapp.money.ledger import DatabaseLedger
 
@@ -122,3 +122,11 @@ def test_amounts(amount: int, exact: str, shown: str) -> None:
     assert exact_usd(amount) == exact
     assert display_usd(amount) == shown
     assert picodollars(Decimal(exact)) == amount
+    assert picodollars(Decimal(display_least_usd(amount).strip("$").replace(",", ""))) >= amount
+
+
+def test_what_must_be_given_at_least_is_shown_so_that_it_is_enough() -> None:
+    assert display_least_usd(16_451_000_000) == "$0.0165"
+    assert display_least_usd(16_500_000_001) == "$0.0166"
+    assert display_least_usd(1) == "$0.000001", "a budget has no more decimals"
+    assert display_least_usd(1_230_000_000_001) == "$1.24"

@@ -10,12 +10,14 @@ from tests.factories import make_job, make_project, make_spec
 from tests.ledger_contract import reservation, settlement
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.launch.launching import least_of
 from webapp.jobs.running.leases import release_lease, take_lease
-from webapp.jobs.running.line import Limit, WatchedLedger, bounds_near, drain_reason
+from webapp.jobs.running.line import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import go_on
 from webapp.money.budgets import change_budget, create_budget
 from webapp.money.ledger import DatabaseLedger
+from webapp.money.limits import Limit
 from webapp.money.models import Account, Crossing
 from webapp.verifying import findings
 
@@ -61,6 +63,33 @@ def test_rent_that_falls_due_in_the_round_must_fit_too() -> None:
     assert drain_reason([_limit(90)], ledger, rent=30) == ""
 
 
+def test_what_a_round_has_paid_counts_beside_what_it_holds() -> None:
+    """Actors are paid by the time when the learner's call holds its worst case."""
+    ledger = WatchedLedger(MemoryLedger(1000))
+    for round_no in (1, 2):
+        ledger.reserve([reservation(f"actors {round_no}", 50)])
+        ledger.settle([settlement(f"actors {round_no}", 20)])
+        ledger.reserve([reservation(f"learner {round_no}", 40)])
+        ledger.settle([settlement(f"learner {round_no}", 1)])
+        ledger.round_over()
+        assert ledger.round_needs == 60
+
+
+def test_a_round_whose_calls_cost_nothing_of_their_own_needs_its_rent() -> None:
+    ledger = WatchedLedger(MemoryLedger(1000))
+    ledger.round_over()
+    assert drain_reason([_limit(29)], ledger, rent=30)
+    assert drain_reason([_limit(30)], ledger, rent=30) == ""
+
+
+def test_a_run_does_not_begin_without_its_first_rounds_worst_case() -> None:
+    assert no_beginning([_limit(60), _limit(61)], 60) == ""
+    assert "of the budget “All” is left; so none was begun" in no_beginning(
+        [_limit(100), _limit(59, name="the budget “All”")], 60
+    )
+    assert no_beginning([_limit(59, at_line="stop")], 60) == ""
+
+
 def test_before_the_first_round_nothing_is_known_and_nothing_is_drained() -> None:
     assert drain_reason([_limit(0)], WatchedLedger(MemoryLedger(10))) == ""
 
@@ -86,7 +115,7 @@ def _spec(**changes: Any) -> Any:
         training__rollout__steps_per_call=512,
         training__rollout__memory_mb=8192,
         training__rollout__deadline_s=10,
-        training__stop={"rounds": 100, "env_steps": None},
+        training__stop={"rounds": 300, "env_steps": None},
         training__evaluation={"every_rounds": 500, "episodes": 1},
         platform__workers=1,
         **changes,
@@ -108,13 +137,13 @@ def test_a_job_drains_with_a_checkpoint_at_the_line_of_a_budget_above_and_goes_o
     project = make_project()
     budget = create_budget(project=project, name="March", limit_picodollars=35 * USD // 100, at_line="fewer")
     job = make_job(project, spec=_spec())
-    _spent_already(job, 312 * USD // 1000)
+    _spent_already(job, 307 * USD // 1000)
     job = _run(job)
     assert (job.observed, job.reason_code) == ("paused", "budget"), job.reason
     assert "of the budget “March” is left; the last round was finished and saved" in job.reason
     assert job.checkpoints.order_by("-round_no").first().round_no == job.round_no > 0
     plans = list(job.rounds.order_by("round_no").values_list("report__actors", "report__plan_reason"))
-    assert plans[0] == (3, "fixed at 4; 4 held to 3 because 89 % of the budget “March” is spent")
+    assert plans[0] == (3, "fixed at 4; 4 held to 3 because 88 % of the budget “March” is spent")
     assert job.account.charges.filter(kind="update", state="settled").count() == job.round_no, (
         "no round was lost"
     )
@@ -124,7 +153,7 @@ def test_a_job_drains_with_a_checkpoint_at_the_line_of_a_budget_above_and_goes_o
     crossed = Crossing.objects.filter(budget=budget).order_by("threshold").values_list("threshold", flat=True)
     assert list(crossed) == [50, 80, 90]
     rounds = job.round_no
-    change_budget(budget=budget, limit_picodollars=spent + 38 * USD // 1000)
+    change_budget(budget=budget, limit_picodollars=spent + int(least_of(job.parsed_spec(), job.actors)))
     job = _run(go_on(job=job, user=job.created_by))
     assert job.round_no > rounds
     assert (job.observed, job.reason_code) == ("paused", "budget")

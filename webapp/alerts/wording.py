@@ -175,8 +175,11 @@ def end_sentence(job: Job) -> str:
         case Observed.FAILED:
             return f"{job.name} failed. {reason} Its page tells what led to it; a clone starts from the same settings."
         case Observed.PAUSED:
-            then = "Raise the budget and it goes on from there."
-            return f"{job.name} stopped at its budget with a checkpoint. {reason} {then}"
+            if job.has_checkpoint:
+                then = "Raise that budget and it goes on from there."
+                return f"{job.name} stopped at its budget with a checkpoint. {reason} {then}"
+            then = "Raise that budget and it begins again."
+            return f"{job.name} stopped at its budget before it had a checkpoint. {reason} {then}"
     steps = f"{job.env_steps:,} steps" if job.env_steps else "no steps"
     reached = (
         job.evaluation_return_mean if job.evaluation_return_mean is not None else job.episode_return_mean

@@ -168,6 +168,11 @@ class Job(models.Model):
         """The word for a job whose money nobody pays: simulated or emulated; empty for a real one."""
         return "simulated" if self.simulated else "emulated" if self.emulated else ""
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether it can go on from what it has learned, or be forked; else it begins from the start."""
+        return self.round_no > 0 and self.checkpoints.exists()
+
     def parsed_spec(self) -> JobSpec:
         """The spec as it was validated when the job was made."""
         from webapp.jobs.spec import JobSpec  # migrations and the like do without the engine

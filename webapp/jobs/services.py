@@ -22,7 +22,7 @@ from webapp.jobs.spec import JobSpec, Limits
 from webapp.jobs.states import TERMINAL
 from webapp.jobs.telling import doorbell
 from webapp.jobs.telling.events import Entry, append_events, note, transition
-from webapp.money.amounts import display_usd
+from webapp.money.amounts import display_least_usd, display_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account
 from webapp.money.services import LimitTooLow, close_books, open_account, raise_limit
@@ -228,7 +228,7 @@ def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
         return job
     account = Account.objects.select_for_update().get(job_id=job.pk)
     _set_aside_again(job, account, clock)
-    why = "with room in the budgets again" if stopped_by_budget(job) else "to go on from its checkpoint"
+    why = "with room in the budgets again" if stopped_by_budget(job) else _going_on(job)
     _queue_again(job, f"Waiting for a worker, {why}.", note(f"Going on, asked for by {user}."), clock)
     job.refresh_from_db()
     return job
@@ -236,16 +236,22 @@ def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 
 def _set_aside_again(job: Job, account: Account, clock: Clock) -> None:
     """What the job needs to begin again, and what it was expected to take beyond what it has spent."""
-    needs = launching.needs_of(job.project, job.parsed_spec())
+    needs = launching.needs_of(job.project, job.parsed_spec(), actors=job.actors)
     left = account.limit_picodollars - account.spent_picodollars - account.overrun_picodollars
     if left < needs.least:
-        least = display_usd(account.limit_picodollars - left + needs.least)
+        least = display_least_usd(account.limit_picodollars - left + needs.least)
         raise LimitTooLow(
             f"{display_usd(left)} of its budget is left, and its next round may cost up to"
-            f" {display_usd(needs.least)}. Raise the budget to {least} or more."
+            f" {display_least_usd(needs.least)}. Raise the budget to {least} or more."
         )
     expected = max(needs.least, needs.expected - account.spent_picodollars)
     set_aside(account=account, least=needs.least, expected=expected, clock=clock)
+
+
+def _going_on(job: Job) -> str:
+    return (
+        "to go on from its checkpoint" if job.has_checkpoint else "to begin again: it has no checkpoint yet"
+    )
 
 
 def _queue_again(job: Job, reason: str, entry: Entry, clock: Clock) -> None:

@@ -16,6 +16,7 @@ from cloud.platforms import PlatformOptions
 from training.frozen import Frozen
 from training.spec import TrainingSpec
 from webapp.jobs.asking.problems import Problem
+from webapp.money.amounts import BUDGET_DECIMALS
 
 TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
 AnyPlatformOptions = Annotated[PlatformOptions, Field(discriminator="kind")]
@@ -56,7 +57,7 @@ class JobSpec(Frozen):
         Decimal("1"),
         gt=0,
         le=1_000_000,
-        decimal_places=6,
+        decimal_places=BUDGET_DECIMALS,
         title="Budget",
         description="The job stops before it can spend more.",
         json_schema_extra={"unit": "USD"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from webapp.money.amounts import display_usd
+from webapp.money.amounts import display_least_usd, display_usd
 from webapp.money.chain import headroom
 from webapp.money.models import Budget, Period, Scope
 from webapp.money.periods import period_end
@@ -18,7 +18,7 @@ def no_room(budget: Budget, least: int, now: datetime) -> str:
     if end is not None:
         ways.insert(1, f"wait until {day(end)}, when it begins anew")
     return (
-        f"The first round may cost up to {display_usd(least)}, and the budget “{budget.name}” {whose} has"
+        f"The first round may cost up to {display_least_usd(least)}, and the budget “{budget.name}” {whose} has"
         f" {display_usd(headroom(budget))} of its {display_usd(budget.limit_picodollars)} free:"
         f" {display_usd(budget.spent_picodollars + budget.overrun_picodollars)} is spent and"
         f" {display_usd(budget.reserved_picodollars)} is set aside for jobs."

@@ -13,12 +13,13 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from training.ports import Reservation, Settlement
+from training.ports import Reservation, Room, Settlement
 from training.reports import Spend
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.chain import Chain, headroom
 from webapp.money.crossings import note_crossings
-from webapp.money.models import Account, Charge, ChargeState
+from webapp.money.limits import limits_of
+from webapp.money.models import Account, AtLine, Charge, ChargeState
 from webapp.money.queries import budgets_above
 from webapp.money.taking import take_all
 
@@ -160,6 +161,10 @@ class DatabaseLedger:
         account = Account.objects.get(pk=self._account_id)
         more = self._ungranted(account, self._clock.now())
         return _headroom(account, account.granted_picodollars + more)
+
+    def room(self) -> Room:
+        tightest = min(limits_of(self._account_id, AtLine.DRAIN, self._clock.now()), key=lambda one: one.room)
+        return Room(min(tightest.room, self.headroom()), tightest.name)
 
     def _ungranted(self, account: Account, now: datetime) -> int:
         """What the budgets above could still grant."""

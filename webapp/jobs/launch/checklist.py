@@ -20,7 +20,7 @@ from webapp.jobs.launch import clouds, launching
 from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unnamed_cluster
 from webapp.jobs.origins import From
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import display_usd, picodollars
+from webapp.money.amounts import display_least_usd, display_usd, picodollars
 from webapp.money.chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.queries import as_of
@@ -131,7 +131,7 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
     if above and headroom(above[0]) < count * least:
         words = (
             f"“{above[0].name}” has {display_usd(headroom(above[0]))} free; to begin takes"
-            f" {display_usd(count * least)}."
+            f" {display_least_usd(count * least)}."
         )
         return Check(title, "failed", words, link, "Budgets")
     if above and headroom(above[0]) < wanted:
@@ -140,7 +140,11 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
             " for: it may stop the job first."
         )
         return Check(title, "warning", words, link, "Budgets")
-    first = f"the first round may cost {display_usd(least)}" if least else "a round costs nothing of its own"
+    first = (
+        f"the first round may cost {display_least_usd(least)}"
+        if least
+        else "a round costs nothing of its own"
+    )
     room = f"; “{above[0].name}” has {display_usd(headroom(above[0]))} free" if above else ""
     return Check(title, "ok", f"{display_usd(wanted)} at most; {first}{room}.")
 

@@ -13,7 +13,7 @@ from training.environments.spaces import Spaces
 from webapp.jobs.launch.learned import NONE, Lessons, learned
 from webapp.jobs.launch.preflight import scheduler_obstacle
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import picodollars
+from webapp.money.amounts import PICODOLLARS_PER_USD, display_least_usd, picodollars
 
 _KEPT = 128
 _PARTS = {
@@ -95,8 +95,8 @@ def headline(found: Forecast, spec: JobSpec) -> str:
 
 
 def nothing_begins(found: Forecast) -> str:
-    least = usd(found.least_budget)
-    return f"Nothing would begin: the budget must hold what the first round may cost at worst, ${least}."
+    least = display_least_usd(round(found.least_budget * PICODOLLARS_PER_USD))
+    return f"Nothing would begin: the budget must hold what the first round may cost at worst, {least}."
 
 
 def until(found: Forecast, spec: JobSpec) -> str:

@@ -15,7 +15,7 @@ from webapp.jobs.launch.forecasting import forecast_of
 from webapp.jobs.launch.learned import learned, lessons_of
 from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import display_usd, picodollars
+from webapp.money.amounts import display_least_usd, picodollars
 from webapp.money.models import Budget, Scope
 
 BUDGET = "budget_usd"
@@ -29,10 +29,10 @@ class Needs:
     expected: int
 
 
-def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False) -> Needs:
+def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False, actors: int | None = None) -> Needs:
     """What the job needs; the forecast (a second's work) is only asked where a budget above might hold it, and not
     where `whole_budget` is to be held for it."""
-    limit, least = picodollars(spec.budget_usd), least_of(spec)
+    limit, least = picodollars(spec.budget_usd), least_of(spec, actors)
     if isinstance(least, str):  # the run will say so; nothing can be set aside for it before
         return Needs(0, limit)
     above = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
@@ -41,10 +41,13 @@ def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False) -> Need
     return Needs(least, min(limit, max(least, expected)))
 
 
-def least_of(spec: JobSpec) -> int | str:
-    """What must be free for the first round to begin; where something has no price, the words that say so."""
+def least_of(spec: JobSpec, actors: int | None = None) -> int | str:
+    """What must be free for a run's first round to begin; where something has no price, the words that say so.
+
+    `actors`: as many as the job had last, if it goes on.
+    """
     try:
-        return first_round_picodollars(spec.training, spec.platform)
+        return first_round_picodollars(spec.training, spec.platform, actors)
     except (UnknownSku, PriceError) as error:
         return str(error)
 
@@ -70,8 +73,8 @@ def too_little(spec: JobSpec, needs: Needs) -> list[Problem]:
     if needs.least <= picodollars(spec.budget_usd):
         return []
     sentence = (
-        f"Budget ({BUDGET}) must be at least {display_usd(needs.least)}: so much may the first round cost at worst,"
-        f" and nothing begins unless that is free. Raise it, or ask for fewer actors."
+        f"Budget ({BUDGET}) must be at least {display_least_usd(needs.least)}: so much may the first round cost at"
+        f" worst, and nothing begins unless that is free. Raise it, or ask for fewer actors."
     )
     return [Problem(BUDGET, sentence)]
 

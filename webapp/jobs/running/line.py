@@ -6,47 +6,20 @@ Without this the ledger still holds: it refuses what does not fit, and the round
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from math import ceil
 
-from training.ports import Ledger, Reservation, Settlement
+from training.ports import Ledger, Reservation, Room, Settlement
 from training.reports import Spend
 from training.scaling.plan import Bounds
 from webapp.money.amounts import display_usd
-from webapp.money.chain import headroom
-from webapp.money.models import Account, AtLine
-from webapp.money.queries import budgets_above
+from webapp.money.limits import Limit
+from webapp.money.models import AtLine
 
 FEWER_FROM = 0.8
 
 
-@dataclass(frozen=True)
-class Limit:
-    """One of the limits that hold a job: its own or a budget's above. `room`: what it may still reserve under it."""
-
-    name: str
-    at_line: str
-    spent_share: float
-    room: int
-
-
-def limits_of(account_id: int, at_line: str, now: datetime) -> list[Limit]:
-    """What holds the job: its own limit first, then the budgets above."""
-    account = Account.objects.get(pk=account_id)
-    spent = account.spent_picodollars + account.overrun_picodollars
-    held = spent + account.reserved_picodollars
-    own = account.limit_picodollars
-    found = [Limit("the budget", at_line, spent / own, max(0, own - held))]
-    for budget in budgets_above(account_id, now):
-        share = (budget.spent_picodollars + budget.overrun_picodollars) / budget.limit_picodollars
-        room = account.granted_picodollars - held + headroom(budget)
-        found.append(Limit(f"the budget “{budget.name}”", budget.at_line, share, max(0, room)))
-    return found
-
-
 class WatchedLedger:
-    """A ledger that remembers what calls have reserved now, and the most that they had at a time.
+    """A ledger that remembers what calls hold now, and what a round took of the room there was at its dearest moment.
 
     `used` is what was reserved and not given back since the beginning: what room there was has shrunk by its growth.
     """
@@ -55,10 +28,12 @@ class WatchedLedger:
         self._ledger = ledger
         self._open: dict[str, Reservation] = {}
         self._settled = 0
+        self._calls_paid = 0
         self._peak = 0
         self.calls = 0
         self._rent = 0
         self.round_needs = 0
+        self.rounds = 0
 
     def reserve(self, batch: Sequence[Reservation]) -> list[bool]:
         answers = self._ledger.reserve(batch)
@@ -66,12 +41,15 @@ class WatchedLedger:
             if taken and item.id not in self._open:
                 self._open[item.id] = item
                 self._count(item, 1)
-        self._peak = max(self._peak, self.calls)
+        self._peak = max(self._peak, self.calls + self._calls_paid)
         return answers
 
     def settle(self, batch: Sequence[Settlement]) -> None:
         self._ledger.settle(batch)
-        self._settled += sum(item.picodollars for item in batch if item.id in self._open)
+        for item in batch:
+            if (reserved := self._open.get(item.id)) is not None:
+                self._settled += item.picodollars
+                self._calls_paid += item.picodollars if reserved.kind != "rent" else 0
         self._forget([item.id for item in batch])
 
     def release(self, ids: Sequence[str]) -> None:
@@ -81,6 +59,9 @@ class WatchedLedger:
     def headroom(self) -> int:
         return self._ledger.headroom()
 
+    def room(self) -> Room:
+        return self._ledger.room()
+
     def spend(self) -> Spend:
         return self._ledger.spend()
 
@@ -89,8 +70,9 @@ class WatchedLedger:
         return self.calls + self._rent + self._settled
 
     def round_over(self) -> None:
-        """A round like the one that ends now needs for its calls what this one had set aside at most."""
-        self.round_needs, self._peak = self._peak, self.calls
+        """A round like the one that ends now needs for its calls what this one had paid and set aside at most."""
+        self.round_needs, self._peak, self._calls_paid = self._peak, self.calls, 0
+        self.rounds += 1
 
     def _forget(self, ids: Sequence[str]) -> None:
         for one in ids:
@@ -109,15 +91,21 @@ def drain_reason(limits: Sequence[Limit], ledger: WatchedLedger, rent: int = 0) 
 
     `rent`: what falls due meanwhile for what stands.
     """
-    needs = ledger.round_needs + rent
+    return _too_tight(
+        limits, ledger.round_needs + rent, ledger.calls, "the last round was finished and saved"
+    )
+
+
+def no_beginning(limits: Sequence[Limit], least: int) -> str:
+    """Why a run may not even begin: what its first round may come to at worst, `least`, is not free. Else empty."""
+    return _too_tight(limits, least, 0, "so none was begun")
+
+
+def _too_tight(limits: Sequence[Limit], needs: int, held: int, so: str) -> str:
     for one in sorted(limits, key=lambda limit: limit.room):
-        left = one.room + ledger.calls
-        if left >= needs or one.at_line == AtLine.STOP or not ledger.round_needs:
-            continue
-        return (
-            f"the next round may need {display_usd(needs)} and {display_usd(left)} of {one.name} is left;"
-            " the last round was finished and saved"
-        )
+        left = one.room + held
+        if left < needs and one.at_line != AtLine.STOP:
+            return f"the next round may need {display_usd(needs)} and {display_usd(left)} of {one.name} is left; {so}"
     return ""
 
 

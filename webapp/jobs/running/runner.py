@@ -8,7 +8,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from django.conf import settings
@@ -18,6 +18,7 @@ from cloud.metering import MeteredPlatform
 from cloud.pulled import Reached
 from cloud.ray.head import NoRay
 from cloud.register import Holder, RegisterClosed
+from cloud.rents.slices import A_LONG_ROUND
 from training.checkpoints import CheckpointError
 from training.messages import Event, RoundFinished, Stopped
 from training.ports import Control
@@ -28,13 +29,14 @@ from webapp.credentials.sealing import CannotUnseal
 from webapp.gateway.coordinator import reached
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
+from webapp.jobs.launch.launching import least_of
 from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
 from webapp.jobs.models import Checkpoint, Desired, Job
 from webapp.jobs.origins import beginning
 from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten
 from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.jobs.running.leases import take_lease
-from webapp.jobs.running.line import WatchedLedger, bounds_near, drain_reason, limits_of
+from webapp.jobs.running.line import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import begin_run, give_up, resume_point, run_ended
 from webapp.jobs.running.run_log import RunLog
@@ -42,6 +44,7 @@ from webapp.jobs.running.trajectories import remembered
 from webapp.jobs.services import limits
 from webapp.jobs.telling.events import LeaseLost
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
+from webapp.money.limits import Limit, limits_of
 from webapp.standing.creates import SubscriptionCreates
 from webapp.standing.notes import Notes
 from webapp.standing.register import DatabaseRegister
@@ -50,8 +53,6 @@ log = logging.getLogger(__name__)
 
 CRASHED_EXIT = 70
 _ASK_EVERY_S = 1.0
-_A_LONG_ROUND = 1.5
-"""A round that takes so many times as long as the last must be paid for as well."""
 
 
 def run_job(job_id: str, *, owner: str, hand_over: threading.Event, clock: Clock = SYSTEM_CLOCK) -> int:
@@ -123,6 +124,7 @@ class _Run:
         self._desired = Desired.RUN
         self._control_now = Control(bounds=self._bounds)
         self._room_for_use = 0
+        self._no_beginning = ""
         self._platform: MeteredPlatform | None = None
         self._round_s = 0.0
         self._asked_s = float("-inf")
@@ -132,6 +134,7 @@ class _Run:
         begin_run(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
         if found := unnamed_cluster(self._spec.platform) or obstacle(self._spec.training):
             raise CannotRun(found.sentence)
+        self._no_beginning = self._why_it_may_not_begin()
         return self._recorded()
 
     def end(self, stopped: Stopped) -> None:
@@ -257,12 +260,24 @@ class _Run:
         return Control(
             desired=self._desired.value,
             bounds=bounds_near(limits, self._bounds, self._spec.training.scaling.largest),
-            drain=drain_reason(limits, self._ledger, self._rent_ahead()),
+            drain=self._drain(limits),
         )
+
+    def _why_it_may_not_begin(self) -> str:
+        """Asked before anything is opened, for other jobs may have spent since the launch."""
+        least = least_of(self._spec, self._job.actors)
+        limits = limits_of(self._job.account.pk, self._spec.at_line, self._clock.now())
+        return no_beginning(limits, least) if isinstance(least, int) else ""
+
+    def _drain(self, limits: Sequence[Limit]) -> str:
+        """A first round that was begun has its money: nothing ends it before it is over."""
+        if not self._ledger.rounds:
+            return self._no_beginning
+        return drain_reason(limits, self._ledger, self._rent_ahead())
 
     def _rent_ahead(self) -> int:
         """What falls due before a round like the last would be over."""
-        return self._platform.rent_ahead(_A_LONG_ROUND * self._round_s) if self._platform is not None else 0
+        return self._platform.rent_ahead(A_LONG_ROUND * self._round_s) if self._platform is not None else 0
 
 
 def _limited(sentence: str) -> str:

@@ -30,7 +30,7 @@ def making_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
         "over": job.observed in TERMINAL,
         "origin": origins.origin_of(job),
         "descendants": origins.launched_from(job),
-        "has_checkpoint": job.round_no > 0 and job.checkpoints.exists(),
+        "has_checkpoint": job.has_checkpoint,
         "bounds": words(job.actors_least, job.actors_most) if bounded else "",
         "most": picodollars(Decimal(job.spec["budget_usd"])),
         "key": secrets.token_urlsafe(12),

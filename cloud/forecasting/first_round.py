@@ -1,0 +1,108 @@
+"""The worst case of a job's first round: what must be free before anything begins, or it might be lost half done.
+
+The check before a launch, the list beside the form, the forecast and the gate before a run's first round all ask here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from cloud.forecasting.calls import first_calls
+from cloud.forecasting.scene import Scene
+from cloud.forecasting.worst_times import WorstTimes, per_update, worst_times
+from cloud.pricing import CallPrice, total
+from cloud.rents.job import rent_until
+from training.loops.model import Asynchronous
+from training.loops.run import UPDATE_ATTEMPTS
+from training.messages import Call
+from training.reports import Usage
+from training.spec import TrainingSpec
+
+_BOTH_WAYS = 2
+_A_MOMENT_S = 0.001
+
+
+@dataclass(frozen=True)
+class FirstRound:
+    """Picodollars: what calls may have cost and hold at one moment, and the rent due until `longest_s` are over."""
+
+    calls: int
+    rent: int
+    longest_s: float
+
+    @property
+    def picodollars(self) -> int:
+        return self.calls + self.rent
+
+
+def first_round(scene: Scene, training: TrainingSpec, actors: int) -> FirstRound:
+    """For a round of so many actors, of which nobody knows yet how long its calls take."""
+    times = worst_times(scene, training, actors)
+    longest_s = _longest_s(training, times, actors)
+    return FirstRound(
+        calls=_calls(scene, training, times, actors, longest_s),
+        rent=rent_until(scene.tariff, actors, longest_s),
+        longest_s=longest_s,
+    )
+
+
+def _longest_s(training: TrainingSpec, times: WorstTimes, actors: int) -> float:
+    """From the first slice of rent until the round is over, however often its calls are tried again."""
+    updating_s = UPDATE_ATTEMPTS * times.update_s
+    sampled_s = times.actors_ready_s + _sampling_s(training, times, actors, per_update(training, actors))
+    learned_s = max(sampled_s, times.learner_ready_s) + updating_s
+    if training.loop.kind == "pipelined":  # the next data is sampled beside the first update
+        return learned_s + _sampling_s(training, times, actors, actors)
+    return learned_s
+
+
+def _sampling_s(training: TrainingSpec, times: WorstTimes, actors: int, fragments: int) -> float:
+    """Calls that wait in line are done by then in whatever order they are taken (Graham's bound on list scheduling)."""
+    places = min(actors, times.at_once)
+    turns = (fragments + places - 1) / places if fragments > places else 1.0
+    return turns * _attempts(training, times) * times.attempt_s
+
+
+def _attempts(training: TrainingSpec, times: WorstTimes) -> int:
+    """How often a call may be made until its outcome counts."""
+    return times.tries * training.rollout.attempts
+
+
+def _calls(scene: Scene, training: TrainingSpec, times: WorstTimes, actors: int, longest_s: float) -> int:
+    """The dearest moment: all that was tried before is paid, and what flies is reserved in full."""
+    attempts, actor, learner = _attempts(training, times), scene.tariff.actor, scene.tariff.learner
+    rollout, _, update = first_calls(training)
+    whole = scene.tariff.worst_case(rollout)
+    tried = _paid(actor, rollout, times.billed_s)
+    flying = actors * ((attempts - 1) * tried + whole)
+    learning = (UPDATE_ATTEMPTS - 1) * _paid(learner, update, times.update_billed_s)
+    learning += scene.tariff.worst_case(update)
+    loop = training.loop
+    if isinstance(loop, Asynchronous):
+        calls = attempts * per_update(training, actors) * (2 + loop.staleness_limit)
+        # No actor does two things at a time: each is billed for no more than all of the time, and for each call's fee.
+        by_time = actors * _price(actor, rollout, longest_s)
+        by_time += (calls + actors * ceil(longest_s / rollout.deadline_s)) * _price(
+            actor, rollout, _A_MOMENT_S
+        )
+        # Those that are cut off make no data, so there may be any number of them.
+        sampled = by_time if times.overruns else min(by_time, calls * tried)
+        return sampled + flying + learning
+    sampled = actors * attempts * tried
+    if loop.kind == "pipelined":
+        return sampled + flying + learning
+    return max(flying, sampled + learning)
+
+
+def _paid(price: CallPrice | None, call: Call, billed_s: float) -> int:
+    """What a call may cost that is billed for so long, or until its deadline."""
+    return min(price.worst_case(call), _price(price, call, billed_s)) if price is not None else 0
+
+
+def _price(price: CallPrice | None, call: Call, billed_s: float) -> int:
+    """Of so much time, by storage both ways, on whichever kind of instance."""
+    if price is None:
+        return 0
+    usages = [Usage(billed_s=billed_s, provisioned=kept, detours=_BOTH_WAYS) for kept in (False, True)]
+    return max(total(price.lines(call, one) or ()) for one in usages)

@@ -1,0 +1,50 @@
+"""What a platform's options mean for a forecast: the cloud they are about, in numbers."""
+
+from __future__ import annotations
+
+from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
+from cloud.billing.price_book import PriceBook
+from cloud.forecasting.scene import Name, Scene
+from cloud.forecasting.this_machine import cluster, other_machines, this_machine
+from cloud.hosts import HostsOptions
+from cloud.local import LocalOptions
+from cloud.numbers import stack as stacks
+from cloud.numbers.profile import Profile
+from cloud.numbers.profile import load as load_profile
+from cloud.numbers.quantity import Quantity, with_values
+from cloud.platforms import PlatformOptions
+from cloud.ray_cluster import RayOptions
+from cloud.simulated_options import SimulatedOptions
+from training.spec import TrainingSpec
+
+
+def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
+    book = PriceBook.load()
+    if isinstance(options, LocalOptions):
+        return this_machine(training, options, stacks.load("starling-stack"), book)
+    if isinstance(options, HostsOptions):
+        return other_machines(training, options, stacks.load("starling-stack"), book)
+    if isinstance(options, RayOptions):
+        return cluster(training, options, stacks.load("starling-stack"), book)
+    tariff = options.tariff(book, training.rollout.memory_mb)
+    if isinstance(options, LambdaOptions):
+        # The learner is here, and what it takes to start is small beside what functions take.
+        alike = SimulatedOptions(provisioned=options.provisioned)
+        profile = _of_so_many(load_profile(alike.profile), options.at_once)
+        return Scene(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
+    if isinstance(options, AzureContainerOptions):
+        alike = SimulatedOptions(profile="aci-today")
+        profile = load_profile(alike.profile)
+        return Scene(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
+    return Scene(load_profile(options.profile), stacks.load(options.stack), options.setting(), tariff)
+
+
+def _of_so_many(profile: Profile, at_once: int | None) -> Profile:
+    """The same cloud for a job that asks for fewer functions at once than the account allows."""
+
+    def value_of(path: Name, quantity: Quantity) -> float:
+        fewer = at_once is not None and path == ("actors", "concurrent")
+        return min(quantity.value, at_once or 0) if fewer else quantity.value
+
+    return with_values(profile, value_of)

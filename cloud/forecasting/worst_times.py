@@ -1,0 +1,181 @@
+"""How long the first calls of a job may take at worst, and when those who run them are there.
+
+The simulated cloud is what its profile says, so a call takes as long as its work there, with the worst luck of a
+thousand million. On any other nobody knows before the first call came back, so a call may take its whole deadline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+
+from cloud.billing.work import Work
+from cloud.forecasting.scene import Name, Scene
+from cloud.forecasting.works import Works, spaces_of
+from cloud.numbers.profile import Functions, Network, Pool
+from cloud.simulation.draws import Draws, draw
+from cloud.simulation.network import StartLimit
+from cloud.simulation.speed import Speeds
+from cloud.timing import NS
+from training.curvature import CurvatureSpec
+from training.loops.model import Asynchronous
+from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
+from training.spec import TrainingSpec
+
+# Six standard deviations: one draw in a thousand million is beyond.
+_WORST_LUCK = Draws(start_normal=6.0, straggler_normal=6.0, failure=1.0, failure_at=1.0, late=0.0)
+_MORE_WORK = 1.25
+"""Work is counted before it is done, and may be so many times as much."""
+_UNKNOWN = 4.0
+"""The same of an environment that nobody knows before it is built, and of an update on a machine nobody measured."""
+_LEARNER_LOADS_S = 60.0
+_TALK_S = 10.0
+
+
+@dataclass(frozen=True)
+class WorstTimes:
+    """Seconds. An actor's attempt lasts `attempt_s` from its turn to its outcome, of which `billed_s` are billed.
+
+    At most `at_once` run at one time, and the last of them can begin after `actors_ready_s`. `tries` counts the rounds
+    until one is not in vain, in which no actor came back; anywhere but on the simulated cloud that is not foreseen.
+    `overruns`: a call may be cut off by its deadline.
+    """
+
+    actors_ready_s: float
+    attempt_s: float
+    billed_s: float
+    at_once: int
+    tries: int
+    overruns: bool
+    learner_ready_s: float
+    update_s: float
+    update_billed_s: float
+
+
+def per_update(training: TrainingSpec, actors: int) -> int:
+    """How many trajectories the first update is made of."""
+    loop = training.loop
+    return (loop.trajectories_per_update or actors) if isinstance(loop, Asynchronous) else actors
+
+
+def worst_times(scene: Scene, training: TrainingSpec, actors: int) -> WorstTimes:
+    """For a first round with so many actors."""
+    if scene.longest_start_s is not None:
+        return _anywhere(scene, training, actors, scene.longest_start_s)
+    return _simulated(scene, training, actors)
+
+
+def _simulated(scene: Scene, training: TrainingSpec, actors: int) -> WorstTimes:
+    spaces, known = spaces_of(training)
+    works = Works(training, spaces)
+    rollout, update = works.rollout("first"), _first_update(works, actors)
+    speeds = Speeds(scene.profile, scene.stack, gpu=scene.setting.learner_gpu)
+    network, learner = scene.profile.network, scene.profile.learner
+    late_s = scene.profile.chance.late_s.value if speeds.late_share else 0.0
+    coordinator_s = (actors + 1) * speeds.coordinator_ns / NS
+    more = _MORE_WORK if known else _UNKNOWN
+    run_s = min(rollout.deadline_s, more * speeds.run_ns(rollout, _WORST_LUCK) / NS)
+    start_s = _start_s(scene, speeds)
+    update_run_s = min(update.deadline_s, _MORE_WORK * speeds.update_ns(update) / NS)
+    update_start_s, update_way_s = 0.0, 0.0
+    if scene.setting.learner == "function":
+        update_start_s = learner.function_start_s.value
+        update_way_s = _way_s(network, update, 1) + late_s
+    return WorstTimes(
+        actors_ready_s=_actors_ready_s(scene, speeds, actors, training.rollout.attempts),
+        attempt_s=start_s + run_s + _way_s(network, rollout, actors) + late_s + coordinator_s,
+        billed_s=start_s + run_s,
+        at_once=_at_once(scene),
+        tries=BARREN_ROUNDS_ALLOWED,
+        overruns=run_s >= rollout.deadline_s,
+        learner_ready_s=learner.server_start_s.value if scene.setting.learner == "server" else 0.0,
+        update_s=update_start_s
+        + update_run_s
+        + update_way_s
+        + coordinator_s
+        + speeds.decision_ns(update) / NS,
+        update_billed_s=update_start_s + update_run_s,
+    )
+
+
+def _anywhere(scene: Scene, training: TrainingSpec, actors: int, start_s: float) -> WorstTimes:
+    """Where a call is known by its deadline only, an update by a machine that may be slower than any we know."""
+    slowest: dict[Name, float] = {
+        name: 0.0 if name[-1] == "core_ratio" else 1.0 for name in scene.uncertain()
+    }
+    there = scene.at(slowest)
+    speeds = Speeds(there.profile, there.stack, gpu=there.setting.learner_gpu)
+    update = _first_update(Works(training, spaces_of(training)[0]), actors)
+    update_s = min(update.deadline_s, _LEARNER_LOADS_S + _UNKNOWN * speeds.update_ns(update) / NS)
+    each_s = start_s if isinstance(scene.profile.actors, Functions) else 0.0
+    deadline_s = training.rollout.deadline_s
+    return WorstTimes(
+        actors_ready_s=start_s - each_s,
+        attempt_s=each_s + deadline_s + _TALK_S,
+        billed_s=each_s + deadline_s,
+        at_once=_at_once(scene),
+        tries=1,
+        overruns=True,
+        learner_ready_s=0.0,
+        update_s=update_s,
+        update_billed_s=update_s,
+    )
+
+
+def _first_update(works: Works, actors: int) -> Work:
+    """With all that the scaling policy may have measured beside it."""
+    update = works.update("first", per_update(works.training, actors))
+    a_minibatch = update.samples / max(1, update.minibatches)
+    batch = update.samples / int(getattr(works.training.algorithm, "epochs", 1))
+    products = 0
+    for one in works.training.scaling.measures:
+        times, samples = (
+            (one.products, min(batch, one.samples)) if isinstance(one, CurvatureSpec) else (1, batch)
+        )
+        products += ceil(times * samples / a_minibatch)
+    return replace(update, hessian_products=products)
+
+
+def _start_s(scene: Scene, speeds: Speeds) -> float:
+    """Until a call runs once it has come to its actor: a function may be cold each time, a standing actor is not."""
+    if isinstance(scene.profile.actors, Functions):
+        return speeds.cold_ns(_WORST_LUCK) / NS
+    return speeds.warm_ns / NS
+
+
+def _way_s(network: Network, work: Work, calls: int) -> float:
+    """There and back by storage, beside so many calls like it on the line that all share."""
+    us = 8.0 * _MORE_WORK * (work.bytes_in + work.bytes_out)
+    lines_s = 1e-6 * us * (1 / network.actor_mbit_per_s.value + calls / network.coordinator_mbit_per_s.value)
+    return lines_s + 2 * network.detour_s.value + network.round_trip_s.value
+
+
+def _at_once(scene: Scene) -> int:
+    actors = scene.profile.actors
+    if isinstance(actors, Functions):
+        return max(1, int(actors.concurrent.value))
+    if actors.units is not None:
+        return actors.units * actors.actors_per_unit
+    return scene.tariff.pool.most if scene.tariff.pool is not None else int(actors.most_actors.value)
+
+
+def _actors_ready_s(scene: Scene, speeds: Speeds, actors: int, attempts: int) -> float:
+    """When the last function may start, if each attempt needs a new one, or when the last actor of a pool is there."""
+    place = scene.profile.actors
+    if isinstance(place, Pool):
+        return _pool_ready_s(scene, place, speeds, actors)
+    limit = StartLimit(place.starts_at_once.value, place.starts_per_s.value)
+    return max(limit.begin_ns(0) for _ in range(actors * attempts)) / NS
+
+
+def _pool_ready_s(scene: Scene, pool: Pool, speeds: Speeds, actors: int) -> float:
+    """What their starts take is drawn from the cloud's seed alone, so it is known."""
+    limit = StartLimit(pool.creates_at_once.value, pool.creates_per_s.value)
+    ready_ns = 0
+    standing = min(actors, _at_once(scene)) if pool.units is None else _at_once(scene)
+    for first in range(0, standing, pool.actors_per_unit):
+        begin_ns = limit.begin_ns(0)
+        for number in range(first, min(standing, first + pool.actors_per_unit)):
+            start_ns = speeds.cold_ns(draw(scene.setting.seed, f"actor-{number}"))
+            ready_ns = max(ready_ns, begin_ns + start_ns)
+    return ready_ns / NS
