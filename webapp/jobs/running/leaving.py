@@ -1,8 +1,8 @@
 """How a process that holds a lease leaves when it is stopped (SIGTERM): in time, and never as a crash.
 
-Its work looks at `asked` and hands over in good order, with a checkpoint. Work that cannot look in time, because it
-imports, opens a platform or waits for a long answer, is left behind: the lease is given back and the process ends. What
-was done since the last checkpoint is then repeated.
+Its work looks at `asked` about once a second and hands over in good order, with a checkpoint. Work that does not look,
+because it imports, opens a platform or waits for a long answer, is left behind: the lease is given back and the process
+ends. What was done since the last checkpoint is then repeated.
 """
 
 import logging
@@ -16,8 +16,20 @@ from django.db import DatabaseError, connection
 
 log = logging.getLogger(__name__)
 
+HEARD_WITHIN_S = 2.0
+"""Work that has not looked by then will not."""
 LEAVE_WITHIN_S = 4.0
 """Shorter than the worker's own grace (`manage.py up`), so that no one has to kill a process that leaves."""
+
+
+class Asked(threading.Event):
+    """Whether the process is to end; remembers that its work has seen so."""
+
+    heard = False
+
+    def is_set(self) -> bool:
+        self.heard = super().is_set()
+        return self.heard
 
 
 class Leaving:
@@ -27,12 +39,12 @@ class Leaving:
         self,
         give_back: Callable[[], object],
         *,
-        within_s: float = LEAVE_WITHIN_S,
+        pause: Callable[[float], object] = time.sleep,
         end: Callable[[int], object] = os._exit,
     ) -> None:
-        self.asked = threading.Event()
+        self.asked = Asked()
         self._give_back = give_back
-        self._within_s = within_s
+        self._pause = pause
         self._end = end
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
@@ -51,7 +63,9 @@ class Leaving:
         while signal.SIGTERM not in os.read(self._reader, 64):
             pass
         self.asked.set()
-        time.sleep(self._within_s)
+        self._pause(HEARD_WITHIN_S)
+        if self.asked.heard:
+            self._pause(LEAVE_WITHIN_S - HEARD_WITHIN_S)
         try:
             self._give_back()
         except DatabaseError as error:  # the worker that watches this process gives it back as well
