@@ -3,7 +3,6 @@
 Minutes each, so they are run by `make test-slow`; their figures are printed.
 """
 
-import os
 import random
 import signal
 import subprocess
@@ -21,6 +20,8 @@ from tests.whole_site import Stack, ready, signs_in, site_environment, up
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
 STOPPED_WITHIN_S = 10.0
+BURNERS = 4
+SEEDS_WITHIN_S = 3600.0
 _ENDS_NOT_ASKED_FOR = (
     "SELECT count(*) FROM jobs_event"
     " WHERE json_extract(payload, '$.reason_code') IN ('crashed', 'lost', 'error')"
@@ -114,8 +115,7 @@ def _do(stack: Stack, program: str) -> None:
 
 def test_a_busy_machine_brings_the_demo_and_six_seeds_to_their_ends(tmp_path: Path) -> None:
     """Four processes burn beside them. The demo goes on for hours, so it is stopped once the seeds are over."""
-    within_s = float(os.environ.get("STARLING_TEST_BUSY_S", "3600"))
-    with _burners(4), ready(tmp_path / "data", demo=True) as stack:
+    with _burners(BURNERS), ready(tmp_path / "data", demo=True) as stack:
         began_s = time.monotonic()
         _do(stack, _SIX_SEEDS)
         waited: set[str] = set()
@@ -133,7 +133,14 @@ def test_a_busy_machine_brings_the_demo_and_six_seeds_to_their_ends(tmp_path: Pa
             waited.update(one for one, _, reason, *_ in jobs if reason.startswith("Waits for a free core:"))
             return sum(observed in ("succeeded", "failed", "cancelled") for _, observed, *_ in jobs) == 6
 
-        wait_until(over, within_s=within_s, what="six seeds are over")
+        try:
+            wait_until(over, within_s=SEEDS_WITHIN_S, what="six seeds are over")
+        finally:
+            for row in stack.rows("SELECT name, observed, round_no, crashes, losses, reason FROM jobs_job"):
+                print(*row, flush=True)
+            print(
+                f"at most {most_at_once} at once, {len(waited)} waited, a lease had {least_lease_s:.0f} s left"
+            )
         took_s = time.monotonic() - began_s
         _do(stack, _STOP_THE_DEMO)
         ends = "SELECT observed, count(*) FROM jobs_job GROUP BY observed ORDER BY observed"
