@@ -22,6 +22,9 @@ class FixedClock:
     def now(self) -> datetime:
         return self.moment
 
+    def shared_now(self) -> datetime:
+        return self.moment
+
     def forward(self, seconds: float) -> None:
         self.moment += timedelta(seconds=seconds)
 

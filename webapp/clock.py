@@ -6,12 +6,18 @@ Services take a clock as an argument, so that a test can say what time it is. Ev
 from datetime import UTC, datetime
 from typing import Protocol
 
+from django.db import connection
+
 
 class Clock(Protocol):
     """Tells the time; the only source of "now" inside services."""
 
     def now(self) -> datetime:
-        """The present moment, timezone-aware."""
+        """The present moment on this machine, timezone-aware."""
+        ...
+
+    def shared_now(self) -> datetime:
+        """The present moment by the database's clock, timezone-aware. Leases go by it: machines compare them."""
         ...
 
 
@@ -20,6 +26,14 @@ class SystemClock:
 
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+    def shared_now(self) -> datetime:
+        if connection.vendor == "sqlite":  # a library in this process: the machine's clock is the database's
+            return datetime.now(UTC)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT clock_timestamp()")
+            moment: datetime = cursor.fetchone()[0]
+        return moment
 
 
 SYSTEM_CLOCK = SystemClock()

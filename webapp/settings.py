@@ -58,7 +58,8 @@ def _require_writable(folder: Path) -> None:
 def _generated_secret_key(path: Path) -> str:
     """The key in `path`, made on first use. Several processes may ask at once: the first to link its file wins."""
     if not path.exists():
-        candidate = path.with_name(f"{path.name}.{os.getpid()}")
+        # Not by the process's number: one killed here left its file, and numbers come again.
+        candidate = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         descriptor = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_urlsafe(64))
@@ -82,6 +83,7 @@ STARLING_BASE_URL = _text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("
 # What an installation allows
 STARLING_SIGNUP = _choice("STARLING_SIGNUP", "open", ("open", "closed"))
 STARLING_ENVIRONMENT_PACKAGES = _words("STARLING_ENVIRONMENT_PACKAGES")
+STARLING_MAX_LOCAL_JOBS = _count("STARLING_MAX_LOCAL_JOBS", 0, least=0)
 STARLING_MAX_LOCAL_ACTORS = _count("STARLING_MAX_LOCAL_ACTORS", 16)
 STARLING_MAX_SIMULATED_ACTORS = _count("STARLING_MAX_SIMULATED_ACTORS", 1024)
 STARLING_MAX_CLOUD_ACTORS = _count("STARLING_MAX_CLOUD_ACTORS", 1000)

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import IO
 
 from cloud.workers.processes import bound_to_this_process
+from webapp.startup_patience import PATIENT, Patience, Waiting
 
 _TICK_S = 0.05
 _QUICK_DEATH_S = 15.0
@@ -45,16 +46,29 @@ class ServiceFailed(Exception):
 
 @dataclass
 class _Running:
-    """A service and its present process; the process changes when the service is restarted."""
+    """A service and its present process; the process changes when the service is restarted.
+
+    Services of one `group` started together.
+    """
 
     service: Service
+    group: int
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
     restart_at_s: float | None = None
     quick_deaths: int = 0
     ready: bool = False
     unfinished_line: bytes = b""
+    heard: int = 0
     lines: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.service.name
+
+    @property
+    def pid(self) -> int | None:
+        return self.process.pid if self.process is not None else None
 
     @property
     def output(self) -> IO[bytes]:
@@ -74,6 +88,7 @@ class Supervisor:
         self._say = say
         self._running: list[_Running] = []
         self._outputs = selectors.DefaultSelector()
+        self._groups = 0
         self._stop_requests = 0
         self._previous_handlers: dict[int, object] = {}
 
@@ -87,32 +102,31 @@ class Supervisor:
         for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
 
-    def start(self, services: Iterable[Service], *, ready_within_s: float) -> None:
+    def start(self, services: Iterable[Service], *, patience: Patience = PATIENT) -> None:
         """Start these services together and return once all are ready. Raises StopRequested or ServiceFailed."""
-        added = [_Running(service) for service in services]
+        added = [_Running(service, self._groups) for service in services]
+        self._groups += 1
         for running in added:
             self._running.append(running)
             self._spawn(running)
-        deadline_s = time.monotonic() + ready_within_s
+        wait = Waiting(self._say, "ready", patience)
         while waiting := [running for running in added if not running.ready]:
             self._turn()
-            if time.monotonic() > deadline_s:
-                names = " and ".join(running.service.name for running in waiting)
-                raise ServiceFailed(
-                    f"{names}: not ready after {ready_within_s:.0f} s. Its last lines are above."
-                )
+            if given_up := wait.given_up(waiting):
+                raise ServiceFailed(given_up)
 
-    def run_to_end(self, service: Service, *, within_s: float) -> list[str]:
+    def run_to_end(self, service: Service, *, patience: Patience = PATIENT) -> list[str]:
         """Run a command that is meant to end, and return its lines of output. Raises as `start` does."""
-        running = _Running(service)
+        running = _Running(service, self._groups)
+        self._groups += 1
         self._spawn(running)
         assert running.process is not None
         self._running.append(running)
-        deadline_s = time.monotonic() + within_s
+        wait = Waiting(self._say, "done", patience)
         while running.process.poll() is None:
             self._turn(watch=False)
-            if time.monotonic() > deadline_s:
-                raise ServiceFailed(f"{service.name}: not done after {within_s:.0f} s.")
+            if given_up := wait.given_up([running]):
+                raise ServiceFailed(given_up)
         self._read_to_end(running)
         self._running.remove(running)
         if running.process.returncode != 0:
@@ -127,10 +141,21 @@ class Supervisor:
             self._turn()
 
     def stop(self) -> None:
-        """Stop everything, last started first; each gets its grace, then is killed. A second Ctrl-C kills at once."""
-        for running in reversed(self._running):
-            if running.process is not None:
-                self._stop_one(running, running.process)
+        """Stop everything, last started first, and those that started together at once.
+
+        Each gets its grace, then is killed. A second Ctrl-C kills at once.
+        """
+        for group in sorted({running.group for running in self._running}, reverse=True):
+            together = [
+                (running, running.process)
+                for running in reversed(self._running)
+                if running.group == group and running.process is not None
+            ]
+            for _, process in together:
+                process.send_signal(signal.SIGTERM)
+            asked_s = time.monotonic()
+            for running, process in together:
+                self._see_end(running, process, asked_s + running.service.grace_s)
         self._running.clear()
 
     def _turn(self, *, watch: bool = True) -> None:
@@ -176,9 +201,7 @@ class Supervisor:
         running.restart_at_s = time.monotonic() + wait_s
         self._say("starling", f"{name} {how} after {lived_s:.0f} s; starting it again in {wait_s:g} s.")
 
-    def _stop_one(self, running: _Running, process: subprocess.Popen[bytes]) -> None:
-        process.send_signal(signal.SIGTERM)
-        deadline_s = time.monotonic() + running.service.grace_s
+    def _see_end(self, running: _Running, process: subprocess.Popen[bytes], deadline_s: float) -> None:
         impatience = self._stop_requests + 1
         while process.poll() is None:
             self._pass_output_on(_TICK_S)
@@ -226,6 +249,7 @@ class Supervisor:
 
     def _hear(self, running: _Running, line: str) -> None:
         running.lines = [*running.lines[-49:], line]
+        running.heard += 1
         if running.service.ready_line is not None and re.search(running.service.ready_line, line):
             running.ready = True
         self._say(running.service.name, line)

@@ -16,11 +16,11 @@ from hypothesis import settings as hypothesis_settings
 
 from tests.factories import FixedClock, make_alert, make_project, make_user, make_webhook
 from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
+from tests.servers import reserved_port
 from webapp.accounts.models import User
 from webapp.alerts import channels, hourly_limits, mail_consent, outbox, wording
 from webapp.alerts.models import Alert, Channel, Delivery, HourlyUse, Kind
 from webapp.alerts.senders import mail
-from webapp.embedded_valkey import free_port
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +39,7 @@ def receiver(settings: Any) -> Iterator[WebReceiver]:
 
 @pytest.fixture
 def catcher(settings: Any) -> Iterator[MailCatcher]:
-    port = free_port()
+    port = reserved_port()
     settings.STARLING_SMTP_URL = f"smtp+plain://127.0.0.1:{port}"
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port

@@ -40,11 +40,20 @@ def _small(preset: str = "cartpole", **changes: Any) -> Any:
     )
 
 
+class _OnceUnderWay(threading.Event):
+    """Asks to hand the job over as soon as its first round is over."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__()
+        self._job_id = job_id
+
+    def is_set(self) -> bool:
+        return Job.objects.filter(pk=self._job_id, round_no__gt=0).exists()
+
+
 def _run(job: Job, hand_over: bool = False) -> int:
-    told = threading.Event()
-    if hand_over:
-        told.set()
-    code = run_job(job.pk, owner=os.urandom(8).hex(), hand_over=told)
+    asked = _OnceUnderWay(job.pk) if hand_over else threading.Event()
+    code = run_job(job.pk, owner=os.urandom(8).hex(), hand_over=asked)
     job.refresh_from_db()
     return code
 

@@ -33,7 +33,7 @@ def test_a_killed_process_loses_one_episode_at_most(service_environment: dict[st
     training.refresh_from_db()
     assert training.state == TrainingState.RUNNING
     assert training.learned_number == training.episodes.filter(kind="real").latest("pk").number
-    SchedulerTraining.objects.filter(pk=training.pk).update(lease_expires_at=None)  # as it does in 12 s
+    SchedulerTraining.objects.filter(pk=training.pk).update(lease_expires_at=None)  # as it does in 90 s
     schedulers.run(training)
     assert (training.state, training.reason) == (TrainingState.DONE, "")
     assert list(training.episodes.values_list("pk", flat=True))[: len(kept)] == kept

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from tests.factories import FixedClock, make_project
 from tests.webapp import schedulers
 from training.scheduling.judging import better
+from webapp.jobs.running.leases import LEASE_TTL
 from webapp.schedulers import leases, queries, services, storing
 from webapp.schedulers.learning import grid_sizes
 from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, TrainingState, Version
@@ -150,7 +151,7 @@ def test_only_one_process_runs_a_training_and_one_that_lost_its_lease_writes_not
     training = schedulers.ask()
     epoch = leases.take(training.pk, "one", clock=clock)
     assert leases.take(training.pk, "two", clock=clock) is None
-    clock.forward(13)
+    clock.forward(LEASE_TTL.total_seconds())
     assert leases.take(training.pk, "two", clock=clock) == (epoch or 0) + 1
     assert not leases.held(training.pk, epoch or 0).exists()
 

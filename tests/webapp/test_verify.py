@@ -10,6 +10,7 @@ from tests.factories import FixedClock, make_job, make_running_job, round_finish
 from tests.ledger_contract import reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Event, Job, Round
+from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Charge
@@ -68,5 +69,6 @@ def test_a_job_that_nobody_runs_for_a_minute_is_named() -> None:
     clock = FixedClock()
     job, _ = make_running_job(clock=clock)
     assert findings(clock.now()) == []
-    (found,) = findings(clock.now() + timedelta(minutes=2))
+    assert findings(clock.now() + LEASE_TTL) == []
+    (found,) = findings(clock.now() + LEASE_TTL + timedelta(minutes=2))
     assert job.pk in found

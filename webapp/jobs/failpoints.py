@@ -5,13 +5,21 @@
 
 import os
 import signal
+import time
 from collections import Counter
 
 from django.conf import settings
 
 _OF_HOLDINGS = ("after_intent", "before_made", "after_made", "after_ending", "before_gone", "after_gone")
 NAMES = frozenset(
-    {*_OF_HOLDINGS, "after_checkpoint_file", "after_round", "after_reserve", "after_alert_sent"}
+    {
+        *_OF_HOLDINGS,
+        "before_open",
+        "after_checkpoint_file",
+        "after_round",
+        "after_reserve",
+        "after_alert_sent",
+    }
 )
 _hits: Counter[str] = Counter()
 
@@ -41,6 +49,8 @@ def _act(name: str, action: str) -> None:
         os._exit(86)
     if action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if action == "hang":  # as a long call does: nothing that is asked meanwhile is heard by who makes it
+        time.sleep(3600)
     if action == "raise":
         raise FailpointReached(f"failpoint {name}")
-    raise ValueError(f"failpoint {name} has no action {action!r}; it can exit, kill or raise")
+    raise ValueError(f"failpoint {name} has no action {action!r}; it can exit, kill, hang or raise")

@@ -93,6 +93,8 @@ class Job(models.Model):
 
     `algorithm`, `environment` and `cloud` repeat the spec, so that lists can ask for them. One that was archived is
     left out of lists; nothing else about it changes. Of one that was deleted only what books and reports need is left.
+    Since its last checkpoint its process died `crashes` times by itself, and the job lost its lease `losses` times to a
+    busy machine or to one that was gone.
     `actors_least` and `actors_most` are what somebody has allowed its scaling policy since the launch; None: nothing
     but the installation's limits.
     """
@@ -128,6 +130,7 @@ class Job(models.Model):
     lease_epoch = models.BigIntegerField(default=0)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     crashes = models.IntegerField(default=0)
+    losses = models.IntegerField(default=0)
 
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

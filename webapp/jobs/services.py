@@ -157,7 +157,7 @@ def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
         return job
     wanted = {"desired": Desired.CANCELLED}
     text = f"Stop asked for by {user}."
-    if is_idle(job, clock.now()):
+    if is_idle(job, clock.shared_now()):
         append_events(job.pk, [note(text)], clock=clock, changes=wanted)
         cancel_idle(job.pk, clock=clock)
     elif job.observed in (Observed.STARTING, Observed.RUNNING):
@@ -174,7 +174,7 @@ def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 def cancel_idle(job_id: str, *, clock: Clock) -> bool:
     """End a job that is to be cancelled and that nobody runs, with its open charges booked; False if it is not so."""
     job = Job.objects.select_for_update().get(pk=job_id)
-    if job.desired != Desired.CANCELLED or job.observed in TERMINAL or not is_idle(job, clock.now()):
+    if job.desired != Desired.CANCELLED or job.observed in TERMINAL or not is_idle(job, clock.shared_now()):
         return False
     close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
     changes = {"lease_owner": "", "lease_expires_at": None}
@@ -255,6 +255,6 @@ def _going_on(job: Job) -> str:
 
 
 def _queue_again(job: Job, reason: str, entry: Entry, clock: Clock) -> None:
-    changes = {"desired": Desired.RUN, "crashes": 0}
+    changes = {"desired": Desired.RUN, "crashes": 0, "losses": 0}
     transition(job.pk, Observed.QUEUED, reason=reason, clock=clock, changes=changes, before=[entry])
     doorbell.launch_on_commit(job.pk)

@@ -1,7 +1,7 @@
 """What the worker does when it is told to. Messages carry ids only; each task may come twice, late, or never."""
 
 from celery import shared_task
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_ready
 
 from webapp.jobs.launch.launch_forecasts import look_after_forecasts
 from webapp.jobs.policies.films import look_after_films, make_film
@@ -9,6 +9,7 @@ from webapp.jobs.running.launcher import launch_and_watch, watched
 from webapp.jobs.running.look_after import look_after_jobs
 from webapp.money.bills import look_after_bills
 from webapp.money.look_ahead import look_ahead
+from webapp.worker_stop import worker_stop
 
 
 @shared_task(name="webapp.jobs.tasks.launch_job", acks_late=False, max_retries=0)
@@ -39,7 +40,7 @@ def look_at_once(**_: object) -> None:
     tick.delay()
 
 
-@worker_shutting_down.connect
-def hand_jobs_over(**_: object) -> None:
+@worker_stop.first
+def hand_jobs_over() -> None:
     """The worker is to end: its jobs write a checkpoint and wait for the next worker."""
     watched.stop()

@@ -9,6 +9,7 @@ from itertools import pairwise
 from django.db.models import Count, F, Max, Min, Q
 
 from webapp.jobs.models import EventKind, Job, Observed
+from webapp.jobs.running.places import core_places, on_cores, waiting_for_core
 from webapp.jobs.states import ACTIVE, SUCCESSORS, TERMINAL
 
 FORGOTTEN_AFTER = timedelta(seconds=60)
@@ -81,8 +82,11 @@ def _checkpoints_of_rounds_that_count() -> Iterator[str]:
 
 
 def _nobody_forgotten(now: datetime) -> Iterator[str]:
-    """Whoever should run has a lease, or has had none for a short time only."""
+    """A job that should run has a lease, has had none for a short time only, or waits while all cores are in use."""
     ago = now - FORGOTTEN_AFTER
     gone = Q(lease_expires_at__lt=ago) | Q(lease_expires_at__isnull=True, since__lt=ago)
-    for job in Job.objects.filter(gone, observed__in=ACTIVE):
+    forgotten = Job.objects.filter(gone, observed__in=ACTIVE)
+    if on_cores().count() >= core_places():
+        forgotten = forgotten.exclude(pk__in=waiting_for_core(now).values("pk"))
+    for job in forgotten:
         yield f"{job.pk}: it is {job.observed} and nobody has run it for a minute"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -47,3 +49,7 @@ class Surface(models.Model):
 
     def __str__(self) -> str:
         return f"surface around {self.checkpoint}"
+
+
+NOTHING_MEASURED: dict[str, Any] = {"reason": "", "eigenvalues": [], "offsets": [], "points": [], "done": 0}
+"""What a surface has before its measuring begins."""

@@ -12,7 +12,7 @@ from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
 from webapp.jobs.policies.kept import Kept
-from webapp.landscapes.models import Surface, SurfaceState
+from webapp.landscapes.models import NOTHING_MEASURED, Surface, SurfaceState
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +49,7 @@ def ask_for_surface(
         job=job, sha256=chosen.sha256, defaults=wanted
     )
     if not made and surface.state in (SurfaceState.READY, SurfaceState.FAILED):
-        empty = {"reason": "", "eigenvalues": [], "offsets": [], "points": [], "done": 0}
-        Surface.objects.filter(pk=surface.pk).update(**wanted, **empty, state=SurfaceState.QUEUED)
+        Surface.objects.filter(pk=surface.pk).update(**wanted, **NOTHING_MEASURED, state=SurfaceState.QUEUED)
         surface.refresh_from_db()
     if surface.state == SurfaceState.QUEUED:
         transaction.on_commit(lambda: _ask_worker(surface.pk), robust=True)

@@ -17,7 +17,8 @@ from django.conf import settings
 from cloud.workers.processes import bound_to_this_process
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.policies.kept import checkpoint_path
-from webapp.landscapes.models import Surface, SurfaceState
+from webapp.landscapes.models import NOTHING_MEASURED, Surface, SurfaceState
+from webapp.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,9 @@ class _Survey:
                 for line in process.stdout or ():
                     self._take(json.loads(line))
                 code = process.wait()
+            if worker_stop.asked and code < 0:
+                self._tell(state=SurfaceState.QUEUED, **NOTHING_MEASURED)
+                return
             if self._done < self._surface.grid**2:
                 raise NotMeasured(f"The process that measured ended with exit code {code}.")
             self._tell(state=SurfaceState.READY)
@@ -92,7 +96,7 @@ class _Survey:
         self._told_s = time.monotonic()
         mine = Surface.objects.filter(pk=self._surface.pk, state=SurfaceState.SURVEYING)
         known = {"points": self._points, "done": self._done, "since": self._clock.now()}
-        if not mine.update(**known, **changes):
+        if not mine.update(**{**known, **changes}):
             raise NotMeasured("It was given up.")
 
 
@@ -106,7 +110,8 @@ def _process(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     limit = threading.Timer(WITHIN_S, process.kill)
     limit.start()
     try:
-        yield process
+        with worker_stop.ends(process):
+            yield process
     finally:
         limit.cancel()
         process.kill()

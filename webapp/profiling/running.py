@@ -20,6 +20,7 @@ from webapp.credentials.borrowing import Borrowed, Loan, NotBorrowed, borrowed
 from webapp.credentials.models import Connection
 from webapp.profiling.models import MemoryProfile, State
 from webapp.profiling.services import tariff_of
+from webapp.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)
 
@@ -35,13 +36,17 @@ def run(profile_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
     work = _Work(profile, clock)
     try:
         work.simulated() if profile.connection is None else work.in_account(profile.connection)
-    except (NotBorrowed, NoWeights) as error:
+    except (NotBorrowed, NoWeights, _Stopped) as error:
         work.tell(problem=str(error)[:500])
     except Exception as error:  # of a kind, not of a text: that may hold anything
         log.exception("profile %s failed", profile_id)
         work.tell(problem=f"Something unforeseen came back ({type(error).__name__}), and it ended there.")
     finally:
         work.tell(state=State.DONE)
+
+
+class _Stopped(Exception):
+    """No further call is made; what was borrowed is given back."""
 
 
 class _Work:
@@ -96,5 +101,7 @@ class _Work:
             for one in measured(self._plan, platform, weights, name=f"profile{self._profile.pk}"):
                 runs.append(asdict(one))
                 told(runs, platform.spend().spent_picodollars)
+                if worker_stop.asked:
+                    raise _Stopped("The worker stopped while it was measuring. Measure again.")
         finally:
             platform.close()

@@ -7,10 +7,14 @@ from typing import Any
 from django.db.models import F
 
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.running.holders import life_of
 from webapp.jobs.running.leases import LEASE_TTL, idle
 from webapp.schedulers.models import SchedulerTraining, TrainingState
 
 ACTIVE = (TrainingState.QUEUED, TrainingState.RUNNING)
+
+GIVEN_BACK: dict[str, Any] = {"now": {}, "lease_owner": "", "lease_expires_at": None}
+"""No one runs it, and nothing of it is under way."""
 
 
 class LeaseLost(Exception):
@@ -19,7 +23,7 @@ class LeaseLost(Exception):
 
 def take(training_id: int, owner: str, *, clock: Clock = SYSTEM_CLOCK) -> int | None:
     """The epoch to write under; None if it is not to be run, or somebody runs it."""
-    now = clock.now()
+    now = clock.shared_now()
     free = SchedulerTraining.objects.filter(idle(now), pk=training_id, state__in=ACTIVE)
     taken = free.update(
         lease_owner=owner,
@@ -34,9 +38,24 @@ def take(training_id: int, owner: str, *, clock: Clock = SYSTEM_CLOCK) -> int | 
 
 
 def renew(training_id: int, epoch: int, *, clock: Clock = SYSTEM_CLOCK) -> bool:
-    return bool(held(training_id, epoch).update(lease_expires_at=clock.now() + LEASE_TTL))
+    return bool(held(training_id, epoch).update(lease_expires_at=clock.shared_now() + LEASE_TTL))
 
 
 def held(training_id: int, epoch: int) -> Any:
     """The row, if it still is ours to write."""
     return SchedulerTraining.objects.filter(pk=training_id, lease_epoch=epoch).exclude(lease_owner="")
+
+
+def hand_back(training_id: int, owner: str) -> bool:
+    """Give back the lease that `owner` holds, as its process is being stopped; False if it holds none."""
+    mine = SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner, state=TrainingState.RUNNING)
+    return bool(mine.update(state=TrainingState.QUEUED, **GIVEN_BACK))
+
+
+def free_leases_of_the_dead(*, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Leases whose worker is known to be gone run out now: its trainings died with it."""
+    now = clock.shared_now()
+    running = SchedulerTraining.objects.filter(lease_expires_at__gt=now).exclude(lease_owner="")
+    for training_id, owner in running.values_list("pk", "lease_owner"):
+        if life_of(owner) == "gone":
+            SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner).update(lease_expires_at=now)

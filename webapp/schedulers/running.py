@@ -49,6 +49,8 @@ def run_training(
     clock: Clock = SYSTEM_CLOCK,
 ) -> int:
     """Train to an end, or until `hand_over` is set; the process's exit code. 0 also if it is not ours to run."""
+    if hand_over.is_set():
+        return 0
     epoch = leases.take(training_id, owner, clock=clock)
     if epoch is None:
         return 0
@@ -128,12 +130,11 @@ class _Sitting:
         if self._stop_asked:
             self.end(TrainingState.STOPPED, "Stopped on request.")
         else:
-            self._write(state=TrainingState.QUEUED, now={}, lease_owner="", lease_expires_at=None)
+            self._write(state=TrainingState.QUEUED, **leases.GIVEN_BACK)
 
     def end(self, state: TrainingState, reason: str) -> None:
         at = self._clock.now()
-        over = {"now": {}, "lease_owner": "", "lease_expires_at": None}
-        self._write(state=state, reason=reason[:500], since=at, finished_at=at, **over)
+        self._write(state=state, reason=reason[:500], since=at, finished_at=at, **leases.GIVEN_BACK)
 
     def crashed(self, reason: str) -> None:
         storing.crashed(self._training.pk, self._epoch, reason, clock=self._clock)

@@ -14,7 +14,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.asking.problems import Problem
 from webapp.jobs.running.leases import idle, is_idle
 from webapp.money.amounts import picodollars
-from webapp.schedulers import queries
+from webapp.schedulers import leases, queries
 from webapp.schedulers.asked import Asked, Wanted, fine_tuned, wanted, workload_of
 from webapp.schedulers.leases import ACTIVE
 from webapp.schedulers.models import Scheduler, SchedulerTraining, TrainingState, Version
@@ -113,7 +113,7 @@ def stop_training(*, training: SchedulerTraining, clock: Clock = SYSTEM_CLOCK) -
     row = SchedulerTraining.objects.select_for_update().get(pk=training.pk)
     if row.state in ACTIVE:
         row.stop_asked = True
-        if is_idle(row, clock.now()):  # nobody is there to hear it
+        if is_idle(row, clock.shared_now()):  # nobody is there to hear it
             row.state, row.reason = TrainingState.STOPPED, "Stopped on request."
             row.since = row.finished_at = clock.now()
         row.save(update_fields=["stop_asked", "state", "reason", "since", "finished_at"])
@@ -128,7 +128,8 @@ def remove_scheduler(*, scheduler: Scheduler) -> None:
 
 def look_after_trainings(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Ask again for trainings that wait, or whose process has not been heard of."""
-    now = clock.now()
+    leases.free_leases_of_the_dead(clock=clock)
+    now = clock.shared_now()
     waiting = SchedulerTraining.objects.filter(idle(now), state__in=ACTIVE, since__lte=now - ASK_AGAIN_AFTER)
     waiting.filter(stop_asked=True).update(
         state=TrainingState.STOPPED, reason="Stopped on request.", since=now, finished_at=now

@@ -126,7 +126,7 @@ def _usual(rows: QuerySet[Episode]) -> dict[str, float] | None:
 def crashed(training_id: int, epoch: int, reason: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
     """Given back to be tried again; failed after a few crashes in a row without an episode between them."""
     mine = leases.held(training_id, epoch)
-    free = {"lease_owner": "", "lease_expires_at": None, "now": {}, "since": clock.now()}
+    free = {**leases.GIVEN_BACK, "since": clock.now()}
     if mine.filter(crashes__lt=CRASHES_AT_MOST - 1).update(
         state=TrainingState.QUEUED, crashes=F("crashes") + 1, reason=reason[:500], **free
     ):

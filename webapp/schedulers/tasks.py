@@ -2,12 +2,13 @@
 
 import os
 import threading
-import uuid
 
 from celery import shared_task
 
+from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT
+from webapp.jobs.running.holders import new_owner
 from webapp.jobs.running.launcher import how_it_ended, watched
-from webapp.schedulers import services, storing
+from webapp.schedulers import leases, services, storing
 from webapp.schedulers.models import SchedulerTraining
 from webapp.schedulers.running import CRASHED_EXIT
 
@@ -29,12 +30,17 @@ def train_scheduler(training_id: int) -> None:
 
 
 def _watch(training_id: int) -> None:
-    owner = uuid.uuid4().hex
+    owner = new_owner()
     command = ["run-scheduler-training", str(training_id), "--owner", owner, "--parent", str(os.getpid())]
     process = watched.start(f"scheduler-{training_id}", command)
     if process is None:
         return
     code = process.wait()
+    if (
+        watched.stopping or code == LEASE_LOST_EXIT
+    ):  # it was asked to end, or had no time to live: that is no crash
+        leases.hand_back(training_id, owner)
+        return
     training = SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner).first()
     if training is not None and code not in (0, CRASHED_EXIT):
         reason = f"Its process ended unexpectedly ({how_it_ended(code)})."

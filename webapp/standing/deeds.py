@@ -106,7 +106,7 @@ def _is_to_end(row: Holding | None, decision: Decision, there: Connection, clock
         telling.left_over(_stray(decision.found, decision.reason, there, now), decision.reason, clock)
         return True
     locked = _locked(row)
-    if locked is None or locked.state != row.state or _is_wanted(locked, now):
+    if locked is None or locked.state != row.state or _is_wanted(locked, now, clock):
         return False
     orphan = locked.state in (State.INTENDED, State.STANDING)
     locked.state, locked.reason, locked.since = State.ENDING, decision.reason, now
@@ -119,11 +119,11 @@ def _is_to_end(row: Holding | None, decision: Decision, there: Connection, clock
     return True
 
 
-def _is_wanted(row: Holding, now: datetime) -> bool:
+def _is_wanted(row: Holding, now: datetime, clock: Clock) -> bool:
     return (
         row.state in (State.INTENDED, State.STANDING)
         and row.expires_at > now
-        and Holding.objects.filter(held(now), pk=row.pk).exists()
+        and Holding.objects.filter(held(clock.shared_now()), pk=row.pk).exists()
     )
 
 

@@ -101,7 +101,9 @@ def _looked(there: Connection, clock: Clock, find: FinderOf, patience: Patience,
     found = finder.found()
     # Only now: an intent is committed before its request, so what was found has its row, if it is ours.
     rows = _rows(there, began)
-    wanted = set(Holding.objects.filter(held(clock.now()), connection=there).values_list("pk", flat=True))
+    wanted = set(
+        Holding.objects.filter(held(clock.shared_now()), connection=there).values_list("pk", flat=True)
+    )
     beliefs = [believed(row, row.pk in wanted) for row in rows.values()]
     decisions = compare(beliefs, found, now_unix_s=began.timestamp(), ours=there.pk, patience=patience)
     trouble = "" if dry_run else _do(decisions, rows, there, finder, clock)

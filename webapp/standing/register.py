@@ -21,7 +21,7 @@ _TAKEN_OVER = "Taken over by the run that came after."
 
 
 def held(now: datetime) -> Q:
-    """Holdings whose run goes on: the lease of their job is held, and still under their epoch."""
+    """Holdings whose run goes on: by the database's clock, the lease of their job is held, and under their epoch."""
     return Q(job__lease_epoch=F("epoch"), job__lease_expires_at__gt=now) & ~Q(job__lease_owner="")
 
 
@@ -67,7 +67,7 @@ class DatabaseRegister:
         """The name of a thing whose run is over may be used again at once; what it cost is that run's."""
         if there.state == State.ENDING:
             raise Taken(f"{there.name} is being taken away at this moment.")
-        if Holding.objects.filter(held(now), pk=there.pk).exists():
+        if Holding.objects.filter(held(self._clock.shared_now()), pk=there.pk).exists():
             assert there.job is not None
             raise Taken(f"{there.name} is held by {there.job.name}.")
         there.state, there.reason, there.ended_at, there.since = State.GONE, _TAKEN_OVER, now, now

@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from cloud.workers.processes import bound_to_this_process
+from webapp.worker_stop import worker_stop
 
 WITHIN_S = 180
 # How to draw without a screen. EGL is for Linux; elsewhere MuJoCo's own choice draws.
@@ -23,25 +24,42 @@ class FilmFailed(Exception):
     """No film was made. The text says why, as a sentence for people."""
 
 
+class FilmInterrupted(Exception):
+    """The worker stopped while it was filming."""
+
+
 def shoot(checkpoint: Path, file: Path, *, seed: int = 0, within_s: float = WITHIN_S) -> dict[str, Any]:
-    """Film an episode into `file`; what `training.film.Filmed` holds. FilmFailed, whatever went wrong."""
+    """Film an episode into `file`; what `training.film.Filmed` holds. FilmFailed, whatever went wrong.
+
+    FilmInterrupted if the worker is to stop meanwhile.
+    """
     surroundings = (*_DRAWING, *(_ON_LINUX if sys.platform.startswith("linux") else ()))
     program = [sys.executable, "-m", "training.film", str(checkpoint), str(file), "--seed", str(seed)]
     command = bound_to_this_process(["env", *surroundings, *program])
-    try:
-        done = subprocess.run(
-            command, cwd=settings.BASE_DIR, capture_output=True, text=True, timeout=within_s, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise FilmFailed(f"Filming took longer than {within_s:.0f} s and was stopped.") from None
-    except OSError as error:
-        raise FilmFailed(f"The film's process could not be started: {error.strerror}.") from None
+    done = _run(command, within_s)
+    if worker_stop.asked and done.returncode < 0:
+        raise FilmInterrupted
     answer = _last_line(done.stdout)
     if answer is None:
         raise FilmFailed(_unexplained(done))
     if "error" in answer:
         raise FilmFailed(str(answer["error"]))
     return answer
+
+
+def _run(command: list[str], within_s: float) -> subprocess.CompletedProcess[str]:
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(command, cwd=settings.BASE_DIR, stdout=pipe, stderr=pipe, text=True)
+    except OSError as error:
+        raise FilmFailed(f"The film's process could not be started: {error.strerror}.") from None
+    with process, worker_stop.ends(process):
+        try:
+            output, errors = process.communicate(timeout=within_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise FilmFailed(f"Filming took longer than {within_s:.0f} s and was stopped.") from None
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def _last_line(output: str) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """Films of policies: asked for on a page, made by the worker, one at a time. The row is the truth.
 
-A lost message costs seconds: `look_after_films` sends it again. A worker that died while filming leaves a film that
-failed, with the reason; whoever wants it asks again.
+A lost message costs seconds: `look_after_films` sends it again. A worker that stops while filming leaves the film
+queued for the next one; one that died leaves a film that failed, with the reason, to be asked for again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.db import transaction
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Film, FilmState, Job
-from webapp.jobs.policies.filming import WITHIN_S, FilmFailed, shoot
+from webapp.jobs.policies.filming import WITHIN_S, FilmFailed, FilmInterrupted, shoot
 from webapp.jobs.policies.kept import Kept, checkpoint_path
 
 log = logging.getLogger(__name__)
@@ -68,6 +68,8 @@ def _make(film: Film, clock: Clock) -> None:
     try:
         facts = shoot(checkpoint_path(film.job_id, film.checkpoint), film_folder() / name)
         changes = {"state": FilmState.READY, "reason": "", "file": name, "facts": facts}
+    except FilmInterrupted:
+        changes = {"state": FilmState.QUEUED}
     except FilmFailed as error:
         changes = {"state": FilmState.FAILED, "reason": str(error)}
     except Exception as error:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,15 +14,21 @@ from django.conf import settings
 
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Desired, Job
+from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT
+from webapp.jobs.running.holders import new_owner
 from webapp.jobs.running.leases import is_idle
-from webapp.jobs.running.places import places
-from webapp.jobs.running.recovery import run_ended
+from webapp.jobs.running.leaving import LEAVE_WITHIN_S
+from webapp.jobs.running.places import core_places, core_sentence, needs_core, places, waiting_for_core
+from webapp.jobs.running.recovery import LOST, hand_back, run_ended
 from webapp.jobs.running.runner import CRASHED_EXIT
 from webapp.jobs.states import ACTIVE
+from webapp.jobs.telling.doorbell import ask_to_launch
 
 log = logging.getLogger(__name__)
 
 _SLOWEST_RESTART_S = 4.0
+_HELD_UP_S = 1.0
+"""So much longer than it promised may a process need to leave on a busy machine."""
 
 
 class _Watched:
@@ -32,21 +37,34 @@ class _Watched:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._processes: dict[str, subprocess.Popen[bytes] | None] = {}
+        self._on_cores: set[str] = set()
         self.stopping = False
 
     @contextmanager
-    def claim(self, job_id: str) -> Iterator[bool]:
-        """Whether the job is ours to watch while the block runs; not if we watch it already, or are full."""
+    def claim(self, job_id: str, *, on_core: bool = False) -> Iterator[bool]:
+        """Whether the job is ours to watch while the block runs; not if we watch it already, or are full.
+
+        `on_core`: it computes on this machine, so that a core must be free for it.
+        """
         with self._lock:
             ours = not self.stopping and job_id not in self._processes and len(self._processes) < places()
+            ours = ours and (not on_core or len(self._on_cores) < core_places())
             if ours:
                 self._processes[job_id] = None
+                if on_core:
+                    self._on_cores.add(job_id)
         try:
             yield ours
         finally:
             if ours:
                 with self._lock:
                     del self._processes[job_id]
+                    self._on_cores.discard(job_id)
+
+    def jobs_on_cores(self) -> set[str]:
+        """The jobs of this worker that compute on this machine."""
+        with self._lock:
+            return set(self._on_cores)
 
     def start(self, job_id: str, command: list[str]) -> subprocess.Popen[bytes] | None:
         """Its process, by a command of ours; None when the worker is stopping."""
@@ -58,12 +76,19 @@ class _Watched:
             return process
 
     def stop(self) -> None:
-        """Ask every process to hand its job over. Their watchers then return."""
+        """Have every process hand its job over, and end those that cannot. Their watchers then return."""
         with self._lock:
             self.stopping = True
-            for process in self._processes.values():
-                if process is not None and process.poll() is None:
-                    process.send_signal(signal.SIGTERM)
+            asked = [process for process in self._processes.values() if process is not None]
+        for process in asked:
+            process.send_signal(signal.SIGTERM)
+        deadline_s = time.monotonic() + LEAVE_WITHIN_S + _HELD_UP_S
+        for process in asked:
+            try:
+                process.wait(max(0.0, deadline_s - time.monotonic()))
+            except subprocess.TimeoutExpired:  # its watcher gives its lease back
+                log.warning("process %s does not leave; killing it", process.pid)
+                process.kill()
 
 
 watched = _Watched()
@@ -74,10 +99,20 @@ def _command(job_id: str, owner: str) -> list[str]:
 
 
 def launch_and_watch(job_id: str) -> None:
-    """Run the job's process until the job needs none any more. Harmless when the job is looked after already."""
-    with watched.claim(job_id) as ours:
+    """Run the job's process until the job needs none any more. Harmless when the job is looked after already.
+
+    A job that computes on this machine waits for a free core; those that have waited longer come first.
+    """
+    job = Job.objects.filter(pk=job_id).first()
+    if job is None or not _wants_process(job_id):
+        return
+    on_core = needs_core(job)
+    if on_core and not _has_turn(job):
+        _note_waiting(job)
+        return
+    with watched.claim(job_id, on_core=on_core) as ours:
         while ours and _wants_process(job_id):
-            owner = uuid.uuid4().hex
+            owner = new_owner()
             process = watched.start(job_id, _command(job_id, owner))
             if process is None:
                 return
@@ -87,6 +122,37 @@ def launch_and_watch(job_id: str) -> None:
             # Whoever raised a budget or handed a job back while the process was ending found it watched: look again.
             crashes = Job.objects.values_list("crashes", flat=True).get(pk=job_id)
             time.sleep(min(max(0.0, crashes - 1.0), _SLOWEST_RESTART_S))
+    if ours and on_core:
+        _ask_the_next()
+    elif on_core:
+        _note_waiting(job)
+
+
+def _has_turn(job: Job) -> bool:
+    """Whether a core is free for it that no job is to have before it."""
+    on_cores = watched.jobs_on_cores()
+    if job.pk in on_cores:
+        return False
+    first = waiting_for_core(SYSTEM_CLOCK.shared_now()).exclude(pk__in=on_cores)
+    free = max(0, core_places() - len(on_cores))
+    return job.pk in first.values_list("pk", flat=True)[:free]
+
+
+def _note_waiting(job: Job) -> None:
+    """Say in its row why it waits, if all cores are in use. No event tells of it: nothing has happened to the job."""
+    on_cores = watched.jobs_on_cores()
+    if job.pk in on_cores or len(on_cores) < core_places():
+        return
+    reason = core_sentence(len(on_cores))
+    waiting = waiting_for_core(SYSTEM_CLOCK.shared_now()).filter(pk=job.pk)
+    waiting.exclude(reason=reason).update(reason=reason)
+
+
+def _ask_the_next() -> None:
+    """A core is free: the next job in line need not wait for the next look."""
+    next_in_line = waiting_for_core(SYSTEM_CLOCK.shared_now()).exclude(pk__in=watched.jobs_on_cores()).first()
+    if next_in_line is not None and not watched.stopping:
+        ask_to_launch(next_in_line.pk)
 
 
 def _wants_process(job_id: str) -> bool:
@@ -95,23 +161,25 @@ def _wants_process(job_id: str) -> bool:
         job is not None
         and job.observed in ACTIVE
         and job.desired == Desired.RUN
-        and is_idle(job, SYSTEM_CLOCK.now())
+        and is_idle(job, SYSTEM_CLOCK.shared_now())
     )
 
 
 def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None:
     """Wait for the process, and note its end if it could not do so itself."""
     code = process.wait()
-    job = Job.objects.get(pk=job_id)
-    if watched.stopping and code == 0:
+    if watched.stopping:  # it was asked to end: however it ended, that is no crash
+        hand_back(job_id=job_id, owner=owner)
         return
-    reason = f"The job's process ended unexpectedly ({how_it_ended(code)}). It is started again."
+    job = Job.objects.get(pk=job_id)
+    if code == LEASE_LOST_EXIT:
+        reason, reason_code = "The job's process lost its lease.", LOST
+    else:
+        reason, reason_code = f"The job's process ended unexpectedly ({how_it_ended(code)}).", "crashed"
     if job.lease_owner == owner:
-        run_ended(job_id=job_id, epoch=job.lease_epoch, reason=reason)
-    elif code not in (
-        0,
-        CRASHED_EXIT,
-    ):  # it died before it could take the lease; or said itself what went wrong
+        run_ended(job_id=job_id, epoch=job.lease_epoch, reason=reason, reason_code=reason_code)
+    elif code not in (0, CRASHED_EXIT, LEASE_LOST_EXIT):
+        # It died before it could take the lease; others said themselves what went wrong.
         run_ended(job_id=job_id, epoch=None, reason=reason)
 
 

@@ -1,4 +1,4 @@
-"""The regular look at all jobs: whatever messages were lost and whoever died, each job is brought on from its row.
+"""The regular look at all jobs: whatever messages were lost and whatever died, each job is brought on from its row.
 
 Two looks at once do no harm: each change holds only if the job still is as it was found.
 """
@@ -9,9 +9,11 @@ from django.db.models import F, Q
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Desired, Job, Observed
-from webapp.jobs.running.leases import idle
+from webapp.jobs.running.holders import life_of
+from webapp.jobs.running.leases import LEASE_TTL, idle
 from webapp.jobs.running.pausing import pause_idle
-from webapp.jobs.running.recovery import run_ended
+from webapp.jobs.running.places import COMPUTE_HERE
+from webapp.jobs.running.recovery import LOST, run_ended
 from webapp.jobs.services import cancel_idle
 from webapp.jobs.states import ACTIVE, TERMINAL
 from webapp.jobs.telling.doorbell import ask_to_launch
@@ -24,19 +26,19 @@ _JOBS_AT_ONCE = 100
 
 def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Cancel, pause, restart and ask again for what needs it, and book what dead runs left open."""
-    now = clock.now()
+    free_leases_of_the_dead(clock=clock)
+    now = clock.shared_now()
     for job in _to_cancel(now):
         cancel_idle(job.pk, clock=clock)
     for job in _to_pause(now):
         pause_idle(job.pk, clock=clock)
     deserted = _deserted(now)
     for job in deserted:
-        reason = "The job's process has not been heard of. It is started again."
         run_ended(
             job_id=job.pk,
             epoch=job.lease_epoch,
-            reason=reason,
-            reason_code="lost",
+            reason=_why_lost(job),
+            reason_code=LOST,
             only_if_idle=True,
             clock=clock,
         )
@@ -46,6 +48,25 @@ def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
             break  # no broker: the next look tries again
     for job in _owing(now):
         settle_leftovers(job_id=job.pk, before_epoch=job.lease_epoch + (not job.lease_owner), clock=clock)
+
+
+def free_leases_of_the_dead(*, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Leases whose worker is known to be gone run out now: its jobs died with it."""
+    now = clock.shared_now()
+    held = Job.objects.filter(lease_expires_at__gt=now).exclude(lease_owner="")
+    for job_id, owner in held.values_list("pk", "lease_owner"):
+        if life_of(owner) == "gone":
+            Job.objects.filter(pk=job_id, lease_owner=owner).update(lease_expires_at=now)
+
+
+def _why_lost(job: Job) -> str:
+    """What became of a run that no longer renews its lease, as far as it can be known from here."""
+    if life_of(job.lease_owner) == "gone":
+        return "The worker that ran the job was killed."
+    unheard = f"nothing was heard of its process for {LEASE_TTL.total_seconds():.0f} s"
+    if life_of(job.lease_owner) == "alive":
+        return f"This machine was too busy to keep the job alive: {unheard}."
+    return f"The machine that ran the job is gone, or was too busy to keep the job alive: {unheard}."
 
 
 def _to_cancel(now: datetime) -> list[Job]:
@@ -65,13 +86,16 @@ def _deserted(now: datetime) -> list[Job]:
 
 
 def _waiting(now: datetime) -> list[str]:
+    """Those for which no message came. However many wait for a core, they keep none waiting that needs no core."""
     waiting = Job.objects.filter(
         idle(now),
         desired=Desired.RUN,
         observed__in=(Observed.QUEUED, Observed.RECOVERING),
         since__lte=now - ASK_AGAIN_AFTER,
-    )
-    return list(waiting.order_by("since").values_list("pk", flat=True)[:_JOBS_AT_ONCE])
+    ).order_by("since", "pk")
+    here = Q(cloud__in=COMPUTE_HERE)
+    found = [*waiting.exclude(here)[:_JOBS_AT_ONCE], *waiting.filter(here)[:_JOBS_AT_ONCE]]
+    return [job.pk for job in found]
 
 
 def _owing(now: datetime) -> list[Job]:

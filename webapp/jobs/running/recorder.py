@@ -139,7 +139,7 @@ class Recorder:
 
     @transaction.atomic
     def _checkpoint(self, event: CheckpointSaved) -> None:
-        self._append(event, {"crashes": 0})
+        self._append(event, {"crashes": 0, "losses": 0})
         mine = Checkpoint.objects.filter(job_id=self._job_id)
         mine.filter(round_no__gte=event.round_no).delete()
         Checkpoint.objects.create(

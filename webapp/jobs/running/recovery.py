@@ -19,6 +19,14 @@ from webapp.money.services import close_books, settle_leftovers
 
 CRASHES_ALLOWED = 5
 """So many ends without a new checkpoint in between, and the job is failed: it would go on so for ever."""
+LOSSES_ALLOWED = 20
+"""The same of leases that a job lost although nothing was wrong with it."""
+
+HANDOVER = "handover"
+"""The process was stopped: neither a crash nor a loss."""
+LOST = "lost"
+"""The lease ran out, or the worker that held it died with its machine or was killed: no fault of the job."""
+STOPPED = "The worker was stopped; the job goes on from its last checkpoint once one is back."
 
 
 class ResumePoint(NamedTuple):
@@ -35,7 +43,7 @@ def begin_run(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> None:
     settle_leftovers(job_id=job_id, before_epoch=epoch, clock=clock)
     if job.observed in (Observed.STARTING, Observed.RUNNING, Observed.DRAINING):
         # Its last run died and nobody has said so yet.
-        transition(job_id, Observed.RECOVERING, reason_code="lost", clock=clock, epoch=epoch)
+        transition(job_id, Observed.RECOVERING, reason_code=LOST, clock=clock, epoch=epoch)
     transition(job_id, Observed.STARTING, reason="Starting its workers.", clock=clock, epoch=epoch)
 
 
@@ -98,24 +106,28 @@ def run_ended(
 ) -> bool:
     """A run is over without having ended its job: to be started again, or failed after too many; False if not so.
 
-    `epoch` None means a process that died before it got the lease. `only_if_idle` leaves a lease alone that is still
-    good.
+    `reason` names the cause in a sentence; what follows from it is added here. `epoch` None means a process that died
+    before it got the lease. `only_if_idle` leaves a lease alone that is still good.
     """
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.observed in TERMINAL or job.observed not in ACTIVE:
         return False
-    if (epoch is None or only_if_idle) and not is_idle(job, clock.now()):
+    if (epoch is None or only_if_idle) and not is_idle(job, clock.shared_now()):
         return False
     if epoch is not None and job.lease_epoch != epoch:
         return False
     if epoch is not None and not job.lease_owner and job.observed in (Observed.QUEUED, Observed.RECOVERING):
         return False  # somebody has said so already
     settle_leftovers(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
-    crashes = job.crashes + (reason_code != "handover")
-    changes: dict[str, Any] = {**NOT_HELD, "crashes": crashes}
-    if crashes > CRASHES_ALLOWED:
+    crashes = job.crashes + (reason_code not in (HANDOVER, LOST))
+    losses = job.losses + (reason_code == LOST)
+    changes: dict[str, Any] = {**NOT_HELD, "crashes": crashes, "losses": losses}
+    if crashes > CRASHES_ALLOWED or losses > LOSSES_ALLOWED:
         close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
-        sentence = f"{reason} That was the {crashes}th time without a new checkpoint; the job is given up."
+        times = losses if reason_code == LOST else crashes
+        sentence = f"{reason} That was the {times}th time without a new checkpoint; the job is given up."
+        if reason_code == LOST:
+            sentence += " Run it again where it has more room."
         transition(
             job_id, Observed.FAILED, reason_code=reason_code, reason=sentence, clock=clock, changes=changes
         )
@@ -126,6 +138,14 @@ def run_ended(
             job_id, Observed.RECOVERING, reason_code=reason_code, reason=reason, clock=clock, changes=changes
         )
     return True
+
+
+def hand_back(*, job_id: str, owner: str, clock: Clock = SYSTEM_CLOCK) -> bool:
+    """Give back the lease that `owner` holds, as its process is being stopped; False if it holds none."""
+    epoch = Job.objects.filter(pk=job_id, lease_owner=owner).values_list("lease_epoch", flat=True).first()
+    if epoch is None:
+        return False
+    return run_ended(job_id=job_id, epoch=epoch, reason=STOPPED, reason_code=HANDOVER, clock=clock)
 
 
 @transaction.atomic

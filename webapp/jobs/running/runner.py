@@ -38,7 +38,14 @@ from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.line import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.recorder import Recorder
-from webapp.jobs.running.recovery import begin_run, give_up, resume_point, run_ended
+from webapp.jobs.running.recovery import (
+    HANDOVER,
+    STOPPED,
+    begin_run,
+    give_up,
+    resume_point,
+    run_ended,
+)
 from webapp.jobs.running.run_log import RunLog
 from webapp.jobs.running.trajectories import remembered
 from webapp.jobs.services import limits
@@ -57,6 +64,8 @@ _ASK_EVERY_S = 1.0
 
 def run_job(job_id: str, *, owner: str, hand_over: threading.Event, clock: Clock = SYSTEM_CLOCK) -> int:
     """Run the job to an end, or until `hand_over` is set; the process's exit code. 0 also if it is not ours to run."""
+    if hand_over.is_set():
+        return 0
     epoch = take_lease(job_id=job_id, owner=owner, clock=clock)
     if epoch is None:
         return 0
@@ -71,6 +80,8 @@ def _run_under(job_id: str, epoch: int, hand_over: threading.Event, clock: Clock
             stopped = run.train()
         # The heart stands still by now: it would take the lease that is given back here for one that was lost.
         run.end(stopped)
+    except _HandedOver:
+        run_ended(job_id=job_id, epoch=epoch, reason=STOPPED, reason_code=HANDOVER, clock=clock)
     except (CheckpointNotWritten, CannotRun) as error:
         log.error("job %s: %s", job_id, error)
         code = "disk" if isinstance(error, CheckpointNotWritten) else "unfit"
@@ -89,6 +100,10 @@ def _run_under(job_id: str, epoch: int, hand_over: threading.Event, clock: Clock
 def checkpoint_folder(job_id: str) -> Path:
     """Where a job's checkpoints lie."""
     return Path(settings.STARLING_DATA) / "checkpoints" / job_id
+
+
+class _HandedOver(Exception):
+    """The process is being stopped, and nothing was under way yet."""
 
 
 class CannotRun(Exception):
@@ -135,19 +150,24 @@ class _Run:
         if found := unnamed_cluster(self._spec.platform) or obstacle(self._spec.training):
             raise CannotRun(found.sentence)
         self._no_beginning = self._why_it_may_not_begin()
+        self._go_on_unless_stopped()
         return self._recorded()
+
+    def _go_on_unless_stopped(self) -> None:
+        """Between the long steps before the engine runs: from then on it asks `_control`."""
+        if self._hand_over.is_set():
+            raise _HandedOver
 
     def end(self, stopped: Stopped) -> None:
         """Write the last event, or hand the job over; with it the lease is given back."""
         self._log.tell(stopped)
         if stopped.reason_code == "paused" and self._hand_over.is_set():
             self._recorder.flush()
-            reason = "The worker was stopped; the job goes on from its checkpoint once one is back."
             run_ended(
                 job_id=self._job.pk,
                 epoch=self._epoch,
-                reason=reason,
-                reason_code="handover",
+                reason=STOPPED,
+                reason_code=HANDOVER,
                 clock=self._clock,
             )
         else:
@@ -157,6 +177,8 @@ class _Run:
         """Record all events but the last."""
         from webapp.jobs.running.assembly import assemble  # only a run needs it
 
+        self._go_on_unless_stopped()
+        failpoints.reach("before_open")
         try:
             platform = assemble(
                 self._spec,
@@ -171,6 +193,7 @@ class _Run:
         self._platform = platform
         stopped = None
         try:
+            self._go_on_unless_stopped()
             for event in self._events(platform):
                 if isinstance(event, Stopped):
                     stopped = event

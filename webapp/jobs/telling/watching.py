@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.db.models import Q
+
 from cloud.platforms import PlatformOptions
 from training.environments import catalogue
 from webapp.charts.history import Evaluation, History, histories
 from webapp.jobs.models import Checkpoint, Job, Observed, Round
-from webapp.jobs.running.places import places
+from webapp.jobs.running.places import (
+    core_places,
+    core_sentence,
+    needs_core,
+    on_cores,
+    places,
+    waiting_for_core,
+)
 from webapp.jobs.states import ACTIVE
 from webapp.jobs.telling.sentences import (
     Judged,
@@ -128,6 +137,8 @@ def _platform(job: Job) -> PlatformOptions | None:
 
 def why_waiting(job: Job, now: datetime) -> str:
     """Why the job does not move, in words; empty while it does."""
+    if words := _why_no_core(job, now):
+        return words
     if job.observed == Observed.QUEUED:
         return _why_queued(job, now)
     if job.observed != Observed.RUNNING:
@@ -143,6 +154,17 @@ def why_waiting(job: Job, now: datetime) -> str:
     opened = list(out.order_by("opened_at").values_list("opened_at", flat=True))
     oldest_s = (now - opened[0]).total_seconds() if opened else None
     return stalled_sentence(job.round_no + 1, passed_s, usual_s, len(opened), oldest_s)
+
+
+def _why_no_core(job: Job, now: datetime) -> str:
+    """That all cores are in use, if this is what the job waits for."""
+    if job.observed not in (Observed.QUEUED, Observed.RECOVERING) or job.lease_owner or not needs_core(job):
+        return ""
+    in_use = on_cores().count()
+    if in_use < core_places():
+        return ""
+    ahead = waiting_for_core(now).filter(Q(since__lt=job.since) | Q(since=job.since, pk__lt=job.pk)).count()
+    return core_sentence(in_use, ahead)
 
 
 def _why_queued(job: Job, now: datetime) -> str:

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from webapp.jobs.running.look_after import free_leases_of_the_dead
 from webapp.static_files import collect_if_changed
 
 DEMO_SIGN_IN = "The demo account's sign-in: "  # what follows is a path; `manage.py up` reads this line
@@ -31,11 +32,14 @@ class Command(BaseCommand):
             self.stdout.write("The database is up to date.")
         if count := collect_if_changed():
             self.stdout.write(f"{count} static files collected.")
+        free_leases_of_the_dead()
         self._look_at_the_clouds()
-        if options["demo"] and not get_user_model().objects.exists():
-            from webapp.jobs.demo import create_demo
+        from webapp.jobs.demo import create_demo, demo_sign_in_path  # they need tables
 
-            self.stdout.write(f"{DEMO_SIGN_IN}{create_demo()}")
+        if options["demo"] and not get_user_model().objects.exists():
+            create_demo()
+        if (path := demo_sign_in_path()) is not None:
+            self.stdout.write(f"{DEMO_SIGN_IN}{path}")
 
     def _look_at_the_clouds(self) -> None:
         """What a server that died left running is ended before anything new begins."""

@@ -77,7 +77,7 @@ def _run(folder: Path, lock: FolderLock, say: Say, *, host: str, port: int, demo
                 if not settings.REDIS_URL_GIVEN:
                     _start_valkey(supervisor, folder, url_note)
                 sign_in = _prepare(supervisor, demo=demo)
-                supervisor.start(_services(host, chosen, shown_host), ready_within_s=60)
+                supervisor.start(_services(host, chosen, shown_host))
                 _announce(say, url, sign_in, took_s=time.monotonic() - began_s)
                 supervisor.watch()
             except StopRequested:
@@ -93,16 +93,16 @@ def _run(folder: Path, lock: FolderLock, say: Say, *, host: str, port: int, demo
 
 def _start_valkey(supervisor: Supervisor, folder: Path, url_note: Path) -> None:
     valkey = embedded_valkey(folder / "valkey", program=settings.REDIS_SERVER)
-    supervisor.start([Service("valkey", valkey.command, ready_probe=valkey.answers)], ready_within_s=15)
+    supervisor.start([Service("valkey", valkey.command, ready_probe=valkey.answers)])
     url_note.touch(mode=0o600)
     url_note.write_text(valkey.url)
     os.environ["REDIS_URL"] = valkey.url
 
 
 def _prepare(supervisor: Supervisor, *, demo: bool) -> str | None:
-    """Migrate, collect, make the demo. Returns the path of the demo's one-time sign-in, if one was made."""
+    """Migrate, collect, make the demo. Returns the path of a one-time sign-in until someone has signed in."""
     command = [*_manage("prepare"), *(["--demo"] if demo else [])]
-    for line in supervisor.run_to_end(Service("prepare", command), within_s=300):
+    for line in supervisor.run_to_end(Service("prepare", command)):
         if line.startswith(DEMO_SIGN_IN):
             return line.removeprefix(DEMO_SIGN_IN)
     return None

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import threading
 from argparse import ArgumentParser
 from typing import Any
 
@@ -28,14 +27,17 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, job_id: str, owner: str, parent: int | None, **options: Any) -> None:
         die_with_parent(parent)
-        hand_over = threading.Event()
-        signal.signal(signal.SIGTERM, lambda *_: hand_over.set())
         # Ctrl-C reaches the whole group of processes; the supervisor decides who ends when.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        from webapp.jobs.running.leaving import Leaving
+        from webapp.jobs.running.recovery import hand_back
+
+        leaving = Leaving(lambda: hand_back(job_id=job_id, owner=owner))
+        leaving.listen()
         from webapp.jobs.models import Job
         from webapp.jobs.running.runner import run_job
 
         if Job.objects.filter(pk=job_id, simulated=True).exists():
             os.nice(_SIMULATED_NICENESS)
 
-        sys.exit(run_job(job_id, owner=owner, hand_over=hand_over))
+        sys.exit(run_job(job_id, owner=owner, hand_over=leaving.asked))

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import threading
 from argparse import ArgumentParser
 from typing import Any
 
@@ -30,10 +29,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, training_id: int, owner: str, parent: int | None, **options: Any) -> None:
         die_with_parent(parent)
-        hand_over = threading.Event()
-        signal.signal(signal.SIGTERM, lambda *_: hand_over.set())
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides who ends when
         os.nice(_NICENESS)
+        from webapp.jobs.running.leaving import Leaving
+        from webapp.schedulers.leases import hand_back
+
+        leaving = Leaving(lambda: hand_back(training_id, owner))
+        leaving.listen()
         from webapp.schedulers.running import run_training
 
-        sys.exit(run_training(training_id, owner=owner, hand_over=hand_over))
+        sys.exit(run_training(training_id, owner=owner, hand_over=leaving.asked))

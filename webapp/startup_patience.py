@@ -1,0 +1,109 @@
+"""How long a start is waited for: as long as what starts gets on."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+_TELL_EVERY_S = 30.0
+_LAST_LINES = 10
+_LEAST_TICKS = 50
+"""Half a second of processor time: a process that only answers whether it is ready uses less in a minute."""
+
+
+class Started(Protocol):
+    """A process that was started, with what it has written: how many lines so far, and the last of them."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def heard(self) -> int: ...
+    @property
+    def lines(self) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for processes: as long as they get on, and never longer than `at_most_s`.
+
+    A process gets on while it writes lines or uses processor time: on a busy machine a start may take minutes.
+    """
+
+    without_progress_s: float = 60.0
+    at_most_s: float = 900.0
+
+
+PATIENT = Patience()
+
+
+class Waiting:
+    """A wait for processes to be `what`, that says now and then what it waits for, and ends once they are stuck."""
+
+    def __init__(
+        self,
+        say: Callable[[str, str], None],
+        what: str,
+        patience: Patience,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._say = say
+        self._what = what
+        self._patience = patience
+        self._now_s = now_s
+        self._began_s = self._progress_s = self._told_s = now_s()
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    def given_up(self, waiting: Sequence[Started]) -> str:
+        """Why these are waited for no longer, with their last lines; empty as long as they are."""
+        now_s = self._now_s()
+        if self._got_on(waiting):
+            self._progress_s = now_s
+        waited_s, stuck_s = now_s - self._began_s, now_s - self._progress_s
+        if stuck_s > self._patience.without_progress_s:
+            return (
+                f"{_names(waiting)}: not {self._what} after {waited_s:.0f} s, and nothing happened for {stuck_s:.0f} s."
+                f" {_last_words(waiting)}"
+            )
+        if waited_s > self._patience.at_most_s:
+            return f"{_names(waiting)}: not {self._what} after {waited_s:.0f} s. {_last_words(waiting)}"
+        if now_s - self._told_s > _TELL_EVERY_S:
+            self._told_s = now_s
+            self._say("starling", f"{_names(waiting)}: not {self._what} after {waited_s:.0f} s; still at it.")
+        return ""
+
+    def _got_on(self, waiting: Sequence[Started]) -> bool:
+        """Whether one of them wrote a line, or used enough processor time since one did."""
+        seen = {one.name: (one.heard, _processor_ticks(one)) for one in waiting}
+        before, got_on = self._seen, False
+        for name, (heard, ticks) in seen.items():
+            heard_before, ticks_before = before.get(name, (-1, 0))
+            if heard != heard_before or not 0 <= ticks - ticks_before < _LEAST_TICKS:
+                before[name], got_on = (heard, ticks), True
+        return got_on
+
+
+def _names(waiting: Sequence[Started]) -> str:
+    return " and ".join(one.name for one in waiting)
+
+
+def _last_words(waiting: Sequence[Started]) -> str:
+    """The last lines of each of them, named."""
+    said = []
+    for one in waiting:
+        lines = "".join(f"\n  {line}" for line in one.lines[-_LAST_LINES:])
+        said.append(f"Last lines of {one.name}:{lines}" if lines else f"{one.name} said nothing.")
+    return "\n".join(said)
+
+
+def _processor_ticks(one: Started) -> int:
+    """The processor time that its process and those it has waited for have used; 0 where the system does not say."""
+    if one.pid is None:
+        return 0
+    try:
+        facts = Path(f"/proc/{one.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(int(ticks) for ticks in facts[11:15])
+    except (OSError, ValueError, IndexError):
+        return 0
