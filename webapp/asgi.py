@@ -17,10 +17,11 @@ django.setup(set_prefix=False)
 from webapp.gateway.entrance import entrance  # noqa: E402
 from webapp.jobs.telling.routing import websocket_urlpatterns  # noqa: E402
 from webapp.page_handler import PageHandler  # noqa: E402
+from webapp.reports.upload_limit import upload_limit  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": entrance(PageHandler()),
+        "http": entrance(PageHandler(upload_limit)),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )
