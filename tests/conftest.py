@@ -19,6 +19,7 @@ from tests.chromium import QUIET, NoChromium, chromium_path
 from tests.durations import Durations
 from tests.servers import answers, server_process, wait_until
 from webapp.embedded_valkey import embedded_valkey, free_port
+from webapp.web_server import web_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -128,26 +129,7 @@ def service_environment(transactional_db: None) -> dict[str, str]:
 def live_site(service_environment: dict[str, str], valkey: str, tmp_path: Path) -> Iterator[str]:
     """The address of the site as uvicorn serves it in a process of its own, on this test's database."""
     port = free_port()
-    command = [
-        *(
-            sys.executable,
-            "-m",
-            "uvicorn",
-            "webapp.asgi:application",
-            "--port",
-            str(port),
-            "--lifespan",
-            "off",
-        ),
-        *(
-            "--ws",
-            "websockets-sansio",
-            "--ws-per-message-deflate",
-            "false",
-            "--timeout-graceful-shutdown",
-            "1",
-        ),
-    ]
+    command = web_server(port=port, grace_s=1)
     log = tmp_path / "web.log"
     with server_process(command, environment=service_environment, log=log) as process:
         url = f"http://127.0.0.1:{port}"

@@ -181,7 +181,7 @@ class _Body:
 
     async def _write(self) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile()
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - `close` ends it, or whoever `opened` it
         piece, self._memory = self._memory, bytearray()
         # A disk may be slow, and everyone else waits for this loop.
         await asyncio.to_thread(self._file.write, piece)

@@ -31,6 +31,7 @@ from tests.journeys.signed_in import sign_in
 from tests.servers import answers, server_process, wait_until
 from webapp.accounts.models import User
 from webapp.embedded_valkey import free_port
+from webapp.web_server import web_server
 
 
 def take(browser: Browser, site: str, folder: Path, wanted: list[str]) -> None:
@@ -75,8 +76,7 @@ def served(log: Path) -> Iterator[tuple[Browser, str]]:
     """A browser, and the address of the site on an empty folder."""
     call_command("migrate", verbosity=0)
     port = free_port()
-    command = [sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port)]
-    command += ["--lifespan", "off", "--ws", "websockets-sansio"]
+    command = web_server(port=port)
     environment = {
         "STARLING_TEST_FOLDER": str(settings.STARLING_TEST_FOLDER),
         "SECRET_KEY": settings.SECRET_KEY,
