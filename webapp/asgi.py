@@ -1,6 +1,6 @@
 """The web process: pages by Django, live job pages by Channels, the actor gateway by itself.
 
-Served by uvicorn; see webapp/supervisor.py for the way it is started.
+Served by uvicorn; see webapp/web_server.py for the way it is started.
 """
 
 import os
@@ -17,11 +17,14 @@ django.setup(set_prefix=False)
 from webapp.gateway.entrance import entrance  # noqa: E402
 from webapp.jobs.telling.routing import websocket_urlpatterns  # noqa: E402
 from webapp.page_handler import PageHandler  # noqa: E402
+from webapp.proxies import behind_proxies  # noqa: E402
 from webapp.reports.upload_limit import upload_limit  # noqa: E402
 
-application = ProtocolTypeRouter(
-    {
-        "http": entrance(PageHandler(upload_limit)),
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
-    }
+application = behind_proxies(
+    ProtocolTypeRouter(
+        {
+            "http": entrance(PageHandler(upload_limit)),
+            "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+        }
+    )
 )
