@@ -24,8 +24,9 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import set_script_prefix
 
+from cloud.gateway.door import let_go
 from webapp.api import problems
-from webapp.request_bodies import Bodies, BodyRefused, let_go
+from webapp.request_bodies import Bodies, BodyRefused
 
 THREADS = 16
 """Requests under way at once in one web process; more wait for their turn."""

@@ -28,8 +28,6 @@ BODIES_AN_ADDRESS = 16
 BODIES_AT_ONCE = 64
 UPLOADS_AT_ONCE = 4
 PLACE_WITHIN_S = 10.0
-_LET_GO_WITHIN_S = 1.0
-_LET_GO_BYTES = 16 * 2**20
 
 
 class BodyRefused(Exception):
@@ -65,20 +63,6 @@ class Bodies:
 
     def _of(self, address: str) -> asyncio.Semaphore:
         return self._by_address.setdefault(address, asyncio.Semaphore(BODIES_AN_ADDRESS))
-
-
-async def let_go(receive: Receive) -> None:
-    """Drop what a refused sender still sends, for a moment: a client that is cut off does not read why."""
-    dropped = 0
-    try:
-        async with asyncio.timeout(_LET_GO_WITHIN_S):
-            while dropped < _LET_GO_BYTES:
-                message = await receive()
-                dropped += len(message.get("body", b""))
-                if not message.get("more_body", False):
-                    return
-    except TimeoutError:
-        return
 
 
 def _declared(scope: Scope) -> int | None:
