@@ -57,11 +57,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _fresh_cache() -> Iterator[None]:
-    """Counts of sign-in attempts live in the cache; one test's must not refuse another's."""
-    from django.core.cache import cache
+    """What one test's process keeps is not there for the next; what is in the database goes with its rows."""
+    from django.core.cache import caches
 
     yield
-    cache.clear()
+    caches["process"].clear()
 
 
 @pytest.fixture(autouse=True)

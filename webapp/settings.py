@@ -144,6 +144,7 @@ INSTALLED_APPS = [
     "webapp.gateway",
     "webapp.comparing",
     "webapp.jobs",
+    "webapp.limits",
     "webapp.money",
     "webapp.overview",
     "webapp.profiling",
@@ -210,6 +211,12 @@ DATABASES = {
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = _SQLITE_OPTIONS
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Counts that limits go by are shared and outlive a restart; figures that are dear to work out stay in their process.
+CACHES = {
+    "default": {"BACKEND": "webapp.limits.shared_cache.SharedCache"},
+    "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+}
 
 
 def _redis_url() -> str:
