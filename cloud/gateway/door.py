@@ -6,6 +6,7 @@ It keeps no session, reads no cookie and looks into no answer. See `cloud.actor.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -89,7 +90,7 @@ class Door:
         if method != ("GET" if weights else "POST"):
             raise _No(405, "not asked in this way")
         desk = self._desk()
-        box = await _admitted(desk, scope)
+        box, token = await _admitted(desk, scope)
         if weights:
             return _BYTES, await _weights(desk, box, path.removeprefix(talk.WEIGHTS))
         if path == talk.RESULT:
@@ -98,7 +99,7 @@ class Door:
         words = await _body(scope, receive, _WORDS_LIMIT_BYTES)
         if path == talk.LEASE:
             ask = _said(talk.Ask, words)
-            return _BYTES, talk.pack_lease(await _while_listening(desk.lease(box, ask), receive))
+            return _BYTES, talk.pack_lease(await _while_listening(desk.lease(box, ask, token), receive))
         holding = _said(talk.Holding, words)
         if path == talk.LEAVE:
             await desk.run(desk.store.leave, box, holding.puller)
@@ -122,7 +123,8 @@ async def let_go(receive: Receive) -> None:
         return
 
 
-async def _admitted(desk: Desk, scope: Scope) -> str:
+async def _admitted(desk: Desk, scope: Scope) -> tuple[str, str]:
+    """The box, and a digest of the token that opened it."""
     shown = [value for name, value in scope["headers"] if name == b"authorization"]
     token = _BEARER.fullmatch(shown[0]) if len(shown) == 1 else None
     try:
@@ -131,7 +133,7 @@ async def _admitted(desk: Desk, scope: Scope) -> str:
         raise _No(429, "too many unknown tokens; try again") from None
     if box is None:
         raise _No(401, "this token opens nothing")
-    return box
+    return box, hashlib.sha256(shown[0]).hexdigest()[:16]
 
 
 async def _weights(desk: Desk, box: str, sha256: str) -> bytes:

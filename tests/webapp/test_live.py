@@ -270,24 +270,42 @@ async def test_many_viewers_are_checked_in_as_many_queries_as_one(seen: Seen) ->
     assert await sync_to_async(counted)(1) == await sync_to_async(counted)(20) == 4
 
 
-async def test_who_asks_for_a_job_that_is_not_there_leaves_no_fault_behind(seen: Seen) -> None:
-    """Nothing is begun for a job before it is known who asks, and what is begun ends by itself."""
-    faults: list[Any] = []
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: faults.append(context))
-    for user, code in ((None, 4401), (seen.user, 4404)):
+async def test_nothing_is_begun_for_a_job_before_it_is_known_who_asks(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    class Noted(feeds.JobFeed):
+        def __init__(self, job_id: str, readers: feeds.Readers) -> None:
+            begun.append(job_id)
+            super().__init__(job_id, readers)
+
+    monkeypatch.setattr(feeds, "JobFeed", Noted)
+    stranger = await sync_to_async(make_user)()
+    for user, job_id, code in (
+        (None, "nowhere", 4401),
+        (None, seen.job.pk, 4401),
+        (stranger, seen.job.pk, 4404),
+        (seen.user, "nowhere", 4404),
+    ):
         cookie = f"sessionid={await sync_to_async(_cookie)(user)}" if user else ""
-        viewer = SocketClient(_application, "/ws/v1/jobs/nowhere/", cookie=cookie)
+        viewer = SocketClient(_application, f"/ws/v1/jobs/{job_id}/", cookie=cookie)
         await viewer.open()
         assert await viewer.closed() == code
         await viewer.close()
+    assert begun == []
+    async with _viewer(seen, seen.user) as allowed:
+        await _message(allowed, "snapshot")
+    assert begun == [seen.job.pk]
+
+
+async def test_a_feed_of_a_job_that_is_not_there_ends_by_itself(seen: Seen) -> None:
     feed = feeds.hub().feed("nowhere")
     queue = feed.add_viewer()
     await asyncio.wait([feed._task])
+    assert feed._task.exception() is None
     feed.remove_viewer(queue)
     await feeds.hub().leave("nowhere")
-    del feed
-    gc.collect()
-    assert faults == []
 
 
 @pytest.mark.parametrize("gone", [Job, User])

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Counted(models.Model):
-    """A value under a key, until it expires. Written by `shared_cache` alone."""
+    """A value under a key, until it expires. Written by `shared_cache` and `pace`."""
 
     key = models.CharField(max_length=250, primary_key=True)
     value = models.JSONField()
