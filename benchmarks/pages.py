@@ -21,6 +21,7 @@ from typing import Any
 from benchmarks import Figure
 from tests.servers import ROOT, answers, server_process, wait_until
 from webapp.embedded_valkey import free_port
+from webapp.web_server import web_server
 
 _JOBS = 10_000
 _QUICK_JOBS = 1_000
@@ -51,8 +52,7 @@ def _filled(environment: dict[str, str], jobs: int) -> dict[str, Any]:
 @contextmanager
 def _served(environment: dict[str, str], folder: Path) -> Iterator[int]:
     port = free_port()
-    command = [sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port)]
-    command += ["--workers", "2", "--lifespan", "off", "--no-access-log"]
+    command = [*web_server(port=port), "--workers", "2", "--no-access-log"]
     with server_process(command, environment=environment, log=folder / "web.log"):
         wait_until(lambda: answers(f"http://127.0.0.1:{port}/livez"), within_s=60, what="the site answers")
         yield port

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cloud.actor.talk import Beat, Receipt
+from cloud.gateway import store
 from cloud.gateway.store import Caller, Given, HandOut
 from training.ports import Delivery, Offer, Puller
 
@@ -54,6 +55,7 @@ class MemoryMailbox:
         self._over: OrderedDict[str, _Over] = OrderedDict()
         self._weights: dict[str, bytes] = {}
         self._pullers: dict[str, Puller] = {}
+        self._named: dict[str, set[str]] = {}
         self._delivered: list[Delivery] = []
         self._bells: list[Callable[[], None]] = []
 
@@ -145,16 +147,20 @@ class MemoryMailbox:
             self._sweep()
             now = self._now_unix_s()
             work: dict[str, Given] = {}
+            refused = {caller.name for caller in callers if not self._seen(caller, now)}
             for caller in callers:
-                self._seen(caller, now)
+                if caller.name in refused:
+                    continue
                 call = None if self._pullers[caller.name].leaving else self._call_for(caller.name, now)
                 if call is not None:
                     offer = call.offer
                     work[caller.name] = Given(offer.call_id, offer.request, offer.lease_s, offer.most_bytes)
             leave = frozenset(
-                one.name for one in callers if self._pullers[one.name].leaving and one.name not in work
+                one.name
+                for one in callers
+                if one.name not in refused and self._pullers[one.name].leaving and one.name not in work
             )
-            return HandOut(True, self._stay_until_unix_s, now, work, leave)
+            return HandOut(True, self._stay_until_unix_s, now, work, leave | refused)
 
     def beat(self, box: str, puller: str, call_id: str) -> Beat:
         with self._changed:
@@ -258,13 +264,27 @@ class MemoryMailbox:
         if name in self._pullers:
             self._pullers[name] = replace(self._pullers[name], call_id=None)
 
-    def _seen(self, caller: Caller, now: float) -> None:
+    def _seen(self, caller: Caller, now: float) -> bool:
+        """Note who called; False for a new name where its token has used up all it may."""
         known = self._pullers.get(caller.name)
         if known is None:
+            names = self._named.setdefault(caller.token, set())
+            if len(names) >= store.NAMES_A_TOKEN:
+                self._forget_silent(names, now)
+            if len(names) >= store.NAMES_A_TOKEN:
+                return False
+            names.add(caller.name)
             self._pullers[caller.name] = Puller(caller.name, caller.unit, now, now)
         else:
             # It asks, so it has nothing in hand that it knows of.
             self._pullers[caller.name] = replace(known, last_seen_unix_s=now, call_id=None)
+        return True
+
+    def _forget_silent(self, names: set[str], now: float) -> None:
+        for one in [self._pullers[name] for name in names]:
+            if one.call_id is None and one.last_seen_unix_s < now - store.FORGOTTEN_AFTER_S:
+                names.discard(one.name)
+                del self._pullers[one.name]
 
     def _ring(self) -> None:
         for bell in self._bells:

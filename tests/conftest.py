@@ -94,11 +94,11 @@ def module_rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]
 
 @pytest.fixture(autouse=True)
 def _fresh_cache() -> Iterator[None]:
-    """Counts of sign-in attempts live in the cache; one test's must not refuse another's."""
-    from django.core.cache import cache
+    """What one test's process keeps is not there for the next; what is in the database goes with its rows."""
+    from django.core.cache import caches
 
     yield
-    cache.clear()
+    caches["process"].clear()
 
 
 @pytest.fixture(autouse=True)

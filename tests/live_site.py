@@ -1,12 +1,12 @@
 """The site in a process of its own, as uvicorn serves it, kept from one test to the next."""
 
 import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from tests.servers import answers, server_process, wait_until
+from webapp.web_server import web_server
 
 
 class KeptSite:
@@ -36,9 +36,7 @@ class KeptSite:
         self._process = None
 
     def _start(self, environment: dict[str, str], port: int) -> None:
-        options = ["--lifespan", "off", "--ws", "websockets-sansio", "--ws-per-message-deflate", "false"]
-        options += ["--timeout-graceful-shutdown", "1"]
-        command = [sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port), *options]
+        command = web_server(port=port, grace_s=1)
         process = self._running.enter_context(server_process(command, environment=environment, log=self.log))
         url = f"http://127.0.0.1:{port}"
         wait_until(

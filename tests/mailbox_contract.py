@@ -239,6 +239,31 @@ class MailboxContract:
         for wrong in (post.token[:-1], post.token + "x", "", ".", "1." + "x" * 43, "nothing at all"):
             assert post.store.admitted(wrong) is None
 
+    def test_a_token_names_so_many_pullers_and_the_silent_make_room(
+        self, post: Post, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("cloud.gateway.store.NAMES_A_TOKEN", 3)
+
+        def ask(token: str, *names: str) -> HandOut:
+            return post.store.hand_out(post.box, [Caller(name, "u", token) for name in names])
+
+        post.offer("c1", "c2")
+        found = ask("one", "p1", "p2")
+        assert set(found.work) == {"p1", "p2"}
+        assert ask("one", "p3", "p4", "p5").leave == {"p4", "p5"}
+        assert ask("one", *(f"made up {n}" for n in range(50))).leave == {f"made up {n}" for n in range(50)}
+        assert ask("two", "q1", "q2").leave == frozenset(), "another token has names of its own"
+        assert [one.name for one in post.mailbox.pullers()] == ["p1", "p2", "p3", "q1", "q2"]
+        # Who was told to leave had no call; who is known still gets theirs.
+        assert ask("one", "p1").work["p1"].call_id == found.work["p1"].call_id
+
+        post.forward(9.0)
+        assert [post.beat(name, found.work[name].call_id) for name in ("p1", "p2")] == ["go_on", "go_on"]
+        monkeypatch.setattr("cloud.gateway.store.FORGOTTEN_AFTER_S", 8.0)
+        ask("one", "p1")
+        assert ask("one", "p4", "p5").leave == {"p5"}, "p3 was silent and had nothing in hand"
+        assert {one.name for one in post.mailbox.pullers()} == {"p1", "p2", "p4", "q1", "q2"}
+
     def test_who_waits_is_woken(self, post: Post) -> None:
         post.mailbox.wake()
         assert post.mailbox.take(30.0) == []

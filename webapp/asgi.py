@@ -1,6 +1,6 @@
 """The web process: pages by Django, live job pages by Channels, the actor gateway by itself.
 
-Served by uvicorn; see webapp/supervisor.py for the way it is started.
+Served by uvicorn; see webapp/web_server.py for the way it is started.
 """
 
 import os
@@ -8,7 +8,6 @@ import os
 import django
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 django.setup(set_prefix=False)
@@ -16,11 +15,16 @@ django.setup(set_prefix=False)
 # Only now are the models there that pages and consumers import.
 from webapp.gateway.entrance import entrance  # noqa: E402
 from webapp.jobs.telling.routing import websocket_urlpatterns  # noqa: E402
+from webapp.origins import own_pages_only  # noqa: E402
 from webapp.page_handler import PageHandler  # noqa: E402
+from webapp.proxies import behind_proxies  # noqa: E402
+from webapp.reports.upload_limit import upload_limit  # noqa: E402
 
-application = ProtocolTypeRouter(
-    {
-        "http": entrance(PageHandler()),
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
-    }
+application = behind_proxies(
+    ProtocolTypeRouter(
+        {
+            "http": entrance(PageHandler(upload_limit)),
+            "websocket": own_pages_only(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+        }
+    )
 )

@@ -2,13 +2,13 @@
 
 Every page of ours is a plain function. Django's own ASGI handler would send such a page through some twenty changes of
 thread (each middleware has two), on a new thread with a new connection each time, which takes longer than most pages.
-Here a request changes thread once, and the answer once more.
+Here a request changes thread once, and the answer once more. Its body is taken in before, within limits.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
@@ -18,22 +18,37 @@ from django.core import signals
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.base import BaseHandler
-from django.db import connections
-from django.http import FileResponse, StreamingHttpResponse
+from django.db import close_old_connections, connections
+from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
 from django.urls import set_script_prefix
+
+from cloud.gateway.door import let_go
+from webapp.api import problems
+from webapp.request_bodies import Bodies, BodyRefused
 
 THREADS = 16
 """Requests under way at once in one web process; more wait for their turn."""
 
 
 class PageHandler(ASGIHandler):
-    """An ASGI application for HTTP. Streams may be of either kind: asynchronous ones run in the event loop."""
+    """An ASGI application for HTTP. Streams may be of either kind: asynchronous ones run in the event loop.
 
-    def __init__(self) -> None:
+    `upload_limit` says of a request's scope how many bytes its sender may send, where that is more than anyone may; it
+    is called on one of the threads.
+    """
+
+    def __init__(self, upload_limit: Callable[[Any], int] = lambda scope: 0) -> None:
         BaseHandler.__init__(self)
         self.load_middleware(is_async=False)
         self._threads = ThreadPoolExecutor(THREADS, "pages")
+
+        def limit(scope: Any) -> int:
+            close_old_connections()  # as at the start of every request: one that broke meanwhile is made anew
+            return upload_limit(scope)
+
+        self._bodies = Bodies(lambda scope: self._on_thread(limit, scope))
 
     def close(self) -> None:
         """Ends the threads, once what they are at is done."""
@@ -41,8 +56,11 @@ class PageHandler(ASGIHandler):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
-            body = await self.read_body(receive)
+            body = await self._bodies.take(scope, receive)
         except RequestAborted:
+            return
+        except BodyRefused as refusal:
+            await self._refuse(scope, refusal, receive, send)
             return
         with body:
             answer = await self._on_thread(self._answer, scope, body)
@@ -52,6 +70,15 @@ class PageHandler(ASGIHandler):
                 await self._send_flow(answer, send)
             else:
                 await self._send_pieces(answer, send)
+
+    async def _refuse(self, scope: Any, refusal: BodyRefused, receive: Any, send: Any) -> None:
+        """Answer and hang up; nothing more is taken of what is still on its way."""
+        answer = await self._on_thread(_refusal_page, scope["path"], refusal)
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.items()]
+        await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.content, "more_body": True})
+        await let_go(receive)
+        await send({"type": "http.response.body", "body": b""})
 
     async def _on_thread(self, function: Any, *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
@@ -93,3 +120,22 @@ class PageHandler(ASGIHandler):
                 await self.send_response(sent, send)
         finally:
             await self._on_thread(answer.close)
+
+
+def _refusal_page(path: str, refusal: BodyRefused) -> HttpResponse:
+    """Why a body was not taken: for programs as a problem, for people as a page."""
+    if path.startswith("/api/"):
+        request = HttpRequest()
+        request.path = path
+        refused = problems.Refused(
+            refusal.status, "body", "The request was not taken.", refusal.why, refusal.fix
+        )
+        answer = problems.answer(request, refused)
+    else:
+        answer = HttpResponse(render_to_string("body_refused.html", {"refusal": refusal}))
+        answer.status_code = refusal.status
+    answer["Content-Length"] = str(len(answer.content))
+    answer["Connection"] = "close"
+    if refusal.status == 503:
+        answer["Retry-After"] = "10"
+    return answer

@@ -4,6 +4,7 @@ The variables an operator may set, with their defaults, stand in docs/settings.m
 on one machine with nothing installed.
 """
 
+import ipaddress
 import os
 import secrets
 from pathlib import Path
@@ -43,6 +44,19 @@ def _words(name: str) -> list[str]:
     return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()]
 
 
+def _networks(name: str) -> list[str]:
+    """Addresses and networks of machines, as they are written."""
+    words = _words(name)
+    for word in words:
+        try:
+            ipaddress.ip_network(word)
+        except ValueError:
+            raise ImproperlyConfigured(
+                f"{name} is {','.join(words)!r}; it must be addresses or networks, such as 127.0.0.1,10.0.0.0/8."
+            ) from None
+    return words
+
+
 def _require_writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,6 +93,8 @@ STARLING_HEADLESS = _flag("STARLING_HEADLESS", False)
 if not STARLING_HEADLESS:
     _require_writable(STARLING_DATA)
 STARLING_BASE_URL = _text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
+# Proxies whose word about the scheme and the address of those behind them counts; of others it is not even read.
+STARLING_TRUSTED_PROXIES = _networks("STARLING_TRUSTED_PROXIES")
 
 # What an installation allows
 STARLING_SIGNUP = _choice("STARLING_SIGNUP", "open", ("open", "closed"))
@@ -132,6 +148,7 @@ INSTALLED_APPS = [
     "webapp.gateway",
     "webapp.comparing",
     "webapp.jobs",
+    "webapp.limits",
     "webapp.money",
     "webapp.overview",
     "webapp.profiling",
@@ -198,6 +215,12 @@ DATABASES = {
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = _SQLITE_OPTIONS
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Counts that limits go by are shared and outlive a restart; figures that are dear to work out stay in their process.
+CACHES = {
+    "default": {"BACKEND": "webapp.limits.shared_cache.SharedCache"},
+    "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+}
 
 
 def _redis_url() -> str:
@@ -329,6 +352,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
 SECURE_SSL_REDIRECT = False  # the proxy that ends TLS redirects; health checks come to us in plain HTTP
+# Sent with answers that went out by https as far as a trusted proxy says.
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = False
 SECURE_CONTENT_TYPE_NOSNIFF = True

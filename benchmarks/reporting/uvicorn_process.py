@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cloud.workers.processes import bound_to_this_process
 from webapp.embedded_valkey import free_port
+from webapp.web_server import web_server
 
 _KB_PER_MB = 1024
 _WITHIN_S = 60
@@ -54,9 +55,8 @@ class Server:
 def serving() -> Iterator[Server]:
     """Serve the site of this process's data folder while the block runs."""
     port = free_port()
-    command = [sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port)]
-    quiet = ["--lifespan", "off", "--log-level", "warning", "--ws", "websockets-sansio"]
-    process = subprocess.Popen(bound_to_this_process([*command, *quiet]), stdout=sys.stderr)
+    command = [*web_server(port=port), "--log-level", "warning"]
+    process = subprocess.Popen(bound_to_this_process(command), stdout=sys.stderr)
     server = Server(port, process.pid)
     try:
         deadline_s = time.monotonic() + _WITHIN_S

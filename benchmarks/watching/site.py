@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from tests.servers import answers, server_process, wait_until
 from webapp.accounts import services as accounts
 from webapp.embedded_valkey import embedded_valkey, free_port
 from webapp.jobs.running.recorder import Recorder
+from webapp.web_server import web_server
 
 
 class Watched(NamedTuple):
@@ -37,8 +37,7 @@ def served() -> Iterator[tuple[str, int]]:
         settings.REDIS_URL = valkey.url
         call_command("collectstatic", interactive=False, verbosity=0, skip_checks=True)
         port = free_port()
-        command = [sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port)]
-        command += ["--lifespan", "off", "--ws", "websockets-sansio", "--ws-per-message-deflate", "false"]
+        command = web_server(port=port)
         environment = {**os.environ, "REDIS_URL": valkey.url, "SECRET_KEY": settings.SECRET_KEY}
         process = stack.enter_context(
             server_process(command, environment=environment, log=folder / "web.log")

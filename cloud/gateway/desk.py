@@ -52,9 +52,9 @@ class _Counter:
         self._rung = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    async def lease(self, ask: Ask) -> Lease:
+    async def lease(self, ask: Ask, token: str) -> Lease:
         answer: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
-        waiter = _Waiter(Caller(ask.puller, ask.unit), time.monotonic() + ask.wait_s, answer)
+        waiter = _Waiter(Caller(ask.puller, ask.unit, token), time.monotonic() + ask.wait_s, answer)
         # A puller asks once at a time: an older question of its own was lost on the way.
         self._waiting[ask.puller] = waiter
         self.ring()
@@ -157,13 +157,14 @@ class Desk:
         self._known[key] = (found, now_s + _ADMITTED_FOR_S)
         return found
 
-    async def lease(self, box: str, ask: Ask) -> Lease:
+    async def lease(self, box: str, ask: Ask, token: str = "") -> Lease:
+        """What the puller gets. `token`: a digest of the one it showed."""
         counter = self._counters.get(box)
         if counter is None:
             counter = self._counters[box] = _Counter(
                 lambda callers: self.run(self.store.hand_out, box, callers)
             )
-        return await counter.lease(ask)
+        return await counter.lease(ask, token)
 
     def ring(self, box: str) -> None:
         """There may be work in this box."""

@@ -6,6 +6,7 @@ It keeps no session, reads no cookie and looks into no answer. See `cloud.actor.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -29,6 +30,10 @@ _BEARER = re.compile(rb"Bearer ([A-Za-z0-9._-]{20,200})")
 _WORDS_LIMIT_BYTES = 4096
 _READ_WITHIN_S = 120.0
 _ANSWERS_AT_ONCE = 64
+_BEFORE_A_BODY_IS_READ = (401, 404, 405, 429)
+"""Whoever is refused so may be anyone: the connection ends, instead of taking in whatever else they send."""
+_LET_GO_WITHIN_S = 1.0
+_LET_GO_BYTES = 16 * 2**20
 _JSON, _BYTES = b"application/json", b"application/octet-stream"
 
 
@@ -68,8 +73,14 @@ class Door:
             (b"content-length", str(len(body)).encode()),
             (b"cache-control", b"no-store"),
         ]
+        unread = status in _BEFORE_A_BODY_IS_READ
+        if unread:
+            headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        await send({"type": "http.response.body", "body": body, "more_body": unread})
+        if unread:
+            await let_go(receive)
+            await send({"type": "http.response.body", "body": b""})
 
     async def _answered(self, scope: Scope, receive: Receive) -> tuple[bytes, bytes]:
         path, method = scope["path"], scope["method"]
@@ -79,7 +90,7 @@ class Door:
         if method != ("GET" if weights else "POST"):
             raise _No(405, "not asked in this way")
         desk = self._desk()
-        box = await _admitted(desk, scope)
+        box, token = await _admitted(desk, scope)
         if weights:
             return _BYTES, await _weights(desk, box, path.removeprefix(talk.WEIGHTS))
         if path == talk.RESULT:
@@ -88,7 +99,7 @@ class Door:
         words = await _body(scope, receive, _WORDS_LIMIT_BYTES)
         if path == talk.LEASE:
             ask = _said(talk.Ask, words)
-            return _BYTES, talk.pack_lease(await _while_listening(desk.lease(box, ask), receive))
+            return _BYTES, talk.pack_lease(await _while_listening(desk.lease(box, ask, token), receive))
         holding = _said(talk.Holding, words)
         if path == talk.LEAVE:
             await desk.run(desk.store.leave, box, holding.puller)
@@ -98,7 +109,22 @@ class Door:
         return _JSON, beat.model_dump_json().encode()
 
 
-async def _admitted(desk: Desk, scope: Scope) -> str:
+async def let_go(receive: Receive) -> None:
+    """Drop what a refused sender still sends, for a moment: a client that is cut off does not read why."""
+    dropped = 0
+    try:
+        async with asyncio.timeout(_LET_GO_WITHIN_S):
+            while dropped < _LET_GO_BYTES:
+                message = await receive()
+                dropped += len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
+    except TimeoutError:
+        return
+
+
+async def _admitted(desk: Desk, scope: Scope) -> tuple[str, str]:
+    """The box, and a digest of the token that opened it."""
     shown = [value for name, value in scope["headers"] if name == b"authorization"]
     token = _BEARER.fullmatch(shown[0]) if len(shown) == 1 else None
     try:
@@ -107,7 +133,7 @@ async def _admitted(desk: Desk, scope: Scope) -> str:
         raise _No(429, "too many unknown tokens; try again") from None
     if box is None:
         raise _No(401, "this token opens nothing")
-    return box
+    return box, hashlib.sha256(shown[0]).hexdigest()[:16]
 
 
 async def _weights(desk: Desk, box: str, sha256: str) -> bytes:
@@ -138,7 +164,7 @@ async def _body(scope: Scope, receive: Receive, most_bytes: int, *, keep: bool =
     told = [value for name, value in scope["headers"] if name == b"content-length"]
     if told and (not told[0].isdigit() or int(told[0]) > most_bytes):
         raise _No(413, f"at most {most_bytes:,} bytes are taken here")
-    pieces: list[bytes] = []
+    taken = bytearray()
     held = 0
     try:
         async with asyncio.timeout(_READ_WITHIN_S):
@@ -152,11 +178,11 @@ async def _body(scope: Scope, receive: Receive, most_bytes: int, *, keep: bool =
                 if held > most_bytes:
                     raise _No(413, f"at most {most_bytes:,} bytes are taken here")
                 if keep:
-                    pieces.append(piece)
+                    taken += piece
                 more = message.get("more_body", False)
     except TimeoutError:
         raise _No(408, "it did not come in time") from None
-    return b"".join(pieces)
+    return bytes(taken)
 
 
 def _said(model: type[Said], words: bytes) -> Said:

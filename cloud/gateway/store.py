@@ -8,13 +8,18 @@ from typing import Protocol
 
 from cloud.actor.talk import Beat, Receipt
 
+NAMES_A_TOKEN = 4096
+"""So many pullers one token may name; one that has not been heard of for `FORGOTTEN_AFTER_S` makes room for another."""
+FORGOTTEN_AFTER_S = 600.0
+
 
 @dataclass(frozen=True)
 class Caller:
-    """A puller that waits for work."""
+    """A puller that waits for work, and by which token it came (a digest of it)."""
 
     name: str
     unit: str
+    token: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,10 @@ class Store(Protocol):
         """The box that this token opens, if any. Compared in constant time."""
 
     def hand_out(self, box: str, callers: Sequence[Caller]) -> HandOut:
-        """Give each at most one call, and no call to two. Whoever has one already is given that same one again."""
+        """Give each at most one call, and no call to two. Whoever has one already is given that same one again.
+
+        A new name beyond those that its token may use is told to leave, and not kept.
+        """
 
     def beat(self, box: str, puller: str, call_id: str) -> Beat:
         """The puller is still at this call: its lease begins anew, if it is wanted of him."""

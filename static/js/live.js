@@ -15,7 +15,8 @@ const SILENCE_MS = 12000; // heartbeats come every 5 s
 const FAILURES_BEFORE_POLLING = 3;
 const POLL_MS = 2000;
 const SOCKET_AGAIN_MS = 30000;
-const REFUSED = new Set([4401, 4403, 4404]);
+const SIGNED_OUT = 4401;
+const CHANGED = new Set([4403, 4404]); // a lower role, or no job any more: the page itself says which
 
 export class LiveFeed {
   /**
@@ -62,8 +63,12 @@ export class LiveFeed {
 
   lost(code) {
     this.socket = null;
-    if (REFUSED.has(code)) {
+    if (code === SIGNED_OUT) {
       this.tell("closed");
+      return;
+    }
+    if (CHANGED.has(code)) {
+      location.reload();
       return;
     }
     this.failures += 1;
@@ -133,7 +138,7 @@ export class LiveFeed {
   /** Takes what a socket would have sent since the last event. Throws where that cannot be had now. */
   async fetchMessages() {
     const answer = await fetch(`${this.options.streamPath}?after=${this.seq}`, { headers: { Accept: "application/json" } });
-    if (answer.status === 403 || answer.status === 404 || answer.redirected) {
+    if ([403, 404, 410].includes(answer.status) || answer.redirected) {
       this.tell("closed");
       return;
     }

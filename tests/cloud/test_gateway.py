@@ -60,7 +60,7 @@ class Site:
 
         async def receive() -> dict[str, Any]:
             if left:
-                answer.read += 1
+                answer.read += not answer.status
                 piece = left.pop(0)
                 return {"type": "http.request", "body": piece, "more_body": bool(left)}
             await asyncio.sleep(3600 if leaves_after_s is None else leaves_after_s)
@@ -68,6 +68,7 @@ class Site:
 
         async def send(message: Any) -> None:
             answer.status = message.get("status", answer.status)
+            answer.hangs_up = answer.hangs_up or (b"connection", b"close") in message.get("headers", ())
             answer.body += message.get("body", b"")
 
         scope = {
@@ -91,10 +92,13 @@ def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Answer:
+    """`read`: how many pieces of the body were, before there was an answer."""
+
     def __init__(self) -> None:
         self.status = 0
         self.body = b""
         self.read = 0
+        self.hangs_up = False
 
     @property
     def lease(self) -> talk.Lease:
@@ -126,6 +130,13 @@ async def test_nothing_is_read_of_somebody_without_a_token() -> None:
         assert (answer.status, answer.read) == (401, 0)
     answer = await site.ask(talk.LEASE, [b"{}"], headers=[(b"authorization", b"Bearer " + b"y" * 43)])
     assert (answer.status, answer.read) == (401, 0), "two tokens are none"
+
+
+async def test_the_connection_ends_of_who_is_refused_unread_and_stays_of_who_is_known() -> None:
+    site = Site()
+    assert (await site.ask(talk.RESULT, [b"x" * 2**16] * 2**10, token="y" * 43)).hangs_up
+    assert (await site.ask("/actor/v1/", [b"x"])).hangs_up
+    assert not (await site.lease("p1")).hangs_up
 
 
 async def test_guessing_soon_costs_no_questions_and_those_who_are_known_are_served() -> None:

@@ -30,6 +30,7 @@ from tests.journeys.every_page import GATES, THEMES, WIDTHS, Act, pages
 from tests.journeys.signed_in import sign_in
 from tests.servers import answers, reserved_port, server_process, wait_until
 from webapp.accounts.models import User
+from webapp.web_server import web_server
 
 
 def take(browser: Browser, site: str, folder: Path, wanted: list[str]) -> None:
@@ -74,8 +75,7 @@ def served(log: Path) -> Iterator[tuple[Browser, str]]:
     """A browser, and the address of the site on an empty folder."""
     call_command("migrate", verbosity=0)
     port = reserved_port()
-    command = [sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--port", str(port)]
-    command += ["--lifespan", "off", "--ws", "websockets-sansio"]
+    command = web_server(port=port)
     environment = {
         "STARLING_TEST_FOLDER": str(settings.STARLING_TEST_FOLDER),
         "SECRET_KEY": settings.SECRET_KEY,

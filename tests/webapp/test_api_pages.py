@@ -170,7 +170,7 @@ def test_errors_of_a_spec_are_the_forms_sentences() -> None:
 
 class TestMetrics:
     def families(self, **headers: str) -> dict[str, Any]:
-        answer = Client().get("/metrics", headers=headers)
+        answer = Client(SERVER_NAME="127.0.0.1").get("/metrics", headers=headers)
         assert answer.status_code == 200
         return {one.name: one for one in text_string_to_metric_families(answer.content.decode())}
 
@@ -219,9 +219,22 @@ class TestMetrics:
         assert (alert.labels, alert.value) == ({"project": project.slug, "kind": "burn"}, 1)
 
     def test_they_are_for_this_machine_or_whoever_has_the_token(self, settings: Any) -> None:
-        assert Client(REMOTE_ADDR="192.0.2.1").get("/metrics").status_code == 403
-        assert Client().get("/metrics", headers={"X-Forwarded-For": "192.0.2.1"}).status_code == 403
+        here = {"SERVER_NAME": "127.0.0.1"}
+        assert Client(**here).get("/metrics").status_code == 200
+        assert Client(**here, REMOTE_ADDR="192.0.2.1").get("/metrics").status_code == 403
+        for name in ("X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Forwarded", "Via"):
+            assert Client(**here).get("/metrics", headers={name: "192.0.2.1"}).status_code == 403, name
         settings.STARLING_METRICS_TOKEN = "s3cret"
         assert Client().get("/metrics").status_code == 403
         assert Client().get("/metrics", headers={"Authorization": "Bearer s3cre"}).status_code == 403
+        assert "starling_jobs" in self.families(Authorization="Bearer s3cret")
+
+    def test_a_site_reached_from_elsewhere_wants_its_token_of_a_silent_proxy_too(self, settings: Any) -> None:
+        """A proxy on this machine that adds no header is this machine, as far as an address tells."""
+        settings.ALLOWED_HOSTS = ["starling.example.org", "127.0.0.1"]
+        assert Client(SERVER_NAME="starling.example.org").get("/metrics").status_code == 403
+        settings.STARLING_BASE_URL = "https://starling.example.org"
+        for name in settings.ALLOWED_HOSTS:
+            assert Client(SERVER_NAME=name).get("/metrics").status_code == 403, name
+        settings.STARLING_METRICS_TOKEN = "s3cret"
         assert "starling_jobs" in self.families(Authorization="Bearer s3cret")

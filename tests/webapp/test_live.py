@@ -1,11 +1,13 @@
 """The socket of a job page: snapshot, then every event once and in order, for those who may see it."""
 
 import asyncio
+import gc
 import json
 import statistics
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,14 +18,17 @@ from asgiref.sync import sync_to_async
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
 from django.contrib.sessions.models import Session
+from django.db import OperationalError, connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.factories import checkpoint_saved, evaluated, make_running_job, make_user, round_finished
 from tests.webapp.socket_client import SocketClient
+from webapp.accounts.models import Role, User
 from webapp.accounts.services import add_member
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
-from webapp.jobs.telling import consumers, doorbell
+from webapp.jobs.telling import consumers, doorbell, viewers
 from webapp.jobs.telling import feed as feeds
 from webapp.jobs.telling.routing import websocket_urlpatterns
 
@@ -149,22 +154,177 @@ async def test_strangers_see_nothing(seen: Seen) -> None:
         assert await viewer.closed() == 4401
 
 
-async def test_a_lost_membership_ends_the_view(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumers, "HEARTBEAT_S", 0.1)
-    monkeypatch.setattr(consumers, "CHECK_ACCESS_EVERY_S", 0.1)
-    async with _viewer(seen, seen.user) as viewer:
-        await _message(viewer, "snapshot")
-        await sync_to_async(seen.user.memberships.all().delete)()
-        assert await viewer.closed() == 4404
+def _signs_out(seen: Seen) -> None:
+    Session.objects.all().delete()
 
 
-async def test_signing_out_ends_the_view(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumers, "HEARTBEAT_S", 0.1)
-    monkeypatch.setattr(consumers, "CHECK_ACCESS_EVERY_S", 0.1)
+def _has_a_new_password(seen: Seen) -> None:
+    seen.user.set_password("another long password")
+    seen.user.save()
+
+
+def _is_locked_out(seen: Seen) -> None:
+    User.objects.filter(pk=seen.user.pk).update(is_active=False)
+
+
+def _is_removed(seen: Seen) -> None:
+    seen.user.memberships.all().delete()
+
+
+def _is_lowered(seen: Seen) -> None:
+    seen.user.memberships.update(role="viewer")
+
+
+def _loses_the_job(seen: Seen) -> None:
+    now = datetime.now(UTC)
+    Job.objects.filter(pk=seen.job.pk).update(deleted_at=now, archived_at=now)
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [
+        (_signs_out, 4401),
+        (_has_a_new_password, 4401),
+        (_is_locked_out, 4401),
+        (_is_removed, 4404),
+        (_is_lowered, 4403),
+        (_loses_the_job, 4404),
+    ],
+)
+async def test_the_view_of_somebody_ends_who(
+    what: Callable[[Seen], None], code: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a look of the database that comes every second, whatever else is or is not sent."""
+    monkeypatch.setattr(consumers, "HEARTBEAT_S", 3600.0)
     async with _viewer(seen, seen.user) as viewer:
         await _message(viewer, "snapshot")
-        await sync_to_async(Session.objects.all().delete)()
+        await _message(viewer, "hb")
+        await sync_to_async(what)(seen)
+        assert await viewer.closed() == code
+
+
+async def test_a_viewer_who_reads_nothing_is_shown_out_as_well(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(viewers, "CHECK_EVERY_S", 0.05)
+    monkeypatch.setattr(consumers, "SEND_WITHIN_S", 3600.0)
+    send, stuck = consumers.JobConsumer.send, asyncio.Event()
+
+    async def held_up(self: Any, text_data: str | None = None, **more: Any) -> None:
+        if text_data is not None and '"t":"events"' in text_data:
+            stuck.set()
+            await asyncio.sleep(3600)
+        await send(self, text_data=text_data, **more)
+
+    monkeypatch.setattr(consumers.JobConsumer, "send", held_up)
+    async with _viewer(seen, seen.user) as viewer:
+        await _message(viewer, "snapshot")
+        await sync_to_async(seen.rounds)(1)
+        await stuck.wait()
+        await sync_to_async(_signs_out)(seen)
         assert await viewer.closed() == 4401
+
+
+async def test_a_higher_role_ends_nothing(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(viewers, "CHECK_EVERY_S", 0.01)
+    looks = _that_found(monkeypatch, "standing", viewers)
+    await sync_to_async(seen.user.memberships.update)(role="editor")
+    async with _viewer(seen, seen.user) as viewer:
+        await _message(viewer, "snapshot")
+        await sync_to_async(seen.user.memberships.update)(role="owner")
+        enough = len(looks) + 3
+        while len(looks) < enough:
+            await asyncio.sleep(0.01)
+        await sync_to_async(seen.rounds)(1)
+        await _message(viewer)
+        await sync_to_async(seen.user.memberships.update)(role="editor")
+        assert await viewer.closed() == 4403
+
+
+async def test_who_cannot_be_checked_does_not_look_on_for_ever(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with _viewer(seen, seen.user) as viewer:
+        await _message(viewer, "snapshot")
+        monkeypatch.setattr(viewers, "CHECK_EVERY_S", 0.01)
+
+        def away(asked: Any) -> Any:
+            raise OperationalError("the database is away")
+
+        monkeypatch.setattr(viewers, "standing", away)
+        assert await viewer.closed() == 1011
+
+
+async def test_many_viewers_are_checked_in_as_many_queries_as_one(seen: Seen) -> None:
+    def counted(number: int) -> int:
+        keys = []
+        for _ in range(number):
+            person = make_user()
+            add_member(seen.job.project, person.email, "viewer")
+            keys.append(_cookie(person))
+        with CaptureQueriesContext(connection) as queries:
+            answers = viewers.standing([viewers.Viewer(key, seen.job.pk) for key in keys])
+        assert set(answers.values()) == {Role.VIEWER}
+        return len(queries)
+
+    assert await sync_to_async(counted)(1) == await sync_to_async(counted)(20) == 4
+
+
+async def test_nothing_is_begun_for_a_job_before_it_is_known_who_asks(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    class Noted(feeds.JobFeed):
+        def __init__(self, job_id: str, readers: feeds.Readers) -> None:
+            begun.append(job_id)
+            super().__init__(job_id, readers)
+
+    monkeypatch.setattr(feeds, "JobFeed", Noted)
+    stranger = await sync_to_async(make_user)()
+    for user, job_id, code in (
+        (None, "nowhere", 4401),
+        (None, seen.job.pk, 4401),
+        (stranger, seen.job.pk, 4404),
+        (seen.user, "nowhere", 4404),
+    ):
+        cookie = f"sessionid={await sync_to_async(_cookie)(user)}" if user else ""
+        viewer = SocketClient(_application, f"/ws/v1/jobs/{job_id}/", cookie=cookie)
+        await viewer.open()
+        assert await viewer.closed() == code
+        await viewer.close()
+    assert begun == []
+    async with _viewer(seen, seen.user) as allowed:
+        await _message(allowed, "snapshot")
+    assert begun == [seen.job.pk]
+
+
+async def test_a_feed_of_a_job_that_is_not_there_ends_by_itself(seen: Seen) -> None:
+    feed = feeds.hub().feed("nowhere")
+    queue = feed.add_viewer()
+    await asyncio.wait([feed._task])
+    assert feed._task.exception() is None
+    feed.remove_viewer(queue)
+    await feeds.hub().leave("nowhere")
+
+
+@pytest.mark.parametrize("gone", [Job, User])
+async def test_a_row_that_goes_away_under_its_viewer_is_no_fault(
+    gone: Any, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeds, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(consumers, "HEARTBEAT_S", 0.05)
+    faults: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: faults.append(context))
+    other = await sync_to_async(make_user)()
+    await sync_to_async(lambda: add_member(seen.job.project, other.email, "viewer"))()
+    row = seen.job if gone is Job else other
+    async with _viewer(seen, other) as viewer:
+        await _message(viewer, "snapshot")
+        await sync_to_async(lambda: gone.objects.filter(pk=row.pk).delete())()
+        assert await viewer.closed() == (4404 if gone is Job else 4401)
+    gc.collect()
+    assert faults == []
 
 
 async def test_one_person_holds_so_many_sockets_and_no_more(
@@ -265,15 +425,15 @@ async def test_many_viewers_share_one_reader(seen: Seen, monkeypatch: pytest.Mon
     assert not feeds.hub()._feeds
 
 
-def _that_found(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
+def _that_found(monkeypatch: pytest.MonkeyPatch, name: str, where: Any = feeds) -> list[Any]:
     """What was read from now on where there was something; the look that is due anyway may find nothing."""
     found: list[Any] = []
-    real: Callable[..., Any] = getattr(feeds, name)
+    real: Callable[..., Any] = getattr(where, name)
 
     def noted(*arguments: Any) -> Any:
         if (one := real(*arguments)) is not None:
             found.append(one)
         return one
 
-    monkeypatch.setattr(feeds, name, noted)
+    monkeypatch.setattr(where, name, noted)
     return found

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from typing import Any
 
 from django.conf import settings
@@ -16,35 +14,14 @@ from webapp.accounts.models import Membership, Project
 from webapp.api.models import Caller, Scope
 from webapp.api.problems import Refused
 from webapp.api.tokens import caller_with
+from webapp.limits.pace import Pace
 
-_TOKENS_REMEMBERED = 10_000
 _WORDS = {
     Scope.READ: "read",
     Scope.JOBS: "launch, pause and stop jobs and test connections",
     Scope.BUDGET: "raise budgets",
     Scope.MANAGE: "manage people, clouds, channels and bills",
 }
-
-
-class Pace:
-    """So many requests a minute for each token, and as many at once after a rest. Of this process alone."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def take(self, token: str, a_minute: int, now_s: float) -> tuple[int, float]:
-        """How many are left after this one, and in how many seconds there is one more; left < 0: not this one."""
-        per_s = a_minute / 60
-        with self._lock:
-            left, at_s = self._left.pop(token, (float(a_minute), now_s))
-            left = min(float(a_minute), left + (now_s - at_s) * per_s)
-            allowed = left >= 1
-            left -= allowed
-            self._left[token] = (left, now_s)
-            while len(self._left) > _TOKENS_REMEMBERED:
-                self._left.popitem(last=False)
-        return (int(left) if allowed else -1), max(0.0, (1 - left) / per_s)
 
 
 pace = Pace()
@@ -70,7 +47,7 @@ class Token(HttpBearer):
 
 def _paced(request: HttpRequest, token_id: str) -> None:
     a_minute = settings.STARLING_API_REQUESTS_A_MINUTE
-    left, wait_s = pace.take(token_id, a_minute, time.monotonic())
+    left, wait_s = pace.take(token_id, a_minute, time.time())
     request.pace = (a_minute, max(0, left), wait_s)  # type: ignore[attr-defined]
     if left < 0:
         raise Refused(

@@ -9,6 +9,7 @@ import hmac
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db.models import Count, F, QuerySet, Sum
@@ -17,13 +18,21 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from webapp.alerts.models import Alert, State
+from webapp.gateway.machines import LOOPBACK_HOSTS, only_here
 from webapp.jobs.models import Job, Observed
 from webapp.money.amounts import exact_usd
 from webapp.money.burning import burns_of
 from webapp.money.models import Budget, Charge, ChargeKind, ChargeState
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_HERE = ("127.0.0.1", "::1")
+_SIGNS_OF_A_PROXY = (
+    "Forwarded",
+    "Via",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Proto",
+    "X-Real-IP",
+)
 Sample = tuple[dict[str, str], str]
 
 
@@ -32,7 +41,10 @@ Sample = tuple[dict[str, str], str]
 def metrics(request: HttpRequest) -> HttpResponse:
     """403 for everybody else."""
     if not _may(request):
-        words = "Send STARLING_METRICS_TOKEN as a bearer token; without one set, only this machine may read this.\n"
+        words = (
+            "Send STARLING_METRICS_TOKEN as a bearer token. Without one set, only this machine may read this, and only"
+            " of a site whose address is this machine.\n"
+        )
         return HttpResponse(words, status=403, content_type="text/plain")
     return HttpResponse("".join(_lines()), content_type=CONTENT_TYPE)
 
@@ -42,9 +54,11 @@ def _may(request: HttpRequest) -> bool:
     if token:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         return hmac.compare_digest(given.encode(), token.encode())
-    # Behind a proxy everybody comes from this machine, and the proxy says so.
-    forwarded = request.headers.get("X-Forwarded-For") or request.headers.get("Forwarded")
-    return request.META.get("REMOTE_ADDR") in _HERE and not forwarded
+    # Behind a proxy on this machine everyone comes from this machine, and not every proxy says so: a site that is
+    # reached from elsewhere wants its token of anyone.
+    asked_for = urlsplit(f"//{request.get_host()}").hostname
+    here = only_here() and asked_for in LOOPBACK_HOSTS and request.META.get("REMOTE_ADDR") in LOOPBACK_HOSTS
+    return here and not any(name in request.headers for name in _SIGNS_OF_A_PROXY)
 
 
 def _lines() -> Iterator[str]:

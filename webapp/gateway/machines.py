@@ -16,7 +16,7 @@ from webapp.jobs.asking.problems import Problem
 from webapp.jobs.models import Job
 from webapp.jobs.states import TERMINAL
 
-_HERE = {"127.0.0.1", "localhost", "::1"}
+LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 _KIND = "platform.kind"
 
 
@@ -60,13 +60,13 @@ def command(token: str, options: HostsOptions) -> str:
 
 def only_here() -> bool:
     """Whether this site's address leads nowhere from other machines."""
-    return urlsplit(settings.STARLING_BASE_URL).hostname in _HERE
+    return urlsplit(settings.STARLING_BASE_URL).hostname in LOOPBACK_HOSTS
 
 
 def obstacles() -> list[Problem]:
     """Why no machine could reach this site."""
     base = urlsplit(settings.STARLING_BASE_URL)
-    if base.scheme == "https" or base.hostname in _HERE:
+    if base.scheme == "https" or base.hostname in LOOPBACK_HOSTS:
         return []
     sentence = (
         f"Platform ({_KIND}): machines call at {settings.STARLING_BASE_URL}, which is not encrypted, and their token"

@@ -98,9 +98,12 @@ class Parcel(models.Model):
 
 
 class SeenPuller(models.Model):
+    """A puller that has called; `token` is a digest of the token it came by, which may name so many and no more."""
+
     box = models.ForeignKey(Box, models.CASCADE, related_name="pullers")
     name = models.CharField(max_length=100)
     unit = models.CharField(max_length=100)
+    token = models.CharField(max_length=16, default="", blank=True)
     first_seen_unix_s = models.FloatField()
     last_seen_unix_s = models.FloatField()
     leaving = models.BooleanField(default=False)

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from cloud.actor.talk import Beat, Receipt
+from cloud.gateway import store as gateway
 from cloud.gateway.store import Caller, Given, HandOut
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import bells
@@ -108,7 +109,7 @@ class DatabaseStore:
         return None if data is None else bytes(data)
 
     def _seen(self, box: str, callers: Sequence[Caller], now: float) -> set[str]:
-        """Note who called, every few seconds for each; the names of those who are to leave."""
+        """Note who called, every few seconds for each; the names of those who are to leave, or were too many."""
         of_box = SeenPuller.objects.filter(box_id=box)
         known = {
             name: (seen, leaving)
@@ -116,22 +117,34 @@ class DatabaseStore:
                 "name", "last_seen_unix_s", "leaving"
             )
         }
-        new = [one for one in callers if one.name not in known]
+        new = {one.name: one for one in callers if one.name not in known}
+        welcome = _within_their_limits(box, list(new.values()), now)
+        seen = {"box_id": box, "first_seen_unix_s": now, "last_seen_unix_s": now}
         SeenPuller.objects.bulk_create(
-            [
-                SeenPuller(
-                    box_id=box, name=one.name, unit=one.unit, first_seen_unix_s=now, last_seen_unix_s=now
-                )
-                for one in new
-            ],
+            [SeenPuller(name=one.name, unit=one.unit, token=one.token, **seen) for one in welcome],
             ignore_conflicts=True,
         )
         if stale := [name for name, (seen, _) in known.items() if seen < now - _SEEN_EVERY_S]:
             of_box.filter(name__in=stale).update(last_seen_unix_s=now)
-        return {name for name, (_, leaving) in known.items() if leaving}
+        refused = set(new) - {one.name for one in welcome}
+        return refused | {name for name, (_, leaving) in known.items() if leaving}
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
+
+
+def _within_their_limits(box: str, new: Sequence[Caller], now: float) -> list[Caller]:
+    """Those whose token may still name them."""
+    welcome: list[Caller] = []
+    for token in {one.token for one in new}:
+        named = SeenPuller.objects.filter(box_id=box, token=token)
+        callers = [one for one in new if one.token == token]
+        if named.count() + len(callers) > gateway.NAMES_A_TOKEN:
+            at_work = PulledCall.objects.filter(box_id=box, state=CallState.LEASED).values("puller")
+            silent = named.filter(last_seen_unix_s__lt=now - gateway.FORGOTTEN_AFTER_S)
+            silent.exclude(name__in=at_work).delete()
+        welcome += callers[: max(0, gateway.NAMES_A_TOKEN - named.count())]
+    return welcome
 
 
 def _held_by(names: Sequence[str]) -> Q:

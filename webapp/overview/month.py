@@ -13,7 +13,7 @@ from itertools import accumulate
 from statistics import fmean, pstdev
 from typing import Any
 
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db.models import Case, CharField, Sum, Value, When
 
 from webapp.money.models import Charge, ChargeState
@@ -73,7 +73,7 @@ class Month:
 def months(project: Any, now: datetime) -> list[Month]:
     """A month for each kind of money there is, real money first; at least one. A few seconds old at most."""
     key = f"overview-month:{project.pk}:{now:%Y-%m-%d}"
-    found: list[Month] = cache.get_or_set(key, lambda: _months(project, now), KEPT_S)
+    found: list[Month] = caches["process"].get_or_set(key, lambda: _months(project, now), KEPT_S)
     return found
 
 

@@ -1,8 +1,8 @@
 """The live page's socket: a snapshot or what was missed, then events in order without a hole, and a sign of life.
 
-The client sends nothing. Sockets end with 4401 (signed out), 4404 (no such job for you), 4400 (you spoke), 4008 (too
-slow a reader) or 4429 (too many sockets); the page then starts again after the last event it has, or falls back to
-polling.
+The client sends nothing. Sockets end with 4401 (signed out), 4403 (a lower role now), 4404 (no such job for you), 4400
+(you spoke), 4008 (too slow a reader) or 4429 (too many sockets); the page then starts again after the last event it
+has, or falls back to polling.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from django.db import DatabaseError
 
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import queries
-from webapp.jobs.telling.feed import Chunk, JobFeed, encode, hub
-from webapp.jobs.telling.viewers import refusal
+from webapp.jobs.models import Job
+from webapp.jobs.telling.feed import Chunk, FeedHub, JobFeed, encode, hub
+from webapp.jobs.telling.viewers import NOT_THERE, TRY_AGAIN, Seat, Viewer
 
 HEARTBEAT_S = 5.0
-CHECK_ACCESS_EVERY_S = 30.0
 SEND_WITHIN_S = 5.0
 SOCKETS_A_PERSON = 40
 """In one web process. Tabs beyond that poll."""
 SPOKE = 4400
 TOO_MANY = 4429
 TOO_SLOW = 4008
-_TRY_AGAIN = 1011
 
 _open_sockets: Counter[int] = Counter()
 """By person; those who are not signed in are shown out anyway."""
@@ -68,27 +67,36 @@ class JobConsumer(AsyncWebsocketConsumer):
 
     async def _follow(self) -> None:
         feeds = hub()
-        feed = feeds.feed(self._job_id)
-        queue = feed.add_viewer()
         try:
-            code = await self._refused() or await self._tell(feed, queue)
+            async with feeds.seats.seat(Viewer(self.scope["session"].session_key, self._job_id)) as seat:
+                code = seat if isinstance(seat, int) else await self._tell_in(seat, feeds)
             await self.close(code)
         except TimeoutError:
             await self.close(TOO_SLOW)
         except DatabaseError:
-            await self.close(_TRY_AGAIN)
+            await self.close(TRY_AGAIN)
+        except Job.DoesNotExist:
+            await self.close(NOT_THERE)
         finally:
-            feed.remove_viewer(queue)
             await feeds.leave(self._job_id)
 
-    async def _refused(self) -> int | None:
-        return await hub().read(refusal, self.scope["session"].session_key, self._job_id)
+    async def _tell_in(self, seat: Seat, feeds: FeedHub) -> int:
+        """Send until there is a reason to stop, or the seat is lost: the code to close with."""
+        feed = feeds.feed(self._job_id)
+        queue = feed.add_viewer()
+        telling = asyncio.ensure_future(self._tell(feed, queue))
+        try:
+            await asyncio.wait({telling, seat.lost}, return_when=asyncio.FIRST_COMPLETED)
+            return seat.lost.result() if seat.lost.done() else telling.result()
+        finally:
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
+            feed.remove_viewer(queue)
 
     async def _tell(self, feed: JobFeed, queue: asyncio.Queue[Chunk | None]) -> int:
         """Send until there is a reason to stop: the code to close with."""
         seq = await self._catch_up(feed)
         heartbeat_at = time.monotonic()  # whoever missed nothing hears that at once
-        check_at = time.monotonic() + CHECK_ACCESS_EVERY_S
         while True:
             try:
                 async with asyncio.timeout(max(0.0, heartbeat_at - time.monotonic())):
@@ -102,10 +110,6 @@ class JobConsumer(AsyncWebsocketConsumer):
                 if chunk is None:
                     return TOO_SLOW
                 seq = await self._pass_on(feed, chunk, seq)
-            if time.monotonic() >= check_at:
-                check_at = time.monotonic() + CHECK_ACCESS_EVERY_S
-                if code := await self._refused():
-                    return code
 
     async def _catch_up(self, feed: JobFeed) -> int:
         """Bring the viewer to the present; the number of the last event it has then."""

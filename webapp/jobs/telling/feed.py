@@ -23,7 +23,9 @@ from django.db import DatabaseError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from webapp.jobs import queries
+from webapp.jobs.models import Job
 from webapp.jobs.telling.doorbell import CHANNEL_PREFIX
+from webapp.jobs.telling.viewers import Seats
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -147,6 +149,8 @@ class JobFeed:
                     self._seq = await self._readers.read(queries.last_seq, self._job_id)
                 else:
                     await self._look(self._seq)
+            except Job.DoesNotExist:
+                return  # its viewers are shown out by whoever looks after them
             except DatabaseError as error:
                 log.warning("feed of %s: %s", self._job_id, error)
                 self._rung.clear()
@@ -205,6 +209,7 @@ class FeedHub:
         self._feeds: dict[str, JobFeed] = {}
         self._readers: Readers | None = None
         self._ear: asyncio.Task[None] | None = None
+        self.seats = Seats(self.read)
 
     def feed(self, job_id: str) -> JobFeed:
         """The job's feed, started if need be. Add a viewer to it at once, or it may be stopped again."""

@@ -1,26 +1,156 @@
-"""Who may follow a job live: asked when a socket opens and again while it is open."""
+"""Who may follow a job live: asked when a socket opens, and every second while it is open.
 
+The second question is asked once for all sockets of the process, in as many queries for five hundred as for one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from importlib import import_module
-from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.contrib.auth import get_user
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
+from django.utils.crypto import constant_time_compare
 
+from webapp.accounts.models import Membership, Role
+from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
 
+log = logging.getLogger(__name__)
+
 SIGNED_OUT = 4401
+ROLE_LOWERED = 4403
 NOT_THERE = 4404
+TRY_AGAIN = 1011
+CHECK_EVERY_S = 1.0
+_LOOKS_THAT_MAY_FAIL = 10
+"""In a row: then nobody is let look on the strength of an answer that old."""
 
 
-def refusal(session_key: str | None, job_id: str) -> int | None:
-    """The code to close a socket with, or None if whoever holds this session may view the job now.
+class Viewer(NamedTuple):
+    """Who looks at what."""
 
-    The session is read anew each time: signing out, a new password and a lost membership all count at once.
-    """
-    session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
-    user = get_user(SimpleNamespace(session=session))
-    if session_key is None or not user.is_authenticated:
-        return SIGNED_OUT
-    if not Job.objects.filter(pk=job_id, project__memberships__user_id=user.pk).exists():
-        return NOT_THERE
-    return None
+    session_key: str | None
+    job_id: str
+
+
+Answers = dict[Viewer, Role | int]
+"""In which role they may look, or the code to close their socket with."""
+
+
+def standing(viewers: Collection[Viewer]) -> Answers:
+    """What the database says of them now: signing out, a new password and a lost membership count at once."""
+    people = _people(one.session_key for one in viewers)
+    jobs = Job.objects.filter(pk__in={one.job_id for one in viewers}, deleted_at=None)
+    projects = dict(jobs.values_list("pk", "project_id"))
+    members = Membership.objects.filter(
+        user_id__in=set(people.values()), project_id__in=set(projects.values())
+    )
+    roles = {(user, project): role for user, project, role in members.values_list("user", "project", "role")}
+
+    def answer(viewer: Viewer) -> Role | int:
+        person = people.get(viewer.session_key or "")
+        if person is None:
+            return SIGNED_OUT
+        role = roles.get((person, projects.get(viewer.job_id, 0)))
+        return NOT_THERE if role is None else Role(role)
+
+    return {one: answer(one) for one in viewers}
+
+
+def _people(session_keys: Iterable[str | None]) -> dict[str, Any]:
+    """Whose sessions these are, of those that hold: as `django.contrib.auth.get_user` finds it, for many at once."""
+    store = import_module(settings.SESSION_ENGINE).SessionStore()
+    rows = store.model.objects.filter(
+        session_key__in={key for key in session_keys if key}, expire_date__gt=SYSTEM_CLOCK.now()
+    )
+    claims = {key: store.decode(data) for key, data in rows.values_list("session_key", "session_data")}
+    model = get_user_model()
+    people: dict[str, Any] = {
+        str(one.pk): one
+        for one in model.objects.filter(
+            pk__in={claim[SESSION_KEY] for claim in claims.values() if SESSION_KEY in claim}, is_active=True
+        )
+    }
+    return {
+        key: people[claim[SESSION_KEY]].pk
+        for key, claim in claims.items()
+        if claim.get(SESSION_KEY) in people and _holds(claim, people[claim[SESSION_KEY]])
+    }
+
+
+def _holds(claim: dict[str, Any], person: Any) -> bool:
+    """Whether the session was begun with the password that the person has now, in a way that still is one."""
+    if claim.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
+        return False
+    return constant_time_compare(claim.get(HASH_SESSION_KEY, ""), person.get_session_auth_hash())
+
+
+@dataclass(eq=False)
+class Seat:
+    """A viewer who was let in; `lost` is done, with the code to close with, once they may not look any more."""
+
+    viewer: Viewer
+    role: Role
+    lost: asyncio.Future[int] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def lose(self, code: int) -> None:
+        if not self.lost.done():
+            self.lost.set_result(code)
+
+    def hear(self, answer: Role | int) -> None:
+        if isinstance(answer, int):
+            self.lose(answer)
+        elif not answer.allows(self.role):
+            self.lose(ROLE_LOWERED)
+        else:
+            self.role = answer
+
+
+class Seats:
+    """All open sockets of an event loop. `read` runs a query without holding up the loop."""
+
+    def __init__(self, read: Callable[..., Awaitable[Answers]]) -> None:
+        self._read = read
+        self._taken: set[Seat] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def seat(self, viewer: Viewer) -> AsyncIterator[Seat | int]:
+        """A seat for as long as the block runs, or the code to refuse with."""
+        answer = (await self._read(standing, [viewer]))[viewer]
+        if isinstance(answer, int):
+            yield answer
+            return
+        seat = Seat(viewer, answer)
+        self._taken.add(seat)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._watch())
+        try:
+            yield seat
+        finally:
+            self._taken.discard(seat)
+            if not self._taken and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    async def _watch(self) -> None:
+        failed = 0
+        while True:
+            await asyncio.sleep(CHECK_EVERY_S)
+            try:
+                answers = await self._read(standing, {one.viewer for one in self._taken})
+                failed = 0
+            except Exception as error:  # whatever it is: who cannot be checked must not look on for ever
+                log.warning("viewers could not be checked: %s", error)
+                answers, failed = {}, failed + 1
+            for seat in list(self._taken):
+                if seat.viewer in answers:  # who came meanwhile was let in meanwhile
+                    seat.hear(answers[seat.viewer])
+                elif failed >= _LOOKS_THAT_MAY_FAIL:
+                    seat.lose(TRY_AGAIN)

@@ -16,6 +16,7 @@ from webapp.data_folder import FolderHeld, FolderLock
 from webapp.embedded_valkey import NoServerProgram, embedded_valkey, free_port
 from webapp.management.commands.prepare import DEMO_SIGN_IN
 from webapp.supervisor import Service, ServiceFailed, StopRequested, Supervisor
+from webapp.web_server import web_server
 
 Say = Callable[[str, str], None]
 
@@ -110,20 +111,7 @@ def _prepare(supervisor: Supervisor, *, demo: bool) -> str | None:
 
 def _services(host: str, port: int, probed_host: str) -> list[Service]:
     """Web, worker and beat; started together, as none needs another to start."""
-    uvicorn = [
-        *(sys.executable, "-m", "uvicorn", "webapp.asgi:application", "--host", host, "--port", str(port)),
-        *(
-            "--ws",
-            "websockets-sansio",
-            "--ws-per-message-deflate",
-            "false",
-            "--lifespan",
-            "off",
-            "--log-level",
-            "warning",
-        ),
-        *("--timeout-graceful-shutdown", "2"),
-    ]
+    web = [*web_server(host=host, port=port), "--log-level", "warning"]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "webapp.celery"]
     worker = [
         *celery,
@@ -135,7 +123,7 @@ def _services(host: str, port: int, probed_host: str) -> list[Service]:
         "starling@%h",
     ]
     return [
-        Service("web", uvicorn, ready_probe=_answers(probed_host, port)),
+        Service("web", web, ready_probe=_answers(probed_host, port)),
         Service("worker", worker, ready_line="worker is ready"),
         Service("beat", [*celery, "beat", "--pidfile="], ready_line="beat is ready"),
     ]

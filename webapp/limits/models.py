@@ -1,0 +1,16 @@
+"""What has been counted lately, for whatever limits it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Counted(models.Model):
+    """A value under a key, until it expires. Written by `shared_cache` and `pace`."""
+
+    key = models.CharField(max_length=250, primary_key=True)
+    value = models.JSONField()
+    expires_unix_s = models.FloatField(null=True, db_index=True)
+
+    def __str__(self) -> str:
+        return self.key

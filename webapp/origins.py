@@ -1,0 +1,60 @@
+"""Sockets are opened by this site's own pages: a browser says which page asks, and cookies come with any.
+
+Forms have Django's token for that; a socket has nothing but its Origin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from channels.security.websocket import WebsocketDenier
+from django.conf import settings
+from django.http.request import is_same_domain, split_domain_port, validate_host
+
+_PORTS = {"http": 80, "https": 443}
+Origin = tuple[str, str, int | None]
+"""Scheme, host and port."""
+
+
+def own_pages_only(application: Any) -> Any:
+    """The application for sockets that a page of this site opens; the others are refused with 403."""
+
+    async def checked(scope: Any, receive: Any, send: Any) -> None:
+        answering = application if opened_by_own_page(scope) else WebsocketDenier()
+        await answering(scope, receive, send)
+
+    return checked
+
+
+def opened_by_own_page(scope: Any) -> bool:
+    """Whether the Origin is the address that this request itself was sent to, or one the operator gave the site."""
+    headers = dict(scope["headers"])
+    asking = _origin(headers.get(b"origin", b"").decode("latin-1"))
+    if asking is None:
+        return False
+    host = headers.get(b"host", b"").decode("latin-1").lower()
+    scheme = (
+        "https" if settings.STARLING_BASE_URL.startswith("https:") or scope["scheme"] == "wss" else "http"
+    )
+    here = _origin(f"{scheme}://{host}")
+    if asking == here and validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
+        return True
+    return any(_fits(asking, one) for one in (settings.STARLING_BASE_URL, *settings.CSRF_TRUSTED_ORIGINS))
+
+
+def _fits(asking: Origin, address: str) -> bool:
+    own = _origin(address.replace("://*.", "://."))
+    return own is not None and asking[::2] == own[::2] and is_same_domain(asking[1], own[1])
+
+
+def _origin(address: str) -> Origin | None:
+    """None for what is no address of a site, such as the `null` of a page without one."""
+    try:
+        parts = urlsplit(address.lower())
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    if parts.scheme not in _PORTS or not parts.hostname:
+        return None
+    return parts.scheme, parts.hostname, port
