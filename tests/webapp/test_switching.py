@@ -207,9 +207,9 @@ def test_there_and_back_is_the_same_spec_and_every_changed_value_is_listed(data:
 
 
 @pytest.mark.slow
-@settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_two_thousand_times_there_and_back(data: st.DataObject) -> None:
+def test_a_thousand_times_there_and_back(data: st.DataObject) -> None:
     _there_and_back(data)
 
 

@@ -174,7 +174,7 @@ class SpecForm(forms.Form):
 
     def compare_with(self, start: BaseModel | Mapping[str, Any]) -> None:
         """Have every control know what it would be in a form that begins with `start`."""
-        mark_changes(self.tree, SpecForm(self.model, start=start).tree)
+        mark_changes(self.tree, SpecForm(self.model, start=start, named=self._named).tree)
 
     @property
     def changes(self) -> list[Change]:
