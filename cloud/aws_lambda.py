@@ -48,7 +48,9 @@ class LambdaOptions(Frozen):
     """AWS Lambda in an account of yours: functions sample, the learner runs here."""
 
     kind: Literal["aws_lambda"] = "aws_lambda"
-    connection: str = Field("", title="Connection", description="The AWS account to run in.")
+    connection: str = Field(
+        "", title="Connection", description="The AWS account to run in.", json_schema_extra={"own": True}
+    )
     region: str = Field(
         "us-east-1",
         pattern=r"^[a-z]{2}(-[a-z]+)+-\d$",
@@ -78,7 +80,7 @@ class LambdaOptions(Frozen):
         le=120.0,
         title="Longest start",
         description="A call that did not begin by then is not run any more. Counts into the worst case.",
-        json_schema_extra={"advanced": True, "unit": "s"},
+        json_schema_extra={"advanced": True, "unit": "s", "own": True},
     )
     function_timeout_s: int = Field(
         900, ge=3, le=900, title="Limit of a function", json_schema_extra={"advanced": True, "unit": "s"}

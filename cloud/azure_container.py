@@ -41,7 +41,12 @@ class AzureContainerOptions(Frozen):
     """Azure containers in a subscription of yours: groups that stand and fetch their work; the learner runs here."""
 
     kind: Literal["azure_container"] = "azure_container"
-    connection: str = Field("", title="Connection", description="The Azure subscription to run in.")
+    connection: str = Field(
+        "",
+        title="Connection",
+        description="The Azure subscription to run in.",
+        json_schema_extra={"own": True},
+    )
     region: str = Field(
         "eastus",
         pattern=r"^[a-z][a-z0-9]{2,39}$",
@@ -107,7 +112,7 @@ class AzureContainerOptions(Frozen):
         le=1800.0,
         title="Longest start",
         description="A group that has not come to work by then is given up.",
-        json_schema_extra={"advanced": True, "unit": "s"},
+        json_schema_extra={"advanced": True, "unit": "s", "own": True},
     )
     learner_usd_per_hour: Decimal = Field(
         Decimal(0),

@@ -71,7 +71,7 @@ class RayOptions(Frozen):
         le=900.0,
         title="Longest start",
         description="A call that no actor has begun by then fails.",
-        json_schema_extra={"advanced": True, "unit": "s"},
+        json_schema_extra={"advanced": True, "unit": "s", "own": True},
     )
     nodes: int = Field(
         1, ge=1, le=1000, title="Machines", description="So many of them are paid while the job is attached."

@@ -35,6 +35,7 @@ def opened(base: str, live: str, budget: str, channel: str, connection: str) -> 
         "open-member-remove": (f"{base}members/", _press("[data-dialog^=remove-] >> nth=1")),
         "open-token-revoke": (tokens, _press("[data-dialog^=revoke-] >> nth=0")),
         "open-plan": (f"{base}reports/", _press(".new-plan > summary")),
+        "form-switched": (f"{jobs}new/?preset=cartpole", _switch),
         "form-asks-anew": (f"{jobs}new/?preset=hopper-minionsrl", _asks_anew),
         "job-not-heard-of": (live, _not_heard_of),
         "open-models": ("/api/", _unfold(".models, .models details >> nth=0")),
@@ -64,6 +65,13 @@ def _stop_chosen(page: Page) -> None:
 def _chart_as_table(page: Page) -> None:
     page.wait_for_selector("html[data-drawn-seq]", state="attached")
     page.locator(".chart-menu summary").first.click()
+
+
+def _switch(page: Page) -> None:
+    """Another algorithm and another rule for the actors than the preset has."""
+    page.select_option("[name='training.algorithm.kind']", "impala")
+    page.select_option("[name='training.scaling.kind']", "schedule")
+    page.click("#what .more > summary")
 
 
 def _asks_anew(page: Page) -> None:

@@ -51,6 +51,16 @@ def test_a_draft_is_kept_mended_and_launched(call: ApiCaller, project: Any) -> N
     assert call("DELETE", address).status_code == 404
 
 
+def test_another_variant_asked_for_by_a_program_keeps_what_both_have(call: ApiCaller, project: Any) -> None:
+    begun = {"begun_with": "preset=cartpole", "values": {"training.algorithm.ppo.learning_rate": "0.02"}}
+    address = call.post(f"/projects/{project.slug}/drafts", begun).headers["Location"]
+    values = {"training.algorithm.kind": "a2c", "training.algorithm.a2c.trace_decay": "0.7"}
+    asked = call("PUT", address, {"values": values}).json()["spec"]["training"]["algorithm"]
+    assert [asked[name] for name in ("kind", "learning_rate", "discount", "trace_decay")] == [
+        *("a2c", 0.02, 0.98, 0.7)
+    ]
+
+
 def test_the_form_and_programs_have_the_same_drafts(call: ApiCaller, project: Any) -> None:
     made = call.post(
         f"/projects/{project.slug}/drafts", {"begun_with": "preset=cartpole", "values": {"name": "Mine"}}

@@ -12,10 +12,11 @@ from training.environments import catalogue
 from webapp.accounts.services import add_member
 from webapp.comparing import telling_apart
 from webapp.comparing.curves import curves_of, drawn, iqm_with_band
-from webapp.comparing.figures import compared, differences
+from webapp.comparing.figures import Comparison, compared, differences
 from webapp.comparing.pareto import plane
 from webapp.comparing.reaching import Getting, Goal, getting_to, goal_of
 from webapp.comparing.sides import picked
+from webapp.comparing.wording import getting_words, row
 from webapp.jobs import seeds
 from webapp.jobs.asking.forms import job_form
 from webapp.jobs.models import Job, JobGroup, Round
@@ -119,26 +120,111 @@ def test_the_band_is_that_of_the_statistics() -> None:
     assert high[0] == pytest.approx(said.high, abs=0.3)
 
 
-def test_figures_lead_by_return_and_mark_what_nothing_beats() -> None:
+def test_figures_lead_by_return_and_one_run_each_tells_no_order() -> None:
     project = make_project()
     dear = _ran(project, [100.0] * 4, usd=0.9)
     cheap = _ran(project, [50.0] * 4, usd=0.1)
-    wasteful = _ran(project, [40.0] * 4, usd=0.5)
     nothing = make_job(project)
-    found = picked(project, [dear.pk, cheap.pk, wasteful.pk, nothing.pk])
+    found = picked(project, [dear.pk, cheap.pk, nothing.pk])
     whole = compared(found, curves_of(found.jobs))
     assert whole.leader is not None
     assert whole.leader.side.key == dear.pk
-    assert [one.efficient for one in whole.sides] == [True, True, False, False]
-    assert whole.sides[3].iqm is None
+    assert [one.efficient for one in whole.sides] == [False] * 3
+    assert whole.sides[2].iqm is None
     assert whole.scored_by == "training"
     drawn_plane = plane(whole.sides)
     assert drawn_plane is not None
-    assert len(drawn_plane.dots) == 3
-    assert drawn_plane.front.count(",") == 2, "the front joins the cheap one and the best one"
+    assert len(drawn_plane.dots) == 2
+    assert drawn_plane.front == "", "a line would say that an order is known"
     Job.objects.update(evaluation_return_mean=7.0)
     found = picked(project, [dear.pk, cheap.pk])
     assert compared(found, curves_of(found.jobs)).scored_by == "evaluation"
+
+
+def _over(group: JobGroup, usd: list[float], time_s: list[float]) -> str:
+    """The group's key, with its runs over after these costs and times."""
+    for job, dollars, seconds in zip(group.jobs.order_by("pk"), usd, time_s, strict=True):
+        Account.objects.filter(job=job).update(spent_picodollars=round(dollars * 10**12))
+        Job.objects.filter(pk=job.pk).update(platform_s=seconds, observed="succeeded")
+    return f"group_{group.pk}"
+
+
+def _compared(project: Any, keys: list[str]) -> Comparison:
+    found = picked(project, keys)
+    return compared(found, curves_of(found.jobs))
+
+
+def test_of_two_sides_that_nothing_tells_apart_none_is_efficient() -> None:
+    project = make_project()
+    one = _group(project, [10.0, 11.0, 12.0, 13.0, 14.0], name="One")
+    other = _group(project, [10.5, 11.5, 12.5, 13.5, 12.0], name="Other", training__algorithm__discount=0.9)
+    usd, time_s = [0.20, 0.21, 0.22, 0.23, 0.24], [60.0, 61.0, 62.0, 63.0, 64.0]
+    keys = [_over(one, usd, time_s), _over(other, usd[::-1], [each + 0.5 for each in time_s])]
+    assert [each.efficient for each in _compared(project, keys).sides] == [False, False]
+
+
+def test_efficient_is_what_is_told_to_be_better_than_each_other_side_in_something() -> None:
+    project = make_project()
+    good = _group(project, [20.0, 21.0, 22.0, 23.0, 24.0], name="Good")
+    cheap = _group(project, [10.0, 11.0, 12.0, 13.0, 14.0], name="Cheap", training__algorithm__discount=0.9)
+    neither = _group(project, [9.0, 10.0, 11.0, 12.0, 13.0], name="Both", training__algorithm__discount=0.8)
+    dear, little = [0.9, 0.91, 0.92, 0.93, 0.94], [0.1, 0.11, 0.12, 0.13, 0.14]
+    time_s = [60.0, 61.0, 62.0, 63.0, 64.0]
+    keys = [_over(good, dear, time_s), _over(cheap, little, time_s), _over(neither, dear, time_s)]
+    whole = _compared(project, keys)
+    assert [one.efficient for one in whole.sides] == [True, True, False]
+    drawn_plane = plane(whole.sides)
+    assert drawn_plane is not None
+    assert drawn_plane.front.count(",") == 2, "the line joins the cheap side and the good one"
+    Job.objects.filter(groups=cheap).update(observed="running")
+    whole = _compared(project, keys)
+    assert [one.efficient for one in whole.sides] == [True, False, False], "what runs on is not cheap yet"
+
+
+def test_every_pair_won_is_a_count_and_not_an_interval_of_no_width() -> None:
+    project = make_project()
+    good = _group(project, [20.0, 21.0, 22.0, 23.0, 24.0], name="Good")
+    poor = _group(project, [10.0, 10.0, 10.0, 10.0, 10.0], name="Poor", training__algorithm__discount=0.9)
+    whole = _compared(project, [f"group_{good.pk}", f"group_{poor.pk}"])
+    against = whole.sides[1].against
+    assert against is not None
+    assert (against.won, against.pairs, against.better) == (25, 25, None)
+    rows = [row(one, whole, None) for one in whole.sides]
+    assert rows[1]["against"] == "beaten by the best in 25 of 25 pairs of runs"
+    assert rows[1]["interval"] == "in 5 of 5 runs"
+    assert "–" in rows[0]["interval"]
+
+
+def test_some_pairs_won_are_a_count_with_a_share_and_its_interval() -> None:
+    ours, theirs = np.array([10.0, 11.0, 12.0, 13.0, 14.0]), np.array([10.0, 10.5, 11.5, 12.5, 9.0])
+    found = telling_apart.apart(ours, theirs)
+    assert (found.won, found.pairs) == (18.5, 25)
+    assert found.better is not None
+    assert found.better.value == pytest.approx(18.5 / 25)
+    assert found.better.low < found.better.value < found.better.high
+    few = telling_apart.apart(ours[:3], theirs[:3])
+    assert (few.won, few.pairs, few.better) == (5.5, 9, None), "three seeds have no interval"
+
+
+def test_what_is_not_known_of_time_and_cost_is_not_nought(client: Client, owner: Any) -> None:
+    project = make_project(owner)
+    ran, queued = _ran(project, [100.0] * 4, usd=0.25), make_job(project)
+    whole = _compared(project, [ran.pk, queued.pk])
+    assert (whole.sides[1].time_s, whole.sides[1].cost_a_run) == (None, None)
+    page = client.get(f"/p/{project.slug}/compare/?of={ran.pk}&of={queued.pk}").content.decode()
+    assert "0.0 s" not in page
+    assert page.count('<td class="number">unknown') == 2
+
+
+def test_runs_that_have_not_begun_do_not_make_a_side_cheap_or_quick() -> None:
+    project = make_project()
+    group = _group(project, [20.0, 21.0], name="Two")
+    for seed in (8, 9):
+        spec = make_spec(name=f"Two {seed}", group="Two", training__seed=seed)
+        group.jobs.add(make_job(project, spec=spec))
+    (side,) = _compared(project, [f"group_{group.pk}"]).sides
+    assert side.cost_a_run == 0.25 * 10**12
+    assert side.time_s == 4.0
 
 
 def test_what_it_takes_to_get_as_far_as_the_weakest_or_to_the_reference() -> None:
@@ -170,6 +256,36 @@ def test_what_it_takes_to_get_as_far_as_the_weakest_or_to_the_reference() -> Non
     assert getting_to(goal, found.sides[1], curves).usd == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize(
+    ("ends", "reached", "usd"),
+    [
+        ([50.0, 50.0, 50.0, 1.0, 1.0], 3, True),
+        ([50.0, 50.0, 1.0, 1.0, 1.0], 2, False),
+        ([50.0, 50.0, 1.0, 1.0], 2, True),
+    ],
+)
+def test_what_it_took_is_known_once_half_of_all_runs_got_there(
+    ends: list[float], reached: int, usd: bool
+) -> None:
+    """Also where those that did not were stopped before the others got there: they never will."""
+    project = make_project()
+    for seed, end in enumerate(ends):
+        spec = make_spec(name=f"Some {seed}", group="Some", training__seed=seed)
+        _ran(project, [0.0, 0.0, *([end] * 40)] if end > 10 else [1.0], spec=spec, usd=0.42)
+    (side,) = picked(project, [f"group_{JobGroup.objects.get(project=project).pk}"]).sides
+    found = getting_to(Goal(40.0, "made up"), side, curves_of(side.jobs))
+    assert (found.reached, found.runs) == (reached, len(ends))
+    assert (found.usd is not None, found.time_s is not None) == (usd, usd)
+
+
+def test_the_share_that_got_there_is_said_first() -> None:
+    some, few = Getting(0.2, 200.0, 3, 5), Getting(None, None, 2, 5)
+    assert getting_words(some) == ("3 of 5 runs", "half by", "$0.200", "3 min 20 s")
+    assert getting_words(few) == ("2 of 5 runs", "fewer than half: no median", "", "")
+    assert getting_words(Getting(0.2, 200.0, 1, 1)) == ("1 of 1 run", "by", "$0.200", "3 min 20 s")
+    assert getting_words(Getting(None, None, 0, 1)) == ("0 of 1 run", "", "", "")
+
+
 # Telling apart
 
 
@@ -186,7 +302,7 @@ def test_three_seeds_tell_nothing_apart_and_four_may() -> None:
     ours = np.array([10.0, 11.0, 12.0])
     few = telling_apart.apart(ours, ours - 9)
     assert (few.told, few.more) == (False, 1)
-    assert few.better.value == 1.0
+    assert (few.won, few.pairs, few.better) == (9, 9, None)
     enough = telling_apart.apart(np.append(ours, 13.0), np.append(ours - 9, 4.0))
     assert (enough.told, enough.more) == (True, 0)
     single = telling_apart.apart(ours[:1], ours[:1] - 9)

@@ -9,7 +9,8 @@ from django.http import QueryDict
 from pydantic import BaseModel, Field
 
 from tests.factories import make_spec
-from webapp.jobs.asking.forms import SpecForm, job_form, sections
+from webapp.jobs.asking.form_sections import sections
+from webapp.jobs.asking.forms import SpecForm, job_form
 from webapp.jobs.asking.presets import presets
 from webapp.jobs.asking.spec_fields import Shape, as_meant, as_typed
 from webapp.jobs.spec import JobSpec

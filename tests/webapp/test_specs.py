@@ -96,7 +96,11 @@ def test_values_are_set_by_path() -> None:
 
 
 CHOSEN = [
-    (["training.algorithm.kind=impact"], "algorithm", {"kind": "impact"}),
+    (
+        ["training.algorithm.kind=impact"],
+        "algorithm",
+        {"kind": "impact", "learning_rate": 0.001, "epochs": 20, "replay_uses": 2},
+    ),
     (["training.loop.kind=asynchronous"], "loop", {"kind": "asynchronous"}),
     (["training.network.hidden=[32, 16]"], "network", {"kind": "mlp", "hidden": (32, 16)}),
     (
@@ -113,7 +117,7 @@ CHOSEN = [
 def test_members_of_unions_and_lists_are_set_by_path(
     changes: list[str], part: str, expected: dict[str, Any]
 ) -> None:
-    """Another member starts from its own defaults, whatever the order; the same one keeps what the preset says."""
+    """Another member keeps what both have, whatever the order; the same one keeps all that the preset says."""
     found = getattr(read_spec("cartpole", changes, _LIMITS).training, part)
     assert {name: getattr(found, name) for name in expected} == expected
 

@@ -53,7 +53,11 @@ class Impact(Algorithm):
         json_schema_extra={"advanced": True, "unit": "updates"},
     )
     kl_coefficient: float = Field(
-        0.0, ge=0, le=100, title="KL penalty to the target", json_schema_extra=ADVANCED
+        0.0,
+        ge=0,
+        le=100,
+        title="KL penalty to the target",
+        json_schema_extra={"advanced": True, "own": True},  # PPO's adapts itself, and is to another policy
     )
     replay_batches: int = Field(
         4,

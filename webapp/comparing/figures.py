@@ -10,7 +10,7 @@ import numpy as np
 
 from webapp.comparing.curves import RunCurve
 from webapp.comparing.sides import Picked, Side, different_paths, flattened, question_of, told_value
-from webapp.comparing.telling_apart import Apart, apart
+from webapp.comparing.telling_apart import Apart, apart, is_told_greater, with_width
 from webapp.jobs.models import Job
 from webapp.papers.statistics import Doubles, Interval, bootstrap
 
@@ -19,23 +19,39 @@ _DRAWS = 4_000
 
 @dataclass(frozen=True)
 class SideFigures:
-    """`scores`: one a run that has any. `iqm` has an interval from two runs on. Money in picodollars."""
+    """`scores`: one a run that has any. `iqm` is an interval from two runs on. Money in picodollars.
+
+    `costs` and `times_s`: one a run that has begun; `cost_a_run` and `time_s` are their means, None while none has.
+    """
 
     side: Side
     scores: Doubles
     iqm: Interval | None
+    costs: Doubles
+    times_s: Doubles
     cost: int
-    cost_a_run: int
     limit_a_run: int
-    time_s: float
     against: Apart | None = None
     leads: bool = False
     efficient: bool = False
 
     @property
+    def cost_a_run(self) -> int | None:
+        return int(self.costs.mean()) if len(self.costs) else None
+
+    @property
+    def time_s(self) -> float | None:
+        return float(self.times_s.mean()) if len(self.times_s) else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """That of the interquartile mean, where the runs give it a width."""
+        return None if self.iqm is None else with_width(self.iqm)
+
+    @property
     def more_cost(self) -> int | None:
         """What the seeds that would tell this side from the leader come to on this side, about."""
-        if self.against is None or not self.against.more:
+        if self.against is None or not self.against.more or self.cost_a_run is None:
             return None
         return self.against.more * self.cost_a_run
 
@@ -60,7 +76,7 @@ def compared(picked: Picked, curves: dict[str, RunCurve]) -> Comparison:
     found = [_figures(side, curves, evaluated) for side in picked.sides]
     known = [one for one in found if one.iqm is not None]
     leader = max(known, key=lambda one: one.iqm.value if one.iqm else 0.0, default=None)
-    efficient = {id(one) for one in known if not any(_dominates(other, one) for other in known)}
+    efficient = {id(one) for one in ahead_of_each(known)}
     marked = tuple(_held_against(one, leader, id(one) in efficient) for one in found)
     lead = next((one for one in marked if one.leads), None)
     return Comparison(marked, "evaluation" if evaluated else "training", lead)
@@ -69,15 +85,17 @@ def compared(picked: Picked, curves: dict[str, RunCurve]) -> Comparison:
 def _figures(side: Side, curves: dict[str, RunCurve], evaluated: bool) -> SideFigures:
     scores = np.array([score for job in side.jobs if (score := _score(job, curves, evaluated)) is not None])
     costs = [_cost(job) for job in side.jobs]
-    iqm = bootstrap(scores, repetitions=_DRAWS) if len(scores) else None
+    begun = [
+        (cost, job.platform_s) for cost, job in zip(costs, side.jobs, strict=True) if cost or job.platform_s
+    ]
     return SideFigures(
         side=side,
         scores=scores,
-        iqm=iqm,
+        iqm=bootstrap(scores, repetitions=_DRAWS) if len(scores) else None,
+        costs=np.array([cost for cost, _ in begun], dtype=np.float64),
+        times_s=np.array([time_s for _, time_s in begun if time_s], dtype=np.float64),
         cost=sum(costs),
-        cost_a_run=sum(costs) // len(costs),
         limit_a_run=max(job.account.limit_picodollars for job in side.jobs),
-        time_s=float(np.mean([job.platform_s for job in side.jobs])),
     )
 
 
@@ -100,13 +118,26 @@ def _held_against(one: SideFigures, leader: SideFigures | None, efficient: bool)
     return replace(one, against=against, leads=one is leader, efficient=efficient)
 
 
-def _dominates(one: SideFigures, other: SideFigures) -> bool:
-    """Better in one of return, dollars and time, and no worse in the other two."""
-    if one.iqm is None or other.iqm is None:
+def ahead_of_each(sides: Sequence[SideFigures], by: Sequence[str] = ("usd", "time")) -> list[SideFigures]:
+    """The sides that are told apart as better than each other one in something: in return, dollars or time.
+
+    By figures alone one of two sides nearly always is; so it counts only where seeds tell the order.
+    """
+    return [
+        one
+        for one in sides
+        if len(sides) > 1 and all(_is_ahead(one, other, by) for other in sides if other is not one)
+    ]
+
+
+def _is_ahead(one: SideFigures, other: SideFigures, by: Sequence[str]) -> bool:
+    if is_told_greater(one.scores, other.scores):
+        return True
+    if one.side.running or other.side.running:  # what it comes to is not known yet
         return False
-    ours = (one.iqm.value, -one.cost_a_run, -one.time_s)
-    theirs = (other.iqm.value, -other.cost_a_run, -other.time_s)
-    return ours != theirs and all(a >= b for a, b in zip(ours, theirs, strict=True))
+    return ("usd" in by and is_told_greater(other.costs, one.costs)) or (
+        "time" in by and is_told_greater(other.times_s, one.times_s)
+    )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from webapp.comparing.figures import SideFigures
+from webapp.comparing.figures import SideFigures, ahead_of_each
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
 from webapp.templatetags.look import duration, score
 
@@ -38,7 +38,8 @@ class Plane:
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     front: str
-    """The points of the line through what nothing beats in return and dollars, as SVG wants them."""
+    """The points of the line through the sides that are told apart as ahead of each other one in return or across, as
+    SVG wants them; empty for fewer than two."""
     left: int = _LEFT
     right: int = WIDTH - _RIGHT
     top: int = _TOP
@@ -49,10 +50,10 @@ class Plane:
 
 def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     """The sides that have a return, over dollars a run (or seconds a run, `by` "time"); None for fewer than two."""
-    known = [one for one in sides if one.iqm is not None]
+    known = [one for one in sides if one.iqm is not None and _across(one, by) is not None]
     if len(known) < 2:
         return None
-    across = [_across(one, by) for one in known]
+    across = [_across(one, by) or 0.0 for one in known]
     if max(across) <= 0:
         return None
     unit = _time_unit(max(across))[0] if by == "time" else 1.0
@@ -70,21 +71,20 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
         dots,
         tuple(Tick(horizontal(value), _axis(value, by, max(across))) for value in x_steps),
         tuple(Tick(vertical(value), score(value).removesuffix(".0")) for value in y_steps),
-        " ".join(f"{dot.x:.1f},{dot.y:.1f}" for dot in _front(dots)),
+        _front(dots, by),
     )
 
 
-def _front(dots: Sequence[Dot]) -> list[Dot]:
-    """From the cheapest on, each that returns more than all cheaper ones (a smaller y is higher)."""
-    front: list[Dot] = []
-    for dot in sorted(dots, key=lambda one: (one.x, one.y)):
-        if not front or dot.y < front[-1].y:
-            front.append(dot)
-    return front
+def _front(dots: Sequence[Dot], by: str) -> str:
+    ahead = {one.side.place for one in ahead_of_each([dot.figures for dot in dots], (by,))}
+    joined = sorted((dot.x, dot.y) for dot in dots if dot.figures.side.place in ahead)
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in joined) if len(joined) > 1 else ""
 
 
-def _across(one: SideFigures, by: str) -> float:
-    return one.cost_a_run / PICODOLLARS_PER_USD if by == "usd" else one.time_s
+def _across(one: SideFigures, by: str) -> float | None:
+    if by == "time":
+        return one.time_s
+    return None if one.cost_a_run is None else one.cost_a_run / PICODOLLARS_PER_USD
 
 
 def _axis(value: float, by: str, longest: float) -> str:
@@ -101,7 +101,9 @@ def _time_unit(longest_s: float) -> tuple[float, str]:
 
 def _words(one: SideFigures) -> str:
     value = score(one.iqm.value) if one.iqm else ""
-    return f"{one.side.name}: return {value}, {display_usd(one.cost_a_run)} and {duration(one.time_s)} a run"
+    cost = "unknown cost" if one.cost_a_run is None else display_usd(one.cost_a_run)
+    time = "unknown time" if one.time_s is None else duration(one.time_s)
+    return f"{one.side.name}: return {value}, {cost} and {time} a run"
 
 
 def _nice(low: float, high: float) -> list[float]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
 from training.environments import catalogue
 from webapp.comparing.curves import RunCurve
 from webapp.comparing.sides import Side
-from webapp.papers.statistics import Reached, interquartile_mean, median_time, time_to_threshold
+from webapp.papers.statistics import Reached, interquartile_mean, time_to_threshold
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Goal:
 
 @dataclass(frozen=True)
 class Getting:
-    """Dollars and seconds a run until its smoothed return is at the goal: the median, runs that did not get there
-    counted as such; None where fewer than half did."""
+    """How many of all runs got their smoothed return to the goal, and the dollars and the seconds by which half of them
+    had: None where fewer than half did. A run that ended before, or has not begun, did not get there."""
 
     usd: float | None
     time_s: float | None
@@ -49,14 +50,20 @@ def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | Non
 
 
 def getting_to(goal: Goal, side: Side, curves: Mapping[str, RunCurve]) -> Getting:
-    runs = [curves[job.pk] for job in side.jobs if _ran(job.pk, curves)]
+    runs = [curves[job.pk] for job in side.jobs]
     usd = [_reached(run, run.usd, goal) for run in runs]
     return Getting(
-        usd=median_time(usd),
-        time_s=median_time([_reached(run, run.time, goal) for run in runs]),
+        usd=_half_by(usd),
+        time_s=_half_by([_reached(run, run.time, goal) for run in runs]),
         reached=sum(one.observed for one in usd),
         runs=len(runs),
     )
+
+
+def _half_by(runs: Sequence[Reached]) -> float | None:
+    there = sorted(one.at for one in runs if one.observed)
+    half = ceil(len(runs) / 2)
+    return there[half - 1] if len(there) >= half else None
 
 
 def _reached(run: RunCurve, at: np.ndarray, goal: Goal) -> Reached:

@@ -7,10 +7,12 @@ with four the smallest p is 0.029.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from functools import lru_cache
+from itertools import chain, combinations
 from math import ceil, comb
 
 import numpy as np
+import numpy.typing as npt
 
 from webapp.papers.statistics import Doubles, Interval, improvement_interval
 
@@ -27,13 +29,16 @@ _INTERVAL_DRAWS = 4_000
 
 @dataclass(frozen=True)
 class Apart:
-    """What is known of two sides. `better` is how likely a run of the first beats one of the second.
+    """What is known of two sides: a run of the first beats one of the second in `won` of all `pairs`, ties half.
 
-    `more`: seeds that each side needs in addition before the difference seen so far would be told apart with 80 %
-    probability; 0 if it is already, None if that would take more than MOST_MORE.
+    `better`: that share with its interval; None where seeds are too few, or too alike, to have one. `more`: seeds that
+    each side needs in addition before the difference seen so far would be told apart with 80 % probability; 0 if it is
+    already, None if that would take more than MOST_MORE.
     """
 
-    better: Interval
+    won: float
+    pairs: int
+    better: Interval | None
     p: float
     told: bool
     more: int | None
@@ -41,27 +46,54 @@ class Apart:
 
 def apart(ours: Doubles, theirs: Doubles) -> Apart:
     """Compare the scores of two sides' seeds; neither may be empty."""
-    better = improvement_interval(ours, theirs, repetitions=_INTERVAL_DRAWS)
+    difference = ours[:, None] - theirs[None, :]
+    won = float((difference > 0).sum() + 0.5 * (difference == 0).sum())
+    better = None
+    if min(len(ours), len(theirs)) >= FEWEST:
+        better = with_width(improvement_interval(ours, theirs, repetitions=_INTERVAL_DRAWS))
     p = permutation_p(ours, theirs)
-    if p <= LEVEL:
-        return Apart(better, p, True, 0)
-    return Apart(better, p, False, _more(ours, theirs))
+    more = 0 if p <= LEVEL else _more(ours, theirs)
+    return Apart(won, difference.size, better, p, p <= LEVEL, more)
 
 
-def permutation_p(ours: Doubles, theirs: Doubles, seed: int = 0) -> float:
+def with_width(interval: Interval) -> Interval | None:
+    """The interval; None for one without width: runs that are all alike do not make anything certain."""
+    return interval if interval.low < interval.high else None
+
+
+def is_told_greater(ours: Doubles, theirs: Doubles) -> bool:
+    """Whether the first are greater and seeds tell it; false for fewer than FEWEST of either."""
+    if min(len(ours), len(theirs)) < FEWEST or ours.mean() <= theirs.mean():
+        return False
+    return permutation_p(ours, theirs) <= LEVEL
+
+
+def permutation_p(ours: Doubles, theirs: Doubles) -> float:
     """How often a difference of means this large or larger comes about when seeds are dealt to the sides by chance."""
     both = np.concatenate([ours, theirs])
     seen = abs(ours.mean() - theirs.mean())
     total, first = both.sum(), len(ours)
-    if comb(len(both), first) <= _EXACT_UP_TO:
-        sums = np.array([both[list(chosen)].sum() for chosen in combinations(range(len(both)), first)])
-        found = abs(sums / first - (total - sums) / len(theirs)) >= seen - 1e-12 * (1 + abs(seen))
-        return float(found.mean())
-    rng = np.random.default_rng(seed)
-    dealt = rng.random((_DRAWS, len(both))).argsort(axis=1)[:, :first]
-    sums = both[dealt].sum(axis=1)
+    deals = _deals(len(both), first)
+    sums = both[deals].sum(axis=1)
     found = abs(sums / first - (total - sums) / len(theirs)) >= seen - 1e-12 * (1 + abs(seen))
-    return float((found.sum() + 1) / (_DRAWS + 1))
+    if _is_exact(len(both), first):
+        return float(found.mean())
+    return float((found.sum() + 1) / (len(deals) + 1))
+
+
+def _is_exact(seeds: int, first: int) -> bool:
+    return comb(seeds, first) <= _EXACT_UP_TO
+
+
+@lru_cache(32)
+def _deals(seeds: int, first: int) -> npt.NDArray[np.intp]:
+    """[deals, first] → which seeds go to the first side: every way to deal, or of too many _DRAWS by chance."""
+    if _is_exact(seeds, first):
+        every = chain.from_iterable(combinations(range(seeds), first))
+        return np.fromiter(every, dtype=np.intp).reshape(-1, first)
+    drawn = np.random.default_rng(0).random((_DRAWS, seeds))
+    # A copy, so that the whole of what was drawn is not kept.
+    return drawn.argsort(axis=1)[:, :first].copy()
 
 
 def _more(ours: Doubles, theirs: Doubles) -> int | None:

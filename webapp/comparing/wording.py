@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from webapp.comparing.figures import Comparison, SideFigures
 from webapp.comparing.reaching import Getting
@@ -18,11 +18,11 @@ from webapp.templatetags.look import UNKNOWN, duration, score
 def row(one: SideFigures, whole: Comparison, getting: Getting | None) -> dict[str, Any]:
     """One side in the table."""
     return {
-        "getting": _getting(getting) if getting else None,
-        "got_there": getting is not None and getting.usd is not None,
+        "getting": getting_words(getting) if getting else None,
         "one": one,
         "side": one.side,
         "score": score(one.iqm.value) if one.iqm else UNKNOWN,
+        "time": "unknown" if one.time_s is None else duration(one.time_s),
         "interval": _interval(one),
         "runs": _runs(one),
         "against": _against(one),
@@ -30,19 +30,32 @@ def row(one: SideFigures, whole: Comparison, getting: Getting | None) -> dict[st
     }
 
 
-def _getting(one: Getting) -> tuple[str, str]:
-    """What it took to the goal, and how many of its runs got there."""
+class GettingWords(NamedTuple):
+    """How many of its runs got to the goal, and what that took: dollars and time, "" where it is not known."""
+
+    count: str
+    lead: str
+    usd: str = ""
+    time: str = ""
+
+
+def getting_words(one: Getting) -> GettingWords:
     count = f"{one.reached} of {one.runs} run{'' if one.runs == 1 else 's'}"
     if one.usd is None or one.time_s is None:
-        return UNKNOWN, f"{count} got there"
-    return display_usd(round(one.usd * PICODOLLARS_PER_USD)), f"{duration(one.time_s)}, {count}"
+        return GettingWords(count, "fewer than half: no median" if one.reached else "")
+    usd = display_usd(round(one.usd * PICODOLLARS_PER_USD))
+    return GettingWords(count, "by" if one.runs == 1 else "half by", usd, duration(one.time_s))
 
 
 def _interval(one: SideFigures) -> str:
+    """Of runs that are alike, how many are; they do not make it certain."""
     if one.iqm is None:
         return "no round has ended"
     if len(one.scores) < 2:
         return "one run: no interval"
+    if score(one.iqm.low) == score(one.iqm.high):
+        alike = sum(score(float(each)) == score(one.iqm.value) for each in one.scores)
+        return f"in {alike} of {len(one.scores)} runs"
     return f"{score(one.iqm.low)} – {score(one.iqm.high)}"
 
 
@@ -57,10 +70,12 @@ def _against(one: SideFigures) -> str:
         return "the best so far"
     if one.against is None:
         return UNKNOWN
-    share = f"beaten by the best in {100 * one.against.better.value:.0f} % of pairs"
-    if len(one.scores) >= FEWEST:  # of fewer, the interval would promise what they cannot
-        share += f" ({100 * one.against.better.low:.0f}–{100 * one.against.better.high:.0f} %)"
-    return share
+    pairs = f"{one.against.won:g} of {one.against.pairs} pair{'' if one.against.pairs == 1 else 's'} of runs"
+    share = one.against.better
+    if share is None:
+        return f"beaten by the best in {pairs}"
+    low, high = (f"{100 * end:.0f}" for end in (share.low, share.high))
+    return f"beaten by the best in {pairs}: {100 * share.value:.0f} % ({low}–{high} %)"
 
 
 def _offer(one: SideFigures, whole: Comparison) -> dict[str, Any] | None:
@@ -68,10 +83,11 @@ def _offer(one: SideFigures, whole: Comparison) -> dict[str, Any] | None:
     leader = whole.leader
     if leader is None or one.against is None or not one.against.more:
         return None
+    a_run = (one.cost_a_run or 0) + (leader.cost_a_run or 0)
     more = one.against.more
     return {
         "count": more,
-        "about": display_usd(more * (one.cost_a_run + leader.cost_a_run)),
+        "about": display_usd(more * a_run),
         "most": display_usd(more * (one.limit_a_run + leader.limit_a_run)),
         "likes": (leader.side.jobs[0].pk, one.side.jobs[0].pk),
     }

@@ -47,7 +47,7 @@ def read_asked(project: Project, options: dict[str, Any]) -> Asked:
         most = version.training.spec["actors_max"]
         document["scheduling"] = fine_tuned({**document["scheduling"], "actors_max": most})
     for change in options["changes"]:
-        set_value(document, change)
+        set_value(document, change, Asked)
     try:
         return Asked.model_validate(document)
     except ValidationError as error:

@@ -2,17 +2,11 @@
 import { grouped, money } from "../format.js";
 import { startDraft } from "./draft.js";
 import { listChanges, markChanges, startMarks } from "./marks.js";
+import { showVariants, startVariants } from "./variants.js";
 
 const form = document.querySelector("[data-job-form]");
 const review = form.querySelector("[data-review]");
 const launch = form.querySelector("[data-launch]");
-
-function showVariants() {
-  for (const variant of form.querySelectorAll("[data-variant]")) {
-    const selector = form.elements.namedItem(variant.dataset.of);
-    variant.classList.toggle("selected", selector.value === variant.dataset.variant);
-  }
-}
 
 /** The budget as typed, or null if it is no amount. */
 function budget() {
@@ -81,13 +75,14 @@ function showFirstProblem() {
 }
 
 function show() {
-  showVariants();
+  showVariants(form);
   showReview();
   const changes = markChanges(form);
   listChanges(form, changes);
   showSteps(changes);
 }
 
+startVariants(form);
 form.addEventListener("input", show);
 form.addEventListener("submit", (event) => {
   if (event.submitter === null || event.submitter === launch) launch.disabled = true;

@@ -1,7 +1,8 @@
 /** Marks on fields that differ from what the form began with, each with a way back. The server draws the same ones. */
 
-/** A value so that two that mean the same are the same: 100,000 and 100000, 0.50 and 0.5. */
-function meant(text) {
+/** A value so that two that mean the same are the same: 100,000 and 100000, 0.50 and 0.5, and each of a list. */
+function meant(text, listed) {
+  if (listed) return text.split(/[,;]/).map((one) => meant(one, false)).join(",");
   const bare = text.trim();
   const number = Number(bare.replace(/[\s,_]/g, ""));
   return bare !== "" && Number.isFinite(number) ? String(number) : bare;
@@ -15,29 +16,70 @@ function valueOf(control) {
   return control.type === "checkbox" ? (control.checked ? "True" : "False") : control.value;
 }
 
-/** What stood there, as its control shows it. */
-function words(control, was) {
-  if (control.type === "checkbox") return was === "True" ? "on" : "off";
-  if (control.tagName === "SELECT") return [...control.options].find((one) => one.value === was)?.textContent ?? was;
-  return was === "" ? "empty" : was;
+function optionOf(control, value) {
+  return [...control.options].find((one) => one.value === value);
+}
+
+/** A value as its control shows it. */
+function words(control, value) {
+  if (control.type === "checkbox") return value === "True" ? "on" : "off";
+  const shown = control.tagName === "SELECT" ? optionOf(control, value)?.textContent : value;
+  return (shown ?? value) || "empty";
+}
+
+/** What stood there; where another variant's control showed it, as that one did. */
+function wasWords(field, control) {
+  return field.dataset.wasShown ?? words(control, field.dataset.was);
 }
 
 function shown(field) {
   return field.closest(".variant:not(.variant-words):not(.selected)") === null;
 }
 
-function mark(field, control, was, label) {
+function mark(field, control, label) {
+  const was = wasWords(field, control);
   const line = document.createElement("p");
   line.className = "changed";
   line.dataset.changed = "";
-  const back = document.createElement("button");
-  back.className = "back";
-  back.name = "back";
-  back.value = control.name;
-  back.textContent = "Back";
-  back.setAttribute("aria-label", `${label}: back to ${words(control, was)}`);
-  line.append(`changed from ${words(control, was)} `, back);
+  line.append(`changed from ${was} `);
+  if (control.tagName !== "SELECT" || optionOf(control, field.dataset.was)) {
+    const back = document.createElement("button");
+    back.className = "back";
+    back.name = "back";
+    back.value = control.name;
+    back.textContent = "Back";
+    back.setAttribute("aria-label", `${label}: back to ${was}`);
+    line.append(back);
+  }
   (field.querySelector(".with-unit") ?? field.querySelector("label")).after(line);
+}
+
+function labelOf(field) {
+  return field.querySelector("label").textContent;
+}
+
+function fieldsOf(form, choice, tag, having) {
+  const variant = `div.variant[data-of="${choice.name}"][data-variant="${tag}"]`;
+  return [...form.querySelectorAll(`${variant} .field${having}`)];
+}
+
+/** Of a choice that was changed, what only one of the two variants has, in sentences. */
+function onlyInOne(form, choice, was) {
+  const above = choice.name.slice(0, choice.name.lastIndexOf(".") + 1);
+  const has = (name) => form.elements.namedItem(`${above}${choice.value}.${name}`) !== null;
+  const added = fieldsOf(form, choice, choice.value, "[data-not-in]").map((field) => {
+    const control = controlOf(field);
+    return `${labelOf(field)} ${words(control, valueOf(control))}`;
+  });
+  const gone = fieldsOf(form, choice, was, "[data-was]")
+    .filter((field) => !has(controlOf(field).name.slice(`${above}${was}.`.length)))
+    .map((field) => `${labelOf(field)} ${words(controlOf(field), field.dataset.was)}`);
+  return [
+    [choice.value, added],
+    [was, gone],
+  ]
+    .filter(([, found]) => found.length)
+    .map(([tag, found]) => `Only in ${words(choice, tag)}: ${found.join(", ")}.`);
 }
 
 /** Draws and removes the marks; what is changed and asked for, in the order of the page. */
@@ -46,14 +88,16 @@ export function markChanges(form) {
   for (const field of form.querySelectorAll("[data-was]")) {
     const control = controlOf(field);
     const was = field.dataset.was;
-    const changed = meant(valueOf(control)) !== meant(was);
+    const listed = "list" in field.dataset;
+    const changed = meant(valueOf(control), listed) !== meant(was, listed);
     const line = field.querySelector("[data-changed]");
-    const label = field.querySelector("label").textContent;
-    if (changed && !line) mark(field, control, was, label);
+    const label = labelOf(field);
+    if (changed && !line) mark(field, control, label);
     if (!changed && line) line.remove();
     if (changed && shown(field) && !["name", "tags", "group"].includes(control.name)) {
-      const now = words(control, valueOf(control));
-      changes.push({ field, text: `${label}: ${words(control, was)} \u2192 ${now}` });
+      const text = `${label}: ${wasWords(field, control)} \u2192 ${words(control, valueOf(control))}`;
+      const chooses = form.querySelector(`div.variant[data-of="${control.name}"]`) !== null;
+      changes.push({ field, text, beside: chooses ? onlyInOne(form, control, was) : [] });
     }
   }
   return changes;
@@ -63,9 +107,15 @@ export function markChanges(form) {
 export function listChanges(form, changes) {
   const list = form.querySelector("[data-changes]");
   if (!list) return;
-  const rows = changes.map(({ text }) => {
+  const rows = changes.map(({ text, beside }) => {
     const row = document.createElement("li");
     row.textContent = text;
+    for (const sentence of beside) {
+      const words = document.createElement("span");
+      words.className = "beside secondary small";
+      words.textContent = sentence;
+      row.append(words);
+    }
     return row;
   });
   if (!rows.length) {

@@ -107,7 +107,9 @@ def _moment(value: str) -> str:
     return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def _interval(value: dict[str, float]) -> str:
+def _interval(value: dict[str, float | None]) -> str:
+    if value["low"] is None or value["high"] is None:
+        return _number(value["value"])
     return f"{_number(value['value'])} [{_number(value['low'])}, {_number(value['high'])}]"
 
 

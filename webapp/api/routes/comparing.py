@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 from django.conf import settings
 from django.db.models import Count
@@ -150,16 +150,18 @@ def _side(one: SideFigures, getting: Getting | None) -> SideShape:
         name=one.side.name,
         jobs=[job.pk for job in one.side.jobs],
         scores=one.scores.tolist(),
-        iqm=_interval(one.iqm),
+        iqm=None if one.iqm is None else _interval(one.iqm.value, one.interval),
         cost_usd=exact_usd(one.cost),
-        cost_a_run_usd=exact_usd(one.cost_a_run),
+        cost_a_run_usd=None if one.cost_a_run is None else exact_usd(one.cost_a_run),
         time_a_run_s=one.time_s,
         best=one.leads,
         efficient=one.efficient,
         against_best=None
         if against is None
         else AgainstShape(
-            better=_interval(against.better),
+            won=against.won,
+            pairs=against.pairs,
+            better=_interval(against.won / against.pairs, against.better),
             p=against.p,
             told_apart=against.told,
             more_seeds=against.more,
@@ -169,5 +171,6 @@ def _side(one: SideFigures, getting: Getting | None) -> SideShape:
     )
 
 
-def _interval(found: Interval | None) -> Any:
-    return None if found is None else IntervalShape(**found._asdict())
+def _interval(value: float, found: Interval | None) -> IntervalShape:
+    low, high = (None, None) if found is None else (found.low, found.high)
+    return IntervalShape(value=value, low=low, high=high)

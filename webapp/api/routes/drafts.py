@@ -24,6 +24,7 @@ from webapp.jobs.asking.beginnings import FILE, beginning
 from webapp.jobs.asking.forms import job_form
 from webapp.jobs.asking.problems import Problem
 from webapp.jobs.asking.sheets import Sheet
+from webapp.jobs.asking.switching import with_switches
 from webapp.jobs.listing import run_table, saved_views
 from webapp.jobs.models import Draft, SavedView
 
@@ -140,7 +141,7 @@ def _kept(sheet: Sheet, wish: NewDraft | DraftChange) -> Draft:
     stood = job_form(start=wish.spec).as_typed() if wish.spec else sheet.typed or sheet.drawn(None).as_typed()
     if strange := [name for name in wish.values if name not in stood and name not in drafts.BESIDE]:
         raise spec_refused([Problem(f"values.{name}", f"The form has no {name}.") for name in strange])
-    sheet.sent = {**stood, **wish.values}
+    sheet.sent = with_switches(sheet.drawn(stood).tree.choices(), stood, wish.values)
     try:
         return sheet.save(sheet.form(sheet.sent))
     except drafts.DraftRefused as refusal:

@@ -28,17 +28,21 @@ class GroupShape(BaseModel):
 
 
 class IntervalShape(BaseModel):
-    """An estimate and the two ends of its 95 % interval."""
+    """An estimate and the two ends of its 95 % interval: null where runs are too few, or too alike, to have one."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 class AgainstShape(BaseModel):
     """How a side stands against the best one."""
 
-    better: IntervalShape = Field(description="How likely a run of the best side beats one of this.")
+    won: float = Field(
+        description="In so many pairs a run of the best side beats one of this; ties count half."
+    )
+    pairs: int = Field(description="Each run of the best side with each of this.")
+    better: IntervalShape = Field(description="The share of pairs that were won.")
     p: float = Field(description="By permutation of seeds.")
     told_apart: bool
     more_seeds: int | None = Field(description="That each side needs to be told apart; null: more than 50.")
@@ -51,12 +55,12 @@ class GoalShape(BaseModel):
 
 
 class GettingShape(BaseModel):
-    """To the comparison's goal: medians over runs, null where fewer than half got there."""
+    """To the comparison's goal: by when half of all runs had got there; null where fewer than half did."""
 
-    usd: float | None
-    time_s: float | None
     reached: int
     runs: int
+    usd: float | None
+    time_s: float | None
 
 
 class SideShape(BaseModel):
@@ -68,10 +72,12 @@ class SideShape(BaseModel):
     scores: list[float] = Field(description="One a run that has any.")
     iqm: IntervalShape | None = Field(description="Of the scores.")
     cost_usd: Usd
-    cost_a_run_usd: Usd
-    time_a_run_s: float
+    cost_a_run_usd: Usd | None = Field(description="Of those that have begun; null: none has.")
+    time_a_run_s: float | None = Field(description="Of those that have begun; null: not known.")
     best: bool
-    efficient: bool = Field(description="Nothing is better in return, dollars and time at once.")
+    efficient: bool = Field(
+        description="Told apart as better than each other side: in return, dollars or time."
+    )
     against_best: AgainstShape | None
     getting: GettingShape | None
 

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from webapp.jobs.asking.presets import preset_document, preset_names
 from webapp.jobs.asking.problems import Problem, problems
+from webapp.jobs.asking.switching import switched
 from webapp.jobs.spec import JobSpec, Limits
 
 _LARGEST_FILE_BYTES = 1_000_000
@@ -37,7 +38,7 @@ def read_spec(preset_or_file: str, changes: Sequence[str], limits: Limits) -> Jo
         document = _with_defaults(document)
     # Which member of a union is meant comes first, whatever the order: the other changes are to its fields.
     for change in sorted(changes, key=lambda change: not _chooses(change)):
-        set_value(document, change)
+        set_value(document, change, JobSpec)
     try:
         spec = JobSpec.model_validate(document)
     except ValidationError as error:
@@ -95,8 +96,8 @@ def _parsed(path: Path) -> dict[str, Any]:
     return content
 
 
-def set_value(document: dict[str, Any], change: str) -> None:
-    """Put one value where `path=value` says. Whether such a field exists is for the spec to say."""
+def set_value(document: dict[str, Any], change: str, model: type[BaseModel]) -> None:
+    """Put one value where `path=value` says. Whether the model has such a field is for the model to say."""
     path, equals, text = change.partition("=")
     if not equals or not path.strip():
         raise _wrong(f"--set takes path=value, such as training.seed=7; {change!r} was given.")
@@ -110,7 +111,9 @@ def set_value(document: dict[str, Any], change: str) -> None:
             )
     value = _value(text.strip())
     if name == _TAG and here.get(_TAG) != value:
-        here.clear()  # another member of a union has fields of its own, as in the form
+        kept = switched(model, ".".join(tables), here, value)  # as in the form
+        here.clear()
+        here.update(kept)
     here[name] = value
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from webapp.jobs.asking.presets import Preset, presets
+from webapp.jobs.asking.switching import switched
 from webapp.jobs.spec import JobSpec
 
 
@@ -49,6 +50,8 @@ def _changed(spec: JobSpec, changes: Mapping[str, Any]) -> JobSpec:
         here = document
         for table in tables:
             here = here[table]
+        if isinstance(value, Mapping):  # a variant, which keeps what it has in common with the preset's
+            value = {**switched(JobSpec, path, here[field], value["kind"]), **value}
         here[field] = value
     try:
         return JobSpec.model_validate(document)

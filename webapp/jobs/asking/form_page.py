@@ -19,7 +19,8 @@ from webapp.jobs import seeds, services
 from webapp.jobs.asking import drafts
 from webapp.jobs.asking.beginnings import FILE, beginning
 from webapp.jobs.asking.documents import SpecError
-from webapp.jobs.asking.forms import SpecForm, job_form, sections
+from webapp.jobs.asking.form_sections import sections
+from webapp.jobs.asking.forms import SpecForm, job_form
 from webapp.jobs.asking.presets import presets
 from webapp.jobs.asking.problems import Problem
 from webapp.jobs.asking.sheets import Sheet

@@ -14,26 +14,26 @@ from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.ray import driver as ray_driver
 from webapp.jobs.asking import learner_places as places
+from webapp.jobs.asking.changes import Change, changes_in, mark_changes
+from webapp.jobs.asking.form_tree import Choice, Group, Leaf, Variant
 from webapp.jobs.asking.problems import Problem, problems
 from webapp.jobs.asking.spec_fields import (
     AnyChoice,
-    Choice,
-    Group,
-    Leaf,
     Named,
     NamedChoice,
     Shape,
-    Variant,
     as_meant,
     as_typed,
     control,
     described,
     discriminator_of,
     extra,
+    is_own,
     shape_of,
     tag_of,
     title_of,
 )
+from webapp.jobs.asking.switching import followed, kept
 from webapp.jobs.spec import JobSpec
 
 
@@ -68,10 +68,12 @@ class SpecForm(forms.Form):
         self.model = model
         self.further_checks = further_checks
         self.input_of_path: dict[str, str] = {}
+        self._asked_alike: dict[str, list[Shape]] = {}
         start_values = start.model_dump() if isinstance(start, BaseModel) else dict(start or {})
         self.tree = self._group(model, (), (), "", start_values, chosen=True)
         for leaf in self.tree.leaves():
             leaf.bound = self[leaf.name]
+        self.data = followed(self.tree.choices(), self.data)
 
     # Drawing
 
@@ -125,7 +127,15 @@ class SpecForm(forms.Form):
         if chosen:
             self.input_of_path[".".join(path)] = input_name
         advanced = bool(extra(info, "advanced")) and name not in self._at_once
-        return Leaf(input_name, path, info, shape, advanced, str(extra(info, "unit") or ""))
+        question = "" if prefix == path or is_own(info) else self._question(path, shape)
+        return Leaf(input_name, path, info, shape, advanced, str(extra(info, "unit") or ""), chosen, question)
+
+    def _question(self, path: tuple[str, ...], shape: Shape) -> str:
+        """What two variants' fields have alike if they have one name and hold the same kind of value."""
+        shapes = self._asked_alike.setdefault(".".join(path), [])
+        if shape not in shapes:
+            shapes.append(shape)
+        return f"{'.'.join(path)} {shapes.index(shape)}"
 
     def _choice(
         self,
@@ -145,16 +155,17 @@ class SpecForm(forms.Form):
         self.fields[input_name] = AnyChoice(
             choices=labels, required=False, label=title_of(name, info), help_text=info.description or ""
         )
-        self.initial[input_name] = values.get(discriminator, tag_of(first))
+        began_with = self.initial[input_name] = values.get(discriminator, tag_of(first))
         selected = str(self.data.get(input_name) or self.initial[input_name])
         if chosen:
             self.input_of_path[".".join(path)] = input_name
-        choice = Choice(Leaf(input_name, path, info, shape, False, ""), path)
+        choice = Choice(Leaf(input_name, path, info, shape, False, "", chosen), path)
         for tag, member in shape.variants.items():
             mine = tag == selected
             title, description = described(member)
             variant = Variant(title, path, member, description, tag=tag, selected=mine)
-            known = values if tag == str(values.get(discriminator)) else {}
+            known = kept(values, shape.variants[began_with], member) if began_with in shape.variants else {}
+            known = values if tag == began_with else known
             self._group(member, path, (*prefix, tag), title, known, chosen and mine, into=variant)
             choice.variants.append(variant)
         return choice
@@ -163,20 +174,12 @@ class SpecForm(forms.Form):
 
     def compare_with(self, start: BaseModel | Mapping[str, Any]) -> None:
         """Have every control know what it would be in a form that begins with `start`."""
-        other = SpecForm(self.model, start=start)
-        for leaf in self.tree.leaves():
-            was = as_typed(other.initial.get(leaf.name))
-            leaf.was = "" if was is None else was
+        mark_changes(self.tree, SpecForm(self.model, start=start, named=self._named).tree)
 
     @property
-    def changed(self) -> list[Leaf]:
-        """What is asked for otherwise than in what the form is compared with, names and labels left out."""
-        asked = set(self.input_of_path.values())
-        return [
-            leaf
-            for leaf in self.tree.leaves()
-            if leaf.changed and leaf.name in asked and leaf.name not in ("name", "tags", "group")
-        ]
+    def changes(self) -> list[Change]:
+        """What is asked for otherwise than in what the form is compared with, for its review."""
+        return list(changes_in(self.tree))
 
     def as_typed(self) -> dict[str, Any]:
         """What stands in every control, whether it is one that is asked for or not."""
@@ -232,32 +235,7 @@ def _default(info: FieldInfo) -> Any:
     return None if value is PydanticUndefined else value
 
 
-# The job form's sections
-
-SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("what", "What is learned", ("name", "tags", "group", "training")),
-    ("where", "Where it runs", ("platform",)),
-    ("how-much", "How much", ("training.stop", "budget_usd", "at_line")),
-)
-"""Key, heading and the paths shown there; a longer path wins, and what no path names comes last."""
-
-
-def sections(tree: Group) -> list[dict[str, Any]]:
-    """The tree's parts in the order of the page: each with its key, its heading and a group to draw."""
-    parts = {key: Group("", (), tree.model) for key, _, _ in SECTIONS}
-    own_place = {path: key for key, _, paths in SECTIONS for path in paths}
-    for item in tree.items:
-        key = own_place.get(".".join(item.path), SECTIONS[-1][0])
-        if isinstance(item, Group):
-            moved = [child for child in item.items if ".".join(child.path) in own_place]
-            for child in moved:
-                parts[own_place[".".join(child.path)]].items.append(child)
-            rest = Group("", item.path, item.model, items=[c for c in item.items if c not in moved])
-            parts[key].items.append(rest)
-        else:
-            parts[key].items.append(item)
-    return [{"key": key, "title": title, "group": parts[key]} for key, title, _ in SECTIONS]
-
+# The job form
 
 CLOUDS = ("aws_lambda", "azure_container")
 """The platforms that run in an account of a connection."""

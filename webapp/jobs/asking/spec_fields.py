@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -79,8 +79,13 @@ def discriminator_of(model: type[BaseModel]) -> str:
 
 
 def extra(info: FieldInfo, key: str) -> Any:
-    """`unit` or `advanced`, as the model's author wrote it beside the field."""
+    """`unit`, `advanced`, `follows` or `own`, as the model's author wrote it beside the field."""
     return info.json_schema_extra.get(key) if isinstance(info.json_schema_extra, dict) else None
+
+
+def is_own(info: FieldInfo) -> bool:
+    """Whether a variant's field means something else than the fields of that name in other variants."""
+    return bool(extra(info, "own") or extra(info, "follows"))
 
 
 def title_of(name: str, info: FieldInfo | None = None) -> str:
@@ -173,8 +178,12 @@ def as_typed(value: Any) -> Any:
     return str(value.value) if isinstance(value, Enum) else str(value)
 
 
+def means_the_same(shape: Shape, one: Any, other: Any) -> bool:
+    """Whether two values as typed are the same, such as 0.50 and 0.5; what is no number is compared as it is."""
+    return _comparable(as_meant(shape, one)) == _comparable(as_meant(shape, other))
+
+
 def _comparable(meant: Any) -> Any:
-    """0.50 and 0.5 are the same number; what is no number is compared as it is."""
     try:
         return float(meant)
     except (TypeError, ValueError):
@@ -228,115 +237,3 @@ def _without_annotated(annotation: Any) -> Any:
     while get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     return annotation
-
-
-# The tree that templates walk
-
-
-@dataclass
-class Leaf:
-    """One control. `bound` is Django's bound field; the tree is made before the form is."""
-
-    name: str
-    path: tuple[str, ...]
-    info: FieldInfo
-    shape: Shape
-    advanced: bool
-    unit: str
-    bound: Any = None
-    was: Any = None
-
-    template = "jobs/form/leaf.html"
-
-    @property
-    def changed(self) -> bool:
-        """Whether it means something else than `was`, what it is compared with; None: with nothing."""
-        if self.was is None:
-            return False
-        now, was = (as_meant(self.shape, value) for value in (as_typed(self.bound.value()), self.was))
-        return _comparable(now) != _comparable(was)
-
-    @property
-    def was_words(self) -> str:
-        """What it is compared with, as its control shows it."""
-        if isinstance(self.was, bool):
-            return "on" if self.was else "off"
-        choices = dict(getattr(self.bound.field, "choices", ()))
-        return str(choices.get(self.was, self.was)) or "empty"
-
-
-@dataclass
-class Group:
-    """The fields of one model under one heading."""
-
-    title: str
-    path: tuple[str, ...]
-    model: type[BaseModel]
-    description: str = ""
-    items: list[Leaf | Group | Choice] = field(default_factory=list)
-
-    template = "jobs/form/group.html"
-
-    def leaves(self) -> Iterator[Leaf]:
-        """All controls below, those of variants not chosen included."""
-        for item in self.items:
-            if isinstance(item, Leaf):
-                yield item
-            else:
-                yield from item.leaves()
-
-    @property
-    def has_basic(self) -> bool:
-        return any(not leaf.advanced for leaf in self.leaves())
-
-    @property
-    def has_advanced(self) -> bool:
-        return any(leaf.advanced for leaf in self.leaves())
-
-    @property
-    def advanced_has_problems(self) -> bool:
-        return any(leaf.advanced and leaf.bound.errors for leaf in self.leaves())
-
-    # A single field says by its own label what it is about.
-
-    @property
-    def basic_heading(self) -> bool:
-        return bool(self.title) and sum(not leaf.advanced for leaf in self.leaves()) > 1
-
-    @property
-    def advanced_heading(self) -> bool:
-        return bool(self.title) and sum(leaf.advanced for leaf in self.leaves()) > 1
-
-
-@dataclass
-class Variant(Group):
-    """One member of a union."""
-
-    tag: str = ""
-    selected: bool = False
-
-    template = "jobs/form/variant.html"
-
-
-@dataclass
-class Choice:
-    """A union: a select, and a group for each member."""
-
-    selector: Leaf
-    path: tuple[str, ...]
-    variants: list[Variant] = field(default_factory=list)
-
-    template = "jobs/form/choice.html"
-
-    def leaves(self) -> Iterator[Leaf]:
-        yield self.selector
-        for variant in self.variants:
-            yield from variant.leaves()
-
-    @property
-    def has_basic(self) -> bool:
-        return True
-
-    @property
-    def has_advanced(self) -> bool:
-        return any(variant.has_advanced for variant in self.variants)
