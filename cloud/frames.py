@@ -10,6 +10,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 import msgpack
 from pydantic import Field, TypeAdapter
 
+from training import msgpack_limits
 from training.messages import BlobRef, Call
 from training.reports import Message, Usage
 
@@ -87,7 +88,7 @@ def from_worker(body: bytes) -> FromWorker:
 
 
 def _plain(body: bytes) -> object:
-    return msgpack.unpackb(body, raw=False, max_bin_len=FRAME_LIMIT_BYTES)
+    return msgpack_limits.unpack(body)
 
 
 class Inbox:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from cloud import json_limits
 from training.codec import CodecError, decode, encode
 from training.messages import Call
 from training.reports import Message, Usage
@@ -162,12 +163,10 @@ def from_json(text: bytes, *, limit_bytes: int) -> Envelope:
     if (plain := _plain(text)) is not None:
         return plain
     try:
-        # As text: from bytes the library first guesses their encoding, which takes as long as reading it.
-        return from_event(json.loads(text.decode()))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, Refusal):
-            raise
-        raise Refusal("shape", "what came back is not JSON") from None
+        event = json_limits.read_few(text)
+    except ValueError as error:
+        raise Refusal("shape", f"what came back is no JSON of ours: {error}"[:_WORDS_SHOWN]) from None
+    return from_event(event)
 
 
 def _plain(text: bytes) -> Envelope | None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from training.codec import CodecError, decode, encode
 from training.learner import LearnerState
 from training.ports import CheckpointRef
@@ -61,7 +63,8 @@ class Progress:
                 "env_states": list(self.env_states.values()),
                 "pending": list(self.pending),
                 "history": [report.model_dump_json() for report in self.history],
-                "evaluation_means": list(self.evaluation_means),
+                # A long run has more of them than a header may hold values.
+                "evaluation_means": np.array(self.evaluation_means, np.float64),
                 "evaluated_round": self.evaluated_round,
                 "episode_return_mean": self.episode_return_mean,
             }
@@ -84,7 +87,7 @@ class Progress:
                 env_states=dict(zip(document["env_slots"], document["env_states"], strict=True)),
                 pending=tuple(document["pending"]),
                 history=tuple(RoundReport.model_validate_json(report) for report in document["history"]),
-                evaluation_means=tuple(document["evaluation_means"]),
+                evaluation_means=tuple(map(float, document["evaluation_means"])),
                 evaluated_round=document["evaluated_round"],
                 episode_return_mean=document["episode_return_mean"],
             )

@@ -2,13 +2,15 @@
 
 Layout: magic `STRL1`, one byte of flags, the header's length (4 bytes, little endian), the header, the body.
 The header holds the plain values and, for each array, its name, dtype, shape and offset; bytes and lists of bytes lie
-in the body too, with their lengths for a shape. What is decoded comes from
-machines that may be wrong or hostile, so sizes are capped before anything is allocated and only plain numeric
-dtypes are let through.
+in the body too, with their lengths for a shape. Entries lie in the body one after another, without gaps.
+What is decoded comes from machines that may be wrong or hostile. So sizes are capped before anything is allocated,
+only plain numeric dtypes are let through, and each byte of the body belongs to one entry: decoding takes at most
+twice the body's limit and a few megabytes for the header.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
@@ -16,6 +18,8 @@ import msgpack
 import numpy as np
 import numpy.typing as npt
 import zstandard
+
+from training import msgpack_limits
 
 Array = npt.NDArray[Any]
 Document = dict[str, Any]
@@ -31,7 +35,11 @@ _DTYPES = {
 
 HEADER_LIMIT_BYTES = 4 * 2**20
 BODY_LIMIT_BYTES = 2**30
-ARRAY_LIMIT = 65_536
+ENTRIES_LIMIT = 4096
+PIECES_LIMIT = 65_536
+# What decompressing may hold beside its result; `encode` never asks for more than a sixteenth of it.
+_WINDOW_LIMIT_BYTES = 8 * 2**20
+_DIMENSIONS_LIMIT = 8
 
 
 class CodecError(ValueError):
@@ -39,7 +47,10 @@ class CodecError(ValueError):
 
 
 def encode(document: Document, *, compress: bool = False) -> bytes:
-    """Arrays, bytes and lists of bytes at the top level of `document` become raw buffers; the rest is the header."""
+    """Arrays, bytes and lists of bytes at the top level of `document` become raw buffers; the rest is the header.
+
+    CodecError for what `decode` would not read again.
+    """
     values: Document = {}
     arrays: list[list[Any]] = []
     buffers: list[memoryview | bytes] = []
@@ -63,6 +74,7 @@ def encode(document: Document, *, compress: bool = False) -> bytes:
         buffers.append(array.astype(dtype, copy=False).reshape(-1).view(np.uint8).data)
         offset += array.nbytes
     header = msgpack.packb({"values": values, "arrays": arrays, "body_bytes": offset}, use_bin_type=True)
+    _check_header(header, arrays)
     body = b"".join(buffers)
     flags = 0
     if compress:
@@ -76,23 +88,37 @@ def decode(data: bytes, *, body_limit_bytes: int = BODY_LIMIT_BYTES) -> Document
     """The document, with arrays as read-only views where possible. CodecError for anything unexpected."""
     header, flags, body = _split(data)
     body_bytes = header["body_bytes"]
-    if not isinstance(body_bytes, int) or not 0 <= body_bytes <= body_limit_bytes:
+    if type(body_bytes) is not int or not 0 <= body_bytes <= body_limit_bytes:
         raise CodecError(f"the body would have {body_bytes} bytes; at most {body_limit_bytes} are allowed")
     if flags & _COMPRESSED:
-        try:
-            # The declared size is the cap: a bomb that unpacks to more is an error, not an allocation.
-            body = memoryview(
-                zstandard.ZstdDecompressor().decompress(bytes(body), max_output_size=body_bytes)
-            )
-        except zstandard.ZstdError as error:
-            raise CodecError(f"the body does not decompress: {error}") from None
+        body = _decompressed(body, body_bytes)
     if len(body) != body_bytes:
         raise CodecError(f"the body has {len(body)} bytes; the header says {body_bytes}")
     document: Document = dict(header["values"])
+    begin = 0
     for entry in header["arrays"]:
-        name, value = _array(entry, body)
-        document[name] = value
+        name, value, end = _entry(entry, body, begin)
+        if name in document:
+            raise CodecError(f"array {name!r} is there twice")
+        document[name], begin = value, end
+    if begin != body_bytes:
+        raise CodecError(f"{body_bytes - begin} bytes of the body belong to no array")
     return document
+
+
+def _decompressed(body: memoryview, body_bytes: int) -> memoryview:
+    """The body's one frame, which must say itself that it unpacks to `body_bytes`: that much is allocated at once.
+
+    The library's own `max_output_size` holds only for frames that do not say their size.
+    """
+    try:
+        stated = zstandard.get_frame_parameters(body).content_size
+        if stated != body_bytes:
+            raise CodecError(f"the body states {stated} bytes; the header says {body_bytes}")
+        unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW_LIMIT_BYTES)
+        return memoryview(unpacker.decompress(body, allow_extra_data=False))
+    except zstandard.ZstdError as error:
+        raise CodecError(f"the body does not decompress: {error}") from None
 
 
 def _is_bytes(value: Any) -> bool:
@@ -113,47 +139,70 @@ def _split(data: bytes) -> tuple[Document, int, memoryview]:
     if header_bytes > HEADER_LIMIT_BYTES or _PREFIX.size + header_bytes > len(data):
         raise CodecError(f"the header claims {header_bytes} bytes")
     view = memoryview(data)
+    packed = bytes(view[_PREFIX.size : _PREFIX.size + header_bytes])
     try:
-        header = msgpack.unpackb(view[_PREFIX.size : _PREFIX.size + header_bytes], raw=False)
-    except (ValueError, msgpack.UnpackException) as error:
+        header = msgpack_limits.unpack(packed)
+    except ValueError as error:
         raise CodecError(f"the header cannot be read: {error}") from None
     if not isinstance(header, dict) or set(header) != {"values", "arrays", "body_bytes"}:
         raise CodecError("the header is not one of ours")
     if not isinstance(header["values"], dict) or not isinstance(header["arrays"], list):
         raise CodecError("the header is not one of ours")
-    if len(header["arrays"]) > ARRAY_LIMIT:
-        raise CodecError(f"{len(header['arrays'])} arrays; at most {ARRAY_LIMIT} are allowed")
+    if not all(isinstance(name, str) for name in header["values"]):
+        raise CodecError("the header is not one of ours")
+    if len(header["arrays"]) > ENTRIES_LIMIT:
+        raise CodecError(f"{len(header['arrays'])} arrays; at most {ENTRIES_LIMIT} are allowed")
     return header, flags, view[_PREFIX.size + header_bytes :]
 
 
-def _array(entry: Any, body: memoryview) -> tuple[str, Any]:
+def _check_header(packed: bytes, arrays: list[list[Any]]) -> None:
+    """CodecError unless `_split` and `_entry` would take a header of that size."""
+    if len(packed) > HEADER_LIMIT_BYTES:
+        raise CodecError(
+            f"the header would have {len(packed)} bytes; at most {HEADER_LIMIT_BYTES} are allowed"
+        )
+    if len(arrays) > ENTRIES_LIMIT or any(len(shape) > PIECES_LIMIT for _, _, shape, _ in arrays):
+        raise CodecError(f"more than {ENTRIES_LIMIT} arrays, or a list of more than {PIECES_LIMIT} pieces")
+    try:
+        msgpack_limits.check(packed)
+    except ValueError as error:
+        raise CodecError(f"the header could not be read again: {error}") from None
+
+
+def _entry(entry: Any, body: memoryview, begin: int) -> tuple[str, Any, int]:
+    """The name and value of an entry that lies in the body from `begin`, and where it ends."""
     if not isinstance(entry, list) or len(entry) != 4:
         raise CodecError("an array is described wrongly")
     name, kind, shape, offset = entry
     if not isinstance(name, str) or not isinstance(kind, str) or not isinstance(shape, list):
-        raise CodecError(f"array {name!r} is described wrongly")
+        raise CodecError("an array is described wrongly")
     item = _DTYPES.get(kind)
     if item is None and kind not in (_BYTES, _LIST_OF_BYTES):
         raise CodecError(f"array {name!r} is described wrongly")
-    if type(offset) is not int or offset < 0 or len(shape) > (ARRAY_LIMIT if kind == _LIST_OF_BYTES else 8):
+    if type(offset) is not int or len(shape) > (
+        PIECES_LIMIT if kind == _LIST_OF_BYTES else _DIMENSIONS_LIMIT
+    ):
         raise CodecError(f"array {name!r} is described wrongly")
-    count = 1
-    for size in shape:
-        if type(size) is not int or not 0 <= size <= BODY_LIMIT_BYTES:
-            raise CodecError(f"array {name!r} is described wrongly")
-        count *= size
+    if not all(type(size) is int and 0 <= size <= BODY_LIMIT_BYTES for size in shape):
+        raise CodecError(f"array {name!r} is described wrongly")
+    if offset != begin:
+        raise CodecError(f"array {name!r} begins at {offset}, not at {begin} where the one before it ends")
+    byte_count = sum(shape) if item is None else math.prod(shape) * item.itemsize
+    if byte_count > len(body) - begin or (kind == _BYTES and len(shape) != 1):
+        raise CodecError(f"array {name!r} reaches past the end")
+    end = begin + byte_count
     if item is None:
-        return name, _pieces(name, kind, shape, body[offset:])
-    if offset + count * item.itemsize > len(body):
-        raise CodecError(f"array {name!r} reaches past the end")
-    return name, np.ndarray(shape, item, body, offset)
+        pieces = _pieces(shape, body[begin:end])
+        return name, pieces[0] if kind == _BYTES else pieces, end
+    # An array without elements may still have sides too long for numpy.
+    if math.prod(max(size, 1) for size in shape) > BODY_LIMIT_BYTES:
+        raise CodecError(f"array {name!r} is described wrongly")
+    return name, np.ndarray(shape, item, body, begin), end
 
 
-def _pieces(name: str, kind: str, lengths: list[int], body: memoryview) -> bytes | list[bytes]:
-    if sum(lengths) > len(body) or (kind == _BYTES and len(lengths) != 1):
-        raise CodecError(f"array {name!r} reaches past the end")
+def _pieces(lengths: list[int], body: memoryview) -> list[bytes]:
     pieces, begin = [], 0
     for length in lengths:
         pieces.append(bytes(body[begin : begin + length]))
         begin += length
-    return pieces[0] if kind == _BYTES else pieces
+    return pieces

@@ -7,11 +7,11 @@ only what certainly did not run may be sent again under the same call id.
 from __future__ import annotations
 
 import base64
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from cloud import json_limits
 from cloud.actor.watchdog import LAST_WORDS
 from cloud.aws import words as aws_words
 from cloud.aws.body import Pieces
@@ -163,7 +163,7 @@ def _client_error(error: Any, function: str) -> Reply:
 def function_error(body: bytes, log: str, report: Report | None) -> Failure:
     """The function's process failed. The body tells how, the log where."""
     try:
-        told = json.loads(body)
+        told = json_limits.read_few(body)
         kind, message = str(told["errorType"]), str(told["errorMessage"])[:_WORDS_SHOWN]
     except (ValueError, KeyError, TypeError):
         kind, message = "Unknown", body[:_WORDS_SHOWN].decode(errors="replace")

@@ -5,18 +5,21 @@ from __future__ import annotations
 import base64
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import zstandard
 
-from cloud import wire
+from cloud import frames, wire
 from cloud.actor.body import Actor
 from cloud.answers import answer_to
+from cloud.aws import invoke as aws_invoke
 from cloud.blobs import BlobShelf
 from cloud.wire import Answer, Refusal, Request
 from tests.cloud import calls
+from tests.memory import memory_peak
 from training.codec import decode, encode
 from training.messages import BlobRef, Call
 
@@ -221,3 +224,26 @@ def test_an_answer_is_read_however_its_json_is_spelt(call_id: str) -> None:
 def test_what_only_looks_like_an_answer_is_refused(text: bytes) -> None:
     with pytest.raises(Refusal):
         wire.from_json(text, limit_bytes=10_000)
+
+
+@pytest.mark.parametrize(
+    "made", [lambda size: b"[" + b"{}," * (size // 3 - 1) + b"0]", lambda size: b'{"a":' * (size // 5)]
+)
+def test_json_of_very_many_values_is_refused_before_it_is_read(made: Callable[[int], bytes]) -> None:
+    """Six megabytes, which a function may answer with, would become 150 MB of tables."""
+    limit_bytes = 6 * 2**20
+    text = made(limit_bytes)
+    with memory_peak() as peak:
+        with pytest.raises(Refusal):
+            wire.from_json(text, limit_bytes=limit_bytes)
+        failure = aws_invoke.function_error(text, "", None)
+    assert peak.grown_bytes <= 2 * limit_bytes + 32 * 2**20
+    assert failure.code == "error"
+
+
+def test_a_worker_that_sends_tables_without_end_is_refused_before_they_are_made() -> None:
+    size = 4 * 2**20
+    body = b"\x81\xa4kind\xdd" + size.to_bytes(4, "big") + b"\x80" * size
+    with memory_peak() as peak, pytest.raises(ValueError, match="values"):
+        frames.from_worker(body)
+    assert peak.grown_bytes <= 2 * size + 32 * 2**20

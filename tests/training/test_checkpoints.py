@@ -48,3 +48,9 @@ def test_missing_foreign_and_unfitting_checkpoints(tmp_path):
         Progress.decode(data, tiny("Acrobot-v1"))
     with pytest.raises(CheckpointError, match="cannot be read"):
         Progress.decode(b"junk", tiny())
+
+
+def test_a_run_of_very_many_evaluations_can_go_on():
+    means = tuple(float(number) for number in range(200_000))
+    data = Progress(learner=b"x", weights=b"y", evaluation_means=means).encode(tiny())
+    assert Progress.decode(data, tiny()).evaluation_means == means

@@ -1,0 +1,39 @@
+"""How much memory a block takes at its peak: all of this process's, what libraries allocate in C as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+_PROCESS = Path("/proc/self")
+
+
+class Peak:
+    """`grown_bytes`: by how much the process was larger at the block's peak than at its beginning."""
+
+    grown_bytes = 0
+
+
+@contextmanager
+def memory_peak() -> Iterator[Peak]:
+    """Measures the block, whether it raises or not. Skips the test where the kernel does not tell."""
+    peak = Peak()
+    try:
+        (_PROCESS / "clear_refs").write_text("5")  # the peak counts from now on
+    except OSError:
+        pytest.skip("this kernel does not tell a process's peak of memory")
+    before = _held("VmRSS")
+    try:
+        yield peak
+    finally:
+        peak.grown_bytes = _held("VmHWM") - before
+
+
+def _held(name: str) -> int:
+    for line in (_PROCESS / "status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    raise LookupError(name)
