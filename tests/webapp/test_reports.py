@@ -6,26 +6,30 @@ import csv
 import io
 import json
 import re
+import tomllib
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.urls import reverse
 from openpyxl import load_workbook
 from pypdf import PdfReader
 
+from cloud.numbers import profile as profiles
 from tests.factories import make_project, make_running_job, make_spec, make_user
 from tests.webapp.settled import DAY, booked, lambda_lines, settle
 from training.ports import PriceLine
 from webapp.accounts.services import add_member
-from webapp.jobs.models import Tag
+from webapp.jobs.models import Job, Tag
 from webapp.money.amounts import display_usd, exact_usd
 from webapp.reports import period
 from webapp.reports.asking import asked
 from webapp.reports.calls import calls
 from webapp.reports.files import formats
+from webapp.reports.job_facts import facts_of
 from webapp.reports.question import BY, Question
 from webapp.reports.table import Costs
 
@@ -215,6 +219,34 @@ def test_figures_say_how_well_they_are_known(scene: Scene) -> None:
     assert by_job[scene.second.pk].basis == "metered"
     bases = {call.name: call.basis for call in calls(Costs(scene.question(by="call")))}
     assert (bases["r9-s1-a1"], bases["r0-s0-a1"]) == ("estimated", "metered")
+
+
+def test_a_simulated_cloud_is_booked_under_its_own_provider(scene: Scene, tmp_path: Path) -> None:
+    """One that was measured in a region which nobody listed is Microsoft's all the same."""
+    text = (profiles.PROFILES / "aci-today.toml").read_text().replace('"eastus"', '"westeurope2"')
+    measured = profiles.Profile.model_validate(tomllib.loads(text))
+    platform = {"kind": "simulated", "profile": "aci-measured"}
+    Job.objects.filter(pk=scene.first.pk).update(spec={**scene.first.spec, "platform": platform})
+    with patch.object(profiles, "load", return_value=measured):
+        facts = facts_of([scene.first.pk])[scene.first.pk]
+    assert (facts.provider, facts.region) == ("Microsoft", "westeurope2")
+
+
+def test_a_learners_free_updates_are_no_calls(scene: Scene) -> None:
+    """AWS bills 27 requests where 27 functions were called, however often the learner here was at work."""
+    before = Costs(scene.question(by="job")).table().total.calls
+    settle(scene.first, scene.first.lease_epoch, "r1-update", kind="update")
+    settle(
+        scene.first,
+        scene.first.lease_epoch,
+        "r2-update",
+        (PriceLine("c5.4xlarge", "1", "h", 7),),
+        kind="update",
+    )
+    assert before is not None
+    assert Costs(scene.question(by="job")).table().total.calls == before + 1, (
+        "one that costs something counts"
+    )
 
 
 def test_the_pdf_has_pictures_before_tables_and_other_scripts(scene: Scene, tmp_path: Path) -> None:

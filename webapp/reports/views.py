@@ -23,6 +23,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.reports import queries, shown
 from webapp.reports.access import address, staff_page
 from webapp.reports.asking import Asked, asked, too_large
+from webapp.reports.bills.difference import beside_words, far_off, warning_words
 from webapp.reports.building import TooMany, ask_for_file, folder, whose_words
 from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, Format, make
@@ -51,6 +52,8 @@ def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
         "left_out": shown.left_out(table),
         "chart": shown.chart(costs),
         "known": shown.known_words(costs),
+        "bill_warning": warning_words(far_off(costs.parts)),
+        "beside": beside_words(costs),
         "ranges": PRESETS,
         "groups": {key: word for key, word in BY.items() if key != "project" or project is None},
         "prices": PRICES,

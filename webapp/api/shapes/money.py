@@ -62,7 +62,8 @@ class CostRow(BaseModel):
     cost_usd: Usd
     estimated_usd: Usd
     metered_usd: Usd
-    billed_usd: Usd
+    billed_usd: Usd = Field(description="What clouds charge, by their own bills.")
+    metered_where_billed_usd: Usd | None = Field(description="What we metered of that; null without a bill.")
     calls: int | None
 
 
