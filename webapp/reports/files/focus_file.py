@@ -233,7 +233,7 @@ def _how_much(facts: JobFacts, sku: str, unit: str, one: _Bought) -> dict[str, A
         "PricingCategory": "Standard",
         "SkuId": sku,
         "SkuMeter": focus_unit(unit),
-        "SkuPriceId": f"{sku}/{facts.region or 'here'}",
+        "SkuPriceId": f"{_whose_price(sku, facts.region)}{sku}/{facts.region or 'here'}",
     }
 
 
@@ -243,6 +243,11 @@ def _list_price(sku: str, region: str) -> Decimal | None:
         return Decimal(f"{PriceBook.load().row(sku, region).price:f}")
     except UnknownSku:
         return None
+
+
+def _whose_price(sku: str, region: str) -> str:
+    """A mark before the ids of prices that the operator gave."""
+    return "own:" if PriceBook.load().own([sku], region) else ""
 
 
 def _own(facts: JobFacts, basis: str) -> dict[str, Any]:
