@@ -24,6 +24,7 @@ class BudgetShape(BaseModel):
     free_usd: Usd
     limit_usd: Usd
     at_line: str
+    thresholds: list[int] = Field(description="People are told when so many percent of it are spent.")
     outlook: str
     closed: bool
 
