@@ -1,7 +1,8 @@
 """The price book: what things cost, since when, and where we have it from.
 
 A book is one or more TOML files with a table `[[price]]` for each price and `[[free]]` for each free allowance.
-Whatever is not in the book, or is there as "unknown", is an error that says so, never free.
+Whatever is not in the book, or is there as "unknown", is an error that says so, never free. An operator may lay a file
+of the same form over ours, for regions that ours lacks; its rows are of the kind "custom", whatever they say.
 """
 
 from __future__ import annotations
@@ -131,9 +132,14 @@ class PriceBook:
             self._add(row)
 
     @staticmethod
-    @cache
     def load(path: Path = PRICES) -> PriceBook:
-        """All rows of a file, or of all files in a folder."""
+        """All rows of a file, or of all files in a folder; of ours with the operator's laid over them."""
+        return _with_operators(_operators) if path == PRICES and _operators else PriceBook.read(path)
+
+    @staticmethod
+    @cache
+    def read(path: Path) -> PriceBook:
+        """All rows of a file, or of all files in a folder, and no others."""
         book = PriceBook(())
         free: list[FreeTier] = []
         lines: dict[int, str] = {}
@@ -186,6 +192,11 @@ class PriceBook:
             raise UnknownSku(f"there is no price for {sku!r} in {region} on {day}; there is one {spans}")
         return tuple(found)
 
+    def own(self, skus: Iterable[str], region: str) -> list[PriceRow]:
+        """Of these, the rows that the operator gave, and not we."""
+        rows = (row for sku in sorted(set(skus)) for row in self._rows.get((sku, region), []))
+        return [row for row in rows if row.kind == "custom"]
+
     def rows(self) -> list[PriceRow]:
         """Every row, those with unknown prices as well."""
         return [row for many in self._rows.values() for row in many]
@@ -205,6 +216,24 @@ class PriceBook:
                 at = (lines or {}).get(id(other), "another row")
                 raise PriceError(f"{row.sku} has two prices in {row.region}, see {at}, valid {_span(other)}")
         known.append(row)
+
+
+_operators: Path | None = None
+
+
+def lay_over(path: Path | None) -> None:
+    """From now on `PriceBook.load()` has this file's prices as well; None: ours alone. PriceError where it is wrong."""
+    global _operators
+    if path is not None:
+        _with_operators(path)
+    _operators = path
+
+
+@cache
+def _with_operators(path: Path) -> PriceBook:
+    theirs = PriceBook.read(path)
+    custom = PriceBook((replace(row, kind="custom") for row in theirs.rows()), theirs.free_tiers)
+    return PriceBook.read(PRICES).merged(custom)
 
 
 def _entries(path: Path) -> Iterable[Entry]:

@@ -26,6 +26,7 @@ def profile(starts: dict[str, Any], ways: dict[str, Any], where: str, today: dat
             " local platform runs them; own hardware, no rent."
         ),
         region="us-east-1",
+        provider="aws",
         default_learner_sku=_LEARNER_SKU,
         core_ratio=_exactly(1.0, "the stack was measured on this machine's own core"),
         actors=Pool(

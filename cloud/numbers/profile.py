@@ -8,9 +8,9 @@ bought.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cloud.billing.price_book import PriceBook, UnknownSku
 from cloud.numbers.files import NumberFiles
@@ -111,6 +111,7 @@ class Profile(Frozen):
     title: str = Field(min_length=3)
     words: str = Field(min_length=10)
     region: str
+    provider: Literal["aws", "azure"]
     actors: Annotated[Functions | Pool, Field(discriminator="kind")]
     core_ratio: Quantity
     network: Network
@@ -119,6 +120,14 @@ class Profile(Frozen):
     default_learner_sku: str
     storage_put_sku: str | None = None
     storage_get_sku: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def written_before_it_named_its_provider(cls, values: Any) -> Any:
+        """Files measured here by earlier versions name their region alone. AWS writes its regions with dashes."""
+        if isinstance(values, dict) and "provider" not in values and isinstance(values.get("region"), str):
+            return {**values, "provider": "aws" if "-" in values["region"] else "azure"}
+        return values
 
 
 def read(path: Path) -> Profile:

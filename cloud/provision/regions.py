@@ -61,8 +61,9 @@ def has_prices(cloud: str, region: str, book: PriceBook) -> bool:
 
 
 def priced(cloud: str, book: PriceBook) -> list[str]:
-    """The known regions with prices, in the order in which they are offered."""
-    return [region for region in known(cloud) if has_prices(cloud, region, book)]
+    """The regions with prices, in the order in which they are offered: known ones first, then others of the book."""
+    others = sorted({row.region for row in book.rows() if row.sku in _SKUS[cloud]} - set(known(cloud)))
+    return [region for region in (*known(cloud), *others) if has_prices(cloud, region, book)]
 
 
 def offered(cloud: str, book: PriceBook) -> list[tuple[str, str]]:
@@ -70,4 +71,5 @@ def offered(cloud: str, book: PriceBook) -> list[tuple[str, str]]:
     good = priced(cloud, book)
     places = known(cloud)
     rest = [region for region in places if region not in good]
-    return [(one, places[one]) for one in good] + [(one, f"{places[one]}, no prices yet") for one in rest]
+    found = [(one, places.get(one, "by prices of this installation")) for one in good]
+    return found + [(one, f"{places[one]}, no prices yet") for one in rest]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from cloud.aws_lambda import LambdaOptions
+from cloud.billing import price_book
 from cloud.billing.price_book import PriceBook, PriceError, PriceRow, UnknownPrice, UnknownSku
 from cloud.pricing import Part, price_line
-from cloud.provision import regions
+from cloud.provision import region_lists, regions
 
 BOOK = PriceBook.load()
 DAY = datetime.date
@@ -186,3 +188,60 @@ def test_the_regions_that_are_offered_first_have_prices_for_all_that_an_actor_is
     assert not regions.has_prices("aws", "mars-1", book)
     with pytest.raises(UnknownPrice):  # looked for and not found: known to be unknown
         LambdaOptions(region="eu-central-1", provisioned=1).tariff(book, 1024)
+
+
+# An operator's own prices
+
+
+@pytest.fixture
+def operators(tmp_path: Path) -> Iterator[Path]:
+    """A file of prices in a region that the book lacks, in use."""
+    rows = [("lambda.duration.x86", "GB-s", "0.00002"), ("lambda.request", "request", "0.0000003")]
+    path = tmp_path / "ours.toml"
+    path.write_text(
+        "".join(
+            f'[[price]]\nsku = "{sku}"\nregion = "eu-north-1"\nunit = "{unit}"\nusd = "{usd}"\n'
+            f'as_of = 2026-11-20\nsource = "read by the operator"\nkind = "list"\n\n'
+            for sku, unit, usd in rows
+        )
+    )
+    price_book.lay_over(path)
+    yield path
+    price_book.lay_over(None)
+
+
+def test_an_operator_gives_prices_of_a_region_that_the_book_lacks(operators: Path) -> None:
+    with pytest.raises(UnknownSku):
+        BOOK.row("lambda.duration.x86", "eu-north-1")
+    book = PriceBook.load()
+    given = book.row("lambda.duration.x86", "eu-north-1")
+    assert (given.usd, given.kind) == (Decimal("0.00002"), "custom"), "theirs, whatever the file calls it"
+    assert book.row("c5.2xlarge") == BOOK.row("c5.2xlarge")
+    assert "eu-north-1" in regions.priced("aws", book)
+    assert LambdaOptions(region="eu-north-1").tariff(book, 1024).actor is not None
+    skus = ["lambda.duration.x86", "lambda.request", "c5.2xlarge"]
+    assert [row.sku for row in book.own(skus, "eu-north-1")] == skus[:2]
+    assert book.own(skus, "us-east-1") == []
+    price_book.lay_over(None)
+    assert PriceBook.load() is BOOK
+
+
+def test_a_region_that_nobody_listed_is_offered_with_its_prices(operators: Path) -> None:
+    operators.with_name("more.toml").write_text(operators.read_text().replace("eu-north-1", "eu-south-2"))
+    price_book.lay_over(operators.with_name("more.toml"))
+    offered = dict(regions.offered("aws", PriceBook.load()))
+    assert offered["eu-south-2"] == "by prices of this installation"
+
+
+def test_a_wrong_file_of_the_operator_is_refused_with_its_line_and_ours_stay(tmp_path: Path) -> None:
+    with pytest.raises(PriceError, match=r"^own\.toml:6: usd: .*greater than or equal to 0"):
+        price_book.lay_over(written(tmp_path, usd='"-0.1"'))
+    assert PriceBook.load() is BOOK
+
+
+def test_documents_name_the_regions_that_the_book_has() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "clouds.md").read_text("utf-8")
+    assert text.count("regions -->`") == 2, "one list a cloud"
+    assert region_lists.with_regions(text) == text, (
+        "write it anew: python -m cloud.provision.region_lists docs/clouds.md"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from cloud.billing.work import Work
 from cloud.forecasting.words import figure_of, title_of
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
+from cloud.numbers.profile import Profile
 from cloud.numbers.quantity import ProfileError, Quantity, quantities, with_values
 from cloud.simulation.draws import Draws, draw
 from cloud.simulation.speed import Speeds
@@ -209,3 +211,14 @@ def test_every_number_of_every_cloud_and_stack_has_words() -> None:
 )
 def test_a_number_in_words_has_its_unit(name: str, value: float, words: str) -> None:
     assert figure_of(name, value) == words
+
+
+def test_a_profile_says_whose_cloud_it_is(tmp_path: Path) -> None:
+    """A region that nobody listed is not taken for AWS's: the file says it, or how the region is written."""
+    text = (profiles.PROFILES / "aci-today.toml").read_text()
+    moved = text.replace('region = "eastus"', 'region = "swedencentral"')
+    for written in (moved, moved.replace('provider = "azure"\n', "")):
+        assert Profile.model_validate(tomllib.loads(written)).provider == "azure"
+    (tmp_path / "wrong.toml").write_text(moved.replace('provider = "azure"', 'provider = "acme"'))
+    with pytest.raises(ProfileError, match=r"^wrong\.toml:\d+: provider: .*'aws' or 'azure'"):
+        profiles.read(tmp_path / "wrong.toml")

@@ -168,6 +168,21 @@ def test_errors_of_a_spec_are_the_forms_sentences() -> None:
     assert any(one.startswith("Budget (budget_usd) must be") for one in sentences)
 
 
+@pytest.mark.parametrize(
+    "address", ["costs?first_day=2026-11-01&last_day=2026-11-02&form=csv", "jobs?stat=active"]
+)
+def test_a_word_that_an_address_does_not_take_is_refused(address: str) -> None:
+    """Mistyped, it would be answered as if it was not there: all jobs, or another report."""
+    user = make_user()
+    project = make_project(user)
+    answer = ApiCaller(user).get(f"/projects/{project.slug}/{address}")
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["path"] in ("query.form", "query.stat")
+    assert "does not belong in this address" in error["sentence"]
+    assert "slug" not in error["sentence"]
+
+
 class TestMetrics:
     def families(self, **headers: str) -> dict[str, Any]:
         answer = Client(SERVER_NAME="127.0.0.1").get("/metrics", headers=headers)

@@ -5,11 +5,13 @@ import re
 import threading
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from cloud.billing import price_book
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header
@@ -112,6 +114,24 @@ def test_a_priced_local_job_has_parts(client: Client) -> None:
         "inference",
         "transfer",
     }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_prices_that_the_operator_gave_are_shown_as_theirs(client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "ours.toml"
+    path.write_text(
+        '[[price]]\nsku = "lambda.request"\nregion = "us-east-1"\nunit = "request"\nusd = "0.0000003"\n'
+        'as_of = 2026-11-20\nsource = "our contract"\nkind = "list"\n'
+    )
+    price_book.lay_over(path)
+    try:
+        job = finished()
+    finally:
+        price_book.lay_over(None)
+    words = text(page_of(client, job))
+    assert "Prices of this installation's own book" in words
+    assert "lambda.request at $0.0000003 a request in us-east-1 (our contract, 2026-11-20)." in words
+    assert "installation's own book" not in text(page_of(client, finished()))
 
 
 # When a bill is due

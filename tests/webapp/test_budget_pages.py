@@ -50,6 +50,18 @@ def test_a_project_without_budgets_is_told_what_they_are_for(visitor: Visitor) -
     assert "No budget stands above" in visitor.sees("budgets")
 
 
+def test_a_budget_is_set_for_a_tag_that_no_job_has_yet(visitor: Visitor) -> None:
+    """The line stands before the first job that it counts."""
+    for fields in ({"new_tag": ""}, {"new_tag": "a, b"}, {"counts": "project", "new_tag": "draft"}):
+        assert visitor.sets(**{"counts": "new-tag", **fields}).status_code == 422
+    assert not Tag.objects.exists()
+    assert visitor.sets(counts="new-tag", new_tag="draft").status_code == 302
+    budget = Budget.objects.get()
+    assert (budget.scope, budget.tag) == ("tag", Tag.objects.get(name="draft"))
+    job = make_job(visitor.project, visitor.user, spec=make_spec(tags=["draft"]))
+    assert budget.accounts.get() == job.account
+
+
 def test_a_budget_is_set_and_shown_with_its_figures(visitor: Visitor) -> None:
     job, epoch = make_running_job(project=visitor.project, spec=make_spec("hopper-simulated"))
     ledger = DatabaseLedger(job.account.pk, epoch)

@@ -111,15 +111,15 @@ def test_a_cost_and_usage_report_stands_beside_ours_with_the_error(scene: Scene,
 
 def test_figures_of_a_day_that_is_on_a_bill_are_called_billed(scene: Scene) -> None:
     before = Costs(scene.question).table()
-    assert (before.total.amounts.basis, before.has_told) == ("metered", False)
+    assert (before.total.amounts.basis, before.has_bill) == ("metered", False)
     scene.read(scene.cur())
     for by, key in (("service", "AWS Lambda"), ("day", "2026-11-03"), ("job", scene.job.pk)):
         (row,) = Costs(scene.question.model_copy(update={"by": by})).table().rows
-        assert (row.key, row.amounts.basis, row.cost, row.told) == (
+        assert (row.key, row.amounts.basis, row.cost, row.metered) == (
             key,
             "billed",
-            scene.metered,
             1_010_000_000_000,
+            scene.metered,
         )
     assert {call.basis for call in calls(Costs(scene.question))} == {"billed"}
 
@@ -129,7 +129,7 @@ def test_only_what_is_on_a_bill_is_compared_with_it(scene: Scene) -> None:
     settle(scene.job, scene.job.lease_epoch, "later", lambda_lines(60_000_000), at=DAY.replace(day=20))
     scene.read(scene.cur())
     table = Costs(scene.question.model_copy(update={"by": "day"})).table()
-    assert table.total.cost == 2 * scene.metered
+    assert table.total.cost == scene.metered + 1_010_000_000_000
     assert shown.total(table).difference == "−$0.01000, −1.0 %"
     assert [row.difference for row in shown.rows(table)] == ["−$0.01000, −1.0 %", ""]
 

@@ -17,7 +17,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from tests.factories import make_alert, make_job, make_project, make_user
+from tests.factories import make_alert, make_job, make_project, make_spec, make_user
 from webapp.api import reference
 from webapp.api.client import Starling, StarlingError, starling
 from webapp.api.client.asking import Asking
@@ -26,7 +26,11 @@ from webapp.api.client.main import main, parser
 from webapp.api.client.showing import Part, shown, usd
 from webapp.api.command_file import FOLDER, packed_command
 from webapp.api.tokens import make_token
+from webapp.credentials.models import Connection
 from webapp.jobs.models import Job
+from webapp.money.models import Budget
+from webapp.reports import building
+from webapp.reports.models import ReportFile
 
 ROOT = Path(settings.BASE_DIR)
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "templates/api/tokens.html")
@@ -187,6 +191,56 @@ class TestAgainstTheApi:
         assert told[-1] == "No round of these runs has ended yet."
         assert main(["call", "get", "//presets/cartpole"]) == 0
         assert json.loads(capsys.readouterr().out)["name"] == "cartpole"
+
+    def test_reports_are_built_followed_and_saved(
+        self, there: Any, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        job = make_job(there)
+        days = ["2026-11-01", "2026-11-30"]
+        assert main(["costs", *days, "--by", "job", "--job", job.pk, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["rows"] == []
+        assert main(["reports", "build", *days, "--by", "job", "--job", job.pk, "--json"]) == 0
+        asked = json.loads(capsys.readouterr().out)
+        assert (asked["format"], asked["state"]) == ("csv", "queued")
+        assert ReportFile.objects.get().question["job"] == job.pk
+        building.build(asked["id"])
+        assert main(["reports", "show", str(asked["id"]), "--wait"]) == 0
+        assert "ready" in capsys.readouterr().out
+        file = tmp_path / "november.csv"
+        assert main(["reports", "save", str(asked["id"]), str(file)]) == 0
+        assert file.read_text().startswith("job,")
+        assert main(["reports", "list"]) == 0
+
+    def test_budgets_tell_at_other_percents_and_of_tags_that_no_job_has_yet(
+        self, there: Any, capsys: Any
+    ) -> None:
+        made = ["budgets", "make", "Papers", "5", "--counts", "tag:not yet", "--thresholds", "30,60"]
+        assert main([*made, "--json"]) == 0
+        budget = json.loads(capsys.readouterr().out)
+        assert (budget["scope"], budget["thresholds"]) == ("tag", [30, 60])
+        job = make_job(there, spec=make_spec(tags=["not yet"]))
+        assert Budget.objects.get().accounts.get() == job.account
+        assert main(["budgets", "change", str(budget["id"]), "--thresholds", "10", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["thresholds"] == [10]
+        assert main(["budgets", "make", "Two", "5", "--counts", "tag:a,b"]) == 1
+        assert "One tag is wanted" in capsys.readouterr().err
+
+    def test_a_cloud_is_connected_without_a_secret_in_the_command(self, there: Any, capsys: Any) -> None:
+        key = make_token(user=there.people.get(), name="manages", scopes=("jobs", "manage"))[1]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("STARLING_TOKEN", key)
+            assert main(["connections", "make", "aws_role", "Mine", "us-east-1", "--json"]) == 0
+            made = json.loads(capsys.readouterr().out)
+            assert made["external_id"]
+            role = "arn:aws:iam::123456789012:role/starling-dashboard"
+            assert main(["connections", "role", made["id"], role, "--json"]) == 0
+            assert json.loads(capsys.readouterr().out)["identity"]["role_arn"] == role
+            for shown_by in ("show", "standing"):
+                assert main(["connections", shown_by, made["id"]]) == 0
+            assert main(["connections", "list"]) == 0
+            assert "Mine" in capsys.readouterr().out
+            assert main(["connections", "remove", made["id"]]) == 0
+            assert not Connection.objects.exists()
 
     def test_a_refusal_says_what_why_and_what_to_do(self, there: Any, capsys: Any) -> None:
         assert main(["jobs", "stop", "job_nowhere"]) == 1

@@ -27,10 +27,11 @@ from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import create_budget
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Charge
-from webapp.overview import month, running, wording
+from webapp.overview import month, wording
 from webapp.overview.finding import find
 from webapp.overview.guide import guide_for
 from webapp.overview.month import Month, drawing
+from webapp.overview.rate import rate
 from webapp.overview.sparkline import polyline, sampled
 
 pytestmark = pytest.mark.django_db
@@ -82,14 +83,42 @@ def test_real_and_simulated_money_are_never_added(browser: Client, project: Any)
     noon = FixedClock()
     spending_job(project, USD // 10_000, simulated=False, clock=noon)
     spending_job(project, USD // 1_000, simulated=True, clock=noon)
-    rate = running.rate(project)
-    assert (rate.jobs, rate.real, rate.unreal) == (2, 36 * USD // 100, 36 * USD // 10)
+    spending = rate(project)
+    assert (spending.real.hourly, spending.unreal["simulated"].hourly) == (36 * USD // 100, 36 * USD // 10)
     said = words(browser.get(f"/p/{project.slug}/"))
-    assert "2 jobs are under way, spending $0.360 an hour and $3.60 an hour that is only simulated." in said
+    assert (
+        "2 jobs are under way: 1 costs money ($0.360 an hour) and 1 is simulated ($3.60 an hour, which nobody pays)."
+        in said
+    )
     real, unreal = month.months(project, noon.now())
     assert (real.unreal, real.spent, real.spent_today) == ("", 6 * USD // 10_000, 6 * USD // 10_000)
     assert (unreal.unreal, unreal.spent) == ("simulated", 6 * USD // 1_000)
-    assert words(browser.get(f"/p/{project.slug}/spending")) == "$0.360/h · 2 jobs"
+    assert words(browser.get(f"/p/{project.slug}/spending")) == "$0.360/h · 1 real · 1 simulated"
+
+
+def test_a_job_in_a_cloud_is_not_called_simulated_because_its_rate_is_not_known_yet(
+    browser: Client, project: Any
+) -> None:
+    """Eight jobs, one of them on Lambda, two on this machine for nothing."""
+    for _ in range(5):
+        spending_job(project, USD // 1_000, simulated=True)
+    for _ in range(2):
+        make_running_job(project=project)
+    real, _ = make_running_job(project=project)
+    platform = {"kind": "aws_lambda", "connection": "", "region": "us-east-1"}
+    Job.objects.filter(pk=real.pk).update(spec={**real.spec, "platform": platform})
+    said = words(browser.get(f"/p/{project.slug}/"))
+    assert "8 jobs are under way: 1 costs money (how much an hour is not known yet), 5 are simulated" in said
+    assert "and 2 cost nothing." in said
+    assert words(browser.get(f"/p/{project.slug}/spending")) == "1 real · 5 simulated · 2 free running"
+
+
+def test_a_machine_with_a_price_is_not_free(browser: Client, project: Any) -> None:
+    make_running_job(project=project, spec=make_spec(platform__worker_usd_per_hour="0.1"))
+    assert "is not known yet" in words(browser.get(f"/p/{project.slug}/"))
+    other = make_project(project.people.get())
+    make_running_job(project=other)
+    assert "1 job is under way. It costs nothing." in words(browser.get(f"/p/{other.slug}/"))
 
 
 def test_a_row_shows_how_a_job_learns_and_what_it_may_cost(browser: Client, project: Any) -> None:
@@ -211,7 +240,7 @@ def test_a_fault_of_ours_has_a_reference_that_the_log_knows(
     def fails(*_: Any) -> None:
         raise RuntimeError("a secret of the machine")
 
-    monkeypatch.setattr(running, "rate", fails)
+    monkeypatch.setattr("webapp.overview.views.rate", fails)
     browser.raise_request_exception = False
     page = browser.get(f"/p/{project.slug}/")
     assert page.status_code == 500

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from tests.factories import FixedClock, make_project, make_running_job, make_spec, make_user
+from tests.webapp.api_callers import ApiCaller
 from tests.webapp.settled import DAY, many_charges
 from webapp.alerts.models import Alert, Kind
 from webapp.celery import app
@@ -68,10 +69,26 @@ def test_a_report_is_built_once_told_and_handed_to_members(scene: Scene, client:
     assert "focus-1.2.csv" in answer["Content-Disposition"]
     rows = list(csv.DictReader(io.StringIO(b"".join(answer).decode())))
     assert sum(round(float(row["BilledCost"]) * 10**12) for row in rows) == scene.total
-    alert = Alert.objects.get(kind=Kind.REPORT)
-    assert (alert.project, alert.severity) == (scene.project, "info")
+    assert not Alert.objects.exists(), "nobody is told of what they have just asked for"
     client.force_login(make_user())
     assert client.get(scene.address(report)).status_code == 404
+
+
+def test_who_has_waited_for_long_is_told(scene: Scene) -> None:
+    report = scene.ask("focus")
+    scene.clock.forward(building.WAITED_FOR.total_seconds())
+    building.build(report.pk, clock=scene.clock)
+    alert = Alert.objects.get(kind=Kind.REPORT)
+    assert (alert.project, alert.severity) == (scene.project, "info")
+
+
+def test_a_report_that_a_program_asks_for_raises_no_alert(scene: Scene) -> None:
+    caller = ApiCaller(scene.owner)
+    asked = {"first_day": "2026-11-03", "last_day": "2026-11-03", "format": "csv", "prices": "simulated"}
+    made = caller.post(f"/projects/{scene.project.slug}/reports", asked).json()
+    building.build(made["id"])
+    assert caller.get(f"/projects/{scene.project.slug}/reports/{made['id']}").json()["state"] == "ready"
+    assert not Alert.objects.exists()
 
 
 def test_the_page_leaves_only_large_files_to_the_worker(

@@ -16,16 +16,19 @@ from django.urls import reverse
 from openpyxl import load_workbook
 from pypdf import PdfReader
 
+from cloud.billing import price_book
+from cloud.numbers import profile as profiles
 from tests.factories import make_project, make_running_job, make_spec, make_user
 from tests.webapp.settled import DAY, booked, lambda_lines, settle
 from training.ports import PriceLine
 from webapp.accounts.services import add_member
-from webapp.jobs.models import Tag
+from webapp.jobs.models import Job, Tag
 from webapp.money.amounts import display_usd, exact_usd
 from webapp.reports import period
 from webapp.reports.asking import asked
 from webapp.reports.calls import calls
 from webapp.reports.files import formats
+from webapp.reports.job_facts import facts_of
 from webapp.reports.question import BY, Question
 from webapp.reports.table import Costs
 
@@ -217,6 +220,48 @@ def test_figures_say_how_well_they_are_known(scene: Scene) -> None:
     assert (bases["r9-s1-a1"], bases["r0-s0-a1"]) == ("estimated", "metered")
 
 
+def test_a_simulated_cloud_is_booked_under_its_own_provider(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was measured in a region which nobody listed is Microsoft's all the same."""
+    monkeypatch.setattr(profiles.FILES, "_others", [tmp_path])
+    text = (profiles.PROFILES / "aci-today.toml").read_text()
+    bought = re.sub(r"^(core_sku|memory_sku) = .*\n", "", text, flags=re.MULTILINE)
+    moved = bought.replace('"eastus"', '"westus2"').replace('"Standard_E16-8s_v5"', '"aci.vcpu.linux"')
+    (tmp_path / "aci-measured.toml").write_text(moved)
+    prices = tmp_path / "prices" / "ours.toml"
+    prices.parent.mkdir()
+    prices.write_text(
+        '[[price]]\nsku = "aci.vcpu.linux"\nregion = "westus2"\nunit = "vCPU-h"\nusd = "0.04"\n'
+        'as_of = 2026-11-20\nsource = "read by the operator"\nkind = "list"\n'
+    )
+    platform = {"kind": "simulated", "profile": "aci-measured"}
+    Job.objects.filter(pk=scene.first.pk).update(spec={**scene.first.spec, "platform": platform})
+    price_book.lay_over(prices)
+    try:
+        facts = facts_of([scene.first.pk])[scene.first.pk]
+    finally:
+        price_book.lay_over(None)
+    assert (facts.provider, facts.region) == ("Microsoft", "westus2")
+
+
+def test_a_learners_free_updates_are_no_calls(scene: Scene) -> None:
+    """AWS bills 27 requests where 27 functions were called, however often the learner here was at work."""
+    before = Costs(scene.question(by="job")).table().total.calls
+    settle(scene.first, scene.first.lease_epoch, "r1-update", kind="update")
+    settle(
+        scene.first,
+        scene.first.lease_epoch,
+        "r2-update",
+        (PriceLine("c5.4xlarge", "1", "h", 7),),
+        kind="update",
+    )
+    assert before is not None
+    assert Costs(scene.question(by="job")).table().total.calls == before + 1, (
+        "one that costs something counts"
+    )
+
+
 def test_the_pdf_has_pictures_before_tables_and_other_scripts(scene: Scene, tmp_path: Path) -> None:
     path = tmp_path / "report.pdf"
     whose = "project Робот Δ – Łódź"
@@ -257,6 +302,34 @@ def test_an_address_that_is_not_understood_is_answered_in_words(scene: Scene, cl
     assert (
         client.get(reverse("reports:file", args=[scene.project.slug]), {"format": "doc"}).status_code == 404
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"first_day": "2026-11-01", "last_day": "2026-11-30"}, "does not take first_day, last_day"),
+        ({"from": "yesterday", "to": "2026-11-01"}, "Days are written like 2026-01-31"),
+        ({"by": "colour"}, "by is colour. It may be day, month"),
+        ({"prices": "free"}, "prices is free"),
+        ({"range": "this-year"}, "range is this-year"),
+    ],
+)
+def test_a_file_is_never_of_something_else_than_was_asked_for(
+    scene: Scene, client: Any, query: dict[str, str], words: str
+) -> None:
+    """A page shows this month instead, and says so. A file cannot say so."""
+    client.force_login(scene.owner)
+    answer = client.get(reverse("reports:file", args=[scene.project.slug]), {"format": "csv", **query})
+    assert answer.status_code == 400
+    assert words in answer.content.decode()
+
+
+def test_the_file_of_a_jobs_cost_takes_what_it_knows(scene: Scene, client: Any) -> None:
+    client.force_login(scene.owner)
+    file = reverse("money:cost_csv", args=[scene.project.slug, scene.first.pk])
+    assert client.get(file, {"by": "call"}).status_code == 200
+    assert "does not take round" in client.get(file, {"round": "1"}).content.decode()
+    assert client.get(file, {"by": "week"}).status_code == 400
 
 
 def test_spans_of_days() -> None:

@@ -122,6 +122,8 @@ def path_to(alert: Alert) -> str:
     if alert.project is None:
         return ""
     scope, _, name = alert.subject.partition(":")
+    if scope == "bill":
+        return reverse("reports:bills", args=[alert.project.slug])
     try:
         return reverse(_PLACES[scope], args=[alert.project.slug, name])
     except (KeyError, NoReverseMatch):

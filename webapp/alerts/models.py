@@ -62,6 +62,7 @@ class Kind(models.TextChoices):
     NO_STEPS = "no_steps", "Spending without steps"
     ORPHAN = "orphan", "Left over in a cloud"
     REPORT = "report", "Report"
+    BILL = "bill", "Cloud's bill differs"
     CHANNEL = "channel", "Channel failing"
     TEST = "test", "Test message"
 

@@ -23,6 +23,7 @@ ICONS: dict[str, str] = {
     Kind.NO_STEPS: "hourglass-split",
     Kind.ORPHAN: "cloud-slash-fill",
     Kind.REPORT: "file-earmark-text-fill",
+    Kind.BILL: "receipt-cutoff",
     Kind.CHANNEL: "send-slash-fill",
     Kind.TEST: "send",
 }

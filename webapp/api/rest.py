@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 from typing import Any
 
@@ -38,6 +39,7 @@ from webapp.api.routes import (
 )
 from webapp.api.tokens import note
 from webapp.credentials.secret import Secret
+from webapp.jobs.asking.problems import Problem as FieldProblem
 from webapp.jobs.asking.problems import problems as sentences
 
 VERSION = "1.0"
@@ -181,6 +183,25 @@ ROUTES = (
     profiles,
     papers,
 )
+
+
+def _asked_as_described(view: Any) -> Any:
+    """Refuses what an address does not take: a mistyped word would silently be answered as if it was not there."""
+    takes = set(inspect.signature(view).parameters)
+
+    @functools.wraps(view)
+    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        if strange := [name for name in request.GET if name not in takes]:
+            words = "does not belong in this address. See its parameters in /api/v1/openapi.json."
+            raise problems.spec_refused(
+                [FieldProblem(f"query.{name}", f"{name} {words}") for name in strange]
+            )
+        return view(request, *args, **kwargs)
+
+    return checked
+
+
+api.add_decorator(_asked_as_described, mode="operation")
 for router in (*(one.router for one in ROUTES), places.choices):
     api.add_router("", router)
 

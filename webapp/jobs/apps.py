@@ -1,5 +1,6 @@
 from django.apps import AppConfig
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 
 class JobsConfig(AppConfig):
@@ -8,9 +9,17 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Every process of this installation knows the operator's environment packages, none of which is imported
-        yet, and what was measured here."""
+        yet, what was measured here, and the operator's own prices."""
+        from cloud.billing import price_book
         from cloud.numbers import profile, stack
         from training.environments import packages
+
+        try:
+            price_book.lay_over(settings.STARLING_PRICES)
+        except price_book.PriceError as error:
+            raise ImproperlyConfigured(
+                f"STARLING_PRICES cannot be used. {error}. Correct that line, or leave the setting out."
+            ) from None
 
         packages.enable(settings.STARLING_ENVIRONMENT_PACKAGES)
         for files in (profile.FILES, stack.FILES):

@@ -24,6 +24,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.round_times import paper_costs
 from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting
+from cloud.numbers import profile as profiles
 from cloud.simulated_options import SimulatedOptions
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -135,4 +136,14 @@ def document_of(
         "compared": [asdict(one) for one in compared],
         "not_compared": not comparable,
         "notes": list(notes),
+        "own_prices": [
+            f"{row.sku} at {'an unknown price' if row.usd is None else f'${row.usd:f}'} a {row.unit} in {row.region}"
+            f" ({row.source}, {row.as_of})"
+            for row in book.own((line.sku for line in bill.lines), _region(options))
+        ],
     }
+
+
+def _region(options: AnyPlatformOptions) -> str:
+    region = getattr(options, "region", None)
+    return region or (profiles.load(options.profile).region if isinstance(options, SimulatedOptions) else "")

@@ -9,12 +9,14 @@ from typing import Any
 from django import forms
 
 from webapp.accounts.models import User
+from webapp.jobs.listing.labelling import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.budget_words import CLOUDS
 from webapp.money.models import AtLine, Budget, Period, Scope, default_thresholds
 
 _PEOPLE_OFFERED = 500
+_NEW_TAG = "new-tag"
 _OF = {Scope.USER: "user_id", Scope.CLOUD: "cloud", Scope.TAG: "tag_id", Scope.GROUP: "group_id"}
 
 
@@ -68,18 +70,38 @@ class NewBudgetForm(BudgetForm):
     """What counts and for how long is said once: other jobs' money would be counted otherwise."""
 
     counts = forms.ChoiceField(label="What counts")
+    new_tag = forms.CharField(
+        label="New tag",
+        max_length=LONGEST_TAG,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
     period = forms.ChoiceField(label="Period", choices=Period.choices, initial=Period.MONTHLY)
-    field_order = ("name", "counts", "limit", "period", "at_line", "thresholds")
+    field_order = ("name", "counts", "new_tag", "limit", "period", "at_line", "thresholds")
 
     def __init__(self, *args: Any, project: Any | None, **options: Any) -> None:
         """Without a project: above all of them."""
         super().__init__(*args, **options)
+        self._project = project
         self.fields["counts"].choices = list(_what_may_count(project))
         self.order_fields(self.field_order)
 
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or self.cleaned_data
+        counts, tag = said.get("counts"), said.get("new_tag")
+        if counts == _NEW_TAG and not tag:
+            self.add_error("new_tag", "Write the tag that jobs will have.")
+        elif counts not in (None, _NEW_TAG) and tag:
+            self.add_error("new_tag", "This is for a new tag: choose that above, or leave it empty.")
+        elif tag and "," in tag:
+            self.add_error("new_tag", "One tag, without commas.")
+        return said
+
     def placed(self) -> dict[str, Any]:
-        """Scope, what it is of, and period, as `create_budget` takes them."""
+        """Scope, what it is of, and period, as `create_budget` takes them. A new tag is made."""
         scope, _, which = self.cleaned_data["counts"].partition(":")
+        if self.cleaned_data["counts"] == _NEW_TAG:
+            scope, which = Scope.TAG, tag_named(self._project, self.cleaned_data["new_tag"]).pk
         return {
             "scope": scope,
             "of": {_OF[Scope(scope)]: which} if which else {},
@@ -102,6 +124,7 @@ def _what_may_count(project: Any | None) -> Iterator[tuple[str, str]]:
         return
     for tag in Tag.objects.filter(project=project):
         yield f"{Scope.TAG}:{tag.pk}", f"Jobs tagged {tag.name}"
+    yield _NEW_TAG, "Jobs with a tag that none has yet"
     for group in JobGroup.objects.filter(project=project).order_by("-created_at")[:50]:
         yield f"{Scope.GROUP}:{group.pk}", f"Jobs of the group {group.name}"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
+from django.db import transaction
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -49,7 +50,8 @@ def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
     form = NewBudgetForm(request.POST or None, project=whose)
     if form.is_valid():
         try:
-            create_budget(project=whose, user=request.user, **form.changes(), **form.placed())
+            with transaction.atomic():
+                create_budget(project=whose, user=request.user, **form.changes(), **form.placed())
         except BudgetRefused as refusal:
             form.add_error("limit", str(refusal))
         else:

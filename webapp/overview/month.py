@@ -1,6 +1,7 @@
 """What a project's jobs cost this month, day by day, and what it comes to if it goes on like that.
 
-Days are UTC days, as budgets and reports have them. Real money is never added to what nobody pays.
+Days are UTC days, as budgets and reports have them. Real money is never added to what nobody pays. Where a cloud's bill
+was read in, its amounts count, as in reports.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from django.core.cache import caches
 from django.db.models import Case, CharField, Sum, Value, When
 
 from webapp.money.models import Charge, ChargeState
+from webapp.reports.bills.billed import has_bills
 from webapp.reports.cells import UtcDay
+from webapp.reports.question import Question
+from webapp.reports.table import Costs
 
 KEPT_S = 10
 PACE_DAYS = 7
@@ -91,9 +95,12 @@ def _months(project: Any, now: datetime) -> list[Month]:
     amounts: dict[str, dict[int, int]] = {"": {}}
     for day, unreal, amount in rows:
         amounts.setdefault(unreal, {})[date.fromisoformat(day).day] = int(amount)
+    today = now.astimezone(UTC).date()
+    question = Question(project=project.pk, first_day=start.date(), last_day=today)
+    if has_bills(question):
+        amounts[""] = {day.day: amount for day, amount in Costs(question).by_day().items()}
     if len(amounts) > 1 and not sum(amounts[""].values()):
         del amounts[""]
-    today = now.astimezone(UTC).date()
     return [
         Month(today, unreal, tuple(days.get(day, 0) for day in range(1, today.day + 1)))
         for unreal, days in amounts.items()

@@ -1,4 +1,4 @@
-"""What runs now, as the overview lists it, and how fast it spends. A fixed number of queries, however much runs."""
+"""What runs now, as the overview lists it. A fixed number of queries, however much runs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,12 @@ from django.db.models import Case, Q, QuerySet, When
 
 from webapp.jobs.models import Job, Observed, Round
 from webapp.jobs.states import ACTIVE, TERMINAL
-from webapp.jobs.telling.event_words import plural, score
+from webapp.jobs.telling.event_words import score
 from webapp.jobs.telling.wording import Shown, reason_in_words, shown_state
-from webapp.money.amounts import display_usd
-from webapp.money.burning import burns_of
 from webapp.overview.sparkline import polyline, sampled
 
 SHOWN = 8
 RECENT = 6
-RATED = 50
-"""How many of the running jobs a rate is summed over; who runs more has a list for that."""
 
 
 @dataclass(frozen=True)
@@ -37,29 +33,6 @@ class Running:
     free: int
     spent_and_reserved: float
     left: str
-
-
-@dataclass(frozen=True)
-class Rate:
-    """What all running jobs spend an hour: real money, and what nobody pays, as far as it is known by now."""
-
-    jobs: int
-    real: int
-    unreal: int
-    unreal_word: str
-
-    @property
-    def words(self) -> str:
-        """As the top bar says it."""
-        if not self.jobs:
-            return "Nothing runs"
-        hourly = self.real or self.unreal
-        jobs = plural(self.jobs, "job")
-        return f"{display_usd(hourly)}/h · {jobs}" if hourly else f"{jobs} running"
-
-    @property
-    def is_unreal(self) -> bool:
-        return bool(self.unreal) and not self.real
 
 
 def active(project: Any) -> QuerySet[Job]:
@@ -117,18 +90,6 @@ def _returns(jobs: Sequence[Job]) -> dict[str, list[tuple[int, float]]]:
         if mean is not None:
             found[job_id].append((round_no, mean))
     return found
-
-
-def rate(project: Any) -> Rate:
-    jobs = list(
-        active(project).select_related("account").defer("summary", "note").order_by("-created_at")[:RATED]
-    )
-    burns = burns_of(jobs)
-    real = sum(burns[job.pk].hourly for job in jobs if job.pk in burns and not job.unreal)
-    unreal = [job for job in jobs if job.pk in burns and job.unreal]
-    count = len(jobs) if len(jobs) < RATED else active(project).count()
-    word = unreal[0].unreal if unreal else ""
-    return Rate(count, real, sum(burns[job.pk].hourly for job in unreal), word)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.money.models import Budget, Period, Scope
 from webapp.overview import finding, month, running, wording
 from webapp.overview.guide import guide_for
+from webapp.overview.rate import rate
 
 NEEDS_SOMEBODY = 4
 
@@ -36,15 +37,15 @@ def page(request: HttpRequest, project: Project) -> HttpResponse:
 def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
     now = SYSTEM_CLOCK.now()
     membership: Membership = request.membership  # type: ignore[attr-defined]
-    rate, rows = running.rate(project), running.running(project)
+    burn, rows = rate(project), running.running(project)
     told = bell_of(request.user, project).alerts
     needs = [shown(alert) for alert in told if alert.severity != Severity.INFO]
     recent = running.recent(project)
     return {
         "guide": guide_for(membership) if membership.allows("editor") else None,
-        "sentence": wording.state_sentence(rate),
+        "sentence": wording.state_sentence(burn),
         "running": rows,
-        "more_running": max(0, rate.jobs - len(rows)),
+        "more_running": max(0, burn.jobs - len(rows)),
         "needs": needs[:NEEDS_SOMEBODY],
         "recent": recent,
         "nothing_yet": not rows and not recent,
@@ -80,7 +81,7 @@ def _monthly_limit(project: Project) -> int | None:
 @never_cache
 def spending(request: HttpRequest, project: Project) -> HttpResponse:
     """The rate as the top bar shows it."""
-    return render(request, "overview/rate.html", {"rate": running.rate(project)})
+    return render(request, "overview/rate.html", {"rate": rate(project)})
 
 
 @project_page()

@@ -7,20 +7,43 @@ from datetime import date
 from webapp.jobs.telling.event_words import plural
 from webapp.money.amounts import display_usd
 from webapp.overview.month import Month
-from webapp.overview.running import Rate
+from webapp.overview.rate import Kind, Rate
 
 
 def state_sentence(rate: Rate) -> str:
     """What is under way, and at what rate. Real money first, and never added to what nobody pays."""
     if not rate.jobs:
         return "Nothing of this project runs, so nothing of it costs anything."
+    parts = []
+    if rate.real.jobs:
+        parts.append(f"{_so_many(rate.real.jobs, 'costs', 'cost')} money ({_hourly(rate.real)})")
+    for word, kind in rate.unreal.items():
+        parts.append(f"{_so_many(kind.jobs, 'is', 'are')} {word} ({_hourly(kind)}, which nobody pays)")
+    if rate.free:
+        parts.append(f"{_so_many(rate.free, 'costs', 'cost')} nothing")
     jobs = f"{plural(rate.jobs, 'job')} {'is' if rate.jobs == 1 else 'are'} under way"
-    parts = [f"{display_usd(rate.real)} an hour"] if rate.real else []
-    if rate.unreal:
-        parts.append(f"{display_usd(rate.unreal)} an hour that is only {rate.unreal_word}")
-    if not parts:
-        return f"{jobs}. What {'it spends' if rate.jobs == 1 else 'they spend'} an hour is not known yet."
-    return f"{jobs}, spending {' and '.join(parts)}."
+    if len(parts) > 1:
+        return f"{jobs}: {', '.join(parts[:-1])} and {parts[-1]}."
+    return f"{jobs}{_of_one_kind(rate)}"
+
+
+def _of_one_kind(rate: Rate) -> str:
+    it = "it" if rate.jobs == 1 else "they"
+    if rate.free:
+        return f". {it.capitalize()} {'costs' if rate.jobs == 1 else 'cost'} nothing."
+    kind = rate.unreal[rate.unreal_word] if rate.unreal_word else rate.real
+    if not kind.hourly:
+        return f". What {it} {'spends' if rate.jobs == 1 else 'spend'} an hour is not known yet."
+    only = f" that is only {rate.unreal_word}" if rate.unreal_word else ""
+    return f", spending {display_usd(kind.hourly)} an hour{only}."
+
+
+def _so_many(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def _hourly(kind: Kind) -> str:
+    return f"{display_usd(kind.hourly)} an hour" if kind.hourly else "how much an hour is not known yet"
 
 
 def pace_sentence(month: Month) -> str:

@@ -14,7 +14,9 @@ from webapp.reports.files.formats import FORMATS
 from webapp.reports.period import PRESETS, NoPeriod, Period, preset
 from webapp.reports.question import By, Prices, Question
 
+_INSTEAD = " This month is shown instead."
 _FILTERS = ("job", "user", "cloud", "service", "tag")
+NAMES = ("from", "to", "range", "by", "prices", *_FILTERS)
 _MADE_AT_ONCE = 20_000
 """A report that reads more charges than this is built by the worker."""
 _FOLDED_BY_DATABASE = 10
@@ -63,6 +65,15 @@ def asked(query: Mapping[str, Any], project: Project | None, today: date) -> Ask
     return Asked(question, range_name, problem)
 
 
+def refusal(query: Mapping[str, Any], today: date) -> str:
+    """What of an address is not understood, in words; empty if all of it is. A page may show something else instead,
+    a file may not."""
+    for name, values in (("by", get_args(By)), ("prices", get_args(Prices)), ("range", tuple(PRESETS))):
+        if query.get(name) and query[name] not in values:
+            return f"{name} is {query[name]}. It may be {', '.join(values)}."
+    return _period(query, today)[2].removesuffix(_INSTEAD)
+
+
 def _period(query: Mapping[str, Any], today: date) -> tuple[str, Period, str]:
     name = query.get("range", "")
     if name in PRESETS:
@@ -75,7 +86,7 @@ def _period(query: Mapping[str, Any], today: date) -> tuple[str, Period, str]:
         return "", Period(first, last), ""
     except ValueError as error:
         words = str(error) if isinstance(error, NoPeriod) else "Days are written like 2026-01-31."
-        return "this-month", preset("this-month", today), f"{words} This month is shown instead."
+        return "this-month", preset("this-month", today), f"{words}{_INSTEAD}"
 
 
 def too_large(question: Question, format_key: str, charges: int | None = None) -> bool:

@@ -30,6 +30,8 @@ KEPT_FOR = timedelta(days=7)
 ASK_AGAIN_AFTER = timedelta(seconds=5)
 SILENT_FOR = timedelta(seconds=120)
 """A file that is being built tells how far it is every few seconds; after so long its worker is gone."""
+WAITED_FOR = timedelta(seconds=60)
+"""Whoever asked for a file that is ready sooner still looks at the page, or asks the API again: no alert."""
 MOST_UNFINISHED = 5
 _TOLD_EVERY_ROWS = 10_000
 _FILES_AT_ONCE = 10
@@ -119,12 +121,12 @@ def _build(report: ReportFile, clock: Clock) -> None:
         "since": clock.now(),
         "expires_at": clock.now() + KEPT_FOR,
     }
-    if mine.update(**changes):
+    if mine.update(**changes) and clock.now() - report.asked_at >= WAITED_FOR:
         _notify(report, question, clock)
 
 
 def _notify(report: ReportFile, question: Question, clock: Clock) -> None:
-    """The notice is in the list of reports anyway; an alert is for whoever has left the page."""
+    """The notice is in the list of reports anyway; an alert is for people who have left the page."""
     chosen = FORMATS[report.format]
     raise_alert(
         project_id=report.project_id,

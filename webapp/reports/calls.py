@@ -1,22 +1,31 @@
-"""Single calls and slices of rent, one job after the other, in the order of their reservation. Nothing is held back."""
+"""Single calls and slices of rent, one job after the other, in the order of their reservation. Nothing is held back.
+
+A cloud bills no single call: beside a bill, each carries its share by what we metered of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
+from webapp.reports.bills.billed import Scope, Sharings
 from webapp.reports.cells import UtcSecond, settled
 from webapp.reports.job_facts import JobFacts
-from webapp.reports.sold_services import service_of
+from webapp.reports.reading import Part, known_by
+from webapp.reports.sold_services import billed_service, service_of
 from webapp.reports.table import Costs
 
 _AT_ONCE = 2000
+_LEAST_CERTAIN_FIRST = ("estimated", "metered", "billed")
 _FIELDS = ("at", "round_no", "epoch", "name", "kind", "basis", "settled_picodollars")
 
 
 class SettledCall(NamedTuple):
-    """One charge. `at`: when it was settled, as 2026-01-31T23:59:59Z. `basis`: estimated, metered or billed."""
+    """One charge. `at`: when it was settled, as 2026-01-31T23:59:59Z. `basis`: estimated, metered or billed.
+
+    `metered`: what we metered of it, where a bill says what it cost; None where no bill covers it.
+    """
 
     facts: JobFacts
     at: str
@@ -26,30 +35,64 @@ class SettledCall(NamedTuple):
     kind: str
     basis: str
     picodollars: int
+    metered: int | None = None
 
 
 def calls(costs: Costs) -> Iterator[SettledCall]:
-    """Each charge that the question is about. With a filter on services, only what that service took of it."""
-    wanted = costs.question.service
-    fields = (*_FIELDS, "lines") if wanted else _FIELDS
+    """Each charge that the question is about. With a filter on services, only what that service took of it.
+
+    What is on a bill and no charge of ours explains comes last, of the kind "bill".
+    """
     ordered = sorted(costs.facts.values(), key=lambda facts: (facts.project, facts.name, facts.id))
+    by_line = bool(costs.question.service or costs.reading.billed)
     for facts in ordered:
-        charges = settled(costs.question).filter(account__job_id=facts.id)
-        rows = charges.annotate(at=UtcSecond("resolved_at")).order_by("pk").values_list(*fields)
-        bases: dict[tuple[str, str], str] = {}
-        for at, round_no, epoch, name, kind, booked, amount, *lines in rows.iterator(_AT_ONCE):
-            if wanted:
-                amount = _part(lines[0], amount, wanted, facts.provider)
-                if not amount:
-                    continue
-            basis = bases.get((at[:10], booked))
-            if basis is None:
-                basis = bases[at[:10], booked] = costs.basis(facts, date.fromisoformat(at[:10]), booked)
-            yield SettledCall(facts, at, round_no, epoch, name, kind, basis, amount)
+        yield from _by_line(costs, facts) if by_line else _whole(costs, facts)
+    yield from map(_unmetered, costs.reading.unmetered)
 
 
-def _part(lines: list[dict[str, Any]], amount: int, service: str, provider: str) -> int:
-    """What a service took of a charge; what no line explains is a service of its own."""
-    sold = [(service_of(line["sku"], provider).name, line["picodollars"]) for line in lines]
-    rest = amount - sum(part for _, part in sold)
-    return sum(part for name, part in (*sold, (service_of("", provider).name, rest)) if name == service)
+def _charges(costs: Costs, facts: JobFacts, *more: str) -> Iterator[tuple[Any, ...]]:
+    charges = settled(costs.question).filter(account__job_id=facts.id)
+    rows = charges.annotate(at=UtcSecond("resolved_at")).order_by("pk").values_list(*_FIELDS, *more)
+    return iter(rows.iterator(_AT_ONCE))
+
+
+def _whole(costs: Costs, facts: JobFacts) -> Iterator[SettledCall]:
+    for at, round_no, epoch, name, kind, booked, amount in _charges(costs, facts):
+        yield SettledCall(facts, at, round_no, epoch, name, kind, known_by(booked), amount)
+
+
+def _by_line(costs: Costs, facts: JobFacts) -> Iterator[SettledCall]:
+    """Line by line, as each may be of another service, and on a bill or not."""
+    sharings = costs.reading.billed.sharings()
+    wanted = costs.question.service
+    for at, round_no, epoch, name, kind, booked, amount, lines in _charges(costs, facts, "lines"):
+        parts = list(_parts(lines, amount, facts, date.fromisoformat(at[:10]), known_by(booked), sharings))
+        mine = [part for part in parts if wanted in ("", part[0])]
+        if wanted and not any(part[2] or part[3] for part in mine):
+            continue
+        basis = ", ".join(sorted({part[1] for part in mine}, key=_LEAST_CERTAIN_FIRST.index))
+        billed = [part[3] for part in mine if part[3] is not None]
+        cost, metered = sum(part[2] for part in mine), sum(billed) if billed else None
+        yield SettledCall(facts, at, round_no, epoch, name, kind, basis, cost, metered)
+
+
+def _parts(
+    lines: Sequence[dict[str, Any]], amount: int, facts: JobFacts, day: date, known: str, sharings: Sharings
+) -> Iterator[tuple[str, str, int, int | None]]:
+    """Service, basis, cost, and what we metered where a bill says the cost. What no line explains comes last."""
+    bought = [(line["sku"], line["picodollars"]) for line in lines]
+    rest = amount - sum(part for _, part in bought)
+    for sku, part in (*bought, *([("", rest)] if rest or not bought else [])):
+        service = billed_service(sku, facts.provider)
+        charged = sharings.of(Scope(facts.project_id, day, service.name), facts.id, part)
+        if charged is None:
+            yield service_of(sku, facts.provider).name, known, part, None
+        else:
+            yield service.name, "billed", charged, part
+
+
+def _unmetered(part: Part) -> SettledCall:
+    name = part.service.name if part.service else ""
+    return SettledCall(
+        part.facts, f"{part.day}T00:00:00Z", 0, 0, name, "bill", part.basis, part.picodollars, part.metered
+    )

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain, repeat
 from typing import Any
 
 from django.db import connection
@@ -84,12 +85,16 @@ def cells(question: Question, *, by_sku: bool) -> list[Cell]:
     return list(_by_line(question, whole)) if by_sku else whole
 
 
+_IS_CALL = ~Q(kind=ChargeKind.RENT) & ~Q(kind=ChargeKind.UPDATE, settled_picodollars=0)
+"""A learner that costs nothing runs here: no cloud was called, and none counts its updates."""
+
+
 def _by_charge(question: Question) -> Iterator[Cell]:
     rows = (
         settled(question)
         .annotate(day=UtcDay("resolved_at"))
         .values_list("day", "account__job_id", "basis")
-        .annotate(amount=Sum("settled_picodollars"), calls=Count("pk", filter=~Q(kind=ChargeKind.RENT)))
+        .annotate(amount=Sum("settled_picodollars"), calls=Count("pk", filter=_IS_CALL))
         .order_by("day", "account__job_id", "basis")
     )
     for day, job_id, basis, amount, calls in rows:
@@ -122,11 +127,12 @@ def _by_line(question: Question, whole: list[Cell]) -> Iterator[Cell]:
         parts[date.fromisoformat(day), job_id, basis][sku] = int(amount)
     for cell in whole:
         bought = parts[cell.day, cell.job_id, cell.basis]
-        for sku in sorted(bought):
-            yield Cell(cell.day, cell.job_id, cell.basis, sku, bought[sku], 0)
         rest = cell.picodollars - sum(bought.values())
         if rest or not bought:
-            yield Cell(cell.day, cell.job_id, cell.basis, "", rest, 0)
+            bought[""] = bought.get("", 0) + rest
+        # A call has several lines: it is counted at one of them.
+        for sku, calls in zip(sorted(bought), chain((cell.calls,), repeat(0)), strict=False):
+            yield Cell(cell.day, cell.job_id, cell.basis, sku, bought[sku], calls)
 
 
 def prices_there_are(project_id: int | None, period: Period) -> list[Prices]:

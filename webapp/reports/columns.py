@@ -6,9 +6,16 @@ from typing import Any, Literal, NamedTuple
 
 from webapp.reports.calls import SettledCall
 from webapp.reports.question import PRICES, Question
-from webapp.reports.table import Amounts, Row, Table
+from webapp.reports.table import Amounts, Costs, Row, Table
 
 Kind = Literal["text", "money", "count"]
+
+BASES = {
+    "estimated": "Nobody could tell what a call came to: all that was set aside for it counts.",
+    "metered": "Measured call by call as it ran, at list prices.",
+    "billed": "What the cloud charges, by its own bill of that day and service.",
+}
+"""How well an amount is known, the least certain first."""
 
 
 class Column(NamedTuple):
@@ -30,6 +37,12 @@ CALL_COLUMNS = (
     *(Column("cost [USD]", "money"), Column("basis"), Column("prices")),
 )
 COST_OF_CALL = 12
+METERED_WHERE_BILLED = Column("metered where billed [USD]", "money")
+"""What we metered of what a cloud's bill says the cost of; only where there is a bill."""
+
+
+def call_columns(costs: Costs) -> list[Column]:
+    return [*CALL_COLUMNS, METERED_WHERE_BILLED] if costs.has_bill else list(CALL_COLUMNS)
 
 
 def table_columns(table: Table) -> list[Column]:
@@ -39,8 +52,8 @@ def table_columns(table: Table) -> list[Column]:
     if table.has_calls:
         columns.append(Column("calls", "count"))
     columns += AMOUNTS
-    if table.has_told:
-        columns.append(Column("cloud's bill [USD]", "money"))
+    if table.has_bill:
+        columns.append(METERED_WHERE_BILLED)
     return [*columns, Column("basis"), Column("prices")]
 
 
@@ -53,18 +66,18 @@ def table_cells(table: Table, row: Row, question: Question) -> list[Any]:
     if table.has_calls:
         cells.append(row.calls)
     cells += [amounts.cost, amounts.estimated, amounts.metered, amounts.billed]
-    if table.has_told:
-        cells.append(row.told)
+    if table.has_bill:
+        cells.append(row.metered)
     return [*cells, amounts.basis, question.prices]
 
 
 def call_cells(call: SettledCall) -> tuple[Any, ...]:
-    """A call's cells; money as whole picodollars."""
+    """A call's cells; money as whole picodollars. The last is that of METERED_WHERE_BILLED."""
     facts = call.facts
     return (
         *(call.at, facts.project, facts.name, facts.id, facts.user, facts.cloud, facts.region),
         *("; ".join(facts.tags), call.round_no, call.epoch, call.name, call.kind),
-        *(call.picodollars, call.basis, facts.prices),
+        *(call.picodollars, call.basis, facts.prices, call.metered),
     )
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from cloud.numbers import profile as profiles
 from cloud.numbers.quantity import ProfileError
+from webapp.accounts.models import Project
 from webapp.jobs.models import Job
 from webapp.reports.question import Question
 from webapp.reports.sold_services import AWS, LOCAL, MICROSOFT
 
+OF_NO_JOB = "Of no single job"
 _AT_ONCE = 500
 _CLOUDS = {"local": ("This machine", LOCAL, ""), "aws_lambda": ("AWS", AWS, "us-east-1")}
-_AZURE_REGIONS = ("eastus", "westus", "swedencentral", "westeurope", "northeurope")
+_PROVIDERS = {"aws": AWS, "azure": MICROSOFT}
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,30 @@ def facts_of(job_ids: Iterable[str]) -> dict[str, JobFacts]:
     return found
 
 
+def facts_of_no_job(project: Project, provider: str) -> JobFacts:
+    """Stands for what a cloud charges the project without saying for which job."""
+    return JobFacts(
+        id="",
+        name=OF_NO_JOB,
+        project_id=project.pk,
+        project=project.name,
+        user="",
+        cloud={AWS: "AWS", MICROSOFT: "Azure"}.get(provider, provider),
+        provider=provider,
+        region="",
+        connection="",
+        function_memory_mb=0,
+        algorithm="",
+        environment="",
+        env_steps=0,
+        actors=0,
+        mean_return=None,
+        prices="actual",
+        tags=(),
+        groups=(),
+    )
+
+
 def _facts(job: Job) -> JobFacts:
     # The stored document, not the validated one: a report also tells of jobs that an older version made.
     platform: Mapping[str, Any] = job.spec.get("platform") or {}
@@ -109,10 +134,9 @@ def _cloud(platform: Mapping[str, Any]) -> tuple[str, str, str]:
     return ("Azure", MICROSOFT, "") if kind.startswith("azure") else ("Own machines", LOCAL, "")
 
 
-@cache
 def _simulated(profile: str) -> tuple[str, str, str]:
     try:
         known = profiles.load(profile)
     except ProfileError:
         return profile, AWS, ""
-    return known.title, MICROSOFT if known.region in _AZURE_REGIONS else AWS, known.region
+    return known.title, _PROVIDERS[known.provider], known.region

@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd, exact_usd
+from webapp.reports.bills.difference import difference_words
+from webapp.reports.columns import BASES
 from webapp.reports.table import Costs, Row, Table
 
 _MOST_BARS = 62
@@ -120,17 +122,8 @@ def total(table: Table) -> ShownRow:
 def _shown(row: Row, whole: int) -> ShownRow:
     percent = 100 * row.cost / whole if whole else 0.0
     words = "–" if not whole else "< 0.1 %" if 0 < percent < 0.05 else f"{percent:.1f} %"
-    # Only what is on a bill is compared with it.
-    difference = "" if row.told is None else difference_words(row.amounts.billed, row.told)
+    difference = "" if row.metered is None else difference_words(row.metered, row.amounts.billed)
     return ShownRow(row, exact_usd(row.cost), f"{min(100.0, percent):.2f}", words, difference)
-
-
-def difference_words(ours: int, theirs: int) -> str:
-    """How much too high (+) or too low (−) our figure is."""
-    off = ours - theirs
-    sign = "+" if off > 0 else "−" if off < 0 else "±"
-    percent = f", {sign}{abs(100 * off / theirs):.1f} %" if theirs else ""
-    return f"{sign}{display_usd(abs(off))}{percent}"
 
 
 def left_out(table: Table) -> int:
@@ -138,15 +131,7 @@ def left_out(table: Table) -> int:
 
 
 def known_words(costs: Costs) -> list[dict[str, Any]]:
-    """What of the total is how well known, as a bar and in words."""
+    """What of the total is how well known, in words."""
     amounts = costs.table("cloud").total.amounts
-    parts = (
-        (
-            "estimated",
-            amounts.estimated,
-            "Nobody could tell what a call came to: all that was set aside counts",
-        ),
-        ("metered", amounts.metered, "Measured call by call as it ran, at list prices"),
-        ("billed", amounts.billed, "Metered, and the cloud's own bill of that day is beside it"),
-    )
+    parts = [(name, getattr(amounts, name), words) for name, words in BASES.items()]
     return [{"word": word, "amount": amount, "words": words} for word, amount, words in parts if amount]

@@ -65,6 +65,17 @@ def service_of(sku: str, provider: str) -> Service:
     return Service(_BY_PROVIDER.get(provider, provider), provider)
 
 
+def service_named(name: str, provider: str) -> Service:
+    """The service that a bill calls so, as we name it; one that we sell nothing of is only a name."""
+    known = (LAMBDA, S3, EC2, ACI, AZURE_VM, HERE)
+    return next((one for one in known if one.name == name), Service(name, provider))
+
+
+def billed_service(sku: str, provider: str) -> Service:
+    """The service on whose bill a line of ours is: what nobody could meter is on that of what is mainly bought."""
+    return service_of(sku, provider) if sku else mainly(provider)
+
+
 def focus_unit(unit: str) -> str:
     """Our unit as FOCUS writes units: capitalised, plural, with a dash between."""
     return _UNITS.get(unit, unit)

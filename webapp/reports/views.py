@@ -20,9 +20,11 @@ from django.views.decorators.http import require_POST, require_safe
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
+from webapp.downloads import refused, unknown_words
 from webapp.reports import queries, shown
 from webapp.reports.access import address, staff_page
-from webapp.reports.asking import Asked, asked, too_large
+from webapp.reports.asking import NAMES, Asked, asked, refusal, too_large
+from webapp.reports.bills.difference import beside_words, far_off, warning_words
 from webapp.reports.building import TooMany, ask_for_file, folder, whose_words
 from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, Format, make
@@ -51,6 +53,8 @@ def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
         "left_out": shown.left_out(table),
         "chart": shown.chart(costs),
         "known": shown.known_words(costs),
+        "bill_warning": warning_words(far_off(costs.parts)),
+        "beside": beside_words(costs),
         "ranges": PRESETS,
         "groups": {key: word for key, word in BY.items() if key != "project" or project is None},
         "prices": PRICES,
@@ -88,7 +92,10 @@ def _file(request: HttpRequest, project: Project | None) -> HttpResponseBase:
     chosen = FORMATS.get(request.GET.get("format", ""))
     if chosen is None:
         raise Http404("There is no such kind of file.")
-    wanted = asked(request.GET, project, SYSTEM_CLOCK.now().date())
+    today = SYSTEM_CLOCK.now().date()
+    if words := unknown_words(request, "format", *NAMES) or refusal(request.GET, today):
+        return refused(words)
+    wanted = asked(request.GET, project, today)
     if too_large(wanted.question, chosen.key):
         messages.info(
             request, f"This {chosen.word} file takes a while. Press Build: it is made in the background."

@@ -10,6 +10,7 @@ import json
 import signal
 import sys
 import threading
+from pathlib import Path
 
 from cloud.emulator.aws.account import Account
 from cloud.emulator.aws.demo import furnish
@@ -23,6 +24,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--region", default="us-east-1")
     parser.add_argument("--concurrency", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the faults")
+    parser.add_argument(
+        "--keep", type=Path, help="a file for its keys, so that they hold after the next start"
+    )
     asked = parser.parse_args(arguments)
     aws = AwsEmulator(
         account=Account(concurrency=asked.concurrency), faults=Faults(seed=asked.seed), region=asked.region
@@ -30,7 +34,7 @@ def main(arguments: list[str]) -> None:
     aws.start(asked.port)
     try:
         over = _asked_to_stop()
-        print(json.dumps(furnish(aws).values()), flush=True)
+        print(json.dumps(furnish(aws, kept=asked.keep).values()), flush=True)
         over.wait()
     finally:
         aws.stop()

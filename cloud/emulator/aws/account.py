@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -16,22 +16,29 @@ _SESSION_S = 3600
 
 @dataclass(frozen=True)
 class Policy:
-    """Statements as in a policy document. Conditions are not looked at; what is not allowed is denied."""
+    """Statements as in a policy document. Conditions are not looked at; what is not allowed is denied.
+
+    `user`: the name that AWS fills in for ${aws:username}.
+    """
 
     statements: tuple[Mapping[str, Any], ...]
+    user: str = ""
 
     @staticmethod
     def of(document: Mapping[str, Any]) -> Policy:
         return Policy(tuple(document["Statement"]))
 
     def allows(self, action: str, resource: str) -> bool:
-        matching = [one for one in self.statements if _matches(one, action, resource)]
+        matching = [one for one in self.statements if _matches(one, action, resource, self.user)]
         return bool(matching) and all(one["Effect"] == "Allow" for one in matching)
 
 
-def _matches(statement: Mapping[str, Any], action: str, resource: str) -> bool:
+def _matches(statement: Mapping[str, Any], action: str, resource: str, user: str) -> bool:
+    resources = [
+        one.replace("${aws:username}", user) if user else one for one in _list(statement["Resource"])
+    ]
     return any(fnmatchcase(action.lower(), one.lower()) for one in _list(statement["Action"])) and any(
-        fnmatchcase(resource, one) for one in _list(statement["Resource"])
+        fnmatchcase(resource, one) for one in resources
     )
 
 
@@ -81,13 +88,24 @@ class Account:
     keys: dict[str, Key] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
     users: dict[str, Policy] = field(default_factory=dict)
+    on_external_id: Callable[[str], None] = lambda external_id: None
+    """Called after the external id that roles demand was set."""
 
-    def add_user(self, name: str, policy: Policy, *, account_id: str | None = None) -> Key:
-        """A user with an access key of his own."""
+    def add_user(
+        self,
+        name: str,
+        policy: Policy,
+        *,
+        account_id: str | None = None,
+        access_key: tuple[str, str] | None = None,
+    ) -> Key:
+        """A user with an access key, one that is given (ID and secret) or a new one."""
         arn = f"arn:aws:iam::{account_id or self.id}:user/{name}"
+        policy = replace(policy, user=name)
         self.users[arn] = policy
         principal = Principal(arn, "AIDA" + _random_id(), policy)
-        return self._add(Key("AKIA" + _random_id(), secrets.token_urlsafe(30), principal))
+        key_id, secret = access_key or ("AKIA" + _random_id(), secrets.token_urlsafe(30))
+        return self._add(Key(key_id, secret, principal))
 
     def add_role(self, name: str, policy: Policy, **trust: Any) -> Role:
         role = Role(f"arn:aws:iam::{self.id}:role/{name}", policy, **trust)
@@ -113,6 +131,15 @@ class Account:
         token = secrets.token_urlsafe(60)
         expires = self.now_unix_s() + min(lasts_s or _SESSION_S, 12 * 3600)
         return self._add(Key("ASIA" + _random_id(), secrets.token_urlsafe(30), principal, token, expires))
+
+    def set_external_id(self, external_id: str) -> None:
+        """What the role demands from now on, as if its trust policy was edited."""
+        asking = [role for role in self.roles.values() if role.external_id is not None]
+        if not asking or not external_id:
+            raise ValueError("no role here asks for an external id" if external_id else "the id is empty")
+        for role in asking:
+            role.external_id = external_id
+        self.on_external_id(external_id)
 
     def expire_sessions(self) -> None:
         """Every session that was given out so far is over."""

@@ -6,12 +6,16 @@ All have the rights of the policy that people copy, and no others; so what runs 
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from cloud.connections import AwsConnection, AwsKeys, AwsRole
 from cloud.emulator.aws.account import Key, Policy
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.emulator.kept import keep
+from cloud.emulator.kept import kept as read_kept
 from cloud.provision.policies import AwsScope, actor_policy, aws_policy
 
 OUR_ACCOUNT = "999988887777"
@@ -45,27 +49,45 @@ class DemoAccount:
         }
 
 
-def furnish(aws: AwsEmulator, *, external_id: str | None = None) -> DemoAccount:
-    """Roles, a user and a bucket in a running emulator's account."""
-    account = aws.account
+def furnish(aws: AwsEmulator, *, external_id: str | None = None, kept: Path | None = None) -> DemoAccount:
+    """Roles, a user and a bucket in a running emulator's account.
+
+    `kept`: a file with the keys and the external id of the last start, which hold again. Raises KeptUnreadable.
+    """
+    account, last = aws.account, read_kept(kept)
     scope = AwsScope(region=aws.region, account=account.id)
     policy = Policy.of(aws_policy(scope))
     may_assume = Policy.of({"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Resource": "*"}]})
-    ours = account.add_user("starling-server", may_assume, account_id=OUR_ACCOUNT)
-    secret_id = external_id or secrets.token_hex(16)
+    ours = account.add_user(
+        "starling-server", may_assume, account_id=OUR_ACCOUNT, access_key=_last_key(last, "ours")
+    )
+    secret_id = external_id or last.get("external_id") or secrets.token_hex(16)
     role = account.add_role(scope.own_role_name, policy, trusted=ours.principal.arn, external_id=secret_id)
-    user = account.add_user(scope.own_role_name, policy)
+    of_user = Policy.of(aws_policy(replace(scope, own_arn=scope.of_signed_in_user)))
+    user = account.add_user(scope.own_role_name, of_user, access_key=_last_key(last, "user"))
     actor = account.add_role(
         scope.actor_role_name, Policy.of(actor_policy(scope)), service="lambda.amazonaws.com"
     )
     bucket = f"{scope.prefix}-weights-{account.id}"
     aws.storage.add_bucket(bucket)
+    values = {
+        f"{whose}_{part}": value
+        for whose, key in (("ours", ours), ("user", user))
+        for part, value in (("id", key.access_key_id), ("secret", key.secret))
+    }
+    account.on_external_id = lambda one: keep(kept, {**values, "external_id": one})
+    account.on_external_id(secret_id)
     more: dict[str, Any] = {"region": aws.region, "endpoint_url": aws.endpoint, "bucket": bucket}
     return DemoAccount(
         AwsConnection(AwsRole(role.arn, secret_id, _keys(ours)), **more),
         AwsConnection(_keys(user), **more),
         actor.arn,
     )
+
+
+def _last_key(last: Mapping[str, str], whose: str) -> tuple[str, str] | None:
+    key_id, secret = last.get(f"{whose}_id"), last.get(f"{whose}_secret")
+    return (key_id, secret) if key_id and secret else None
 
 
 def _keys(key: Key) -> AwsKeys:

@@ -1,4 +1,4 @@
-"""The emulator's own desk, for whoever runs it in another process: faults, quotas, parked functions and the meter."""
+"""The emulator's own desk, for whoever runs it in another process: faults, quotas, ids, parked functions, the meter."""
 
 from __future__ import annotations
 
@@ -49,6 +49,8 @@ class Desk:
                 self._invoking.parked[str(given["function"])] = Parked(float(given["seconds"]), result)
             case "concurrency":
                 self._account.concurrency = int(given["concurrency"])
+            case "external-id":
+                self._account.set_external_id(str(given["external_id"]))
             case "expire":
                 self._account.expire_sessions()
             case "state":

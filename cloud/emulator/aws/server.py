@@ -18,7 +18,7 @@ from cloud.emulator.aws.identity import Identity
 from cloud.emulator.aws.invoking import Invoking
 from cloud.emulator.aws.logs import Logs
 from cloud.emulator.aws.meter import Meter
-from cloud.emulator.aws.signatures import Claim, sender
+from cloud.emulator.aws.signatures import Claim, check_region, sender
 from cloud.emulator.aws.storage import Storage
 from cloud.emulator.aws.tagging import Tagging
 from cloud.emulator.http import HttpRequest, HttpResponse, HttpServer
@@ -109,6 +109,7 @@ class AwsEmulator:
         try:
             claim = Claim.of(request)
             service = claim.service
+            check_region(claim, self.region)
             caller = sender(request, claim, self.account)
             match service:
                 case "sts" | "iam":

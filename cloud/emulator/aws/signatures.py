@@ -17,6 +17,7 @@ from cloud.emulator.aws.errors import AwsError
 from cloud.emulator.http import HttpRequest
 
 _CLOCK_SKEW_S = 900
+_GLOBAL_REGION = "us-east-1"
 _UNSIGNED = {"UNSIGNED-PAYLOAD", "STREAMING-UNSIGNED-PAYLOAD-TRAILER"}
 
 
@@ -82,6 +83,21 @@ def sender(request: HttpRequest, claim: Claim, account: Account) -> Principal:
     if counts and hashlib.sha256(request.body).hexdigest() != claimed:
         raise _bad_signature(claim.service)
     return key.principal
+
+
+def check_region(claim: Claim, region: str) -> None:
+    """AwsError where the request was signed for another region than the one it came to.
+
+    IAM and the first address of STS belong to no region and are signed for us-east-1.
+    """
+    if claim.region == region or (claim.service in {"iam", "sts"} and claim.region == _GLOBAL_REGION):
+        return
+    if claim.service == "s3":
+        words = f"the region '{claim.region}' is wrong; expecting '{region}'"
+        raise AwsError(400, "AuthorizationHeaderMalformed", f"The authorization header is malformed; {words}")
+    refused = _bad_signature(claim.service)
+    refused.message = f"Credential should be scoped to a valid region, {region}, and not {claim.region}."
+    raise refused
 
 
 def _no_such_key(service: str) -> AwsError:

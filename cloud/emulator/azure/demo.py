@@ -6,11 +6,14 @@ The app has the rights of those roles and no others; so what runs here runs with
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cloud.connections import AzureConnection, AzurePrincipal
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.emulator.azure.subscription import RoleAssignment
+from cloud.emulator.kept import keep
+from cloud.emulator.kept import kept as read_kept
 from cloud.provision.policies import azure_reader_role, azure_role
 
 RESOURCE_GROUP = "starling"
@@ -40,12 +43,31 @@ class DemoSubscription:
         }
 
 
-def furnish(azure: AzureEmulator, *, resource_group: str = RESOURCE_GROUP) -> DemoSubscription:
-    """An app and a resource group in a running emulator's subscription."""
-    subscription = azure.subscription
+def furnish(
+    azure: AzureEmulator, *, resource_group: str = RESOURCE_GROUP, kept: Path | None = None
+) -> DemoSubscription:
+    """An app and a resource group in a running emulator's subscription.
+
+    `kept`: a file with the ids and the secret of the last start, which hold again. Raises KeptUnreadable.
+    """
+    subscription, last = azure.subscription, read_kept(kept)
+    subscription.id = last.get("subscription_id", subscription.id)
+    subscription.tenant_id = last.get("tenant_id", subscription.tenant_id)
     subscription.add_resource_group(resource_group)
     roles = [azure_role(subscription.id, resource_group), azure_reader_role(subscription.id)]
-    app = subscription.add_app([RoleAssignment.of(role) for role in roles])
+    identity = (
+        (last["client_id"], last["client_secret"]) if {"client_id", "client_secret"} <= set(last) else None
+    )
+    app = subscription.add_app([RoleAssignment.of(role) for role in roles], identity=identity)
+    keep(
+        kept,
+        {
+            "subscription_id": subscription.id,
+            "tenant_id": subscription.tenant_id,
+            "client_id": app.client_id,
+            "client_secret": app.secret,
+        },
+    )
     access = AzurePrincipal(subscription.tenant_id, app.client_id, app.secret)
     connection = AzureConnection(
         access,

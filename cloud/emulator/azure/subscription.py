@@ -74,8 +74,12 @@ class Subscription:
     _tokens: dict[str, tuple[str, float]] = field(default_factory=dict)
     _creates: deque[float] = field(default_factory=deque)
 
-    def add_app(self, roles: Sequence[RoleAssignment] = ()) -> App:
-        app = App(new_id(), secrets.token_urlsafe(30), list(roles))
+    def add_app(
+        self, roles: Sequence[RoleAssignment] = (), *, identity: tuple[str, str] | None = None
+    ) -> App:
+        """An app with a secret: one that is given (client ID and secret), or a new one."""
+        client_id, secret = identity or (new_id(), secrets.token_urlsafe(30))
+        app = App(client_id, secret, list(roles))
         self.apps[app.client_id] = app
         return app
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import stat
 import time
 import urllib.error
 import urllib.request
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
 
+from cloud import checks
+from cloud.aws.checks import AwsQuestion, check_aws
+from cloud.check_clients import aws_clients
 from cloud.connections import AwsConnection, AwsKeys, AwsRole
-from cloud.emulator.aws.demo import DemoAccount
+from cloud.emulator.aws.account import Policy
+from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.emulator.kept import KeptUnreadable
+from cloud.provision.permissions import AWS
+from cloud.provision.policies import AwsScope, aws_policy
 
 
 def _code(error: pytest.ExceptionInfo[ClientError]) -> str:
@@ -130,3 +140,90 @@ def test_secrets_do_not_show(demo: DemoAccount) -> None:
     keys = demo.by_keys.access
     assert isinstance(keys, AwsKeys)
     assert keys.secret_access_key not in repr(demo.by_keys) + repr(demo.by_role)
+
+
+def test_the_keys_user_has_the_policy_that_people_copy(demo: DemoAccount) -> None:
+    """Each right has an answer of its own: none "shows only when it is used"."""
+    asked = AwsQuestion(demo.by_keys.region)
+    report = checks.within(
+        20.0, asked.region, lambda findings: check_aws(aws_clients(demo.by_keys), asked, findings)
+    )
+    assert {check.name for check in report.checks if check.ok is not True} == set()
+    assert {permission.action for permission in AWS} <= {check.name for check in report.checks}
+
+
+def test_a_policy_for_whichever_user_reaches_that_user_alone(aws: AwsEmulator) -> None:
+    scope = AwsScope(aws.region, aws.account.id)
+    policy = Policy.of(aws_policy(replace(scope, own_arn=scope.of_signed_in_user)))
+    ada, bob = (aws.account.add_user(name, policy).principal for name in ("ada", "bob"))
+    assert ada.policy.allows("iam:SimulatePrincipalPolicy", ada.arn)
+    assert not ada.policy.allows("iam:SimulatePrincipalPolicy", bob.arn)
+
+
+@pytest.mark.parametrize(
+    ("service", "call", "code"),
+    [
+        ("lambda", "get_account_settings", "InvalidSignatureException"),
+        ("s3", "list_buckets", "AuthorizationHeaderMalformed"),
+        ("logs", "describe_log_groups", "InvalidSignatureException"),
+        ("sts", "get_caller_identity", "SignatureDoesNotMatch"),
+    ],
+)
+def test_a_request_signed_for_another_region_is_refused(
+    demo: DemoAccount, service: str, call: str, code: str
+) -> None:
+    elsewhere = replace(demo.by_keys, region="eu-west-3")
+    with pytest.raises(ClientError) as error:
+        getattr(elsewhere.open().client(service, tries=1), call)()
+    assert _code(error) == code
+    assert "region" in str(error.value)
+
+
+def test_an_address_that_was_signed_for_another_region_opens_nothing(demo: DemoAccount) -> None:
+    demo.by_role.open().client("s3").put_object(Bucket=demo.by_role.bucket, Key="w.bin", Body=b"weights")
+    elsewhere = replace(demo.by_role, region="eu-west-3", access=_keys_of(demo))
+    given = {"Bucket": demo.by_role.bucket, "Key": "w.bin"}
+    assert _refused(elsewhere.open().client("s3").generate_presigned_url("get_object", Params=given)) == 400
+
+
+def test_the_external_id_can_be_set_while_it_runs(aws: AwsEmulator, demo: DemoAccount) -> None:
+    """A page shows its id once the emulator has long been running."""
+    _desk(aws, "external-id", external_id="shown-by-the-page")
+    access = replace(_role(demo.by_role), external_id="shown-by-the-page")
+    assert replace(demo.by_role, access=access).open().client("lambda").get_account_settings()
+    with pytest.raises(ClientError) as error:
+        demo.by_role.open().client("lambda").get_account_settings()
+    assert _code(error) == "AccessDenied"
+
+
+def test_keys_are_those_of_the_last_start(tmp_path: Path) -> None:
+    """A server that was started with them goes on when the emulator is started again."""
+    kept = tmp_path / "aws.json"
+    with AwsEmulator() as first:
+        before = furnish(first, kept=kept)
+        _desk(first, "external-id", external_id="shown-by-the-page")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    with AwsEmulator() as second:
+        again = furnish(second, kept=kept)
+        assert again.by_keys.access == before.by_keys.access
+        assert _role(again.by_role).ours == _role(before.by_role).ours
+        assert _role(again.by_role).external_id == "shown-by-the-page"
+        assert again.by_role.open().client("lambda").get_account_settings()
+
+
+def test_kept_keys_that_cannot_be_read_are_told_in_words(tmp_path: Path) -> None:
+    kept = tmp_path / "aws.json"
+    kept.write_text("{")
+    with AwsEmulator() as aws, pytest.raises(KeptUnreadable, match=r"aws\.json.*[Dd]elete"):
+        furnish(aws, kept=kept)
+
+
+def _keys_of(demo: DemoAccount) -> AwsKeys:
+    assert isinstance(demo.by_keys.access, AwsKeys)
+    return demo.by_keys.access
+
+
+def _desk(aws: AwsEmulator, name: str, **given: str) -> None:
+    request = urllib.request.Request(f"{aws.endpoint}/_emulator/{name}", json.dumps(given).encode())
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status == 200

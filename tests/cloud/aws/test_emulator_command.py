@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,21 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from cloud.connections import AwsConnection, AwsKeys
+from cloud.connections import AwsConnection, AwsKeys, AwsRole
 from cloud.emulator.aws.demo import DemoAccount
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def _run_until_told(*arguments: str) -> tuple[subprocess.Popen[str], list[str]]:
+def _run_until_told(data: Path, *arguments: str) -> tuple[subprocess.Popen[str], list[str]]:
     command = [sys.executable, "manage.py", "emulator", *arguments]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=ROOT, env=_environment(data), stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     said: list[str] = []
     while not said or "Ctrl-C" not in said[-1]:
         said.append(process.stdout.readline())
         assert said[-1], said
     return process, said
+
+
+def _environment(data: Path) -> dict[str, str]:
+    return {**os.environ, "STARLING_DATA": str(data), "DJANGO_SETTINGS_MODULE": "webapp.settings"}
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
@@ -38,17 +43,41 @@ def _values(said: list[str]) -> dict[str, str]:
     return dict(line.split() for line in said if line.startswith("  "))
 
 
-def test_it_prints_what_to_connect_with_and_stops_on_ctrl_c() -> None:
-    process, said = _run_until_told("aws", "--port", "0", "--external-id", "chosen")
+def test_it_prints_what_to_connect_with_and_is_the_same_account_at_its_next_start(tmp_path: Path) -> None:
+    """Somebody tries a role: the page shows its id once the emulator and the site run, and neither starts anew."""
+    process, said = _run_until_told(tmp_path, "aws", "--port", "0", "--external-id", "chosen")
     values = _values(said)
     assert values["external_id"] == "chosen"
     assert values["STARLING_AWS_ENDPOINT"].startswith("http://127.0.0.1:")
     assert not any("Azure" in line for line in said)
+    port = values["STARLING_AWS_ENDPOINT"].rpartition(":")[2]
+    assert "demands that id" in _set_external_id(tmp_path, port, "shown-by-the-page").stdout
+    ours = AwsKeys(values["AWS_ACCESS_KEY_ID"], values["AWS_SECRET_ACCESS_KEY"])
+    role = AwsRole(values["role_arn"], "shown-by-the-page", ours)
+    by_role = AwsConnection(role, "us-east-1", endpoint_url=values["STARLING_AWS_ENDPOINT"])
+    assert by_role.open().client("lambda").get_account_settings()
     _stop(process)
 
+    process, said = _run_until_told(tmp_path, "aws", "--port", "0")
+    again = _values(said)
+    _stop(process)
+    of_the_address = {"STARLING_AWS_ENDPOINT", "endpoint"}
+    kept = {name: value for name, value in values.items() if name not in of_the_address}
+    assert {name: again[name] for name in kept} == {**kept, "external_id": "shown-by-the-page"}
+    refused = _set_external_id(tmp_path, port, "another")
+    assert refused.returncode == 2
+    assert "No emulated AWS account answers" in refused.stderr
 
-def test_both_clouds_run_unless_one_is_named() -> None:
-    process, said = _run_until_told("--port", "0", "--azure-port", "0")
+
+def _set_external_id(data: Path, port: str, external_id: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", "emulator", "--port", port, "--set-external-id", external_id]
+    return subprocess.run(
+        command, cwd=ROOT, env=_environment(data), capture_output=True, text=True, timeout=60
+    )
+
+
+def test_both_clouds_run_unless_one_is_named(tmp_path: Path) -> None:
+    process, said = _run_until_told(tmp_path, "--port", "0", "--azure-port", "0")
     values = _values(said)
     try:
         keys = AwsKeys(values["access_key_id"], values["secret_access_key"])

@@ -60,8 +60,32 @@ ALERTS = (
 BUDGETS = (
     Part(
         "budget=id:whole spent=spent_usd:usd reserved=reserved_usd:usd free=free_usd:usd limit=limit_usd:usd "
-        "period counts name outlook",
+        "period counts tells_at_%=thresholds name outlook",
     ),
+)
+COSTS = (
+    Part("what=label cost=cost_usd:exact billed=billed_usd:exact calls:whole", at="rows"),
+    Part("total=total_usd:exact money=prices", tall=True),
+)
+REPORTS = (
+    Part("report=id:whole format state asked=asked_at:at size=byte_count:kb kept_until=expires_at:at reason"),
+)
+CONNECTIONS = (Part("connection=id cloud kind region account state jobs:whole name words"),)
+CONNECTION = (
+    Part(
+        "connection=id name cloud kind region emulated:yes account external_id subscription_id resource_group "
+        "state words tested=tested_at:at jobs:whole",
+        tall=True,
+    ),
+    Part("right=name holds=ok:yes words do=fix", at="report.checks"),
+)
+SET_UP = (
+    Part(
+        "state=state_words words ready:yes memory=ready_mb bucket=ready_bucket:yes image=ready_image",
+        tall=True,
+    ),
+    Part("step=name state words", at="steps"),
+    Part(at="before"),
 )
 DRAFTS = (Part("draft=id:whole saved=saved_at:at title page=url"),)
 SCHEDULERS = (Part("scheduler=id versions:whole newest made=created_at:at name"),)

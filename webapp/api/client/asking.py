@@ -26,7 +26,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "truth": lambda text: text == "yes",
     "pairs": lambda pairs: dict(_pair(one) for one in pairs),
 }
-# Whence a spec is taken, and where a file is kept: they are sent only where a path names them.
+# Whence a spec is taken, and where a file is kept: they are sent only where a path or an option names them.
 _BY_THEMSELVES = ("spec", "job", "draft", "to")
 # Words that stand for more than themselves, by where they are sent.
 _IN_PATHS: dict[str, Callable[[str], str]] = {"version": lambda key: key.replace(".", "/versions/")}
@@ -87,7 +87,9 @@ class Asking:
         method, path, *file = row.does.split()
         within = {name: _IN_PATHS.get(name, str)(given[name]) for name in given if f"{{{name}}}" in path}
         path = path.format(**within)
-        rest = {name: value for name, value in given.items() if name not in (*within, *_BY_THEMSELVES)}
+        options = {one.to for one in row.options}
+        kept = {*within, *(name for name in _BY_THEMSELVES if name not in options)}
+        rest = {name: value for name, value in given.items() if name not in kept}
         if method in ("GET", "DELETE"):
             return _Request(method, path, None, rest, file[0].format(**given) if file else "")
         body = {**row.sends, **{name: _IN_BODIES.get(name, _same)(value) for name, value in rest.items()}}

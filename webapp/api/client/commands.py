@@ -14,7 +14,10 @@ from .answers import (
     BUDGETS,
     CHECKPOINTS,
     COMPARED,
+    CONNECTION,
+    CONNECTIONS,
     COST,
+    COSTS,
     DRAFTS,
     EPISODES,
     EVALUATIONS,
@@ -32,8 +35,10 @@ from .answers import (
     PROFILES,
     PROGRESS,
     PROJECTS,
+    REPORTS,
     ROUNDS,
     SCHEDULERS,
+    SET_UP,
     SURFACE,
     SURFACES,
     TRAININGS,
@@ -86,6 +91,11 @@ _LIMIT = Option("--limit", "at most so many (default 20)", "whole")
 _CHECKPOINT = Option("--checkpoint", "its name (default: the best, else the newest)")
 _TIMES = Option(
     "--for", "hour (default), day, or until it changes", field="how_long", choices=("hour", "day", "change")
+)
+_THRESHOLDS = Option("--thresholds", "tell people at these percents, with commas between", "wholes")
+_BY = Option("--by", "day (default), month, job, user, cloud, service, tag")
+_PRICES = Option(
+    "--prices", "actual (default), simulated, emulated", choices=("actual", "simulated", "emulated")
 )
 _TASK = (
     Option("--name", "a name that is there already gets a new version"),
@@ -170,10 +180,46 @@ COMMANDS: tuple[Command, ...] = (
     Command("budgets make NAME LIMIT_USD", "Make a budget above jobs.", "POST /budgets", BUDGETS, (
         Option("--counts", "project (default), user:EMAIL, cloud:KIND, tag:NAME, group:NAME"),
         Option("--period", "monthly (default), weekly, total", choices=("total", "monthly", "weekly")),
-        Option("--at-line", "drain (default), fewer, stop", choices=("fewer", "drain", "stop")))),
+        Option("--at-line", "drain (default), fewer, stop", choices=("fewer", "drain", "stop")), _THRESHOLDS)),
+    Command("budgets change BUDGET", "Change its name, line or when people are told (scope: budget).",
+            "PUT /budgets/{budget}", BUDGETS, (
+        Option("--name", "as people read it"),
+        Option("--at-line", "drain, fewer, stop", choices=("fewer", "drain", "stop")), _THRESHOLDS)),
     Command("budgets raise BUDGET LIMIT_USD", "Change its limit (scope: budget).", "PUT /budgets/{budget}", BUDGETS),
     Command("budgets close BUDGET", "Close it: it binds nobody any more (scope: budget).", "DELETE /budgets/{budget}",
             BUDGETS),
+    Command("costs FIRST_DAY LAST_DAY", "What days cost (UTC, both included), by anything.", "GET /costs", COSTS, (
+        _BY, _PRICES, Option("--job", "only this job"), Option("--tag", "only jobs with this tag"))),
+    Command("reports list", "Reports that were asked for, newest first.", "GET /reports", REPORTS),
+    Command("reports build FIRST_DAY LAST_DAY", "Have a report built, as a file.", "POST /reports", REPORTS, (
+        Option("--format", "csv (default), xlsx, pdf, json, focus", choices=("csv", "xlsx", "pdf", "json", "focus")),
+        Option("--by", "day (default), month, job, user, cloud, service, tag, call"), _PRICES,
+        Option("--job", "only this job"), Option("--user", "only of this person"),
+        Option("--cloud", "only on this cloud"), Option("--service", "only of this service"),
+        Option("--tag", "only jobs with this tag")), waits="/reports/{id}"),
+    Command("reports show REPORT", "How far a report is.", "GET /reports/{report}", REPORTS,
+            waits="/reports/{id}"),
+    Command("reports save REPORT TO", "Save a report's file.", "GET /reports/{report}/file starling-report-{report}"),
+    Command("connections list", "Connections to clouds.", "GET /connections", CONNECTIONS),
+    Command("connections show CONNECTION", "One connection, with its last test.", "GET /connections/{connection}",
+            CONNECTION),
+    Command("connections make KIND NAME REGION", "Connect a cloud: aws_role, aws_keys, azure_principal (scope: manage)."
+            " Its secrets are handed over on its page.", "POST /connections", CONNECTION, (
+        Option("--subscription-id", "of Azure"), Option("--resource-group", "of Azure"))),
+    Command("connections role CONNECTION ROLE_ARN", "Say which role Starling takes on, and test it (scope: manage).",
+            "PUT /connections/{connection}/identity", CONNECTION),
+    Command("connections test CONNECTION", "Test it, right by right; look again with show.",
+            "POST /connections/{connection}/test", CONNECTION),
+    Command("connections set-up CONNECTION", "Set the account up, or bring it up to date (scope: manage).",
+            "POST /connections/{connection}/set-up", SET_UP, (
+        Option("--memory-mb", "of AWS's functions", "whole"), Option("--bucket", "for networks over 4 MB", "yes"),
+        Option("--image", "of Azure's containers"))),
+    Command("connections standing CONNECTION", "What was made in the account, step by step.",
+            "GET /connections/{connection}/set-up", SET_UP),
+    Command("connections clear CONNECTION", "Take away what a set-up made in the account (scope: manage).",
+            "DELETE /connections/{connection}/set-up", SET_UP),
+    Command("connections remove CONNECTION", "Remove a connection with its secrets (scope: manage).",
+            "DELETE /connections/{connection}"),
     Command("schedulers list", "Agents that decide how many actors.", "GET /schedulers", SCHEDULERS, (_LIMIT,)),
     Command("schedulers versions SCHEDULER", "Versions of one, newest first.", "GET /schedulers/{scheduler}/versions",
             VERSIONS, (_LIMIT,)),

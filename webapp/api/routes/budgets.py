@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
+from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -17,6 +18,7 @@ from webapp.api.guard import Token, project_of
 from webapp.api.problems import Refused
 from webapp.api.shapes.money import BudgetShape
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.listing.labelling import LabelRefused, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.budget_pages import budget_in
@@ -41,7 +43,8 @@ class ProjectBudget(BaseModel):
     name: _Name
     counts: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")] = Field(
         "project",
-        description="project, or user:EMAIL, cloud:KIND, tag:NAME or group:NAME of this project.",
+        description="project, or user:EMAIL, cloud:KIND, tag:NAME or group:NAME of this project. A tag may be one that"
+        " no job has yet.",
     )
     limit_usd: _Limit
     period: Literal["total", "monthly", "weekly"] = "monthly"
@@ -86,16 +89,17 @@ def get_budget(request: HttpRequest, slug: str, budget_id: _Id) -> BudgetShape:
 def create(request: HttpRequest, response: HttpResponse, slug: str, budget: ProjectBudget) -> Status:
     """Over all jobs in its scope; what they have spent in the period counts."""
     project = project_of(request, slug, "editor")
-    made = create_budget(
-        project=project,
-        name=budget.name,
-        limit_picodollars=picodollars(budget.limit_usd),
-        period=budget.period,
-        at_line=budget.at_line,
-        thresholds=sorted(set(budget.thresholds)),
-        user=request.auth,  # type: ignore[attr-defined]
-        **_placed(project, budget.counts),
-    )
+    with transaction.atomic():
+        made = create_budget(
+            project=project,
+            name=budget.name,
+            limit_picodollars=picodollars(budget.limit_usd),
+            period=budget.period,
+            at_line=budget.at_line,
+            thresholds=sorted(set(budget.thresholds)),
+            user=request.auth,  # type: ignore[attr-defined]
+            **_placed(project, budget.counts),
+        )
     response["Location"] = reverse("api_v1:get_budget", args=[slug, made.pk])
     return Status(201, _told(made))
 
@@ -135,13 +139,14 @@ def _placed(project: Project, counts: str) -> dict[str, Any]:
     scope, _, which = counts.partition(":")
     rows: dict[str, Any] = {
         "user": User.objects.filter(memberships__project=project, email=which),
-        "tag": Tag.objects.filter(project=project, name=which),
         "group": JobGroup.objects.filter(project=project, name=which),
     }
     if counts == "project":
         return {"scope": "project"}
     if scope == "cloud" and which in CLOUDS:
         return {"scope": "cloud", "of": {"cloud": which}}
+    if scope == "tag" and which.strip():
+        return {"scope": "tag", "of": {"tag": _tag(project, which)}}
     if scope in rows and (found := rows[scope].first()) is not None:
         return {"scope": scope, "of": {scope: found}}
     raise Refused(
@@ -151,6 +156,13 @@ def _placed(project: Project, counts: str) -> dict[str, Any]:
         f"There is no “{counts}” in this project that a budget could count.",
         "Give project, user:EMAIL, cloud:KIND, tag:NAME or group:NAME.",
     )
+
+
+def _tag(project: Project, name: str) -> Tag:
+    try:
+        return tag_named(project, name)
+    except LabelRefused as refusal:
+        raise Refused(422, "counts", "No budget was made.", str(refusal), "Give another tag.") from None
 
 
 def _told(budget: Budget) -> BudgetShape:
@@ -170,6 +182,7 @@ def _shape(shown: ShownBudget) -> BudgetShape:
         free_usd=exact_usd(max(0, shown.free)),
         limit_usd=exact_usd(shown.limit),
         at_line=budget.at_line,
+        thresholds=budget.thresholds,
         outlook=shown.outlook,
         closed=budget.closed_at is not None,
     )

@@ -92,6 +92,7 @@ def _row(row: Row) -> CostRow:
         estimated_usd=exact_usd(row.amounts.estimated),
         metered_usd=exact_usd(row.amounts.metered),
         billed_usd=exact_usd(row.amounts.billed),
+        metered_where_billed_usd=None if row.metered is None else exact_usd(row.metered),
         calls=row.calls,
     )
 

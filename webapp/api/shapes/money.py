@@ -24,6 +24,7 @@ class BudgetShape(BaseModel):
     free_usd: Usd
     limit_usd: Usd
     at_line: str
+    thresholds: list[int] = Field(description="People are told when so many percent of it are spent.")
     outlook: str
     closed: bool
 
@@ -62,7 +63,8 @@ class CostRow(BaseModel):
     cost_usd: Usd
     estimated_usd: Usd
     metered_usd: Usd
-    billed_usd: Usd
+    billed_usd: Usd = Field(description="What clouds charge, by their own bills.")
+    metered_where_billed_usd: Usd | None = Field(description="What we metered of that; null without a bill.")
     calls: int | None
 
 

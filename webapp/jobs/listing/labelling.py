@@ -32,6 +32,14 @@ def tag_names(text: str) -> list[str]:
     return names
 
 
+def tag_named(project: Any, text: str) -> Tag:
+    """The project's tag of that name, made if no job has it yet; LabelRefused where the text is not one tag."""
+    names = tag_names(text)
+    if len(names) != 1:
+        raise LabelRefused(f"One tag is wanted, without commas; {text!r} is {len(names)}.")
+    return Tag.objects.get_or_create(project=project, name=names[0])[0]
+
+
 @transaction.atomic
 def set_tags(*, job: Job, names: Iterable[str]) -> None:
     """These tags and no others. Budgets by tag hold for what was tagged when it was launched; reports go by today's."""

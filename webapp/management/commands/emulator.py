@@ -1,14 +1,20 @@
 """`manage.py emulator`: an AWS account and an Azure subscription on this machine, to try everything without one."""
 
+import json
 import signal
 import threading
+import urllib.error
+import urllib.request
 from argparse import ArgumentParser
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+
+_DESK_ANSWERS_S = 10
 
 
 class Command(BaseCommand):
@@ -33,6 +39,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--external-id", help="the one a connection by role shows, which the role demands"
         )
+        parser.add_argument(
+            "--set-external-id",
+            metavar="ID",
+            help="have the role of the account that runs already (at --port) demand this one, and end",
+        )
         parser.add_argument("--seed", type=int, default=0, help="of the faults")
         parser.add_argument(
             "--fault",
@@ -43,6 +54,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, cloud: str, **options: Any) -> None:
+        if options["set_external_id"]:
+            _set_external_id(options["port"], options["set_external_id"])
+            self.stdout.write("The role of the emulated account demands that id from now on.")
+            return
         shares = _shares(options["fault"], _kinds(cloud))
         with ExitStack() as running:
             told = []
@@ -77,7 +92,8 @@ def _aws(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) 
         region=options["region"],
     )
     _start(running, aws, options["port"])
-    values = furnish(aws, external_id=options["external_id"]).values()
+    with _told_where_unreadable():
+        values = furnish(aws, external_id=options["external_id"], kept=_folder() / "aws.json").values()
     given = {
         "STARLING_AWS_ENDPOINT": aws.endpoint,
         "STARLING_AWS_PRINCIPAL": f"arn:aws:iam::{OUR_ACCOUNT}:user/starling-server",
@@ -93,16 +109,46 @@ def _azure(running: ExitStack, shares: dict[str, float], options: dict[str, Any]
     from cloud.emulator.azure.server import AzureEmulator
     from cloud.emulator.azure.subscription import Subscription
 
-    folder = settings.STARLING_DATA / "emulator"
-    folder.mkdir(parents=True, exist_ok=True)
     azure = AzureEmulator(
         subscription=Subscription(region=options["azure_region"], cores_at_most=options["cores"]),
         faults=faults.Faults(seed=options["seed"], shares=_known(shares, faults.KINDS)),
-        folder=folder,
+        folder=_folder(),
     )
     _start(running, azure, options["azure_port"])
     given = {"STARLING_AZURE_ENDPOINT": azure.endpoint, "STARLING_EMULATOR_CA": azure.ca}
-    return {**given, **furnish(azure).values()}
+    with _told_where_unreadable():
+        return {**given, **furnish(azure, kept=_folder() / "azure.json").values()}
+
+
+def _folder() -> Path:
+    """Where certificates and keys lie, so that a server that was started with them goes on after the next start."""
+    folder = Path(settings.STARLING_DATA) / "emulator"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def _told_where_unreadable() -> Iterator[None]:
+    from cloud.emulator.kept import KeptUnreadable
+
+    try:
+        yield
+    except KeptUnreadable as error:
+        raise CommandError(str(error), returncode=2) from None
+
+
+def _set_external_id(port: int, external_id: str) -> None:
+    given = json.dumps({"external_id": external_id}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/_emulator/external-id", given)
+    try:
+        with urllib.request.urlopen(request, timeout=_DESK_ANSWERS_S):
+            return
+    except urllib.error.HTTPError as error:
+        why = json.loads(error.read())["error"]
+        raise CommandError(f"The emulator did not take it: {why}.", returncode=2) from None
+    except OSError:
+        words = f"No emulated AWS account answers at port {port}. Start it, or name its --port."
+        raise CommandError(words, returncode=2) from None
 
 
 def _start(running: ExitStack, emulator: Any, port: int) -> None:

@@ -22,6 +22,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.bill_lines import BillLine, BillRefused, Layout, open_bill, read_lines
+from webapp.reports.bills.difference import tell_if_far
 from webapp.reports.building import ASK_AGAIN_AFTER, SILENT_FOR, folder
 from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
 
@@ -97,6 +98,7 @@ def _read(bill: CloudBill, clock: Clock) -> None:
     else:
         done: dict[str, Any] = {"layout": layout.key, "row_count": rows, "kept_count": kept}
         mine.update(state=FileState.READY, reason="", since=clock.now(), **done)
+        tell_if_far(bill, clock)
     path.unlink(missing_ok=True)
 
 

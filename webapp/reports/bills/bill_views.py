@@ -18,11 +18,12 @@ from webapp.reports.access import address
 from webapp.reports.asking import asked
 from webapp.reports.bills.bill_lines import layouts
 from webapp.reports.bills.bill_reading import NotTaken, hand_over
+from webapp.reports.bills.difference import difference_words, far_off, warning_words
 from webapp.reports.bills.reconciling import Compared, compared
 from webapp.reports.forms import BillForm
 from webapp.reports.models import FileState
 from webapp.reports.period import PRESETS
-from webapp.reports.shown import difference_words
+from webapp.reports.table import Costs
 
 _BILLS_SHOWN = 12
 
@@ -42,6 +43,7 @@ def bills(request: HttpRequest, project: Project) -> HttpResponse:
         "ranges": PRESETS,
         "rows": [_shown(row) for row in rows],
         "total": _shown(total),
+        "warning": warning_words(far_off(Costs(wanted.question, with_services=True).parts)),
         "bills": [(bill, titles.get(bill.layout, "")) for bill in found],
         "unfinished": any(bill.state in (FileState.QUEUED, FileState.BUILDING) for bill in found),
         "layouts": layouts(),

@@ -10,7 +10,7 @@ from django.db.models import Count, Sum
 
 from webapp.reports.models import BilledLine, MatchedBy
 from webapp.reports.question import Question
-from webapp.reports.sold_services import LOCAL, mainly, service_of
+from webapp.reports.sold_services import LOCAL, billed_service
 from webapp.reports.table import Costs
 
 
@@ -47,8 +47,10 @@ def compared(question: Question) -> tuple[list[Compared], Compared]:
         amount=Sum("picodollars"), count=Count("pk")
     )
     for day, service, matched, amount, count in groups.order_by():
-        if matched == MatchedBy.NOTHING:
-            unmatched[day, service] = (int(amount), count)
+        # Without a tag it may be anybody's in that account: it stands against our use of that service alone.
+        if matched == MatchedBy.NOTHING or (matched == MatchedBy.DAY and not ours.get((day, service))):
+            before = unmatched.get((day, service), (0, 0))
+            unmatched[day, service] = (before[0] + int(amount), before[1] + count)
         else:
             theirs[day, service] = theirs.get((day, service), 0) + int(amount)
     rows = [
@@ -71,9 +73,9 @@ def _ours(question: Question) -> dict[tuple[date, str], int]:
     """What we metered of what some cloud bills; a machine of one's own is on nobody's bill."""
     costs = Costs(question, with_services=True)
     found: dict[tuple[date, str], int] = defaultdict(int)
-    for cell in costs.cells:
-        provider = costs.facts[cell.job_id].provider
-        service = service_of(cell.sku, provider) if cell.sku else mainly(provider)
-        if service.provider != LOCAL and cell.picodollars:
-            found[cell.day, service.name] += cell.picodollars
+    for part in costs.parts:
+        service = billed_service(part.sku or "", part.facts.provider)
+        metered = part.picodollars if part.metered is None else part.metered
+        if service.provider != LOCAL and metered:
+            found[part.day, service.name] += metered
     return dict(found)

@@ -11,7 +11,7 @@ from typing import Any
 from webapp.money.amounts import exact_usd
 from webapp.money.costs import harmless
 from webapp.reports.calls import SettledCall, calls
-from webapp.reports.columns import CALL_COLUMNS, COST_OF_CALL, Column, call_cells, table_cells, table_columns
+from webapp.reports.columns import COST_OF_CALL, Column, call_cells, call_columns, table_cells, table_columns
 from webapp.reports.table import Costs
 
 LINES_AT_ONCE = 1000
@@ -40,32 +40,40 @@ def _table(costs: Costs) -> Iterator[str]:
 
 def _shown(columns: Sequence[Column], cells: Sequence[Any]) -> list[Any]:
     return [
-        ("" if cell is None else exact_usd(cell)) if column.kind == "money" else harmless(cell)
+        _amount(cell) if column.kind == "money" else harmless(cell)
         for column, cell in zip(columns, cells, strict=True)
     ]
 
 
+def _amount(picodollars: int | None) -> str:
+    return "" if picodollars is None else exact_usd(picodollars)
+
+
 def _calls(costs: Costs, tell: Tell) -> Iterator[str]:
-    yield text_of([[column.name for column in CALL_COLUMNS]])
+    yield text_of([[column.name for column in call_columns(costs)]])
     found = calls(costs)
-    total = done = 0
+    total = metered = done = 0
     texts: dict[str, tuple[str, ...]] = {}
     while batch := list(islice(found, LINES_AT_ONCE)):
         total += sum(call.picodollars for call in batch)
+        metered += sum(call.metered or 0 for call in batch)
         done += len(batch)
-        yield text_of(_line(call, texts) for call in batch)
+        yield text_of(_line(call, texts, costs.has_bill) for call in batch)
         tell(done)
     blanks = [""] * (COST_OF_CALL - 1)
-    yield text_of([["total", *blanks, exact_usd(total), "", costs.question.prices]])
+    last = ["total", *blanks, exact_usd(total), "", costs.question.prices]
+    yield text_of([[*last, exact_usd(metered)] if costs.has_bill else last])
 
 
-def _line(call: SettledCall, texts: dict[str, tuple[str, ...]]) -> tuple[Any, ...]:
+def _line(call: SettledCall, texts: dict[str, tuple[str, ...]], has_bill: bool) -> tuple[Any, ...]:
     """What a job's lines have in common is looked at once for each job."""
-    known = texts.get(call.facts.id)
+    job = call.facts.id or f"{call.facts.project_id} {call.facts.provider}"
+    known = texts.get(job)
     if known is None:
         common = call_cells(call)
-        known = texts[call.facts.id] = tuple(map(harmless, (*common[1:8], common[-1])))
+        known = texts[job] = tuple(map(harmless, (*common[1:8], call.facts.prices)))
     return (
         *(call.at, *known[:-1], call.round_no, call.epoch, harmless(call.name), call.kind),
         *(exact_usd(call.picodollars), call.basis, known[-1]),
+        *((_amount(call.metered),) if has_bill else ()),
     )

@@ -1,6 +1,8 @@
 """A report as FOCUS 1.2, the FinOps Foundation's common form of bills: a row for each hour, job and thing bought.
 
 What nobody could meter is an Adjustment: it is booked, but of no known quantity. Columns of our own begin with x_.
+Where a cloud's bill is there, BilledCost and EffectiveCost are its amount, by shares of what we metered; ListCost and
+ContractedCost stay what we metered, at list prices.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -20,13 +22,15 @@ from webapp.credentials.models import Connection
 from webapp.money.amounts import exact_usd
 from webapp.money.costs import harmless
 from webapp.money.models import ChargeKind
+from webapp.reports.bills.billed import Scope
 from webapp.reports.cells import UtcHour, settled
 from webapp.reports.files.csv_file import LINES_AT_ONCE, text_of
 from webapp.reports.files.focus_rules import rules
 from webapp.reports.job_facts import JobFacts
-from webapp.reports.period import month_of
+from webapp.reports.period import Period, month_of
+from webapp.reports.reading import Part, known_by
 from webapp.reports.resources import Resource, Resources, rented
-from webapp.reports.sold_services import Service, focus_unit, service_of
+from webapp.reports.sold_services import Service, billed_service, focus_unit, service_of
 from webapp.reports.table import Costs
 
 OWN_COLUMNS = (
@@ -46,10 +50,11 @@ _READ_AT_ONCE = 2000
 
 @dataclass
 class _Bought:
-    """What one job bought of one thing within one hour."""
+    """What one job bought of one thing within one hour. `billed`: its share of the cloud's bill, where there is one."""
 
     picodollars: int = 0
     quantity: Decimal = field(default_factory=Decimal)
+    billed: int | None = None
 
 
 def pieces(costs: Costs, tell: Callable[[int], None] = lambda rows: None) -> Iterator[str]:
@@ -60,11 +65,12 @@ def pieces(costs: Costs, tell: Callable[[int], None] = lambda rows: None) -> Ite
     done = 0
     for facts in sorted(costs.facts.values(), key=lambda facts: (facts.project, facts.id)):
         bought, read = _bought(costs, facts)
+        _share_bills(costs, facts, bought)
         done += read
         resources = Resources(facts, accounts.get(facts.connection, ("", ""))[0])
         rows: list[list[Any]] = []
         for (hour, basis, sku, unit, rent), one in sorted(bought.items()):
-            document = _row(costs, facts, accounts, hour, basis, sku, unit, one)
+            document = _row(facts, accounts, hour, basis, sku, unit, one)
             document |= _of_resource(resources.of(sku, rent))
             rows.append([harmless_of(document.get(name)) for name in columns])
             if len(rows) == LINES_AT_ONCE:
@@ -72,6 +78,10 @@ def pieces(costs: Costs, tell: Callable[[int], None] = lambda rows: None) -> Ite
                 rows = []
         yield text_of(rows)
         tell(done)
+    yield text_of(
+        [harmless_of(document.get(name)) for name in columns]
+        for document in (_unmetered(part, accounts) for part in costs.reading.unmetered)
+    )
 
 
 def harmless_of(cell: Any) -> str:
@@ -92,7 +102,6 @@ Bought = dict[tuple[str, str, str, str, str], _Bought]
 def _bought(costs: Costs, facts: JobFacts) -> tuple[Bought, int]:
     """By hour, basis, SKU, unit and what was rented; and how many charges that were."""
     found: Bought = {}
-    wanted = costs.question.service
     read = 0
     charges = settled(costs.question).filter(account__job_id=facts.id).annotate(hour=UtcHour("resolved_at"))
     # Only rent names what it is for. Looking into the usage of every call would take far longer than reading it.
@@ -110,13 +119,22 @@ def _bought(costs: Costs, facts: JobFacts) -> tuple[Bought, int]:
             one.quantity += Decimal(line["quantity"])
         if rest:
             found.setdefault((hour, basis, "", "", rent), _Bought()).picodollars += rest
-    if wanted:
-        found = {key: one for key, one in found.items() if service_of(key[2], facts.provider).name == wanted}
     return found, read
 
 
+def _share_bills(costs: Costs, facts: JobFacts, bought: Bought) -> None:
+    """Give each thing its share of the bill that covers it, and leave out what the question does not ask for."""
+    wanted, sharings = costs.question.service, costs.reading.billed.sharings()
+    for key in sorted(bought):
+        hour, _, sku, *_ = key
+        one, service = bought[key], billed_service(sku, facts.provider).name
+        scope = Scope(facts.project_id, date.fromisoformat(hour[:10]), service)
+        one.billed = sharings.of(scope, facts.id, one.picodollars)
+        if wanted and wanted != (service if one.billed is not None else service_of(sku, facts.provider).name):
+            del bought[key]
+
+
 def _row(
-    costs: Costs,
     facts: JobFacts,
     accounts: dict[str, tuple[str, str]],
     hour: str,
@@ -127,7 +145,8 @@ def _row(
 ) -> dict[str, Any]:
     start = datetime.fromisoformat(f"{hour}:00:00").replace(tzinfo=UTC)
     month = month_of(start.date())
-    service = service_of(sku, facts.provider)
+    name_it = service_of if one.billed is None else billed_service
+    service = name_it(sku, facts.provider)
     return {
         "BillingPeriodStart": _moment(month.start),
         "BillingPeriodEnd": _moment(month.end),
@@ -136,7 +155,24 @@ def _row(
         **_whose(facts, accounts),
         **_what(facts, service, sku),
         **_how_much(facts, sku, unit, one),
-        **_own(facts, costs.basis(facts, start.date(), basis)),
+        **_own(facts, known_by(basis) if one.billed is None else "billed"),
+    }
+
+
+def _unmetered(part: Part, accounts: dict[str, tuple[str, str]]) -> dict[str, Any]:
+    """A row of a day for what is on a bill and nothing of ours explains."""
+    service = part.service or billed_service("", part.facts.provider)
+    period, day = month_of(part.day), Period(part.day, part.day)
+    return {
+        "BillingPeriodStart": _moment(period.start),
+        "BillingPeriodEnd": _moment(period.end),
+        "ChargePeriodStart": _moment(day.start),
+        "ChargePeriodEnd": _moment(day.end),
+        **_whose(part.facts, accounts),
+        **_what(part.facts, service, ""),
+        **_how_much(part.facts, "", "", _Bought(billed=part.picodollars)),
+        **_own(part.facts, part.basis),
+        "ChargeDescription": f"On the cloud's bill, and metered by no call, {part.facts.id or part.facts.project}",
     }
 
 
@@ -179,21 +215,25 @@ def _of_resource(resource: Resource | None) -> dict[str, Any]:
 
 
 def _how_much(facts: JobFacts, sku: str, unit: str, one: _Bought) -> dict[str, Any]:
-    cost = Decimal(exact_usd(one.picodollars))
-    told: dict[str, Any] = dict.fromkeys(("BilledCost", "EffectiveCost", "ListCost", "ContractedCost"), cost)
+    metered = Decimal(exact_usd(one.picodollars))
+    cost = metered if one.billed is None else Decimal(exact_usd(one.billed))
+    costs: dict[str, Any] = {
+        **dict.fromkeys(("BilledCost", "EffectiveCost"), cost),
+        **dict.fromkeys(("ListCost", "ContractedCost"), metered),
+    }
     if not sku:
-        return told
+        return costs
     price = _list_price(sku, facts.region)
     quantity = Decimal(f"{one.quantity.normalize():f}")
     return {
-        **told,
+        **costs,
         **dict.fromkeys(("PricingQuantity", "ConsumedQuantity"), quantity),
         **dict.fromkeys(("PricingUnit", "ConsumedUnit"), focus_unit(unit)),
         **dict.fromkeys(("ListUnitPrice", "ContractedUnitPrice"), price),
         "PricingCategory": "Standard",
         "SkuId": sku,
         "SkuMeter": focus_unit(unit),
-        "SkuPriceId": f"{sku}/{facts.region or 'here'}",
+        "SkuPriceId": f"{_whose_price(sku, facts.region)}{sku}/{facts.region or 'here'}",
     }
 
 
@@ -203,6 +243,11 @@ def _list_price(sku: str, region: str) -> Decimal | None:
         return Decimal(f"{PriceBook.load().row(sku, region).price:f}")
     except UnknownSku:
         return None
+
+
+def _whose_price(sku: str, region: str) -> str:
+    """A mark before the ids of prices that the operator gave."""
+    return "own:" if PriceBook.load().own([sku], region) else ""
 
 
 def _own(facts: JobFacts, basis: str) -> dict[str, Any]:

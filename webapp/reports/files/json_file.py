@@ -9,7 +9,7 @@ from typing import Any
 
 from webapp.money.amounts import exact_usd
 from webapp.reports.calls import calls
-from webapp.reports.columns import CALL_COLUMNS, COST_OF_CALL, Column, call_cells, table_cells, table_columns
+from webapp.reports.columns import COST_OF_CALL, Column, call_cells, call_columns, table_cells, table_columns
 from webapp.reports.files.csv_file import LINES_AT_ONCE
 from webapp.reports.table import Costs
 
@@ -33,15 +33,16 @@ def _table(costs: Costs) -> Generator[str, None, dict[str, Any]]:
 
 
 def _calls(costs: Costs, tell: Callable[[int], None]) -> Generator[str, None, dict[str, Any]]:
-    names = _names(CALL_COLUMNS)
+    columns = call_columns(costs)
+    names = _names(columns)
     found = calls(costs)
     total = done = 0
     while batch := list(islice(found, LINES_AT_ONCE)):
-        rows = [call_cells(call) for call in batch]
+        rows = [call_cells(call)[: len(columns)] for call in batch]
         total += sum(row[COST_OF_CALL] for row in rows)
         comma = "," if done else ""
         done += len(batch)
-        yield comma + ",".join("\n" + json.dumps(_document(names, CALL_COLUMNS, row)) for row in rows)
+        yield comma + ",".join("\n" + json.dumps(_document(names, columns, row)) for row in rows)
         tell(done)
     return {"cost_usd": exact_usd(total), "prices": costs.question.prices}
 

@@ -13,7 +13,8 @@ from fpdf import FPDF
 from fpdf.enums import XPos, YPos
 
 from webapp.money.amounts import display_usd, exact_usd
-from webapp.reports.columns import money_words
+from webapp.reports.bills.difference import beside_words
+from webapp.reports.columns import BASES, money_words
 from webapp.reports.files import pdf_charts
 from webapp.reports.files.pdf_look import ACCENT, GREY, INK, LINE, MARGIN, WARNING, WIDTH
 from webapp.reports.files.pdf_tables import draw_table
@@ -117,9 +118,9 @@ def _head(paper: FPDF, costs: Costs, whose: str) -> None:
     paper.cell(0, 15, exact, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
     paper.set_text_color(*(GREY if question.prices == "actual" else WARNING))
     amounts = costs.table("cloud").total.amounts
-    parts = (("estimated", amounts.estimated), ("metered", amounts.metered), ("billed", amounts.billed))
+    parts = [(name, getattr(amounts, name)) for name in BASES]
     known = ", ".join(f"{display_usd(amount)} {word}" for word, amount in parts if amount)
-    words = f"{money_words(question)}.{f' Of it {known}.' if known else ''}"
+    words = f"{money_words(question)}.{f' Of it {known}.' if known else ''} {beside_words(costs)}".strip()
     paper.multi_cell(WIDTH, 5, words, new_x=XPos.LMARGIN, new_y=YPos.NEXT, align="L")
     paper.set_draw_color(*LINE)
     paper.ln(4)
@@ -132,9 +133,5 @@ def _legend(paper: FPDF) -> None:
     paper.set_font(FONT, size=8)
     paper.set_text_color(*GREY)
     paper.set_draw_color(*ACCENT)
-    words = (
-        "Estimated: nobody could tell what a call came to, so all that was set aside for it is counted. "
-        "Metered: measured call by call as it ran, at list prices. "
-        "Billed: metered, and the cloud's own bill of that day has been read in beside it."
-    )
+    words = " ".join(f"{name.capitalize()}: {words[0].lower()}{words[1:]}" for name, words in BASES.items())
     paper.multi_cell(WIDTH, 4.5, words, new_x=XPos.LMARGIN, new_y=YPos.NEXT, align="L")

@@ -59,8 +59,8 @@ def _shown(table: Table) -> list[Row]:
 def _columns(table: Table) -> list[tuple[str, float, str]]:
     """Name, width and alignment."""
     sized = [("Share", 16.0, "R"), ("Basis", 38.0, "L"), ("Cost [USD]", 40.0, "R")]
-    if table.has_told:
-        sized.insert(2, ("Cloud's bill [USD]", 30.0, "R"))
+    if table.has_bill:
+        sized.insert(2, ("We metered [USD]", 30.0, "R"))
     rest = WIDTH - sum(width for _, width, _ in sized)
     return [(table.title, rest, "L"), *sized]
 
@@ -89,10 +89,10 @@ def _line(
     paper.set_fill_color(*FAINT)
     label = f"{row.label}  {row.detail}" if row.detail and table.by in ("job", "day", "month") else row.label
     share = f"{100 * row.cost / table.total.cost:.1f} %" if table.total.cost else "–"
-    told = "–" if row.told is None else exact_usd(row.told)
+    metered = "–" if row.metered is None else exact_usd(row.metered)
     cells = [label, share, row.amounts.basis, _aligned(row.cost, places)]
-    if table.has_told:
-        cells.insert(3, told)
+    if table.has_bill:
+        cells.insert(3, metered)
     for text, (_, width, align) in zip(cells, _columns(table), strict=True):
         paper.cell(width, _ROW, fitted(paper, text, width - 2), align=align, fill=shaded)
     paper.ln(_ROW)

@@ -15,12 +15,14 @@ from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
 from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd
+from webapp.reports.bills.difference import beside_words
 from webapp.reports.calls import calls
 from webapp.reports.columns import (
-    CALL_COLUMNS,
+    BASES,
     COST_OF_CALL,
     Column,
     call_cells,
+    call_columns,
     heading,
     money_words,
     table_cells,
@@ -119,7 +121,7 @@ def _row(
 def _calls(book: Workbook, looks: _Looks, costs: Costs, tell: Tell) -> None:
     """As many sheets as the calls need, the total under the last."""
     wanted = _telling(costs)
-    columns = [CALL_COLUMNS[at] for at in wanted]
+    columns = [call_columns(costs)[at] for at in wanted]
     cost_at = wanted.index(COST_OF_CALL)
     kinds = [column.kind for column in columns]
     found = calls(costs)
@@ -136,6 +138,8 @@ def _calls(book: Workbook, looks: _Looks, costs: Costs, tell: Tell) -> None:
                 elif kind == "count":
                     sheet.write_number(last, at, cells[place], looks.count)
             sheet.write_number(last, cost_at, dollars(call.picodollars), looks.money)
+            if costs.has_bill and call.metered is not None:
+                sheet.write_number(last, len(wanted) - 1, dollars(call.metered), looks.money)
             total += call.picodollars
             if last % _TOLD_EVERY == 0:
                 tell(done + last)
@@ -152,7 +156,8 @@ def _telling(costs: Costs) -> list[int]:
     jobs = list(costs.facts.values())
     places = {1: "project", 4: "user", 5: "cloud", 6: "region", 7: "tags"}
     same = {at for at, name in places.items() if len({getattr(job, name) for job in jobs}) < 2}
-    return [at for at in range(len(CALL_COLUMNS)) if at not in same and CALL_COLUMNS[at].name != "prices"]
+    columns = call_columns(costs)
+    return [at for at in range(len(columns)) if at not in same and columns[at].name != "prices"]
 
 
 def _about(book: Workbook, looks: _Looks, costs: Costs, whose: str) -> None:
@@ -176,6 +181,7 @@ def _facts(costs: Costs, whose: str) -> Iterator[tuple[str, str]]:
         values = sorted({getattr(job, name) for job in costs.facts.values()})
         if len(values) == 1 and values[0]:
             yield name.capitalize(), values[0]
-    yield "Estimated", "Nobody could tell what a call came to; all that was set aside for it is counted."
-    yield "Metered", "Measured call by call as it ran, at list prices."
-    yield "Billed", "Metered, and the cloud's own bill of that day has been read in beside it."
+    for name, words in BASES.items():
+        yield name.capitalize(), words
+    if costs.has_bill:
+        yield "Beside the bill", beside_words(costs)

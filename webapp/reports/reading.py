@@ -1,0 +1,117 @@
+"""A question's money, read once: by our ledger, and where a cloud's bill is there, by the bill.
+
+What we metered of that stays beside it. A bill covers a service on a day; what no bill covers stays as we metered it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from webapp.accounts.models import Project
+from webapp.money.models import Basis
+from webapp.reports.bills.billed import Billed, Scope, bills_in
+from webapp.reports.cells import Cell, cells
+from webapp.reports.job_facts import JobFacts, facts_of, facts_of_no_job
+from webapp.reports.question import Question
+from webapp.reports.sold_services import Service, billed_service, service_named, service_of
+
+Known = Literal["estimated", "metered", "billed"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some money of one job on one day. `metered`: what we metered of it, where a bill says what it cost.
+
+    `service` and `sku` are None where nobody looked at what was bought.
+    """
+
+    day: date
+    facts: JobFacts
+    sku: str | None
+    service: Service | None
+    basis: Known
+    picodollars: int
+    calls: int
+    metered: int | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The jobs that something was paid for, by id, what it came to, and the bills beside it."""
+
+    facts: dict[str, JobFacts]
+    parts: list[Part]
+    billed: Billed
+    unmetered: list[Part]
+    """Those of the parts that nothing of ours stands against: no call of any job explains them."""
+
+
+def read(question: Question, *, by_sku: bool) -> Reading:
+    """All that the question is about. Beside a bill, what was bought is looked at in any case."""
+    bills = bills_in(question)
+    # What a job pays of a bill depends on what the others metered that day.
+    found = cells(
+        question.model_copy(update={"job": ""}) if bills else question, by_sku=by_sku or bool(bills)
+    )
+    named = {job_id for bill in bills.values() for job_id in bill.by_job if job_id is not None}
+    facts = facts_of({cell.job_id for cell in found} | named)
+    billed = Billed(bills, ((_scope(cell, facts), cell.job_id, cell.picodollars) for cell in found if bills))
+    wanted = {job_id: job for job_id, job in facts.items() if job.passes(question)}
+    unmetered = [
+        part
+        for part in _unmetered(billed, facts)
+        if part.facts.passes(question) and _is_of(part, question.service)
+    ]
+    parts = [
+        part
+        for part in _parts(found, facts, billed)
+        if part.facts.id in wanted and _is_of(part, question.service)
+    ]
+    paid_for = {cell.job_id for cell in found}
+    return Reading(
+        {job_id: job for job_id, job in wanted.items() if job_id in paid_for},
+        [*parts, *unmetered],
+        billed,
+        unmetered,
+    )
+
+
+def known_by(booked: str) -> Known:
+    """How well a charge is known that no bill covers."""
+    return "estimated" if booked == Basis.ASSUMED else "metered"
+
+
+def _scope(cell: Cell, facts: dict[str, JobFacts]) -> Scope:
+    job = facts[cell.job_id]
+    return Scope(job.project_id, cell.day, billed_service(cell.sku or "", job.provider).name)
+
+
+def _parts(found: list[Cell], facts: dict[str, JobFacts], billed: Billed) -> Iterator[Part]:
+    sharings = billed.sharings()
+    for cell in found:
+        job = facts[cell.job_id]
+        charged = sharings.of(_scope(cell, facts), job.id, cell.picodollars) if billed else None
+        if charged is not None:
+            service = billed_service(cell.sku or "", job.provider)
+            yield Part(
+                cell.day, job, cell.sku, service, "billed", charged, cell.calls, metered=cell.picodollars
+            )
+            continue
+        bought = None if cell.sku is None else service_of(cell.sku, job.provider)
+        yield Part(cell.day, job, cell.sku, bought, known_by(cell.basis), cell.picodollars, cell.calls)
+
+
+def _unmetered(billed: Billed, facts: dict[str, JobFacts]) -> Iterator[Part]:
+    nobodys = {one.scope.project_id for one in billed.unmetered if one.job_id not in facts}
+    projects = Project.objects.in_bulk(nobodys) if nobodys else {}
+    for scope, provider, job_id, amount in billed.unmetered:
+        job = facts.get(job_id or "") or facts_of_no_job(projects[scope.project_id], provider)
+        service = service_named(scope.service, provider)
+        yield Part(scope.day, job, "", service, "billed", amount, 0, metered=0)
+
+
+def _is_of(part: Part, service: str) -> bool:
+    return not service or (part.service is not None and part.service.name == service)
