@@ -17,9 +17,9 @@ from openpyxl import load_workbook
 from pypdf import PdfReader
 
 from tests.factories import make_project, make_running_job, make_spec, make_user
+from tests.members import add_member
 from tests.webapp.settled import DAY, booked, lambda_lines, settle
 from training.ports import PriceLine
-from webapp.accounts.services import add_member
 from webapp.jobs.models import Tag
 from webapp.money.amounts import display_usd, exact_usd
 from webapp.reports import period
