@@ -24,7 +24,7 @@ from websockets.asyncio.client import connect
 
 from benchmarks.watching.site import Watched, processor_s, resident_kb, running_jobs, served, session_of
 from tests.factories import make_user, round_finished
-from webapp.accounts.services import add_member
+from tests.members import add_member
 from webapp.jobs.models import Job
 
 _VIEWERS_A_PERSON = 30

@@ -13,7 +13,7 @@ from webapp.clock import SYSTEM_CLOCK
 def tokens_in_every_state(project: Any, user: Any) -> None:
     now = SYSTEM_CLOCK.now()
     nightly, _ = make_token(user=user, name="Nightly seeds", scopes=("jobs",), project=project)
-    make_token(user=user, name="Notebook in the office, under the window", scopes=(), days=None)
+    make_token(user=user, name="Notebook in the office, under the window", scopes=(), days=365)
     ending, _ = make_token(user=user, name="CI", scopes=("jobs", "budget"), days=5)
     make_token(user=user, name="Members", scopes=("jobs", "budget", "manage"), project=project, days=30)
     old, _ = make_token(user=user, name="Laptop", scopes=("jobs",))

@@ -17,6 +17,7 @@ from tests.journeys import (
     comparing_scenes,
     machine_scenes,
     opened,
+    people_scenes,
     report_scenes,
     scenes,
     scheduler_scenes,
@@ -39,7 +40,9 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "a.person.with.a.rather.long.address@department.example.org", "correct horse battery"
     )
     project = accounts.ensure_personal_project(ada)
-    accounts.add_member(project, bob.email, "viewer")
+    accounts.join_project(project, bob, "viewer")
+    people_scenes.confirm(ada)
+    _, join = people_scenes.invitations_of(project, ada)
     empty = accounts.create_project("A project with a name as long as people sometimes give to theirs", ada)
     scenes.jobs_in_every_state(project, ada)
     by_name = {job.name: job for job in project.jobs.all()}
@@ -152,6 +155,9 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "papers-calculation": ("/papers/nitro_startup/", None),
         "papers-forks": ("/papers/branching/", None),
         "members": (f"/p/{project.slug}/members/", None),
+        "members-invited": (f"/p/{project.slug}/members/", _invite),
+        "join": (join, None),
+        "link-confirm": (accounts.one_time_sign_in_path(bob), None),
         "account": ("/account/", None),
         "account-email": ("/accounts/email/", None),
         "account-password": ("/accounts/password/change/", None),
@@ -182,10 +188,11 @@ GATES = {
     "confirm-refused": "/accounts/confirm-email/nonsense/",
     "inactive": "/accounts/inactive/",
     "link-refused": "/sign-in/nonsense/",
+    "invitation-over": "/join/nonsense/",
 }
 """What is seen before signing in."""
 
-SAYS_NO = {"link-refused": 403, "missing": 404, "job-deleted": 410}
+SAYS_NO = {"link-refused": 403, "invitation-over": 404, "missing": 404, "job-deleted": 410}
 """Pages that say no, with the status they say it with."""
 
 PARTS = {
@@ -344,6 +351,12 @@ def _make_token(page: Page) -> None:
     page.fill("[name='name']", "A notebook")
     page.click("text=Make the token")
     page.wait_for_selector("[data-copy-text='key']")
+
+
+def _invite(page: Page) -> None:
+    page.fill("[name='email']", "grace@example.org")
+    page.click("text=Make the invitation")
+    page.wait_for_selector("[data-copy-text='link']")
 
 
 def _open_operation(page: Page) -> None:

@@ -33,6 +33,7 @@ def opened(base: str, live: str, budget: str, channel: str, connection: str) -> 
         "open-channel-remove": (channel, _press("[data-dialog=remove]")),
         "open-connection-remove": (connection, _press("[data-dialog=remove]")),
         "open-member-remove": (f"{base}members/", _press("[data-dialog^=remove-] >> nth=1")),
+        "open-sign-out-everywhere": ("/account/", _press("[data-dialog=everywhere]")),
         "open-token-revoke": (tokens, _press("[data-dialog^=revoke-] >> nth=0")),
         "open-plan": (f"{base}reports/", _press(".new-plan > summary")),
         "form-switched": (f"{jobs}new/?preset=cartpole", _switch),

@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from allauth.account.internal.flows.reauthentication import reauthenticate_by_password
 from django.conf import settings
-from django.http import HttpRequest
-from django.test import Client
+
+from tests import signed_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -13,19 +12,9 @@ if TYPE_CHECKING:
 
 def sign_in(page: "Page", site: str, user: Any) -> None:
     """Gives the tab's browser a session of this person, who has just given the password."""
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    confirm(client, user)
+    client = signed_in.signed_in(user)
     value = client.cookies[settings.SESSION_COOKIE_NAME].value
     page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": value, "url": site}])
-
-
-def confirm(client: Client, user: Any) -> None:
-    """As if the password had just been given once more, as what costs money asks for."""
-    request = HttpRequest()
-    request.session, request.user = client.session, user
-    reauthenticate_by_password(request)
-    request.session.save()
 
 
 def watch_for_faults(page: "Page") -> list[str]:

@@ -17,7 +17,7 @@ from tests.factories import (
     stopped,
 )
 from tests.journeys.signed_in import sign_in, watch_for_faults
-from webapp.accounts.services import add_member
+from tests.members import add_member
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Desired, Job, Observed
 from webapp.jobs.running.recorder import Recorder

@@ -1,17 +1,22 @@
 """The way in, projects and their members."""
 
+import io
 import re
 from datetime import timedelta
 
 import pytest
 from django.core import mail
 from django.core.exceptions import PermissionDenied
+from django.core.management import CommandError, call_command
 from django.http import Http404
 from django.test import Client
 
 from tests.factories import FixedClock, make_project, make_user
+from tests.members import add_member
+from tests.signed_in import sign_in
 from webapp.accounts import services
 from webapp.accounts.access import project_for
+from webapp.accounts.invitations import invite
 from webapp.accounts.models import Membership, Role, SignInLink, User
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +65,7 @@ def test_sign_in_and_out(client: Client) -> None:
 
 
 def test_password_reset_from_the_question_to_the_new_password(client: Client) -> None:
-    services.create_person("ada@example.org", PASSWORD)
+    make_user("ada@example.org", PASSWORD)
     asked = client.post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
     assert "Look into your mail" in asked.content.decode()
     (letter,) = mail.outbox
@@ -103,14 +108,42 @@ def test_account_pages_open_for_who_is_signed_in(client: Client, path: str) -> N
 # One-time links
 
 
-def test_a_link_signs_in_once(client: Client) -> None:
+def test_a_link_signs_in_once_and_only_at_a_click(client: Client) -> None:
     user = services.create_person("ada@example.org")
     path = services.one_time_sign_in_path(user)
-    assert client.get(path).status_code == 302
+    for _ in range(2):  # as programs do that look at links before people do
+        looked = Client().get(path)
+        assert (looked.status_code, "ada@example.org" in looked.content.decode()) == (200, True)
+        assert Client().head(path).status_code == 200
+    assert client.post(path).headers["Location"] == "/"
     assert client.session["_auth_user_id"] == str(user.pk)
-    second = Client().get(path)
-    assert second.status_code == 403
-    assert "used already" in second.content.decode()
+    for second in (Client().get(path), Client().post(path)):
+        assert second.status_code == 403
+        assert "used already" in second.content.decode()
+
+
+def test_a_link_is_clicked_on_its_own_page() -> None:
+    """Another site cannot sign a visitor in as somebody."""
+    path = services.one_time_sign_in_path(services.create_person("ada@example.org"))
+    visitor = Client(enforce_csrf_checks=True)
+    assert visitor.post(path).status_code == 403
+    page = visitor.get(path).content.decode()
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+    assert token
+    assert visitor.post(path, {"csrfmiddlewaretoken": token.group(1)}).headers["Location"] == "/"
+
+
+def test_the_operator_has_a_link_printed_for_whoever_cannot_sign_in() -> None:
+    services.create_person("ada@example.org")
+    printed = io.StringIO()
+    call_command("sign-in-link", "Ada@example.org", stdout=printed)
+    path = printed.getvalue().strip().removeprefix("http://127.0.0.1:8000")
+    assert Client().post(path).headers["Location"] == "/"
+    with pytest.raises(CommandError, match="No account has the address"):
+        call_command("sign-in-link", "nobody@example.org")
+    User.objects.update(is_active=False)
+    with pytest.raises(CommandError, match="switched off"):
+        call_command("sign-in-link", "ada@example.org")
 
 
 def test_a_link_lasts_an_hour() -> None:
@@ -142,8 +175,8 @@ def test_a_foreign_project_does_not_exist() -> None:
 
 def test_each_role_may_what_it_may() -> None:
     project, viewer, editor = make_project(), make_user(), make_user()
-    services.add_member(project, viewer.email, "viewer")
-    services.add_member(project, editor.email, "editor")
+    add_member(project, viewer.email, "viewer")
+    add_member(project, editor.email, "editor")
     assert project_for(viewer, project.slug) == project
     assert project_for(editor, project.slug, needs="editor") == project
     with pytest.raises(PermissionDenied, match="needs the role editor"):
@@ -159,37 +192,34 @@ def test_the_last_owner_stays() -> None:
         services.remove_member(owner)
     with pytest.raises(services.MembershipError, match="only owner"):
         services.change_role(owner, "editor")
-    services.add_member(project, other.email, "owner")
+    add_member(project, other.email, "owner")
     services.remove_member(owner)
     assert project.memberships.get().user == other
 
 
-def test_adding_somebody_twice_or_nobody_says_so() -> None:
+def test_inviting_a_member_says_so() -> None:
     project, other = make_project(), make_user()
-    services.add_member(project, f" {other.email.upper()} ", "viewer")
+    add_member(project, other.email, "viewer")
     with pytest.raises(services.MembershipError, match="viewer of this project already"):
-        services.add_member(project, other.email, "editor")
-    with pytest.raises(services.MembershipError, match="Nobody has signed up"):
-        services.add_member(project, "nobody@example.org", "editor")
+        invite(project, f" {other.email.upper()} ", "editor", project.people.first())
 
 
 def test_members_page_changes_members_for_owners_only(client: Client) -> None:
     owner, other = make_user(), make_user()
     project = make_project(owner)
-    client.force_login(owner)
+    sign_in(client, owner)
     address = f"/p/{project.slug}/members/"
-    client.post(f"{address}add/", {"email": other.email, "role": "viewer"})
-    membership = project.memberships.get(user=other)
+    membership = add_member(project, other.email, "viewer")
     client.post(f"{address}{membership.pk}/role/", {"role": "editor"})
     membership.refresh_from_db()
     assert membership.role == "editor"
-    refused = client.post(f"{address}add/", {"email": "nobody@example.org", "role": "viewer"})
+    refused = client.post(f"{address}invite/", {"email": other.email, "role": "viewer"})
     assert refused.status_code == 422
-    assert "Nobody has signed up" in refused.content.decode()
+    assert "editor of this project already" in refused.content.decode()
 
-    client.force_login(other)
-    assert "Add a member" not in client.get(address).content.decode()
-    assert client.post(f"{address}add/", {"email": owner.email, "role": "viewer"}).status_code == 403
+    sign_in(client, other)
+    assert "Invite somebody" not in client.get(address).content.decode()
+    assert client.post(f"{address}invite/", {"email": owner.email, "role": "viewer"}).status_code == 403
     first = project.memberships.get(user=owner)
     assert client.post(f"{address}{first.pk}/remove/").status_code == 403
     assert client.post(f"{address}{membership.pk}/remove/").status_code == 302  # everybody may leave

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_connection, make_job, make_project, make_running_job, make_spec, make_user
+from tests.members import add_member
 from tests.webapp.bookkeeping import assert_whole
 from training.scaling.plan import Bounds
-from webapp.accounts.services import add_member
 from webapp.jobs.actor_bounds import BoundsRefused, bounds_of, change_bounds
 from webapp.jobs.models import Job
 from webapp.jobs.running import runner

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test import Client
 
 from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, make_user
-from webapp.accounts.services import add_member
+from tests.members import add_member
 from webapp.alerts import queries, services, sources
 from webapp.alerts.message import message_of
 from webapp.alerts.models import Alert, Delivery, Kind, State

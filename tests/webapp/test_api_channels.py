@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.factories import make_alert, make_project, make_user, make_webhook
+from tests.members import add_member
 from tests.receivers import WebReceiver, web_receiver
 from tests.webapp.api_callers import ApiCaller
-from webapp.accounts.services import add_member
 from webapp.alerts import outbox, services, vault
 from webapp.alerts.models import Channel
 

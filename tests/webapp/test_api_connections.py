@@ -14,9 +14,9 @@ from cloud.connections import AwsKeys
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
 from tests.factories import make_connection, make_project, make_user
+from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.clouds.connected import AZURE_IDS, KEYS, SECRET, using
-from webapp.accounts.services import add_member
 from webapp.api.models import Deed
 from webapp.credentials import opening, setting_up, testing
 from webapp.credentials.models import Connection, SealedSecret, SetUp

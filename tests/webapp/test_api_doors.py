@@ -21,11 +21,12 @@ from tests.factories import (
     make_spec,
     make_user,
 )
+from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller, Upload
 from tests.webapp.schedulers import make_version
 from training.environments.model import EnvironmentSpec
-from webapp.accounts.models import Membership, User
-from webapp.accounts.services import add_member
+from webapp.accounts.invitations import invite
+from webapp.accounts.models import Invitation, Membership
 from webapp.alerts.models import Channel
 from webapp.api import reference
 from webapp.api.models import Deed
@@ -131,7 +132,6 @@ class Scene:
             asked_at=now,
             since=now,
         )
-        User.objects.get_or_create(email="somebody@example.org")
         guest = add_member(self.project, make_user().email, "viewer")
         channel, delivery = make_delivery(self.project)
         kept = {"project": self.project, "user": self.people["editor"]}
@@ -142,6 +142,7 @@ class Scene:
         bill = CloudBill.objects.create(project=self.project, name="b", imported_by=owner, since=now)
         self.named = {
             "{member_id}": str(guest.pk),
+            "{invitation_id}": str(invite(self.project, "eve@example.org", "viewer", owner)[0].pk),
             "{channel_id}": channel.pk,
             "{delivery_id}": delivery.pk,
             "{draft_id}": str(draft.pk),
@@ -218,7 +219,7 @@ def body_for(operation: reference.Operation) -> Any:
         },
     }
     bodies |= {
-        "NewMember": {"email": "somebody@example.org"},
+        "NewInvitation": {"email": "somebody@example.org"},
         "NewRole": {"role": "editor"},
         "NewConnection": {"kind": "aws_keys", "name": "New", "region": "eu-central-1"},
         "Identity": {"access_key_id": "AKIAABCDEFGHIJKLMNOP", "secret_access_key": "x" * 40},
@@ -242,7 +243,18 @@ def body_for(operation: reference.Operation) -> Any:
 
 
 def _rows() -> list[Any]:
-    kinds = (Job, Account, ReportFile, Membership, Connection, SealedSecret, Channel, Schedule, Draft)
+    kinds = (
+        Job,
+        Account,
+        ReportFile,
+        Invitation,
+        Membership,
+        Connection,
+        SealedSecret,
+        Channel,
+        Schedule,
+        Draft,
+    )
     kinds = (*kinds, Surface, Film, Scheduler, SchedulerTraining, MemoryProfile)
     return [list(kind.objects.order_by("pk").values()) for kind in kinds]
 
@@ -253,7 +265,7 @@ def scene(module_rows: None) -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 112
+    assert len(OPERATIONS) == 114
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
     assert {one.scope for one in OPERATIONS.values()} == set(SCOPES)
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.
@@ -326,7 +338,7 @@ def test_a_token_ends_when_it_expires_is_revoked_or_its_person_is_gone(scene: Sc
     assert token.last_used_at == clock.now()
     clock.forward(7 * 86_400 + 1)
     assert caller_with(key, clock=clock) is None
-    again, key = make_token(user=user, name="t", scopes=(), days=None, clock=clock)
+    again, key = make_token(user=user, name="t", scopes=(), clock=clock)
     assert caller_with(key, clock=clock) == user
     revoke_token(token=again, clock=clock)
     revoke_token(token=again, clock=clock)

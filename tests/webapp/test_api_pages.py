@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.factories import make_job, make_project, make_running_job, make_user, round_finished
 from tests.ledger_contract import reservation, settlement
+from tests.signed_in import sign_in
 from tests.webapp.api_callers import ApiCaller
 from webapp.alerts.services import raise_alert
 from webapp.api.models import ApiToken
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 def _signed_in() -> tuple[Client, Any]:
     client, user = Client(), make_user()
-    client.force_login(user)
+    sign_in(client, user)
     return client, user
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.factories import make_project, make_user
+from tests.members import add_member
+from tests.signed_in import signed_in
 from tests.webapp.api_callers import ApiCaller
 from webapp.accounts.models import Membership
-from webapp.accounts.services import add_member
 
 pytestmark = pytest.mark.django_db
 
@@ -24,23 +25,47 @@ def base(owner: Any) -> str:
     return f"/projects/{make_project(owner).slug}/members"
 
 
-def test_a_member_comes_is_given_a_role_and_goes(owner: Any, base: str) -> None:
+@pytest.fixture
+def invitations(base: str) -> str:
+    return base.replace("members", "invitations")
+
+
+def test_a_member_is_invited_given_a_role_and_goes(owner: Any, base: str, invitations: str) -> None:
     call = ApiCaller(owner)
-    early = call.post(base, {"email": "Bob@example.org", "role": "editor"})
-    assert early.status_code == 409
-    assert "Nobody has signed up as bob@example.org yet" in early.json()["why"]
-    bob = make_user("bob@example.org")
-    made = call.post(base, {"email": "Bob@example.org", "role": "editor"})
+    made = call.post(invitations, {"email": "Bob@example.org", "role": "editor"})
     assert made.status_code == 201
-    told, address = made.json(), made.headers["Location"]
-    assert (told["email"], told["role"], told["you"]) == ("bob@example.org", "editor", False)
-    assert call.get(address).json() == told
-    assert "editor of this project already" in call.post(base, {"email": "bob@example.org"}).json()["why"]
+    told = made.json()
+    assert (told["email"], told["role"], told["invited_by"]) == ("bob@example.org", "editor", owner.email)
+    bob = make_user("bob@example.org")
+    signed_in(bob).post(told["link"].removeprefix("http://127.0.0.1:8000"))
+    address = f"{base}/{bob.memberships.get().pk}"
+    member = call.get(address).json()
+    assert (member["email"], member["role"], member["you"]) == ("bob@example.org", "editor", False)
+    refused = call.post(invitations, {"email": "bob@example.org"})
+    assert (refused.status_code, "editor of this project already" in refused.json()["why"]) == (409, True)
     assert call("PUT", address, {"role": "viewer"}).json()["role"] == "viewer"
     assert call("PUT", address, {"role": "emperor"}).status_code == 422
     assert call("DELETE", address).status_code == 204
     assert call.get(address).status_code == 404
     assert ApiCaller(bob).get(base).status_code == 404
+
+
+def test_open_invitations_are_listed_without_their_links_and_withdrawn(owner: Any, invitations: str) -> None:
+    """And answer the same whether or not the address has an account."""
+    make_user("bob@example.org")
+    call = ApiCaller(owner)
+    made = [call.post(invitations, {"email": f"{name}@example.org"}) for name in ("bob", "ghost")]
+    assert [one.status_code for one in made] == [201, 201]
+    first, second = (one.json() for one in made)
+    assert {key for key in first if first[key] == second[key]} == {"role", "invited_by"}
+    listed = call.get(invitations).json()["results"]
+    assert [one["email"] for one in listed] == ["bob@example.org", "ghost@example.org"]
+    assert "link" not in listed[0]
+    assert call("DELETE", f"{invitations}/{first['id']}").status_code == 204
+    assert [one["email"] for one in call.get(invitations).json()["results"]] == ["ghost@example.org"]
+    assert call("DELETE", f"{invitations}/{first['id']}").status_code == 404
+    gone = signed_in(make_user()).get(first["link"].removeprefix("http://127.0.0.1:8000"))
+    assert gone.status_code == 404
 
 
 def test_the_last_owner_stays_and_everybody_may_leave(owner: Any, base: str) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.factories import make_connection, make_job, make_project, make_user
+from tests.members import add_member
 from tests.webapp import schedulers
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.test_policy import job_with_checkpoints
-from webapp.accounts.services import add_member
 from webapp.api.models import Made
 from webapp.jobs.models import Film
 from webapp.jobs.policies import films

@@ -11,9 +11,9 @@ import pytest
 from django.core import mail
 
 from tests.factories import FixedClock, make_project, make_user
+from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller, Upload
 from tests.webapp.test_cloud_bills import Scene as Billed
-from webapp.accounts.services import add_member
 from webapp.reports import schedules
 from webapp.reports.bills import bill_reading
 from webapp.reports.models import CloudBill, Schedule

@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, stopped
-from tests.journeys.signed_in import confirm
 from tests.ledger_contract import reservation, settlement
+from tests.signed_in import confirm
 from webapp.accounts.models import User
 from webapp.jobs.models import Tag
 from webapp.jobs.running.recorder import Recorder

@@ -29,6 +29,7 @@ from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.policies import AwsScope, aws_policy
 from cloud.workers import handle as worker_process
 from tests.factories import make_connection, make_project, make_user
+from tests.signed_in import sign_in
 from webapp.celery import app as celery_app
 from webapp.credentials import opening, services, testing
 from webapp.credentials.models import CheckState, Connection, SealedSecret
@@ -163,7 +164,7 @@ class _Browser:
 
     def __init__(self, project: Any, person: Any) -> None:
         self.client = Client(raise_request_exception=False)
-        self.client.force_login(person)
+        sign_in(self.client, person)
         self.base = f"/p/{project.slug}/clouds/"
         self.pages: list[bytes] = []
 

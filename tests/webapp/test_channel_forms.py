@@ -9,6 +9,7 @@ from django.core import serializers
 from django.test import Client
 
 from tests.factories import make_alert, make_project, make_user, make_webhook
+from tests.signed_in import sign_in
 from webapp.alerts import services, vault
 from webapp.alerts.models import Channel, ChannelSecret, Delivery
 from webapp.credentials import key_ring, rotation
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def project(client: Client) -> Any:
     """One of whoever the client is signed in as."""
-    client.force_login(owner := make_user("ada@example.org"))
+    sign_in(client, owner := make_user("ada@example.org"))
     return make_project(owner, "Walking")
 
 

@@ -14,9 +14,10 @@ import pytest
 from django.test import Client
 
 from tests.factories import FixedClock, make_alert, make_project, make_user, make_webhook
+from tests.members import add_member
 from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
 from tests.servers import reserved_port
-from webapp.accounts.services import add_member
+from tests.signed_in import signed_in
 from webapp.alerts import channels, outbox, services, wording
 from webapp.alerts.models import Alert, Channel, Delivery, Kind, State
 from webapp.alerts.senders import mail
@@ -53,9 +54,7 @@ def catcher(settings: Any) -> Iterator[MailCatcher]:
 
 
 def _client(user: Any) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(user)
 
 
 # Mail

@@ -13,8 +13,8 @@ import pytest
 from django.urls import reverse
 
 from tests.factories import make_project, make_running_job, make_spec, make_user
+from tests.members import add_member
 from tests.webapp.settled import DAY, lambda_lines, settle
-from webapp.accounts.services import add_member
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.reports import shown

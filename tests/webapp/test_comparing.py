@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
+from tests.members import add_member
 from tests.webapp.test_forms import posted
 from training.environments import catalogue
-from webapp.accounts.services import add_member
 from webapp.comparing import telling_apart
 from webapp.comparing.curves import curves_of, drawn, iqm_with_band
 from webapp.comparing.figures import Comparison, compared, differences

@@ -24,6 +24,7 @@ from tests.factories import (
     make_user,
     round_finished,
 )
+from tests.members import add_member
 from tests.webapp.schedulers import make_rows
 from training.environments.model import EnvironmentSpec
 from webapp.accounts import services as accounts
@@ -109,7 +110,7 @@ class Growing:
         make_alert(self.project)
         make_connection(self.project)
         create_budget(project=self.project, name=f"b{number}", limit_picodollars=10**15, user=self.owner)
-        accounts.add_member(self.project, make_user().email, "viewer")
+        add_member(self.project, make_user().email, "viewer")
         accounts.create_project(f"Another {number}", self.owner)
         make_token(user=self.owner, name=f"t{number}", scopes=())
         save_view(project=self.project, user=self.owner, name=f"v{number}", address="?q=state:failed")

@@ -9,9 +9,11 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from tests.factories import make_connection, make_delivery, make_job, make_project, make_user
+from tests.members import add_member
+from tests.signed_in import signed_in
 from tests.webapp.schedulers import make_rows
-from webapp.accounts.models import Membership
-from webapp.accounts.services import add_member
+from webapp.accounts.invitations import invite
+from webapp.accounts.models import Invitation, Membership
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
 from webapp.credentials.models import Connection, SealedSecret
 from webapp.jobs.models import Film, Job, JobGroup
@@ -33,7 +35,8 @@ class Door(NamedTuple):
 
 DOORS: dict[str, Door] = {
     "accounts:members": Door("viewer"),
-    "accounts:add_member": Door("owner", "post"),
+    "accounts:invite": Door("owner", "post"),
+    "accounts:withdraw": Door("owner", "post"),
     "accounts:change_role": Door("owner", "post"),
     "accounts:remove_member": Door("owner", "post"),
     "alerts:list": Door("viewer"),
@@ -140,7 +143,10 @@ DOORS: dict[str, Door] = {
 SIGNED_IN: dict[str, dict[str, str]] = {
     **{
         name: {}
-        for name in ("accounts:home", "accounts:account", "api:tokens", "api:reference", "papers:list")
+        for name in (
+            *("accounts:home", "accounts:account", "account_email", "account_set_password"),
+            *("api:tokens", "api:reference", "papers:list"),
+        )
     },
     "papers:experiment": {"name": "nitro_rewards"},
 }
@@ -148,6 +154,8 @@ SIGNED_IN: dict[str, dict[str, str]] = {
 OPEN = {
     "accounts:one_time_sign_in",
     "alerts:mail_consent",
+    "accounts:join",
+    "account_confirm_email",
     "livez",
     "readyz",
     "api:client",
@@ -157,8 +165,13 @@ OPEN = {
 """For everybody. The addresses of the accounts package are open as well: they are how one gets in."""
 STAFF = {f"reports:installation_{name}" for name in ("page", "file", "files", "build", "built")}
 """For this installation's staff; nobody else learns that they are there (see test_reports.py)."""
-ELSEWHERE = {"api:token_revoke", "metrics"}
-"""Whose doors are tested in test_api_pages.py; those of the API itself in test_api_doors.py."""
+ELSEWHERE = {
+    *("api:token_revoke", "metrics"),
+    *("accounts:accept", "accounts:decline", "accounts:sign_out_everywhere"),
+}
+"""Whose doors are tested in test_api_pages.py, test_invitations.py and test_signed_out.py.
+
+Those of the API itself are in test_api_doors.py."""
 ALSO_ABSENT = {
     *("reports:file", "reports:built"),
     *("jobs:policy_zip", "jobs:film_ask", "jobs:film", "jobs:log_file"),
@@ -243,6 +256,7 @@ class Scene:
             "group_id": JobGroup.objects.create(project=project, name="g", created_at=now).pk,
             "profile": "lambda",
             "stack": "starling-stack",
+            "invitation_id": invite(project, "eve@example.org", "viewer", owner)[0].pk,
             "membership_id": project.memberships.get(user=guest).pk,
             "people": people,
         }
@@ -266,6 +280,7 @@ def _rows() -> dict[str, list[Any]]:
         Job,
         Account,
         Budget,
+        Invitation,
         Membership,
         Film,
         Connection,
@@ -281,10 +296,7 @@ def _rows() -> dict[str, list[Any]]:
 
 
 def _as(person: Any) -> Client:
-    client = Client()
-    if person is not None:
-        client.force_login(person)
-    return client
+    return Client() if person is None else signed_in(person)
 
 
 @pytest.fixture(scope="module")
@@ -312,6 +324,7 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
     for parameter in (
         "job_id",
         "membership_id",
+        "invitation_id",
         "film_id",
         "connection_id",
         "budget_id",

@@ -23,9 +23,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tests.factories import checkpoint_saved, evaluated, make_running_job, make_user, round_finished
+from tests.members import add_member
 from tests.webapp.socket_client import SocketClient
 from webapp.accounts.models import Role, User
-from webapp.accounts.services import add_member
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.telling import consumers, doorbell, viewers

@@ -15,7 +15,7 @@ from tests.factories import (
     stopped,
 )
 from tests.ledger_contract import reservation, settlement
-from webapp.accounts.services import add_member
+from tests.members import add_member
 from webapp.jobs.models import Job, Tag
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import LimitTooLow, SpecRefused, go_on, raise_budget, stop_job

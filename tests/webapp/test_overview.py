@@ -19,7 +19,7 @@ from tests.factories import (
     round_finished,
 )
 from tests.ledger_contract import reservation, settlement
-from webapp.accounts.services import add_member
+from tests.members import add_member
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.credentials.models import Connection
 from webapp.jobs.models import Job

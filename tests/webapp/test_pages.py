@@ -10,8 +10,9 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.factories import evaluated, make_job, make_project, make_running_job, make_user, round_finished
+from tests.members import add_member
+from tests.signed_in import sign_in
 from tests.webapp.test_forms import posted
-from webapp.accounts.services import add_member
 from webapp.jobs.asking.forms import job_form
 from webapp.jobs.asking.presets import presets
 from webapp.jobs.models import Desired, Job, Observed
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def owner(client: Client) -> Any:
     user = make_user()
-    client.force_login(user)
+    sign_in(client, user)
     return user
 
 

@@ -23,13 +23,13 @@ from tests.factories import (
     make_user,
     round_finished,
 )
+from tests.members import add_member
 from training.checkpoints import FileCheckpointStore, Progress
 from training.environments.making import spaces_of
 from training.film import Filmed, still_of
 from training.learner import LearnerState
 from training.messages import CheckpointSaved
 from training.spec import TrainingSpec
-from webapp.accounts.services import add_member
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import filming, films
 from webapp.jobs.policies import kept as policies

@@ -17,8 +17,8 @@ from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.profiling_runs import Plan
 from tests.factories import FixedClock, make_connection, make_project, make_user
+from tests.members import add_member
 from training.environments.model import EnvironmentSpec
-from webapp.accounts.services import add_member
 from webapp.credentials import borrowing, setting_up
 from webapp.credentials import services as connections
 from webapp.credentials.models import CheckState, Connection, SetUp

@@ -15,9 +15,9 @@ from django.test import override_settings
 from django.urls import reverse
 
 from tests.factories import FixedClock, make_project, make_running_job, make_user
+from tests.members import add_member
 from tests.webapp.settled import settle
 from training.ports import PriceLine
-from webapp.accounts.services import add_member
 from webapp.alerts import hourly_limits
 from webapp.alerts.models import Alert
 from webapp.reports import schedules

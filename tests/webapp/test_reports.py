@@ -19,9 +19,9 @@ from pypdf import PdfReader
 from cloud.billing import price_book
 from cloud.numbers import profile as profiles
 from tests.factories import make_project, make_running_job, make_spec, make_user
+from tests.members import add_member
 from tests.webapp.settled import DAY, booked, lambda_lines, settle
 from training.ports import PriceLine
-from webapp.accounts.services import add_member
 from webapp.jobs.models import Job, Tag
 from webapp.money.amounts import display_usd, exact_usd
 from webapp.reports import period

@@ -10,8 +10,8 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.factories import make_job, make_project, make_spec, make_user
+from tests.members import add_member
 from tests.webapp.test_pages import copies_of, text
-from webapp.accounts.services import add_member
 from webapp.jobs.listing import labelling, run_table
 from webapp.jobs.listing.columns import COLUMNS, chosen_columns
 from webapp.jobs.listing.question import parse

@@ -18,10 +18,10 @@ from cloud.pricing import lines_of, total
 from cloud.register import Found
 from tests.cloud import calls
 from tests.factories import FixedClock, make_connection, make_job, make_project, make_user
+from tests.members import add_member
 from tests.webapp import held
 from tests.webapp.held import MB, PaperCloud
 from training.ports import Reservation, Settlement
-from webapp.accounts.services import add_member
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials.models import Aim, Connection, SetUp
 from webapp.jobs.models import Job, Observed

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
+from allauth.account.models import EmailAddress
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.db import models
-from django.db.models.functions import Lower
+from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 
 class UserManager(BaseUserManager["User"]):
@@ -28,16 +31,30 @@ class UserManager(BaseUserManager["User"]):
         return self.create_user(email, password, **{**fields, "is_staff": True, "is_superuser": True})
 
     def get_by_natural_key(self, username: str | None) -> User:
-        return self.get(email__iexact=username)
+        """Of several accounts with one address, the one that has confirmed it; else the oldest."""
+        confirmed = EmailAddress.objects.filter(
+            user_id=OuterRef("pk"), email=OuterRef("email"), verified=True
+        )
+        accounts = self.filter(email__iexact=username).annotate(confirmed=Exists(confirmed))
+        found = accounts.order_by("-confirmed", "pk").first()
+        if found is None:
+            raise self.model.DoesNotExist
+        return found
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person. Signs in with an e-mail address, which is stored in lower case."""
+    """A person. Signs in with an e-mail address, which is stored in lower case.
 
-    email = models.EmailField(unique=True)
+    Several accounts may claim one address, so that signing up tells nobody who has an account; one of them at most
+    has confirmed it, and only then the address counts.
+    """
+
+    email = models.EmailField(db_index=True)
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField(default=False)
     date_joined = models.DateTimeField(default=timezone.now)
+    access_epoch = models.PositiveIntegerField(default=0)
+    """Raised by a new password and by signing out everywhere. Sessions and tokens of an earlier epoch open nothing."""
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -45,11 +62,33 @@ class User(AbstractBaseUser, PermissionsMixin):
     EMAIL_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
-    class Meta:
-        constraints = [models.UniqueConstraint(Lower("email"), name="user_email_any_case")]
-
     def __str__(self) -> str:
         return self.email
+
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
+        # Django keeps the plain password of a new one until it is saved; a hash that is only made stronger has none.
+        if self._password is not None and not self._state.adding:
+            self.access_epoch += 1
+            update_fields = None if update_fields is None else {*update_fields, "access_epoch"}
+        super().save(*args, update_fields=update_fields, **kwargs)
+
+    def end_access(self) -> None:
+        """Every session, socket and token of this person opens nothing from now on."""
+        type(self).objects.filter(pk=self.pk).update(access_epoch=F("access_epoch") + 1)
+        self.refresh_from_db(fields=["access_epoch"])
+
+    def get_session_auth_hash(self) -> str:
+        return self._of_this_epoch(super().get_session_auth_hash())
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        return map(self._of_this_epoch, super().get_session_auth_fallback_hash())
+
+    def _of_this_epoch(self, password_hash: str) -> str:
+        # Sessions from before there were epochs stay good until the first one ends.
+        if self.access_epoch == 0:
+            return password_hash
+        salt = "starling.accounts.access_epoch"
+        return salted_hmac(salt, f"{password_hash}:{self.access_epoch}", algorithm="sha256").hexdigest()
 
 
 class Role(models.TextChoices):
@@ -111,3 +150,30 @@ class SignInLink(models.Model):
 
     def __str__(self) -> str:
         return f"a link for {self.user}"
+
+
+class Invitation(models.Model):
+    """A role in a project that waits for one person: whoever has confirmed the address, or holds the link.
+
+    Only the hash of the link's secret is stored. Accepting deletes the row.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=10, choices=Role.choices)
+    secret_sha256 = models.CharField(max_length=64, unique=True)
+    invited_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "email"], name="one_invitation_an_address_and_project"
+            ),
+            models.CheckConstraint(condition=models.Q(role__in=Role.values), name="invitation_role_is_known"),
+        ]
+        indexes = [models.Index(fields=["email"], name="invitation_of_address")]
+
+    def __str__(self) -> str:
+        return f"{self.email} is invited to {self.project} as {self.role}"

@@ -31,13 +31,17 @@ def projects_of(user: User) -> QuerySet[Project]:
 
 
 def members_of(project: Project) -> QuerySet[Membership]:
-    """Owners first, then by address."""
+    """Owners first, then by address; each with whether the address is confirmed."""
+    confirmed = EmailAddress.objects.filter(
+        user_id=OuterRef("user_id"), email=OuterRef("user__email"), verified=True
+    )
     weight = Case(
         *(When(role=role, then=Value(-role.rank)) for role in Role),
         default=Value(0),
         output_field=IntegerField(),
     )
-    return project.memberships.select_related("user").order_by(weight, "user__email")
+    rows = project.memberships.select_related("user").annotate(address_is_confirmed=Exists(confirmed))
+    return rows.order_by(weight, "user__email")
 
 
 def member_in(project: Project, membership_id: int) -> Membership:

@@ -6,9 +6,9 @@ import hashlib
 import secrets
 from datetime import datetime, timedelta
 
-from django.contrib.auth.base_user import BaseUserManager
 from django.core import signing
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.text import slugify
 
@@ -17,6 +17,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 
 LINK_LIFETIME = timedelta(hours=1)
 _SIGNER = signing.Signer(salt="starling.accounts.sign_in_link")
+_LINK_OVER = "This sign-in link was used already or is older than an hour. Ask for a new one."
 
 
 class MembershipError(Exception):
@@ -68,18 +69,12 @@ def put_guide_away(membership: Membership, at: datetime | None) -> None:
 # Members
 
 
-def add_member(project: Project, email: str, role: str) -> Membership:
-    """Gives the person with this address a role in the project."""
-    address = BaseUserManager.normalize_email(email.strip()).lower()
-    user = User.objects.filter(email__iexact=address, is_active=True).first()
-    if user is None:
-        raise MembershipError(f"Nobody has signed up as {address} yet. Ask them to, then add them here.")
-    membership, created = Membership.objects.get_or_create(
-        project=project, user=user, defaults={"role": Role(role).value}
-    )
-    if not created:
-        raise MembershipError(f"{address} is {membership.role} of this project already.")
-    return membership
+def join_project(project: Project, user: User, role: str) -> Membership:
+    """Gives the person a role in the project. MembershipError if they are a member, or share a member's address."""
+    same = project.memberships.filter(Q(user=user) | Q(user__email__iexact=user.email)).first()
+    if same is not None:
+        raise MembershipError(f"{user.email} is {same.role} of this project already.")
+    return Membership.objects.create(project=project, user=user, role=Role(role).value)
 
 
 def change_role(membership: Membership, role: str) -> None:
@@ -132,19 +127,28 @@ def one_time_sign_in_path(user: User, clock: Clock = SYSTEM_CLOCK) -> str:
     return reverse("accounts:one_time_sign_in", args=[_SIGNER.sign(secret)])
 
 
-def redeem_sign_in_link(token: str, clock: Clock = SYSTEM_CLOCK) -> User:
-    """The person this link signs in; marks it used. LinkError if it is no link of ours, used, or too old."""
+def sign_in_link(token: str, clock: Clock = SYSTEM_CLOCK) -> SignInLink:
+    """The link that this is, if it still works; looking at it does not use it up. LinkError says why it does not."""
     try:
         digest = _digest(_SIGNER.unsign(token))
     except signing.BadSignature:
         raise LinkError("This sign-in link is not complete. Copy the whole line.") from None
-    now = clock.now()
     fresh = SignInLink.objects.filter(
-        secret_sha256=digest, used_at__isnull=True, expires_at__gt=now, user__is_active=True
+        secret_sha256=digest, used_at__isnull=True, expires_at__gt=clock.now(), user__is_active=True
     )
-    if fresh.update(used_at=now) != 1:
-        raise LinkError("This sign-in link was used already or is older than an hour. Ask for a new one.")
-    return SignInLink.objects.select_related("user").get(secret_sha256=digest).user
+    found = fresh.select_related("user").first()
+    if found is None:
+        raise LinkError(_LINK_OVER)
+    return found
+
+
+def redeem_sign_in_link(token: str, clock: Clock = SYSTEM_CLOCK) -> User:
+    """The person this link signs in; marks it used. LinkError if it is no link of ours, used, or too old."""
+    link = sign_in_link(token, clock)
+    unused = SignInLink.objects.filter(pk=link.pk, used_at__isnull=True)
+    if unused.update(used_at=clock.now()) != 1:
+        raise LinkError(_LINK_OVER)
+    return link.user
 
 
 def _digest(secret: str) -> str:

@@ -1,26 +1,29 @@
-"""Pages about people: the way in, the account, and a project's members."""
+"""Pages about people: the way in, and the account."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from allauth.account import views as allauth_views
+from allauth.account.models import EmailConfirmationHMAC
+from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login
+from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from webapp.accounts import queries, services
-from webapp.accounts.access import SESSION_KEY, member_to_remove, project_page
-from webapp.accounts.forms import MemberForm, RoleForm
-from webapp.accounts.models import Project, Role
+from webapp.accounts import freshness, queries, services
+from webapp.accounts.access import SESSION_KEY
+from webapp.accounts.invitations import invitations_of
 
-MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
-ROLES_IN_WORDS = (
-    (Role.VIEWER, "sees everything, changes nothing"),
-    (Role.EDITOR, "also launches and stops jobs and sets budgets"),
-    (Role.OWNER, "also decides who is a member"),
-)
+SIGN_IN_BACKEND = "webapp.accounts.sign_in.AddressBackend"
+_CHANGES_ADDRESSES = ("action_add", "action_primary", "action_remove")
 
 
 @login_required
@@ -33,86 +36,84 @@ def home(request: HttpRequest) -> HttpResponse:
     return redirect("overview:page", project.slug)
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def one_time_sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """Signs in whoever holds a fresh link, once."""
+    """Signs in whoever holds a fresh link, once, and at a click: programs that only look at links use none up."""
     try:
+        if request.method != "POST":
+            link = services.sign_in_link(token)
+            return render(request, "accounts/link_confirm.html", {"user_shown": link.user})
         user = services.redeem_sign_in_link(token)
     except services.LinkError as error:
         return render(request, "accounts/link_refused.html", {"reason": str(error)}, status=403)
-    login(request, user, backend=MODEL_BACKEND)
+    login(request, user, backend=SIGN_IN_BACKEND)
+    freshness.note_link(request)
     return redirect("accounts:home")
 
 
 @login_required
 @require_safe
 def account(request: HttpRequest) -> HttpResponse:
-    return render(request, "accounts/account.html", {"section": "account"})
-
-
-@project_page()
-@require_safe
-def members(request: HttpRequest, project: Project) -> HttpResponse:
-    return _members_page(request, project, MemberForm())
-
-
-@project_page(needs="owner")
-@require_POST
-def add_member(request: HttpRequest, project: Project) -> HttpResponse:
-    form = MemberForm(request.POST)
-    if form.is_valid():
-        try:
-            added = services.add_member(project, form.cleaned_data["email"], form.cleaned_data["role"])
-        except services.MembershipError as error:
-            form.add_error("email", str(error))
-        else:
-            messages.success(request, f"{added.user.email} is {added.role} of this project now.")
-            return redirect("accounts:members", project.slug)
-    return _members_page(request, project, form, status=422)
-
-
-@project_page(needs="owner")
-@require_POST
-def change_role(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
-    membership = queries.member_in(project, membership_id)
-    form = RoleForm(request.POST)
-    try:
-        if not form.is_valid():
-            raise services.MembershipError("A role is viewer, editor or owner.")
-        services.change_role(membership, form.cleaned_data["role"])
-    except services.MembershipError as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, f"{membership.user.email} is {form.cleaned_data['role']} now.")
-    return redirect("accounts:members", project.slug)
-
-
-@project_page()
-@require_POST
-def remove_member(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
-    """Owners remove anybody; everybody may leave."""
-    membership = member_to_remove(request.user, project, membership_id)
-    leaving = membership.user_id == request.user.pk
-    try:
-        services.remove_member(membership)
-    except services.MembershipError as error:
-        messages.error(request, str(error))
-        return redirect("accounts:members", project.slug)
-    if leaving:
-        messages.success(request, f"You left {project.name}.")
-        return redirect("accounts:home")
-    messages.success(request, f"{membership.user.email} is no member any more.")
-    return redirect("accounts:members", project.slug)
-
-
-def _members_page(
-    request: HttpRequest, project: Project, form: MemberForm, status: int = 200
-) -> HttpResponse:
     context = {
-        "section": "members",
-        "members": queries.members_of(project),
-        "form": form,
-        "roles": Role.choices,
-        "roles_in_words": ROLES_IN_WORDS,
+        "section": "account",
+        "confirmed": queries.is_confirmed(request.user),
+        "mail_leaves": bool(settings.STARLING_SMTP_URL),
+        "invitations": invitations_of(request.user),
     }
-    return render(request, "accounts/members.html", context, status=status)
+    return render(request, "accounts/account.html", context)
+
+
+@login_required
+@require_POST
+def sign_out_everywhere(request: HttpRequest) -> HttpResponse:
+    """Ends every session, socket and token of this person, this browser's session as well."""
+    if not request.user.has_usable_password():
+        messages.info(request, "Set a password first: without one you could not sign in again.")
+        return redirect("account_set_password")
+    request.user.end_access()
+    logout(request)
+    messages.success(request, "You are signed out everywhere. No token of yours opens anything any more.")
+    return redirect("account_login")
+
+
+@login_required
+def email(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    """The page of one's addresses. Changing them wants a fresh sign-in; only a confirmed one becomes the first."""
+    if request.method != "POST" or not any(name in request.POST for name in _CHANGES_ADDRESSES):
+        return allauth_views.email(request, *args, **kwargs)
+    chosen = request.POST.get("email", "").lower()
+    if "action_primary" in request.POST and chosen not in queries.confirmed_addresses(request.user):
+        messages.error(request, "Confirm this address first: then it can become the first one.")
+        return redirect("account_email")
+    return _change_addresses(request, *args, **kwargs)
+
+
+def confirm_email(request: HttpRequest, key: str) -> HttpResponseBase:
+    """Confirms an address for whoever is signed in to the account that gave it.
+
+    A letter that a stranger set off gives them nothing, even when its reader clicks.
+    """
+    confirmation = EmailConfirmationHMAC.from_key(key)
+    if confirmation is None or confirmation.email_address.user_id == request.user.pk:
+        return allauth_views.confirm_email(request, key=key)
+    if not request.user.is_authenticated:
+        return redirect_to_login(request.path)
+    context = {"address": confirmation.email_address.email}
+    return render(request, "accounts/address_of_another.html", context, status=403)
+
+
+_change_addresses = freshness.fresh_sign_in(allauth_views.email)
+
+
+@sensitive_post_parameters("password1", "password2")
+@login_required
+def set_password(request: HttpRequest) -> HttpResponseBase:
+    """The first password, for people who came by a sign-in link within the last hour."""
+    if not request.user.has_usable_password() and not freshness.may_set_first_password(request):
+        context = {"email": request.user.email}
+        return render(request, "accounts/link_wanted.html", context, status=403)
+    answer = allauth_views.password_set(request)
+    if request.user.has_usable_password() and request.method == "POST":
+        return freshness.go_on(request) or answer
+    return answer

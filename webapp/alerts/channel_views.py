@@ -13,6 +13,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.access import project_page
+from webapp.accounts.freshness import fresh_sign_in, fresh_sign_in_for_secrets
 from webapp.accounts.models import Project
 from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
@@ -40,6 +41,7 @@ def channel_list(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="owner")
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
+@fresh_sign_in_for_secrets
 @sensitive_variables("form", "key")
 def channel_new(request: HttpRequest, project: Project, way: str) -> HttpResponse:
     """A new channel. A webhook's signing key is in the answer to this, and nowhere after."""
@@ -74,6 +76,7 @@ def channel_detail(request: HttpRequest, project: Project, channel_id: str) -> H
 
 @project_page(needs="owner")
 @require_POST
+@fresh_sign_in
 def channel_change(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     channel = queries.channel_in(project, channel_id)
     form = ChannelForm(request.POST, channel=channel)
@@ -109,6 +112,7 @@ def channel_test(request: HttpRequest, project: Project, channel_id: str) -> Htt
 @project_page(needs="owner")
 @require_POST
 @never_cache
+@fresh_sign_in
 def channel_key(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     """Another signing key; it is in the answer to this, and nowhere after."""
     channel = queries.channel_in(project, channel_id)

@@ -1,4 +1,6 @@
-"""The app of the API: what the window can do, for programs."""
+"""The app of the API: what the window can do, for programs. On start it listens for members who go."""
+
+from importlib import import_module
 
 from django.apps import AppConfig
 
@@ -7,3 +9,6 @@ class ApiConfig(AppConfig):
     name = "webapp.api"
     label = "api"
     verbose_name = "API"
+
+    def ready(self) -> None:
+        import_module("webapp.api.signals")

@@ -8,16 +8,15 @@ from django import forms
 
 from webapp.accounts.queries import projects_of
 from webapp.api.models import Scope
+from webapp.api.tokens import DAYS_BY_DEFAULT
 
-DAYS = ((7, "In a week"), (30, "In 30 days"), (90, "In 90 days"), (365, "In a year"), (0, "Never"))
+DAYS = ((7, "In a week"), (30, "In 30 days"), (90, "In 90 days"), (365, "In a year"))
 ABILITIES = (
     ("", "Read"),
     (Scope.JOBS, "Read and run jobs"),
     (Scope.BUDGET, "Run jobs and raise budgets"),
     (Scope.MANAGE, "All that I may, people and clouds too"),
 )
-WANT_FRESH = (Scope.BUDGET, Scope.MANAGE)
-"""What the window does only after a fresh sign-in is not to be had by a token that was made without one."""
 _SCOPES: dict[str, tuple[str, ...]] = {
     "": (),
     Scope.JOBS: (Scope.JOBS,),
@@ -35,7 +34,7 @@ class TokenForm(forms.Form):
     project = forms.ModelChoiceField(
         label="In", queryset=None, required=False, empty_label="All projects of yours", to_field_name="slug"
     )
-    days = forms.TypedChoiceField(label="Expires", choices=DAYS, coerce=int, initial=90)
+    days = forms.TypedChoiceField(label="Ends", choices=DAYS, coerce=int, initial=DAYS_BY_DEFAULT)
 
     def __init__(self, data: Any, *, user: Any) -> None:
         super().__init__(data)
@@ -44,5 +43,5 @@ class TokenForm(forms.Form):
     def given(self) -> dict[str, Any]:
         """What `make_token` takes."""
         clean = self.cleaned_data
-        scopes, days = _SCOPES[clean["ability"]], clean["days"] or None
-        return {"name": clean["name"], "scopes": scopes, "project": clean["project"], "days": days}
+        scopes = _SCOPES[clean["ability"]]
+        return {"name": clean["name"], "scopes": scopes, "project": clean["project"], "days": clean["days"]}

@@ -46,9 +46,11 @@ class ApiToken(models.Model):
     sha256 = models.CharField(max_length=64, unique=True)
     hint = models.CharField(max_length=4)
     created_at = models.DateTimeField()
-    expires_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    access_epoch = models.PositiveIntegerField(default=0)
+    """Its person's when it was made: a new password or signing out everywhere ends it."""
 
     class Meta:
         indexes = [models.Index(fields=["user", "-created_at"], name="api_token_of_person")]
@@ -58,9 +60,14 @@ class ApiToken(models.Model):
 
 
 class Deed(models.Model):
-    """A line that stays: a token was made or revoked, or something was changed with it. Reading leaves none."""
+    """A line that stays: a token was made or revoked, or something was changed with it. Reading leaves none.
 
-    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="deeds")
+    It outlives the token, its person and its project, and says itself which and whose the token was.
+    """
+
+    token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="deeds")
+    token_name = models.CharField(max_length=90)
+    person = models.CharField(max_length=254)
     at = models.DateTimeField()
     what = models.CharField(max_length=200)
     outcome = models.CharField(max_length=20, blank=True, default="")

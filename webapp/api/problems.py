@@ -113,7 +113,8 @@ def refusal_of(error: Exception) -> Refused:
                 401,
                 "no-token",
                 "Nothing was read or changed.",
-                "The request has no token that holds: it is missing, mistyped, expired or revoked.",
+                "The request has no token that holds: it is missing, mistyped, revoked, past its end,"
+                " or ended with an older password.",
                 "Send “Authorization: Bearer starling_pat_…” with a token made under Account, Tokens.",
             )
         case ValidationError():

@@ -135,6 +135,8 @@ def _sent(view: Any) -> Any:
         if not answer.has_header("Cache-Control"):
             answer["Cache-Control"] = "no-store" if not answer.has_header("ETag") else "private, no-cache"
         caller = getattr(request, "caller", None)
+        if caller is not None:
+            answer["Starling-Token-Ends"] = caller.token.expires_at.isoformat()
         if caller is not None and request.method not in _SAFE and answer.status_code != 429:
             note(
                 caller.token,

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from webapp.api.models import ApiToken, Caller, Deed, Scope
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -18,6 +18,7 @@ PREFIX = "starling_pat_"
 """So that a scanner of repositories finds one that slipped in."""
 _USED_AGAIN_AFTER = timedelta(minutes=1)
 TOKENS_EACH = 50
+DAYS_BY_DEFAULT = 90
 
 
 class TooManyTokens(ValueError):
@@ -31,10 +32,10 @@ def make_token(
     name: str,
     scopes: Iterable[str],
     project: Any = None,
-    days: int | None = 90,
+    days: int = DAYS_BY_DEFAULT,
     clock: Clock = SYSTEM_CLOCK,
 ) -> tuple[ApiToken, str]:
-    """A new token and the key that goes with it, which nobody can be told again. `days` None: until it is revoked."""
+    """A new token and the key that goes with it, which nobody can be told again."""
     now = clock.now()
     if holding(user, clock=clock).count() >= TOKENS_EACH:
         raise TooManyTokens(
@@ -49,7 +50,8 @@ def make_token(
         sha256=_digest(key),
         hint=key[-4:],
         created_at=now,
-        expires_at=None if days is None else now + timedelta(days=days),
+        expires_at=now + timedelta(days=days),
+        access_epoch=user.access_epoch,
     )
     note(token, "Token made", clock=clock)
     return token, key
@@ -62,14 +64,20 @@ def revoke_token(*, token: ApiToken, clock: Clock = SYSTEM_CLOCK) -> None:
         note(token, "Token revoked", clock=clock)
 
 
+def revoke_for_member(*, user_id: int, project_id: int, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Whoever is no member of a project any more has no token that was made for it alone."""
+    for token in ApiToken.objects.filter(user_id=user_id, project_id=project_id, revoked_at=None):
+        revoke_token(token=token, clock=clock)
+
+
 def caller_with(key: str, *, clock: Clock = SYSTEM_CLOCK) -> Caller | None:
-    """Whom a key stands for; None if it is none of ours, has expired or was revoked, or its person is gone."""
+    """Whom a key stands for; None if it is none of ours, has ended or was revoked, or its person is gone."""
     if not key.startswith(PREFIX):
         return None
     now = clock.now()
     token = (
         ApiToken.objects.filter(_holds(now), sha256=_digest(key), user__is_active=True)
-        .select_related("project")
+        .select_related("project", "user")
         .first()
     )
     if token is None:
@@ -85,7 +93,15 @@ def note(
     token: ApiToken, what: str, *, outcome: str = "", address: str = "", clock: Clock = SYSTEM_CLOCK
 ) -> None:
     """A line that stays."""
-    Deed.objects.create(token=token, at=clock.now(), what=what[:200], outcome=outcome, address=address[:45])
+    Deed.objects.create(
+        token=token,
+        token_name=str(token),
+        person=token.user.email,
+        at=clock.now(),
+        what=what[:200],
+        outcome=outcome,
+        address=address[:45],
+    )
 
 
 def holding(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
@@ -101,7 +117,7 @@ def ended(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
 
 
 def _holds(now: Any) -> Q:
-    return Q(revoked_at__isnull=True) & (Q(expires_at__isnull=True) | Q(expires_at__gt=now))
+    return Q(revoked_at=None, expires_at__gt=now, access_epoch=F("user__access_epoch"))
 
 
 def _digest(key: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from allauth.account.decorators import reauthentication_required
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -18,10 +17,11 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.access import project_page
+from webapp.accounts.freshness import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.api import reference, tokens
 from webapp.api.command_file import packed_command
-from webapp.api.forms import WANT_FRESH, TokenForm
+from webapp.api.forms import TokenForm
 from webapp.api.models import ApiToken, Deed
 from webapp.api.routes.history import tensorboard_file
 from webapp.clock import SYSTEM_CLOCK
@@ -37,13 +37,12 @@ _DEEDS_SHOWN = 5
 @never_cache
 @sensitive_variables("key", "context")
 def token_list(request: HttpRequest) -> HttpResponse:
-    """One's tokens. A new one's key is shown in the answer that makes it, and never again."""
+    """One's tokens. A new one wants a fresh sign-in; its key is shown in the answer that makes it, and never again."""
     form = TokenForm(request.POST or None, user=request.user)
     context: dict[str, Any] = {}
     if form.is_valid():
-        make = _make_freshly if form.cleaned_data["ability"] in WANT_FRESH else _make
         try:
-            token, key = make(request, form)
+            token, key = _make(request, form)
             context = {"made": token, "key": key}
             form = TokenForm(None, user=request.user)
         except tokens.TooManyTokens as refusal:
@@ -61,15 +60,13 @@ def token_list(request: HttpRequest) -> HttpResponse:
     return render(request, "api/tokens.html", context, status=422 if form.errors else 200)
 
 
+@fresh_sign_in
 def _make(request: HttpRequest, form: TokenForm) -> tuple[ApiToken, str]:
     return tokens.make_token(user=request.user, **form.given())
 
 
-_make_freshly = reauthentication_required(_make)
-
-
 def _soon(token: ApiToken, now: Any) -> bool:
-    return token.expires_at is not None and (token.expires_at - now).days < 7
+    return bool((token.expires_at - now).days < 7)
 
 
 @login_required

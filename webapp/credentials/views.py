@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -15,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
 from webapp.accounts.access import project_page
+from webapp.accounts.freshness import confirm_url, fresh_sign_in_for_secrets, is_fresh
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.credentials import documents, forms, queries, services, setting_up, testing
@@ -80,6 +82,7 @@ def connection_detail(request: HttpRequest, project: Project, connection_id: str
 @sensitive_post_parameters()
 @project_page(needs="owner")
 @require_POST
+@fresh_sign_in_for_secrets
 @sensitive_variables("form")
 def connection_identity(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """Stores who we are there, and asks for a test at once."""
@@ -194,6 +197,10 @@ def _detail(request: HttpRequest, connection: Connection, form: Any, status: int
         "section": "clouds",
         "way": _way(connection.kind),
         "form": form,
+        "is_fresh": is_fresh(request),
+        "confirm_url": confirm_url(
+            request, reverse("credentials:detail", args=[connection.project.slug, connection.pk])
+        ),
         "papers": documents.papers(connection),
         "principal": settings.STARLING_AWS_PRINCIPAL,
         "secret": queries.secret_of(connection),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
-from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
@@ -12,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.access import project_page
+from webapp.accounts.freshness import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.jobs import queries, services
 from webapp.jobs.states import TERMINAL
@@ -28,7 +28,7 @@ def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpRespons
 
 @project_page(needs="editor")
 @require_POST
-@reauthentication_required
+@fresh_sign_in
 def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """More may be spent: whoever says so has just given the password."""
     job = queries.job_in(project, job_id)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import Q
@@ -17,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.access import project_page
+from webapp.accounts.freshness import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
@@ -96,12 +96,12 @@ def _change(request: HttpRequest, budget: Budget, changes: dict[str, Any]) -> No
     change_budget(budget=budget, **changes)
 
 
-_raise = reauthentication_required(_change)
+_raise = fresh_sign_in(_change)
 
 
 @project_page(needs="editor")
 @require_POST
-@reauthentication_required
+@fresh_sign_in
 def budget_close(request: HttpRequest, project: Project, budget_id: int) -> HttpResponse:
     """Whoever takes a budget away lets more be spent, as if it had been raised."""
     budget = budget_in(project, budget_id, closed=True, above=_is_staff(request))

@@ -5,6 +5,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_project, make_user
+from tests.signed_in import signed_in
 from webapp.credentials import testing
 
 
@@ -35,6 +36,4 @@ def project(owner: Any) -> Any:
 
 @pytest.fixture
 def as_owner(owner: Any, project: Any) -> Client:
-    client = Client()
-    client.force_login(owner)
-    return client
+    return signed_in(owner)

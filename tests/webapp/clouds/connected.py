@@ -5,7 +5,8 @@ from typing import Any
 from django.test import Client
 
 from tests.factories import make_job, make_user
-from webapp.accounts.services import add_member
+from tests.members import add_member
+from tests.signed_in import signed_in
 from webapp.credentials.models import Connection
 from webapp.jobs.models import Job, Observed
 
@@ -20,9 +21,7 @@ AZURE_IDS = {
 def member(project: Any, role: str) -> Client:
     person = make_user()
     add_member(project, person.email, role)
-    client = Client()
-    client.force_login(person)
-    return client
+    return signed_in(person)
 
 
 def url(project: Any, *parts: str) -> str:
