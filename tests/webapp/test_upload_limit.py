@@ -11,7 +11,7 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from django.urls import reverse
 
 from tests.factories import make_project, make_user
-from webapp.accounts.services import add_member
+from tests.members import add_member
 from webapp.api.tokens import make_token, revoke_token
 from webapp.page_handler import PageHandler
 from webapp.reports.models import CloudBill

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0002_guide_put_away"),
-        ("alerts", "0002_over"),
+        ("alerts", "0003_a_clouds_bill_may_differ"),
     ]
 
     operations = [
