@@ -193,9 +193,11 @@ def test_a_budget_is_made_changed_and_closed(asked: Asked) -> None:
     changed = asked.call("PUT", address, {"limit_usd": "7.5", "thresholds": [90, 50, 90]}).json()
     assert (changed["limit_usd"], changed["name"]) == ("7.5", "B")
     assert Budget.objects.get(pk=budget["id"]).thresholds == [50, 90]
-    refused = asked.call.post(f"{asked.base}/budgets", {"name": "C", "counts": "tag:none", "limit_usd": "5"})
+    refused = asked.call.post(
+        f"{asked.base}/budgets", {"name": "C", "counts": "group:none", "limit_usd": "5"}
+    )
     assert refused.status_code == 422
-    assert "“tag:none”" in refused.json()["why"]
+    assert "“group:none”" in refused.json()["why"]
     assert ApiCaller(asked.user, ("jobs",))("DELETE", address).status_code == 403, "it lets more be spent"
     assert asked.call("DELETE", address).json()["closed"]
     assert asked.call("DELETE", address).json()["closed"]

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -40,4 +39,4 @@ class Command(BaseCommand):
         if Job.objects.filter(pk=job_id, simulated=True).exists():
             os.nice(_SIMULATED_NICENESS)
 
-        sys.exit(run_job(job_id, owner=owner, hand_over=leaving.asked))
+        leaving.leave(run_job(job_id, owner=owner, hand_over=leaving.asked))

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -38,4 +37,4 @@ class Command(BaseCommand):
         leaving.listen()
         from webapp.schedulers.running import run_training
 
-        sys.exit(run_training(training_id, owner=owner, hand_over=leaving.asked))
+        leaving.leave(run_training(training_id, owner=owner, hand_over=leaving.asked))
