@@ -30,6 +30,8 @@ from webapp.money.models import Budget, Crossing
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
 SHARES = (50, 80, 90, 100)
+_BUDGETS_A_PROJECT = 20
+"""Their crossings are fewer than the mails that a project may send in an hour."""
 _CELERY = (sys.executable, "-m", "celery", "--quiet", "-A", "webapp.celery")
 
 
@@ -90,11 +92,12 @@ def _cross(budgets: list[Budget], pause_s: float, shares: tuple[int, ...] = SHAR
 
 def _budgets(count: int, url: str) -> list[Budget]:
     """Limits that can be crossed, without jobs that a worker would run."""
-    project = make_project(make_user("ada@example.org"))
-    make_webhook(project, url)
-    now = SYSTEM_CLOCK.now()
-    return [
-        Budget.objects.create(
+    owner, now, made = make_user("ada@example.org"), SYSTEM_CLOCK.now(), []
+    for number in range(count):
+        if number % _BUDGETS_A_PROJECT == 0:
+            project = make_project(owner)
+            make_webhook(project, url)
+        budget = Budget.objects.create(
             name=f"Budget {number}",
             project=project,
             scope="project",
@@ -102,8 +105,8 @@ def _budgets(count: int, url: str) -> list[Budget]:
             created_at=now,
             limit_picodollars=10**12,
         )
-        for number in range(count)
-    ]
+        made.append(budget)
+    return made
 
 
 class Measured(NamedTuple):
