@@ -18,7 +18,7 @@ from tests.webapp.settled import DAY, lambda_lines, settle
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.reports import shown
-from webapp.reports.bills import bill_lines, bill_reading
+from webapp.reports.bills import bill_file, bill_reading
 from webapp.reports.bills.reconciling import compared
 from webapp.reports.calls import calls
 from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
@@ -235,7 +235,7 @@ def test_odd_files_are_refused_in_words(scene: Scene, monkeypatch: pytest.Monkey
     assert "CSV" in scene.read_text(b"PK\x03\x04\x00\xff\xfe\x00" * 50).reason
     assert scene.read_text(b"\x1f\x8b broken").state == FileState.FAILED
     assert "no bill known" in scene.read_text(b"").reason
-    monkeypatch.setattr(bill_lines, "MOST_LETTERS", 1000)
+    monkeypatch.setattr(bill_file, "MOST_LETTERS", 1000)
     header = ",".join(scene.cur())
     assert "more than 1,000 letters" in scene.read_text(f"{header}\r\n" + "x" * 5000, packed=True).reason
     monkeypatch.setattr(bill_reading, "MOST_UPLOADED_BYTES", 10)

@@ -39,7 +39,11 @@ from webapp.api.routes import (
 )
 from webapp.api.tokens import note
 from webapp.credentials.secret import Secret
+<<<<<<< HEAD
 from webapp.jobs.asking.problems import Problem as FieldProblem
+=======
+from webapp.document_limits import check_values
+>>>>>>> holes-codec
 from webapp.jobs.asking.problems import problems as sentences
 
 VERSION = "1.0"
@@ -49,10 +53,11 @@ _PROBLEM = "#/components/schemas/Problem"
 
 
 class NoNul(Parser):
-    """JSON as databases can keep it: without NUL characters and without halves of characters."""
+    """JSON as databases can keep it: short, without NUL characters and without halves of characters."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         document = json.loads(request.body, parse_constant=_no_such_number)
+        check_values(document)
         if "\\u0000" in json.dumps(document):
             raise ValueError("no text may hold a NUL character")
         json.dumps(document, ensure_ascii=False).encode()  # fails at half a character

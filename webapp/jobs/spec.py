@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from cloud.local import LocalOptions
 from cloud.platforms import PlatformOptions
 from training.frozen import Frozen
 from training.spec import TrainingSpec
+from webapp.document_limits import check_values
 from webapp.jobs.asking.problems import Problem
 from webapp.money.amounts import BUDGET_DECIMALS
 
@@ -71,6 +72,12 @@ class JobSpec(Frozen):
         ),
         json_schema_extra={"advanced": True},
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, document: Any) -> Any:
+        check_values(document)
+        return document
 
     @property
     def simulated(self) -> bool:

@@ -101,6 +101,8 @@ class CloudBill(models.Model):
     reason = models.TextField(blank=True, default="")
     row_count = models.BigIntegerField(default=0)
     kept_count = models.BigIntegerField(default=0)
+    attempt = models.IntegerField(default=0)
+    """Counts the workers that began to read it; only the last of them may write."""
     imported_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     since = models.DateTimeField()
 
@@ -118,11 +120,29 @@ class MatchedBy(models.TextChoices):
     NOTHING = "nothing", "Nothing of ours that day"
 
 
+class CountedLines(models.Manager["BilledLine"]):
+    """Lines of bills that were read to their end, without those that a later bill replaced."""
+
+    def get_queryset(self) -> models.QuerySet[BilledLine]:
+        lines = super().get_queryset().filter(bill__state=FileState.READY)
+        return lines.exclude(replaced_by__state=FileState.READY)
+
+
+class EveryLine(models.Manager["BilledLine"]):
+    """Lines on their way in or out as well."""
+
+
 class BilledLine(models.Model):
-    """A line of a cloud's bill. A later file that has the same line (`key`) replaces it."""
+    """A line of a cloud's bill. A later file that has the same line (`key`) replaces it.
+
+    A bill is written in many small transactions. None of its lines counts, and none that it replaces is gone, until
+    the bill becomes ready: `objects` are the lines that count, `every` those on their way in or out as well.
+    """
 
     bill = models.ForeignKey(CloudBill, on_delete=models.CASCADE, related_name="lines")
-    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
+    project = models.ForeignKey(
+        "accounts.Project", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     key = models.CharField(max_length=64)
     day = models.DateField()
     provider = models.CharField(max_length=30)
@@ -132,10 +152,24 @@ class BilledLine(models.Model):
     job = models.ForeignKey("jobs.Job", on_delete=models.SET_NULL, null=True, related_name="+")
     matched_by = models.CharField(max_length=10, choices=MatchedBy)
     picodollars = models.BigIntegerField()
+    replaced_by = models.ForeignKey(
+        CloudBill, on_delete=models.SET_NULL, null=True, related_name="replaced", db_index=False
+    )
+
+    objects = CountedLines()
+    every = EveryLine()
 
     class Meta:
-        indexes = [models.Index(fields=["project", "day"], name="billed_line_of_day")]
-        constraints = [models.UniqueConstraint(fields=["project", "key"], name="billed_line_once")]
+        base_manager_name = "every"
+        indexes = [
+            models.Index(fields=["project", "day"], name="billed_line_of_day"),
+            models.Index(
+                fields=["replaced_by"], condition=Q(replaced_by__isnull=False), name="billed_line_replaced"
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "key", "bill"], name="billed_line_once_a_bill")
+        ]
 
     def __str__(self) -> str:
         return f"{self.day} {self.service} {self.what}"

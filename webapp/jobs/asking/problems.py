@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+_MOST_TOLD = 100
+
 
 class Problem(NamedTuple):
     """One thing to correct. `path` is empty where the document as a whole is meant."""
@@ -29,9 +31,9 @@ class _Place(NamedTuple):
 
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
-    """One sentence for each error of a validation against `model`, in the order of the document."""
+    """One sentence for each of the first errors of a validation against `model`, in the order of the document."""
     found = []
-    for detail in error.errors(include_url=False):
+    for detail in error.errors(include_url=False)[:_MOST_TOLD]:
         place = _locate(model, detail["loc"])
         found.append(Problem(place.path, _sentence(dict(detail), place)))
     return found
@@ -82,7 +84,7 @@ def _sentence(detail: dict[str, Any], place: _Place) -> str:
         case "missing":
             return f"{name} is missing; it must be {_allowed(place.field)}."
         case "value_error":
-            return _ended(f"{name}: {detail['ctx']['error']}")
+            return _ended(f"{name or 'The document'}: {detail['ctx']['error']}")
         case "union_tag_invalid":
             tags = str(detail["ctx"]["expected_tags"]).replace("'", "")
             return f"{place.path}.kind must be one of {tags}; {_given(detail['ctx']['tag'])} was given."

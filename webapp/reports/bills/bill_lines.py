@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
-import io
 import json
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from pathlib import Path
 
@@ -21,19 +18,19 @@ from pydantic import Field
 
 from training.frozen import Frozen
 from webapp.money.amounts import PICODOLLARS_PER_USD
+from webapp.reports.bills.bill_file import BillRefused, BillText
+from webapp.reports.bills.occurrences import Occurrences
 from webapp.reports.sold_services import AWS, MICROSOFT
 
 MOST_ROWS = 5_000_000
-MOST_LETTERS = 4_000_000_000
-"""After unpacking: a small file may be made to unpack without end."""
+_MOST_COLUMNS = 2000
 _LONGEST_CELL = 131_072
+# More than any line costs, and less than the table's whole picodollars can hold.
+_MOST_USD = 9_000_000
 _LAYOUTS = Path(__file__).with_name("bill_layouts.toml")
 _DATES = ("%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y")
+_UNREADABLE = (csv.Error, UnicodeDecodeError, EOFError, OSError, zlib.error)
 _AZURE_SERVICES = ("Azure Container Instances", "Azure Virtual Machines")
-
-
-class BillRefused(ValueError):
-    """This file cannot be read; the text says where, why and what to do."""
 
 
 class Layout(Frozen):
@@ -90,69 +87,56 @@ def layouts() -> tuple[Layout, ...]:
     return _known().layout
 
 
-@contextmanager
-def open_bill(path: Path) -> Iterator[Iterator[str]]:
-    """The file's lines, unpacked if it is packed."""
-    with ExitStack() as stack:
-        raw = stack.enter_context(path.open("rb"))
-        packed = raw.peek(2)[:2] == b"\x1f\x8b"
-        unpacked = stack.enter_context(gzip.open(raw, "rb")) if packed else raw
-        text = stack.enter_context(io.TextIOWrapper(unpacked, encoding="utf-8-sig", newline=""))
-        yield _no_more_than(MOST_LETTERS, text)
+def read_lines(
+    text: BillText, occurrences: Occurrences | None = None
+) -> tuple[Layout, Iterator[BillLine | None]]:
+    """The layout, and each line; None for one that is no usage. Raises BillRefused, also while lines are read.
 
-
-def _no_more_than(most: int, text: Iterable[str]) -> Iterator[str]:
-    left = most
-    for line in text:
-        left -= len(line)
-        if left < 0:
-            raise BillRefused(f"The file has more than {most:,} letters unpacked. Export it by month.")
-        yield line
-
-
-def read_lines(text: Iterable[str]) -> tuple[Layout, Iterator[BillLine | None]]:
-    """The layout, and each line; None for one that is no usage. Raises BillRefused, also while lines are read."""
+    Without `occurrences` lines have no keys: they are only looked at.
+    """
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(text)
     try:
         header = next(reader, [])
-    except (csv.Error, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise BillRefused(
             f"This is no CSV file ({error}). Export the bill as CSV, packed by gzip or not."
         ) from None
+    if len(header) > _MOST_COLUMNS:
+        raise BillRefused(
+            f"It has {len(header):,} columns; a bill has at most {_MOST_COLUMNS:,}. Export it again."
+        )
     places = {name.strip().lower(): at for at, name in enumerate(header)}
     for layout in layouts():
         if all(name.lower() in places for name in layout.known_by):
-            return layout, _lines(reader, layout, places)
+            return layout, _lines(text, reader, _Reading(layout, places, occurrences))
     known = ", ".join(layout.title for layout in layouts())
     raise BillRefused(f"Its columns are those of no bill known here. Known are: {known}.")
 
 
-def _lines(
-    reader: Iterator[list[str]], layout: Layout, places: Mapping[str, int]
-) -> Iterator[BillLine | None]:
-    seen: Counter[str] = Counter()
-    read = _Reading(layout, places)
+def _lines(text: BillText, reader: Iterator[list[str]], read: _Reading) -> Iterator[BillLine | None]:
     number = 1
     while True:
         number += 1
+        text.begin_record()
         try:
             row = next(reader)
         except StopIteration:
             return
-        except (csv.Error, UnicodeDecodeError, EOFError, OSError) as error:
+        except _UNREADABLE as error:
             raise BillRefused(f"Line {number} cannot be read ({error}).") from None
         if number > MOST_ROWS:
             raise BillRefused(f"The file has more than {MOST_ROWS:,} lines. Export it by month.")
         if row:
-            yield read.line(row, number, seen)
+            yield read.line(row, number)
 
 
 class _Reading:
     """One layout on the columns of one file."""
 
-    def __init__(self, layout: Layout, places: Mapping[str, int]) -> None:
+    def __init__(self, layout: Layout, places: Mapping[str, int], occurrences: Occurrences | None) -> None:
         self.layout = layout
+        self._occurrences = occurrences
         self._ids = [places[name.lower()] for name in layout.line_id if name.lower() in places]
         self._tag_columns = {
             _tag_name(name[len(layout.tag_columns) :]): at
@@ -168,7 +152,7 @@ class _Reading:
         candidates = getattr(self.layout, field)
         return next((places[name.lower()] for name in candidates if name.lower() in places), None)
 
-    def line(self, row: list[str], number: int, seen: Counter[str]) -> BillLine | None:
+    def line(self, row: list[str], number: int) -> BillLine | None:
         def cell(field: str) -> str:
             at = self._at[field]
             return row[at].strip() if at is not None and at < len(row) else ""
@@ -178,12 +162,12 @@ class _Reading:
         currency = "USD" if self._in_usd else cell("currency") or "USD"
         if currency != "USD":
             raise BillRefused(
-                f"Line {number} is in {currency}. Prices here are in US dollars; export the bill in USD."
+                f"Line {number} is in {currency[:20]}. Prices here are in US dollars; export the bill in USD."
             )
         told = cell("service")
         service = _services().get(told.lower(), "")
         return BillLine(
-            key=self._key(row, seen),
+            key=self._key(row),
             day=_day(cell("start"), number),
             provider=self._whose(row, service),
             service=service,
@@ -207,14 +191,15 @@ class _Reading:
             else told[:30]
         )
 
-    def _key(self, row: list[str], seen: Counter[str]) -> str:
+    def _key(self, row: list[str]) -> str:
         """The line's own name; without one, what it says without its cost, and the how-manyth of its kind it is."""
+        if self._occurrences is None:
+            return ""
         parts = [row[at] for at in self._ids if at < len(row)]
         if not any(parts):
             cost_at = self._at["cost"]
             said = "\x1f".join(text for at, text in enumerate(row) if at != cost_at)
-            seen[said] += 1
-            parts = [said, str(seen[said])]
+            parts = [said, str(self._occurrences.count(said))]
         return hashlib.sha256("\x1f".join([self.layout.key, *parts]).encode()).hexdigest()
 
     def _tags(self, row: list[str], document: str) -> dict[str, str]:
@@ -224,7 +209,7 @@ class _Reading:
             text = document if document.startswith("{") else f"{{{document}}}"
             try:
                 told = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return found
             found |= {_tag_name(str(name)): str(value) for name, value in told.items()}
         return found
@@ -244,12 +229,17 @@ def _day(text: str, number: int) -> date:
             return datetime.strptime(head, pattern).replace(tzinfo=UTC).date()
         except ValueError:
             continue
-    raise BillRefused(f"Line {number} has the date {text!r}, which is none.")
+    raise BillRefused(f"Line {number} has the date {text[:40]!r}, which is none.")
 
 
 def _picodollars(text: str, number: int) -> int:
     try:
-        amount = Decimal(text or "0") * PICODOLLARS_PER_USD
-        return int(amount.to_integral_value(ROUND_HALF_UP))
-    except (InvalidOperation, ValueError):
-        raise BillRefused(f"Line {number} costs {text!r}, which is no number.") from None
+        usd = Decimal(text or "0")
+        # Before it is multiplied: the digits of 1e999999 would be written out.
+        if not usd.is_finite() or usd.adjusted() > len(str(_MOST_USD)) or abs(usd) > _MOST_USD:
+            raise ValueError(text)
+        return int((usd * PICODOLLARS_PER_USD).to_integral_value(ROUND_HALF_UP))
+    except (ArithmeticError, ValueError):
+        raise BillRefused(
+            f"Line {number} costs {text[:40]!r}, which is no number that a line costs."
+        ) from None

@@ -8,29 +8,33 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Iterator
-from itertools import islice
+from contextlib import closing
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO
 
 from django.db import transaction
 
-from cloud.register import TAG_RUN, is_ours, run_of
 from webapp.accounts.models import Project
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
+<<<<<<< HEAD
 from webapp.jobs.models import Job
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.bill_lines import BillLine, BillRefused, Layout, open_bill, read_lines
 from webapp.reports.bills.difference import tell_if_far
+=======
+from webapp.reports.bills.bill_file import BillRefused, open_bill
+from webapp.reports.bills.bill_lines import Layout, read_lines
+from webapp.reports.bills.bill_storing import Attempt, Matching, TakenOver, surveyed, tidy
+from webapp.reports.bills.occurrences import Occurrences
+>>>>>>> holes-codec
 from webapp.reports.building import ASK_AGAIN_AFTER, SILENT_FOR, folder
-from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
+from webapp.reports.models import BilledLine, CloudBill, FileState
 
 log = logging.getLogger(__name__)
 
 MOST_UPLOADED_BYTES = 200_000_000
-_LINES_AT_ONCE = 1000
-_SAID = ("bill", "day", "provider", "service", "what", "resource", "job", "matched_by", "picodollars")
 _one_at_a_time = threading.Lock()
 
 
@@ -43,147 +47,131 @@ def hand_over(
 ) -> CloudBill:
     """Keep the file for the worker. One that was read already is not read again. Raises NotTaken."""
     if size > MOST_UPLOADED_BYTES:
-        limit = MOST_UPLOADED_BYTES // 1_000_000
-        raise NotTaken(f"The file has more than {limit} MB. Pack it with gzip, or export less at a time.")
-    digest = hashlib.file_digest(file, "sha256").hexdigest()
-    file.seek(0)
-    path = _path(digest)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as out:
-        while piece := file.read(1 << 20):
-            out.write(piece)
-    with transaction.atomic():
-        bill, fresh = CloudBill.objects.get_or_create(
-            project=project,
-            sha256=digest,
-            defaults={"name": name[:200], "imported_by": user, "since": clock.now()},
-        )
-        if not fresh and bill.state == FileState.READY:
-            path.unlink(missing_ok=True)
-            raise NotTaken(f"This very file was read already, as {bill.name}. Its lines are below.")
-        CloudBill.objects.filter(pk=bill.pk).update(state=FileState.QUEUED, reason="", since=clock.now())
-        transaction.on_commit(lambda: _ask_worker(bill.pk), robust=True)
+        raise _too_large()
+    kept, digest = _keep(project, file)
+    try:
+        with transaction.atomic():
+            defaults = {"name": name[:200], "imported_by": user, "since": clock.now()}
+            bill, fresh = CloudBill.objects.get_or_create(project=project, sha256=digest, defaults=defaults)
+            if bill.state == FileState.READY:
+                raise NotTaken(f"This very file was read already, as {bill.name}. Its lines are below.")
+            kept.replace(_path(bill))
+            if not fresh:
+                failed = CloudBill.objects.filter(pk=bill.pk, state=FileState.FAILED)
+                failed.update(state=FileState.QUEUED, reason="", since=clock.now())
+            transaction.on_commit(lambda: _ask_worker(bill.pk), robust=True)
+    finally:
+        kept.unlink(missing_ok=True)
     bill.refresh_from_db()
     return bill
 
 
+def _keep(project: Project, file: BinaryIO) -> tuple[Path, str]:
+    """A copy of the file under a name that nobody else has, and its hash. Raises NotTaken."""
+    _folder().mkdir(parents=True, exist_ok=True)
+    digest, byte_count = hashlib.sha256(), 0
+    with NamedTemporaryFile(dir=_folder(), prefix=f"{project.pk}-", suffix=".part", delete=False) as out:
+        path = Path(out.name)
+        try:
+            while piece := file.read(1 << 20):
+                byte_count += len(piece)
+                if byte_count > MOST_UPLOADED_BYTES:
+                    raise _too_large()
+                digest.update(piece)
+                out.write(piece)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+    return path, digest.hexdigest()
+
+
+def _too_large() -> NotTaken:
+    limit = MOST_UPLOADED_BYTES // 1_000_000
+    return NotTaken(f"The file has more than {limit} MB. Pack it with gzip, or export less at a time.")
+
+
 def read_bill(bill_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Read what is queued under that number. Harmless if it is not, or if another is being read."""
+    """Read what is queued under that number, and take away what an earlier reading left of it.
+
+    Harmless if nothing is, or if another is being read.
+    """
     if not _one_at_a_time.acquire(blocking=False):
         return
     try:
-        queued = CloudBill.objects.filter(pk=bill_id, state=FileState.QUEUED)
-        if queued.update(state=FileState.BUILDING, since=clock.now()):
-            _read(CloudBill.objects.get(pk=bill_id), clock)
+        if attempt := Attempt.begin(bill_id, clock):
+            _read(attempt)
+        if bill := CloudBill.objects.filter(pk=bill_id).first():
+            tidy(bill)
+    except TakenOver:
+        log.warning("bill %s is read by another worker now", bill_id)
     finally:
         _one_at_a_time.release()
 
 
-def _read(bill: CloudBill, clock: Clock) -> None:
-    mine = CloudBill.objects.filter(pk=bill.pk)
-    path = _path(bill.sha256)
+def _read(attempt: Attempt) -> None:
+    path = _path(attempt.bill)
     try:
-        with open_bill(path) as text:
-            layout, lines = read_lines(text)
-            rows, kept = _store(bill, layout, lines, clock)
+        layout, row_count = _stored(attempt, path)
+        kept_count = BilledLine.every.filter(bill=attempt.bill).count()
+    except TakenOver:
+        raise
     except BillRefused as error:
-        mine.update(state=FileState.FAILED, reason=str(error), since=clock.now())
+        words = str(error)
     except (OSError, UnicodeDecodeError, EOFError) as error:
         words = f"The file cannot be read ({type(error).__name__}). Export it again and hand that over."
-        mine.update(state=FileState.FAILED, reason=words, since=clock.now())
     except Exception as error:
-        log.exception("bill %s", bill.pk)
+        log.exception("bill %s", attempt.bill.pk)
         words = f"It could not be read ({type(error).__name__}). The worker's log says more."
-        mine.update(state=FileState.FAILED, reason=words, since=clock.now())
     else:
+<<<<<<< HEAD
         done: dict[str, Any] = {"layout": layout.key, "row_count": rows, "kept_count": kept}
         mine.update(state=FileState.READY, reason="", since=clock.now(), **done)
         tell_if_far(bill, clock)
+=======
+        done = {"layout": layout.key, "row_count": row_count, "kept_count": kept_count}
+        attempt.tell(state=FileState.READY, reason="", **done)
+        path.unlink(missing_ok=True)
+        return
+    # Before it counts as failed: from then on it may be handed over again.
+>>>>>>> holes-codec
     path.unlink(missing_ok=True)
+    attempt.tell(state=FileState.FAILED, reason=words)
 
 
-def _store(
-    bill: CloudBill, layout: Layout, lines: Iterator[BillLine | None], clock: Clock
-) -> tuple[int, int]:
-    """All lines or, if one of them cannot be read, none: half a bill would be taken for a small one."""
-    jobs = _Jobs(bill.project_id)
-    rows = kept = 0
-    with transaction.atomic():
-        while batch := list(islice(lines, _LINES_AT_ONCE)):
-            rows += len(batch)
-            stored = [row for line in batch if line is not None and (row := jobs.row(bill, line))]
-            kept += len(stored)
-            BilledLine.objects.bulk_create(
-                stored,
-                update_conflicts=True,
-                unique_fields=["project", "key"],
-                update_fields=_SAID,
-            )
-        _match_by_day(bill)
-    return rows, kept
-
-
-class _Jobs:
-    """The project's jobs, by what a bill's tags say of them."""
-
-    def __init__(self, project_id: int) -> None:
-        self._ids = set(Job.objects.filter(project_id=project_id).values_list("pk", flat=True))
-
-    def row(self, bill: CloudBill, line: BillLine) -> BilledLine | None:
-        """The line as it is stored; None for what is neither Starling's nor of a service that we use."""
-        run = run_of(line.tags.get(TAG_RUN, ""))
-        job_id = run[0] if run and run[0] in self._ids else None
-        ours = is_ours(line.tags) or run is not None or "starling" in line.resource.lower()
-        if not ours and not line.service:
-            return None
-        matched = MatchedBy.TAG if job_id else MatchedBy.OURS if ours else MatchedBy.NOTHING
-        return BilledLine(
-            bill=bill,
-            project_id=bill.project_id,
-            key=line.key,
-            day=line.day,
-            provider=line.provider,
-            service=line.service or line.told_service,
-            what=line.what,
-            resource=line.resource,
-            job_id=job_id,
-            matched_by=matched,
-            picodollars=line.picodollars,
-        )
-
-
-def _match_by_day(bill: CloudBill) -> None:
-    """Where no line of a service's day is tagged, all of it stands against what we metered that day."""
-    lines = BilledLine.objects.filter(project_id=bill.project_id, bill=bill)
-    days = lines.values_list("day", "provider", "service").distinct().order_by()
-    tagged = set(lines.filter(matched_by__in=(MatchedBy.TAG, MatchedBy.OURS)).values_list("day", "service"))
-    for day, provider, service in list(days):
-        metered = _ran_on(bill.project_id, day)
-        matched = MatchedBy.DAY if metered and (day, service) not in tagged else MatchedBy.NOTHING
-        untagged = lines.filter(day=day, provider=provider, service=service)
-        untagged.filter(matched_by__in=(MatchedBy.DAY, MatchedBy.NOTHING)).update(matched_by=matched)
-
-
-def _ran_on(project_id: int, day: Any) -> bool:
-    """Whether something that is paid was settled that day."""
-    real = {"account__job__simulated": False, "account__job__emulated": False}
-    charges = Charge.objects.filter(account__job__project_id=project_id, state=ChargeState.SETTLED, **real)
-    return charges.filter(resolved_at__date=day, settled_picodollars__gt=0).exists()
+def _stored(attempt: Attempt, path: Path) -> tuple[Layout, int]:
+    """Read the file twice: once to see that all of it can be read, then to write its lines."""
+    with open_bill(path) as text:
+        layout, lines = read_lines(text)
+        survey = surveyed(attempt.watched(lines))
+    with open_bill(path) as text, closing(Occurrences()) as occurrences:
+        _, lines = read_lines(text, occurrences)
+        attempt.store(Matching(attempt.bill, survey).rows(attempt.watched(lines)))
+    return layout, survey.row_count
 
 
 def look_after_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Read again what a worker left behind, and ask again for what waits."""
     now = clock.now()
-    lost = CloudBill.objects.filter(state=FileState.BUILDING, since__lt=now - 10 * SILENT_FOR)
+    lost = CloudBill.objects.filter(state=FileState.BUILDING, since__lt=now - SILENT_FOR)
     lost.update(state=FileState.QUEUED, since=now - ASK_AGAIN_AFTER)
+    if _one_at_a_time.locked():
+        return
     waiting = CloudBill.objects.filter(state=FileState.QUEUED, since__lte=now - ASK_AGAIN_AFTER)
-    for bill_id in waiting.order_by("since").values_list("pk", flat=True)[:10]:
-        if not _ask_worker(bill_id):
-            break
+    untidy = CloudBill.objects.filter(state=FileState.FAILED, lines__isnull=False)
+    outdated = CloudBill.objects.filter(state=FileState.READY, replaced__isnull=False)
+    for found in (waiting.order_by("since"), untidy.distinct(), outdated.distinct()):
+        for bill_id in found.values_list("pk", flat=True)[:10]:
+            if not _ask_worker(bill_id):
+                return
 
 
-def _path(digest: str) -> Path:
-    return folder() / "bills" / f"{digest}.csv"
+def _folder() -> Path:
+    return folder() / "bills"
+
+
+def _path(bill: CloudBill) -> Path:
+    """One for each bill: two projects may hand the same file over."""
+    return _folder() / f"{bill.pk}.csv"
 
 
 def _ask_worker(bill_id: int) -> bool:

@@ -1,0 +1,205 @@
+"""Lines of a bill on their way into the table: written a few at a time, and counted all at once or not at all.
+
+While a bill is being read its lines are there but do not count, and lines that it replaces are marked but count on.
+What makes the one count and the other not is the bill's own state: one row, changed at the end. What a worker that
+died left behind is taken away by whoever reads the bill next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import TruncDate
+
+from cloud.register import TAG_RUN, is_ours, run_of
+from webapp.accounts.models import Project
+from webapp.clock import Clock
+from webapp.jobs.models import Job
+from webapp.money.models import Charge, ChargeState
+from webapp.reports.bills.bill_file import BillRefused
+from webapp.reports.bills.bill_lines import BillLine
+from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
+from webapp.short_writes import keys_of, write_in_batches
+
+_SAID = ("day", "provider", "service", "what", "resource", "job", "matched_by", "picodollars")
+_MOST_DAYS = 4000
+_TOLD_EVERY_LINES = 20_000
+
+
+class TakenOver(Exception):
+    """Another worker reads this bill now: it was thought that this one had died."""
+
+
+class Attempt:
+    """One worker's reading of one bill. TakenOver from whatever writes, once a later one has begun."""
+
+    def __init__(self, bill: CloudBill, clock: Clock) -> None:
+        self.bill = bill
+        self._clock = clock
+        self._mine = CloudBill.objects.filter(pk=bill.pk, state=FileState.BUILDING, attempt=bill.attempt)
+
+    @classmethod
+    def begin(cls, bill_id: int, clock: Clock) -> Attempt | None:
+        """None if the bill does not wait, or while another of its project is read: both might hold the same lines."""
+        with transaction.atomic():
+            project_id = CloudBill.objects.filter(pk=bill_id).values_list("project_id", flat=True).first()
+            Project.objects.select_for_update().filter(pk=project_id).first()
+            if CloudBill.objects.filter(project_id=project_id, state=FileState.BUILDING).exists():
+                return None
+            waiting = CloudBill.objects.filter(pk=bill_id, state=FileState.QUEUED)
+            changes: dict[str, Any] = {"state": FileState.BUILDING, "since": clock.now()}
+            if not waiting.update(attempt=F("attempt") + 1, **changes):
+                return None
+        return cls(CloudBill.objects.get(pk=bill_id), clock)
+
+    def tell(self, **changes: Any) -> None:
+        """Say that somebody is at it, and whatever else changed."""
+        if not self._mine.update(since=self._clock.now(), **changes):
+            raise TakenOver
+
+    def watched(self, lines: Iterable[BillLine | None]) -> Iterator[BillLine | None]:
+        for number, line in enumerate(lines, 1):
+            if number % _TOLD_EVERY_LINES == 0:
+                self.tell()
+            yield line
+
+    def store(self, rows: Iterable[BilledLine]) -> None:
+        """Write the rows; they do not count yet. Of rows with one key the last stays."""
+        _forget(self.bill, self.tell)
+        write_in_batches(rows, self._write)
+
+    def _write(self, rows: list[BilledLine]) -> None:
+        self.tell()
+        by_key = {row.key: row for row in rows}
+        same = BilledLine.objects.filter(project_id=self.bill.project_id, key__in=list(by_key))
+        same.update(replaced_by=self.bill)
+        BilledLine.every.bulk_create(
+            by_key.values(),
+            update_conflicts=True,
+            unique_fields=["project", "key", "bill"],
+            update_fields=_SAID,
+        )
+
+
+def tidy(bill: CloudBill) -> None:
+    """Take away the lines that no longer count, if the bill is read or has failed. TakenOver if it is read again."""
+    same = CloudBill.objects.filter(pk=bill.pk, state=bill.state, attempt=bill.attempt)
+
+    def still_so() -> None:
+        if not same.update(state=bill.state):
+            raise TakenOver
+
+    if bill.state == FileState.READY:
+        _delete(BilledLine.every.filter(replaced_by=bill), still_so)
+    elif bill.state == FileState.FAILED:
+        _forget(bill, still_so)
+
+
+def _forget(bill: CloudBill, check: Callable[[], None]) -> None:
+    """Take out the lines of a bill that does not count, and the marks on those that it would have replaced."""
+    marked = BilledLine.every.filter(replaced_by=bill)
+
+    def unmark(keys: list[int]) -> None:
+        check()
+        marked.filter(pk__in=keys).update(replaced_by=None)
+
+    write_in_batches(keys_of(marked), unmark)
+    _delete(BilledLine.every.filter(bill=bill), check)
+
+
+def _delete(lines: QuerySet[BilledLine], check: Callable[[], None]) -> None:
+    def delete(keys: list[int]) -> None:
+        check()
+        lines.filter(pk__in=keys).delete()
+
+    write_in_batches(keys_of(lines), delete)
+
+
+@dataclass
+class Survey:
+    """What is known of a bill once all its lines were looked at."""
+
+    row_count: int = 0
+    days: set[date] = field(default_factory=set)
+    tagged: set[tuple[date, str]] = field(default_factory=set)
+    """Days of our services of which a line says whose it is: there the others are somebody else's."""
+
+
+def surveyed(lines: Iterable[BillLine | None]) -> Survey:
+    """BillRefused if one of the lines cannot be read: half a bill would be taken for a small one."""
+    found = Survey()
+    for line in lines:
+        found.row_count += 1
+        if line is None:
+            continue
+        found.days.add(line.day)
+        if len(found.days) > _MOST_DAYS:
+            raise BillRefused(f"The file has lines of more than {_MOST_DAYS:,} days. Export it by month.")
+        if line.service and _is_tagged(line):
+            found.tagged.add((line.day, line.service))
+    return found
+
+
+class Matching:
+    """Which of the project's jobs, if any, a line is for."""
+
+    def __init__(self, bill: CloudBill, survey: Survey) -> None:
+        self._bill = bill
+        self._tagged = survey.tagged
+        self._job_ids = set(Job.objects.filter(project_id=bill.project_id).values_list("pk", flat=True))
+        self._metered = _metered_days(bill.project_id, survey.days)
+
+    def rows(self, lines: Iterable[BillLine | None]) -> Iterator[BilledLine]:
+        """The lines as they are stored, without what is neither Starling's nor of a service that we use."""
+        for line in lines:
+            if line is not None and (line.service or _is_tagged(line)):
+                yield self._row(line)
+
+    def _row(self, line: BillLine) -> BilledLine:
+        run = run_of(line.tags.get(TAG_RUN, ""))
+        job_id = run[0] if run and run[0] in self._job_ids else None
+        return BilledLine(
+            bill=self._bill,
+            project_id=self._bill.project_id,
+            key=line.key,
+            day=line.day,
+            provider=line.provider,
+            service=line.service or line.told_service,
+            what=line.what,
+            resource=line.resource,
+            job_id=job_id,
+            matched_by=self._matched_by(line, job_id),
+            picodollars=line.picodollars,
+        )
+
+    def _matched_by(self, line: BillLine, job_id: str | None) -> str:
+        """Where no line of a service's day is tagged, all of it stands against what we metered that day."""
+        if job_id is not None:
+            return MatchedBy.TAG
+        if _is_tagged(line):
+            return MatchedBy.OURS
+        alone = line.day in self._metered and (line.day, line.service) not in self._tagged
+        return MatchedBy.DAY if alone else MatchedBy.NOTHING
+
+
+def _is_tagged(line: BillLine) -> bool:
+    """Whether its tags or its resource's name say that it is Starling's."""
+    named = run_of(line.tags.get(TAG_RUN, "")) is not None or is_ours(line.tags)
+    return named or "starling" in line.resource.lower()
+
+
+def _metered_days(project_id: int, days: set[date]) -> set[date]:
+    """The days on which something that is paid was settled."""
+    if not days:
+        return set()
+    begin = datetime.combine(min(days), time(), UTC)
+    end = datetime.combine(max(days), time(), UTC) + timedelta(days=1)
+    real = {"account__job__simulated": False, "account__job__emulated": False}
+    charges = Charge.objects.filter(account__job__project_id=project_id, state=ChargeState.SETTLED, **real)
+    paid = charges.filter(resolved_at__gte=begin, resolved_at__lt=end, settled_picodollars__gt=0)
+    return set(paid.values_list(TruncDate("resolved_at", tzinfo=UTC), flat=True).distinct().order_by())
