@@ -39,11 +39,8 @@ from webapp.api.routes import (
 )
 from webapp.api.tokens import note
 from webapp.credentials.secret import Secret
-<<<<<<< HEAD
-from webapp.jobs.asking.problems import Problem as FieldProblem
-=======
 from webapp.document_limits import check_values
->>>>>>> holes-codec
+from webapp.jobs.asking.problems import Problem as FieldProblem
 from webapp.jobs.asking.problems import problems as sentences
 
 VERSION = "1.0"

@@ -18,17 +18,11 @@ from django.db import transaction
 from webapp.accounts.models import Project
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
-<<<<<<< HEAD
-from webapp.jobs.models import Job
-from webapp.money.models import Charge, ChargeState
-from webapp.reports.bills.bill_lines import BillLine, BillRefused, Layout, open_bill, read_lines
-from webapp.reports.bills.difference import tell_if_far
-=======
 from webapp.reports.bills.bill_file import BillRefused, open_bill
 from webapp.reports.bills.bill_lines import Layout, read_lines
 from webapp.reports.bills.bill_storing import Attempt, Matching, TakenOver, surveyed, tidy
+from webapp.reports.bills.difference import tell_if_far
 from webapp.reports.bills.occurrences import Occurrences
->>>>>>> holes-codec
 from webapp.reports.building import ASK_AGAIN_AFTER, SILENT_FOR, folder
 from webapp.reports.models import BilledLine, CloudBill, FileState
 
@@ -123,17 +117,12 @@ def _read(attempt: Attempt) -> None:
         log.exception("bill %s", attempt.bill.pk)
         words = f"It could not be read ({type(error).__name__}). The worker's log says more."
     else:
-<<<<<<< HEAD
-        done: dict[str, Any] = {"layout": layout.key, "row_count": rows, "kept_count": kept}
-        mine.update(state=FileState.READY, reason="", since=clock.now(), **done)
-        tell_if_far(bill, clock)
-=======
         done = {"layout": layout.key, "row_count": row_count, "kept_count": kept_count}
         attempt.tell(state=FileState.READY, reason="", **done)
         path.unlink(missing_ok=True)
+        tell_if_far(attempt.bill, attempt.clock)
         return
     # Before it counts as failed: from then on it may be handed over again.
->>>>>>> holes-codec
     path.unlink(missing_ok=True)
     attempt.tell(state=FileState.FAILED, reason=words)
 

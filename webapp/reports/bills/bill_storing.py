@@ -40,7 +40,7 @@ class Attempt:
 
     def __init__(self, bill: CloudBill, clock: Clock) -> None:
         self.bill = bill
-        self._clock = clock
+        self.clock = clock
         self._mine = CloudBill.objects.filter(pk=bill.pk, state=FileState.BUILDING, attempt=bill.attempt)
 
     @classmethod
@@ -59,7 +59,7 @@ class Attempt:
 
     def tell(self, **changes: Any) -> None:
         """Say that somebody is at it, and whatever else changed."""
-        if not self._mine.update(since=self._clock.now(), **changes):
+        if not self._mine.update(since=self.clock.now(), **changes):
             raise TakenOver
 
     def watched(self, lines: Iterable[BillLine | None]) -> Iterator[BillLine | None]:
