@@ -174,5 +174,5 @@ class _Body:
 def _too_large(limit: int) -> BodyRefused:
     fix = "Send less."
     if limit == BODY_LIMIT_BYTES:
-        fix = "Send less; larger are only bills of clouds, from signed-in owners of the project."
+        fix = "Send less. Only an owner of a project, signed in, may send more: the bill of a cloud."
     return BodyRefused(413, f"The request is larger than allowed: at most {limit // 10**6:,} MB.", fix)
