@@ -20,6 +20,8 @@ from webapp.web_server import web_server
 
 Say = Callable[[str, str], None]
 
+_WORKER_GRACE_S = 9.5
+"""It ends itself after 6.5 s (webapp/worker_stop.py), which may come late on a busy machine."""
 _COLOURS = {"starling": "1", "valkey": "35", "prepare": "36", "web": "32", "worker": "34", "beat": "33"}
 
 
@@ -124,7 +126,7 @@ def _services(host: str, port: int, probed_host: str) -> list[Service]:
     ]
     return [
         Service("web", web, ready_probe=_answers(probed_host, port)),
-        Service("worker", worker, ready_line="worker is ready"),
+        Service("worker", worker, ready_line="worker is ready", grace_s=_WORKER_GRACE_S),
         Service("beat", [*celery, "beat", "--pidfile="], ready_line="beat is ready"),
     ]
 
