@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import statistics
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -119,6 +120,7 @@ async def test_of_a_quick_job_sentences_come_once_a_second(
     monkeypatch.setattr(feeds, "time", SimpleNamespace(monotonic=lambda: now_s))
     async with _viewer(seen, seen.user) as viewer:
         await _message(viewer, "snapshot")
+        await _message(viewer, "hb")  # it has caught up: what comes now comes from the shared reader
         await sync_to_async(seen.rounds)(1)
         assert "progress" in (await _message(viewer))["job"]
         await sync_to_async(seen.rounds)(2)
@@ -132,6 +134,30 @@ async def test_of_a_quick_job_sentences_come_once_a_second(
         await sync_to_async(seen.recorder.record)(checkpoint_saved(2))
         await sync_to_async(seen.recorder.flush)()
         assert "progress" in (await _message(viewer))["job"], "what is no round is told at once"
+
+
+async def test_an_event_between_a_viewers_look_and_the_readers_first_is_not_missed(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shared reader begins late; what happened by then is no news to it."""
+    reading, may_go_on = threading.Event(), threading.Event()
+    real = feeds.queries.last_seq
+
+    def late(job_id: str) -> int:
+        if not reading.is_set():
+            reading.set()
+            may_go_on.wait(60.0)
+        return real(job_id)
+
+    monkeypatch.setattr(feeds.queries, "last_seq", late)
+    async with _viewer(seen, seen.user) as viewer:
+        await asyncio.to_thread(reading.wait, 60.0)
+        await asyncio.sleep(0.3)  # time for a viewer who waits for nobody to look for itself
+        await sync_to_async(seen.rounds)(1)
+        last = await sync_to_async(seen.last_seq)()
+        may_go_on.set()
+        snapshot = await _message(viewer, "snapshot")
+        assert snapshot["seq"] == last or await _events(viewer, last) == [last]
 
 
 async def test_going_on_after_a_number(seen: Seen) -> None:

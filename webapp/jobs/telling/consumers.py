@@ -113,6 +113,7 @@ class JobConsumer(AsyncWebsocketConsumer):
 
     async def _catch_up(self, feed: JobFeed) -> int:
         """Bring the viewer to the present; the number of the last event it has then."""
+        await feed.began()
         query = parse_qs(self.scope["query_string"].decode("latin-1"))
         after = queries.event_number(query.get("after", ["0"])[0])
         if not await feed.needs_snapshot(after):

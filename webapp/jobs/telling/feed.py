@@ -89,6 +89,7 @@ class JobFeed:
         self._readers = readers
         self._viewers: set[asyncio.Queue[Chunk | None]] = set()
         self._rung = asyncio.Event()
+        self._began = asyncio.Event()
         self._seq: int | None = None
         self._told_at = -TELL_EVERY_S
         self._untold = False
@@ -119,6 +120,10 @@ class JobFeed:
     def stop(self) -> None:
         self._task.cancel()
 
+    async def began(self) -> None:
+        """Return once no later event is missed: one recorded before that is for the viewer to find in the database."""
+        await self._began.wait()
+
     async def snapshot(self) -> tuple[int, str]:
         """The number of the last event it covers, and its text; shared among viewers who come at once."""
         async with self._snapshot_lock:
@@ -147,9 +152,11 @@ class JobFeed:
             try:
                 if self._seq is None:
                     self._seq = await self._readers.read(queries.last_seq, self._job_id)
+                    self._began.set()
                 else:
                     await self._look(self._seq)
             except Job.DoesNotExist:
+                self._began.set()
                 return  # its viewers are shown out by whoever looks after them
             except DatabaseError as error:
                 log.warning("feed of %s: %s", self._job_id, error)
