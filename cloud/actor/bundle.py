@@ -28,7 +28,14 @@ UNZIPPED_LIMIT_BYTES = 250 * 2**20
 ZIPPED_LIMIT_BYTES = 50 * 2**20
 
 _ROOT = Path(cloud.__file__).resolve().parent.parent
-_OURS = ("cloud/__init__.py", "cloud/wire.py", "cloud/failures.py", "cloud/actor", "training")
+_OURS = (
+    "cloud/__init__.py",
+    "cloud/wire.py",
+    "cloud/json_limits.py",
+    "cloud/failures.py",
+    "cloud/actor",
+    "training",
+)
 # What builds a bundle is not in it.
 _NOT_SHIPPED = {"cloud/actor/bundle.py"}
 _PLATFORMS = (

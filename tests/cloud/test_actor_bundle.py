@@ -47,7 +47,7 @@ def test_the_same_sources_give_the_same_bytes() -> None:
 def test_nothing_of_the_servers_side_is_shipped() -> None:
     names = zipfile.ZipFile(io.BytesIO(bundle.thin().data)).namelist()
     cloud = {name for name in names if name.startswith("cloud/") and not name.startswith("cloud/actor/")}
-    assert cloud == {"cloud/__init__.py", "cloud/wire.py", "cloud/failures.py"}
+    assert cloud == {"cloud/__init__.py", "cloud/wire.py", "cloud/json_limits.py", "cloud/failures.py"}
     assert "cloud/actor/handler.py" in names
     assert "cloud/actor/bundle.py" not in names
     assert "training/functions/rollout.py" in names
@@ -89,7 +89,8 @@ def test_a_call_runs_out_of_the_bundle_alone(tmp_path: Path) -> None:
     told = _run_one_call(site, tmp_path, sys.executable)
     loaded = told["loaded"]
     assert isinstance(loaded, list)
-    assert {name for name in loaded if not name.startswith("cloud.actor")} == {"cloud.failures", "cloud.wire"}
+    others = {name for name in loaded if not name.startswith("cloud.actor")}
+    assert others == {"cloud.failures", "cloud.json_limits", "cloud.wire"}
     assert any(str(site) in str(place) for place in told["where"])  # type: ignore[union-attr]
 
 

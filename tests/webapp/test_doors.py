@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tests.factories import make_connection, make_delivery, make_job, make_project, make_user
 from tests.members import add_member
-from tests.signed_in import signed_in
+from tests.signed_in import PASSWORD, signed_in
 from tests.webapp.schedulers import make_rows
 from webapp.accounts.invitations import invite
 from webapp.accounts.models import Invitation, Membership
@@ -205,12 +205,12 @@ class Scene:
         self.mine, self.theirs = self._project(), self._project()
 
     def _project(self) -> dict[str, Any]:
-        owner = make_user()
+        owner = make_user(password=PASSWORD)
         project = make_project(owner)
         job = make_job(project, owner)
         people = {"owner": owner}
         for role in ("viewer", "editor"):
-            people[role] = make_user()
+            people[role] = make_user(password=PASSWORD)
             add_member(project, people[role].email, role)
         film = Film.objects.create(
             job=job,

@@ -17,6 +17,7 @@ from hypothesis import settings as hypothesis_settings
 from tests.factories import FixedClock, make_alert, make_project, make_user, make_webhook
 from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
 from tests.servers import reserved_port
+from tests.signed_in import signed_in
 from webapp.accounts.models import User
 from webapp.alerts import channels, hourly_limits, mail_consent, outbox, wording
 from webapp.alerts.models import Alert, Channel, Delivery, HourlyUse, Kind
@@ -324,11 +325,10 @@ def test_the_channels_page_says_who_has_not_agreed(
 
 @pytest.mark.parametrize("address", ["root@localhost", "eve@[127.0.0.1]", "eve@[IPv6:::1]", "eve@mailserver"])
 def test_an_address_inside_this_network_is_refused_and_never_asked(
-    address: str, project: Any, catcher: MailCatcher, client: Client
+    address: str, project: Any, catcher: MailCatcher
 ) -> None:
-    client.force_login(project.people.get(), backend="django.contrib.auth.backends.ModelBackend")
     path = f"/p/{project.slug}/alerts/channels/new/email/"
-    assert client.post(path, {"name": "x", "addresses": address}).status_code == 422
+    assert signed_in(project.people.get()).post(path, {"name": "x", "addresses": address}).status_code == 422
     clock = FixedClock()
     channels.add_mail(project=project, name="Old", addresses=[address], clock=clock)
     _turn(clock)

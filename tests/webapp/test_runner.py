@@ -107,7 +107,7 @@ def test_handing_over_leaves_a_job_to_be_resumed() -> None:
 
 
 def test_the_budget_really_stops_a_job_and_raising_it_goes_on() -> None:
-    job = make_job(spec=_small("hopper-simulated", budget_usd="0.02"))
+    job = make_job(spec=_small("hopper-simulated", budget_usd="0.03"))
     assert _run(job) == 0
     assert (job.observed, job.reason_code) == ("paused", "budget"), job.reason
     assert_whole(job)
@@ -242,7 +242,7 @@ def test_a_budget_raised_while_the_process_ends_is_not_forgotten(
     """The job is watched until its process is gone, so the message that says "go on" finds it taken."""
     for name, value in service_environment.items():
         monkeypatch.setenv(name, value)
-    job = make_job(spec=_small("hopper-simulated", budget_usd="0.02"))
+    job = make_job(spec=_small("hopper-simulated", budget_usd="0.03"))
     wait_for = launcher._wait_for
     raised: list[str] = []
 
