@@ -104,9 +104,9 @@ clean: ## Remove what was installed and built; your data in var/ stays
 	rm -rf .venv .venv-bench .venv-focus node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Two test processes on a machine with two cores or more. Each has its own database and Valkey; whichever is done first
-# takes tests from the other.
-PYTEST_PARALLEL ?= -n 2 --dist worksteal
+# Three test processes keep two cores busy, as many tests wait for other processes. Each has its own database and Valkey;
+# whichever is done first takes tests from the others.
+PYTEST_PARALLEL ?= -n 3 --dist worksteal
 PYTEST = $(BIN)/python -m pytest $(PYTEST_PARALLEL)
 
 # --- The files below say what is installed; each is renewed when what it depends on changes. ---
