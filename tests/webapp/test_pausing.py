@@ -27,7 +27,7 @@ def test_a_waiting_job_is_paused_at_once_and_waits_again() -> None:
     assert pause_job(job=job, user="me").last_seq == paused.last_seq, "pausing twice says nothing new"
     again = go_on(job=job, user="me")
     assert (again.observed, again.desired) == ("queued", "run")
-    assert again.reason == "Waiting for a worker, to go on from its checkpoint."
+    assert again.reason == "Waiting for a worker, to begin again: it has no checkpoint yet."
 
 
 def test_a_running_job_pauses_when_its_run_says_so() -> None:
