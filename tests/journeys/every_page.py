@@ -302,7 +302,7 @@ def _until_forecast(page: Page) -> None:
 def _open_forecast(page: Page) -> None:
     _until_forecast(page)
     with page.expect_response("**/new/forecast*"):
-        page.fill("[name='budget_usd']", "0.50")
+        page.fill("[name='budget_usd']", "0.06")
         page.fill("[name='training.scaling.fixed.actors']", "24")
     page.click("[data-forecast-more] > summary")
 

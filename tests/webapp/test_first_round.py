@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import transaction
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -30,9 +31,9 @@ from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import SpecRefused
 from webapp.jobs.spec import JobSpec
-from webapp.money.budgets import close_budget, create_budget
+from webapp.money.budgets import create_budget
 from webapp.money.ledger import DatabaseLedger
-from webapp.money.models import Account, Budget
+from webapp.money.models import Account
 from webapp.money.verifying import money_findings
 from webapp.verifying import findings
 
@@ -80,37 +81,40 @@ def _run(spec: JobSpec, project: Any) -> Ended:
     return ended
 
 
-def _budgets(project: Any, exact: str, limit: int) -> list[Budget]:
+def _budgets(project: Any, exact: str, limit: int) -> None:
     """One over all, one over the project: the `exact` one has just this limit, the other more."""
-    return [
+    for scope in ("everything", "project"):
         create_budget(
             project=project if scope == "project" else None,
             name=scope,
             limit_picodollars=limit if scope == exact else 3 * limit + USD,
             scope=scope,
         )
-        for scope in ("everything", "project")
-    ]
 
 
 def _holds(spec: JobSpec, exact: str) -> None:
     """With exactly its least budget at one of the three levels, and with a picodollar less: its own in millionths."""
-    least, project = _least(spec), make_project()
-    if exact == "own":
-        least = -(-least // MILLIONTH) * MILLIONTH
+    step = MILLIONTH if exact == "own" else 1
+    least = -(-_least(spec) // step) * step
     assume(launched(spec.training, spec.platform, USD * 1000).rounds)
-    for amount in (least - (MILLIONTH if exact == "own" else 1), least):
-        own = amount if exact == "own" else 2 * -(-least // MILLIONTH) * MILLIONTH
-        above = _budgets(project, exact, amount)
-        if amount < least:
-            with pytest.raises(SpecRefused, match=r"first round (may )?cost"):
-                make_job(project, spec=_with(spec, own), whole_budget=True)
-            assert not Job.objects.filter(project=project).exists()
-        else:
-            assert _run(_with(spec, own), project).rounds >= 1
-        assert not list(money_findings())
-        for budget in above:
-            close_budget(budget=budget)
+    for amount in (least - step, least):
+        with transaction.atomic():  # no other draw's jobs are below a budget over all
+            _refused_or_over(spec, amount, exact, refused=amount < least)
+            transaction.set_rollback(True)
+
+
+def _refused_or_over(spec: JobSpec, amount: int, exact: str, *, refused: bool) -> None:
+    """A job with this amount at that level, either refused before there is anything of it, or with its first round."""
+    project = make_project()
+    spec = _with(spec, amount if exact == "own" else 2 * -(-amount // MILLIONTH) * MILLIONTH)
+    _budgets(project, exact, amount)
+    if refused:
+        with pytest.raises(SpecRefused, match=r"first round (may )?cost"):
+            make_job(project, spec=spec, whole_budget=True)
+        assert not Job.objects.filter(project=project).exists()
+    else:
+        assert _run(spec, project).rounds >= 1
+    assert not list(money_findings())
 
 
 FEW_CALLS: list[dict[str, Any]] = [

@@ -16,6 +16,7 @@ from tests.factories import make_job, make_spec
 from tests.servers import ROOT
 from tests.webapp.bookkeeping import assert_whole
 from webapp.jobs import failpoints
+from webapp.jobs.launch.launching import least_of
 from webapp.jobs.models import Job
 from webapp.jobs.running import heartbeat, launcher, runner
 from webapp.jobs.running.launcher import launch_and_watch
@@ -106,10 +107,20 @@ def test_handing_over_leaves_a_job_to_be_resumed() -> None:
     assert_whole(job)
 
 
+def _poor() -> Any:
+    """With money for a first round of one actor, and not for a second of eight."""
+    ramp = {"kind": "ramp", "actors_first": 1, "actors_last": 8, "over_rounds": 1}
+    spec = _small("hopper-simulated", training__scaling=ramp)
+    least = least_of(spec)
+    assert isinstance(least, int)
+    return spec.model_copy(update={"budget_usd": Decimal(-(-least // 10**6)) / 10**6})
+
+
 def test_the_budget_really_stops_a_job_and_raising_it_goes_on() -> None:
-    job = make_job(spec=_small("hopper-simulated", budget_usd="0.03"))
+    job = make_job(spec=_poor())
     assert _run(job) == 0
-    assert (job.observed, job.reason_code) == ("paused", "budget"), job.reason
+    assert (job.observed, job.reason_code, job.round_no) == ("paused", "budget", 1), job.reason
+    assert job.has_checkpoint
     assert_whole(job)
     raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1"))
     assert _run(job) == 0
@@ -242,7 +253,7 @@ def test_a_budget_raised_while_the_process_ends_is_not_forgotten(
     """The job is watched until its process is gone, so the message that says "go on" finds it taken."""
     for name, value in service_environment.items():
         monkeypatch.setenv(name, value)
-    job = make_job(spec=_small("hopper-simulated", budget_usd="0.03"))
+    job = make_job(spec=_poor())
     wait_for = launcher._wait_for
     raised: list[str] = []
 
