@@ -12,7 +12,12 @@ from webapp.jobs.asking.presets import presets
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.stack,
+    pytest.mark.django_db(transaction=True),
+]
 
 _START = presets()["cartpole"].spec
 _FIELDS = "() => Object.fromEntries(new FormData(document.querySelector('[data-job-form]')))"
