@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from typing import Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
@@ -56,14 +56,14 @@ class PageHandler(ASGIHandler):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
-            body = await self._bodies.take(scope, receive)
+            async with self._bodies.taken(scope, receive) as body:
+                answer = await self._on_thread(self._answer, scope, body)
         except RequestAborted:
             return
         except BodyRefused as refusal:
             await self._refuse(scope, refusal, receive, send)
             return
-        with body:
-            answer = await self._on_thread(self._answer, scope, body)
+        with closing(body):
             if not answer.streaming:
                 await self.send_response(answer, send)
             elif answer.is_async:

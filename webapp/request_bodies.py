@@ -47,11 +47,16 @@ class Bodies:
         self._uploads = asyncio.Semaphore(UPLOADS_AT_ONCE)
         self._by_address: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
-    async def take(self, scope: Scope, receive: Receive) -> IO[bytes]:
-        """The whole body, to be read from its beginning. Raises BodyRefused, or RequestAborted if its sender left."""
+    @asynccontextmanager
+    async def taken(self, scope: Scope, receive: Receive) -> AsyncIterator[IO[bytes]]:
+        """The whole body, to be read from its beginning. Raises BodyRefused, or RequestAborted if its sender left.
+
+        It has its place until the block ends: a body that waits for a thread takes as much as one that is coming.
+        """
         size = _declared(scope)
         if size == 0:
-            return io.BytesIO()
+            yield io.BytesIO()
+            return
         limit = BODY_LIMIT_BYTES
         if size is None or size > limit:
             limit = max(limit, await self._upload_limit(scope))
@@ -59,7 +64,12 @@ class Bodies:
             raise _too_large(limit)
         places = [self._uploads] if limit > BODY_LIMIT_BYTES else [self._of(_address(scope)), self._all]
         async with _held(places):
-            return await _received(receive, limit)
+            body = await _received(receive, limit)
+            try:
+                yield body
+            except BaseException:
+                body.close()
+                raise
 
     def _of(self, address: str) -> asyncio.Semaphore:
         return self._by_address.setdefault(address, asyncio.Semaphore(BODIES_AN_ADDRESS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
@@ -24,7 +25,15 @@ def count(request: HttpRequest) -> HttpResponse:
     return HttpResponse(sum(len(piece) for piece in iter(lambda: request.read(2**16), b"")))
 
 
-urlpatterns = [path("count/", count), path("api/v1/count/", count)]
+may_answer = threading.Event()
+
+
+def wait(request: HttpRequest) -> HttpResponse:
+    may_answer.wait(60.0)
+    return HttpResponse(len(request.body))
+
+
+urlpatterns = [path("count/", count), path("api/v1/count/", count), path("wait/", wait)]
 
 
 @pytest.fixture
@@ -223,6 +232,26 @@ async def test_so_many_bodies_at_once_from_one_address_and_from_all(
     for one in sending:
         one.cancel()
     await asyncio.wait(sending)
+
+
+async def test_a_body_whose_page_is_at_work_has_its_place_still(
+    handler: PageHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or as many whole bodies would be held as come while pages are slow."""
+    monkeypatch.setattr(request_bodies, "PLACE_WITHIN_S", 60.0)
+    may_answer.clear()
+    first = request_bodies.BODIES_AN_ADDRESS
+    senders = [Sender(handler) for _ in range(2 * first)]
+    posts = [asyncio.create_task(one.post([b"x" * 1000], to="/wait/")) for one in senders]
+    try:
+        async with asyncio.timeout(60.0):
+            while sum(one.read.is_set() for one in senders) < first:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        assert sum(one.read.is_set() for one in senders) == first
+    finally:
+        may_answer.set()
+    assert await asyncio.gather(*posts) == [200] * len(senders)
 
 
 async def test_who_hangs_up_while_sending_is_let_go(handler: PageHandler) -> None:
