@@ -27,7 +27,7 @@ from webapp.jobs.telling.doorbell import ask_to_launch
 log = logging.getLogger(__name__)
 
 _SLOWEST_RESTART_S = 4.0
-_HELD_UP_S = 1.0
+_HELD_UP_S = 2.0
 """So much longer than it promised may a process need to leave on a busy machine."""
 
 
