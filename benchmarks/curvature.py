@@ -27,7 +27,6 @@ from training.batch import Batch
 from training.checkpoints import FileCheckpointStore
 from training.curvature import CurvatureSpec, measured, standardised
 from training.engine import train
-from training.evidence import Evidence
 from training.functions.body import Warmth
 from training.functions.run import execute
 from training.learner import LearnerState
@@ -49,6 +48,7 @@ from training.scheduling.model import SchedulingSpec
 from training.scheduling.trainer import initial_state
 from training.spec import TrainingSpec
 from training.surface import surface_of
+from training.update_samples import Evidence
 
 ACTORS, STEPS = 16, 256
 _ROUNDS = 6

@@ -31,7 +31,7 @@ from cloud.pricing import Part, Standing, Tariff
 from cloud.register import Holder, nobody
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
-from training.frozen import Frozen
+from training.base_model import Frozen
 from training.messages import BlobRef, Call, Outcome
 
 _READ_MARGIN_S = 30.0

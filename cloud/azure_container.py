@@ -27,7 +27,7 @@ from cloud.register import Holder, group_name
 from cloud.rents.landlord import Landlord, NoRent
 from cloud.workers.execution import Deliver
 from cloud.workers.learner_thread import LearnerThread
-from training.frozen import Frozen
+from training.base_model import Frozen
 from training.messages import BlobRef, Call, Outcome
 
 GROUP_VCPU = 4

@@ -11,7 +11,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import own_price
 from cloud.pricing import Part, Standing, Tariff
 from cloud.pulled import Patience, PulledCalls, Reached
-from training.frozen import Frozen
+from training.base_model import Frozen
 
 # Signs of life come four times as often.
 _LEASE_S = 20.0

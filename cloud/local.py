@@ -18,7 +18,7 @@ from cloud.failures import Failure
 from cloud.pricing import Part, Standing, Tariff
 from cloud.workers.execution import Execution
 from cloud.workers.executor import Executor, LocalExecutor, cores
-from training.frozen import Frozen
+from training.base_model import Frozen
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
 from training.reports import Usage

@@ -13,8 +13,8 @@ from cloud.numbers.stack import Stack
 from cloud.pricing import Tariff
 from cloud.profiling import Run
 from cloud.workers.processes import bound_to_this_process
+from training.base_model import Frozen
 from training.environments.model import EnvironmentSpec
-from training.frozen import Frozen
 from training.messages import Call, Outcome, RolloutRequest
 from training.ports import Platform
 from training.reports import Usage

@@ -31,8 +31,8 @@ from cloud.ray.head import NoRay, RayHead
 from cloud.workers.execution import Execution
 from cloud.workers.executor import cores
 from cloud.workers.learner_thread import LearnerThread
+from training.base_model import Frozen
 from training.environments import packages
-from training.frozen import Frozen
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
 from training.reports import Usage

@@ -15,7 +15,7 @@ from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Functions
 from cloud.pricing import Tariff
 from cloud.simulation.core import Setting
-from training.frozen import Frozen
+from training.base_model import Frozen
 
 if TYPE_CHECKING:
     from cloud.simulated import SimulatedPlatform

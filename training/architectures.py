@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from training.base_model import Frozen
 from training.environments.spaces import Spaces
-from training.frozen import Frozen
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
 

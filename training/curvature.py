@@ -18,13 +18,13 @@ import numpy as np
 from pydantic import Field
 
 from training.architectures import CNN, MLP
+from training.base_model import Frozen
 from training.environments.spaces import Spaces
-from training.evidence import Evidence, LossWeights, ObjectiveKind
-from training.frozen import Frozen
 from training.lanczos import spectrum_ends
 from training.networks import Parameters
 from training.reports import CurvatureReport
 from training.surface import Surface, surface_of
+from training.update_samples import Evidence, LossWeights, ObjectiveKind
 
 RATIO_LIMIT = 1e6
 _FLAT = 1e-8

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from training.algorithms.closed_form import compute_in_one_thread
 from training.architectures import MLP, towers
 from training.environments.spaces import Spaces
-from training.evidence import Evidence, ObjectiveKind, policy_part, slopes_of
 from training.inference import LOG_STD_LIMITS
 from training.networks import Floats, Parameters
+from training.update_samples import Evidence, ObjectiveKind, policy_part, slopes_of
 
 
 class _Layer(NamedTuple):

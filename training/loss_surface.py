@@ -11,9 +11,9 @@ import torch
 
 from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
-from training.evidence import Evidence, LossWeights
 from training.networks import Parameters
 from training.tensor_surface import TensorSurface
+from training.update_samples import Evidence, LossWeights
 
 
 class LossSurface(TensorSurface):

@@ -98,7 +98,7 @@ class TorchNetwork:
 
         if not self.spaces.pictures:
             return forward(parameters, observations)
-        from training.parts import in_parts
+        from training.batch_shards import in_parts
 
         return in_parts(forward, parameters, observations)
 

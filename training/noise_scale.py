@@ -14,13 +14,13 @@ from typing import Literal
 import numpy as np
 
 from training.architectures import CNN, MLP
+from training.base_model import Frozen
 from training.curvature import standardised
 from training.environments.spaces import Spaces
-from training.evidence import Evidence
-from training.frozen import Frozen
 from training.networks import Parameters
 from training.reports import NoiseScaleReport
 from training.surface import surface_of
+from training.update_samples import Evidence
 
 
 class NoiseScaleSpec(Frozen):

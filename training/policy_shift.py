@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 
 from training.architectures import CNN, MLP
+from training.base_model import Frozen
 from training.environments.spaces import Spaces
-from training.evidence import Evidence
-from training.frozen import Frozen
 from training.networks import Parameters, TorchNetwork
+from training.update_samples import Evidence
 
 _STATES = 1024
 

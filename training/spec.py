@@ -9,9 +9,9 @@ from pydantic import Field, ValidationInfo, field_validator
 from training.algorithms import AnyAlgorithm
 from training.algorithms.ppo import PPO
 from training.architectures import MLP, AnyNetwork, towers
+from training.base_model import Frozen
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
-from training.frozen import Frozen
 from training.loops.model import AnyLoop, Synchronous
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed

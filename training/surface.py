@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
-from training.evidence import Evidence, ObjectiveKind
 from training.networks import Floats, Parameters
+from training.update_samples import Evidence, ObjectiveKind
 
 
 class Surface(Protocol):

@@ -7,11 +7,11 @@ import numpy.typing as npt
 import torch
 
 from training.architectures import CNN, MLP
+from training.batch_shards import PART
 from training.distributions import Distribution
 from training.environments.spaces import Spaces
-from training.evidence import Evidence, ObjectiveKind, policy_part
 from training.networks import Floats, Parameters, TorchNetwork
-from training.parts import PART
+from training.update_samples import Evidence, ObjectiveKind, policy_part
 
 
 class TensorSurface:

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from cloud.billing.price_book import PriceBook, UnknownSku
 from cloud.numbers.files import NumberFiles
 from cloud.numbers.quantity import ProfileError, Quantity, line_of, read_toml
-from training.frozen import Frozen
+from training.base_model import Frozen
 
 PROFILES = Path(__file__).resolve().parent.parent / "profiles"
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from training.frozen import Frozen
+from training.base_model import Frozen
 
 Kind = Literal["measured", "paper", "documented", "assumed"]
 Model = TypeVar("Model", bound=BaseModel)

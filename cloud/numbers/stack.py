@@ -12,7 +12,7 @@ from pydantic import Field
 
 from cloud.numbers.files import NumberFiles
 from cloud.numbers.quantity import Quantity, read_toml
-from training.frozen import Frozen
+from training.base_model import Frozen
 
 STACKS = Path(__file__).resolve().parent.parent / "stacks"
 _NOTHING = Quantity(value=0.0, low=0.0, high=0.0, source="not told", kind="assumed")

@@ -18,7 +18,6 @@ from training.curvature import RATIO_LIMIT, CurvatureSpec, measured, ratio, stan
 from training.dense_surface import DenseSurface
 from training.distributions import Distribution
 from training.environments.spaces import Spaces
-from training.evidence import Evidence, LossWeights, policy_part
 from training.lanczos import spectrum_ends
 from training.loss_surface import LossSurface
 from training.networks import TorchNetwork, initial_parameters
@@ -26,6 +25,7 @@ from training.scaling.boosting import Boosting
 from training.scaling.noise_scale import NoiseScale
 from training.surface import surface_of
 from training.tensor_surface import TensorSurface
+from training.update_samples import Evidence, LossWeights, policy_part
 
 NORMALS = Spaces((11,), (), (-1.0,) * 3, (1.0,) * 3)
 CHOICES = Spaces((4,), (2,), (), ())

@@ -17,7 +17,6 @@ from tests.training.runs import events_of
 from tests.training.specs import cartpole, tiny
 from tests.training.test_inference import MLPS, VECTORS, state_of
 from training.architectures import CNN, MLP
-from training.card import Judged, evaluation_seeds, model_card
 from training.checkpoints import CheckpointError, FileCheckpointStore, Progress
 from training.environments.making import spaces_of
 from training.environments.spaces import Spaces
@@ -26,6 +25,7 @@ from training.inference import NumpyPolicy
 from training.learner import LearnerState
 from training.loader import ATARI_LOADER, LOADER, package
 from training.messages import Evaluated, EvaluateRequest
+from training.model_card import Judged, evaluation_seeds, model_card
 from training.trained import Trained
 
 FORBIDDEN = ("training", "cloud", "webapp", "torch", "django", "pydantic", "msgpack", "onnx")
@@ -206,7 +206,7 @@ def test_what_is_no_checkpoint_is_refused_in_words(tmp_path: Path):
 
 
 def test_exporting_needs_no_torch():
-    program = "import sys, training.card, training.loader, training.film; print('torch' in sys.modules)"
+    program = "import sys, training.model_card, training.loader, training.film; print('torch' in sys.modules)"
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=60

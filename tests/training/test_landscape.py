@@ -16,9 +16,9 @@ from training.engine import train
 from training.functions.body import Warmth
 from training.functions.evaluate import evaluate
 from training.lanczos import leading_vectors
-from training.landscape import Directions, Point, landscape
 from training.messages import Call, EvaluateRequest
 from training.ports import Control
+from training.reward_surface import Directions, Point, landscape
 from training.seeds import derive
 from training.trained import Trained
 
@@ -67,7 +67,7 @@ def test_leading_vectors_are_those_of_largest_magnitude():
 
 @pytest.mark.parametrize("to", [0.0, np.nan])
 def test_a_policy_without_two_directions_is_told_in_words(checkpoint, monkeypatch, capsys, to):
-    from training import landscape as module
+    from training import reward_surface as module
 
     plain = module.standardised
     monkeypatch.setattr(
@@ -79,7 +79,7 @@ def test_a_policy_without_two_directions_is_told_in_words(checkpoint, monkeypatc
 
 
 def test_the_command_tells_line_by_line(checkpoint):
-    command = [sys.executable, "-m", "training.landscape", str(checkpoint), "--grid", "3"]
+    command = [sys.executable, "-m", "training.reward_surface", str(checkpoint), "--grid", "3"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert set(lines[0]) == {"eigenvalues", "offsets"}

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.training.test_inference import state_of
-from training import parts
+from training import batch_shards
 from training.architectures import CNN
 from training.environments.spaces import Spaces
 from training.networks import TorchNetwork
@@ -34,7 +34,7 @@ def test_parts_give_what_the_whole_gives(monkeypatch, shared, count):
     network = CNN(hidden=(32,), shared=shared)
     parameters, pictures = tensors_of(network, count)
     found = gradients_of(network, parameters, pictures)
-    monkeypatch.setattr(parts, "PART", 1000)
+    monkeypatch.setattr(batch_shards, "PART", 1000)
     expected = gradients_of(network, parameters, pictures)
     for ours, theirs in zip((*found[:2], *found[2]), (*expected[:2], *expected[2]), strict=True):
         # Sums over thousands of places in another order: equal as far as float32 goes, beside the largest of them.
@@ -47,7 +47,7 @@ def test_one_thread_and_three_give_the_same_bits(monkeypatch):
     answers = []
     for count in (1, 3):
         with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            monkeypatch.setattr(parts, "_threads", lambda pool=pool: pool)
+            monkeypatch.setattr(batch_shards, "_threads", lambda pool=pool: pool)
             outputs, values, gradients = gradients_of(network, parameters, pictures)
             answers.append([outputs, values, *gradients])
     assert all(torch.equal(one, three) for one, three in zip(*answers, strict=True))

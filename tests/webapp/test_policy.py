@@ -193,7 +193,7 @@ def test_who_may_do_what(client: Client, project: Any, asked: list[int]) -> None
 
 def test_the_web_process_exports_without_torch(project: Any) -> None:
     program = (
-        "import django, sys; django.setup(); import webapp.urls, training.card, training.loader;"
+        "import django, sys; django.setup(); import webapp.urls, training.model_card, training.loader;"
         "print('torch' in sys.modules)"
     )
     environment = {

@@ -9,11 +9,11 @@ import numpy.typing as npt
 from pydantic import Field
 
 from training.architectures import CNN, MLP
+from training.base_model import Frozen
 from training.environments.spaces import Spaces
-from training.evidence import Evidence, LossWeights, samples_of
-from training.frozen import Frozen
 from training.learner import LearnerState
 from training.reports import UpdateReport
+from training.update_samples import Evidence, LossWeights, samples_of
 
 if TYPE_CHECKING:
     from training.batch import Batch

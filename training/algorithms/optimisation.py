@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from training.algorithms.descent import Anchor, Array, Descent, Floats, Objective
 from training.architectures import CNN, MLP
-from training.evidence import samples_of
 from training.inference import normalised
 from training.learner import LearnerState
 from training.networks import Parameters
 from training.reports import UpdateReport
+from training.update_samples import samples_of
 
 if TYPE_CHECKING:
     from training.algorithms.algorithm import Algorithm

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
+from training.base_model import Frozen
 from training.environments import catalogue
-from training.frozen import Frozen
 
 
 class EnvironmentSpec(Frozen):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from training.frozen import Frozen
+from training.base_model import Frozen
 
 
 class Synchronous(Frozen):

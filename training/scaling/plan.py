@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from training.frozen import Frozen
+from training.base_model import Frozen
 from training.measures import AnyMeasure
 from training.reports import RoundReport
 

@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 
 from training.algorithms.ppo import PPO
 from training.architectures import MLP
+from training.base_model import Frozen
 from training.environments.spaces import Spaces
-from training.frozen import Frozen
 from training.scaling.learned import Learned
 from training.scheduling.state import STATE_SIZE, StateKind
 from training.spec import TrainingSpec

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from training.frozen import Frozen
+from training.base_model import Frozen
 from training.reports import RoundReport
 
 STATE_SIZE = 8

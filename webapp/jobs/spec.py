@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from cloud.local import LocalOptions
 from cloud.platforms import PlatformOptions
-from training.frozen import Frozen
+from training.base_model import Frozen
 from training.spec import TrainingSpec
 from webapp.document_limits import check_values
 from webapp.jobs.asking.problems import Problem

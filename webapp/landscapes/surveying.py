@@ -78,7 +78,7 @@ class _Survey:
         checkpoint = checkpoint_path(surface.job_id, surface.checkpoint)
         asked = {"--grid": surface.grid, "--span": surface.span, "--episodes": surface.episodes}
         words = [str(word) for pair in asked.items() for word in pair]
-        return [sys.executable, "-m", "training.landscape", str(checkpoint), *words]
+        return [sys.executable, "-m", "training.reward_surface", str(checkpoint), *words]
 
     def _take(self, told: dict[str, Any]) -> None:
         if "error" in told:

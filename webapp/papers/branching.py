@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from training.base_model import Frozen
 from training.engine import train
-from training.frozen import Frozen
 from training.messages import RoundFinished, Stopped
 from training.ports import CheckpointRef, Control, Platform
 from training.reports import RoundReport

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from training.frozen import Frozen
+from training.base_model import Frozen
 
 Label = Literal["L", "T", "B"]
 Repeats = tuple[str, ...]

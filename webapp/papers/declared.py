@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from cloud.billing.price_book import PriceBook
-from training.frozen import Frozen
+from training.base_model import Frozen
 from webapp.papers.experiment import Cell, Experiment
 from webapp.papers.results import Summary
 from webapp.papers.venues import VENUES, place_of

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from training.frozen import Frozen
+from training.base_model import Frozen
 from webapp.jobs.spec import JobSpec
 from webapp.papers.branching import Branching
 from webapp.papers.claims import Better, Cheaper, Claim, arms_in, environments_in

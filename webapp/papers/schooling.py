@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from training.base_model import Frozen
 from training.checkpoints import Progress, read_checkpoint
-from training.frozen import Frozen
 from training.learner import LearnerState
 from training.messages import RoundFinished
 from training.reports import RoundReport

@@ -12,7 +12,7 @@ from typing import Literal
 from cloud.billing.price_book import PriceBook
 from cloud.place import Place
 from cloud.simulated_options import SimulatedOptions
-from training.frozen import Frozen
+from training.base_model import Frozen
 
 
 class Venue(Frozen):

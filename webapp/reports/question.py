@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from training.frozen import Frozen
+from training.base_model import Frozen
 from webapp.reports.period import Period
 
 By = Literal["day", "month", "job", "project", "user", "cloud", "service", "tag", "call"]

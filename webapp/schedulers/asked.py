@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from cloud.simulated_options import SimulatedOptions
+from training.base_model import Frozen
 from training.environments import catalogue
-from training.frozen import Frozen
 from training.scheduling.model import SchedulingSettings, SchedulingSpec
 from training.spec import TrainingSpec
 from webapp.jobs.asking.presets import presets

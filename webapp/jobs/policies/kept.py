@@ -18,7 +18,7 @@ from webapp.jobs.models import Event, EventKind, Film, Job, Round
 from webapp.money.amounts import display_usd
 
 if TYPE_CHECKING:
-    from training.card import Judged
+    from training.model_card import Judged
     from training.spec import TrainingSpec
 
 
@@ -102,8 +102,8 @@ def policy_zip(job: Job, chosen: Kept) -> bytes:
 def policy_files(job: Job, path: Path) -> dict[str, bytes]:
     """What to take away of a job's checkpoint, by file name; the card tells what the job knows."""
     # onnx takes 15 MB and a tenth of a second: only for those who take something away.
-    from training.card import model_card
     from training.loader import package
+    from training.model_card import model_card
     from training.trained import Trained
 
     trained = Trained.read(path)
@@ -120,7 +120,7 @@ def policy_files(job: Job, path: Path) -> dict[str, bytes]:
 
 def _judged(job: Job, spec: TrainingSpec, round_no: int) -> Judged | None:
     """The evaluation of that round's policy, else the last one before it."""
-    from training.card import Judged
+    from training.model_card import Judged
 
     told: Any = (
         Event.objects.filter(job=job, kind=EventKind.EVALUATION, payload__round_no__lte=round_no)

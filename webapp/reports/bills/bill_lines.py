@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from training.frozen import Frozen
+from training.base_model import Frozen
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.reports.bills.bill_file import BillRefused, BillText
 from webapp.reports.bills.occurrences import Occurrences

@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from training.frozen import Frozen
+from training.base_model import Frozen
 
 _FILE = Path(__file__).with_name("focus_1_2.toml")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
 if TYPE_CHECKING:
-    from training.card import Judged
+    from training.model_card import Judged
     from training.trained import Trained
 
 WRONG_INPUT_EXIT = 2
@@ -94,8 +94,8 @@ class Command(BaseCommand):
 
 
 def _of_file(path: Path, episodes: int) -> dict[str, bytes]:
-    from training.card import Judged, model_card
     from training.loader import package
+    from training.model_card import Judged, model_card
     from training.trained import Trained
     from webapp.money.amounts import display_usd
 
@@ -108,11 +108,11 @@ def _of_file(path: Path, episodes: int) -> dict[str, bytes]:
 
 def _played(trained: Trained, episodes: int) -> Judged:
     """Episodes played here and now, as a job's evaluation plays them."""
-    from training.card import Judged
     from training.codec import decode
     from training.functions.body import Warmth
     from training.functions.evaluate import evaluate
     from training.messages import Call, EvaluateRequest
+    from training.model_card import Judged
 
     spec, seeds = trained.spec, tuple(range(episodes))
     request = EvaluateRequest(environment=spec.environment, episode_seeds=seeds)

@@ -1,6 +1,6 @@
 """The returns around a policy, along the two directions in which its objective is most curved (Nitro, figures 3 and 8).
 
-`python -m training.landscape CHECKPOINT [--grid N] [--span S] [--episodes N] [--seed N]` prints a JSON object a line:
+`python -m training.reward_surface CHECKPOINT [--grid N] [--span S] [--episodes N] [--seed N]` prints a JSON object a line:
 first the two eigenvalues, then each point of the grid as it is known. Samples for the curvature are drawn afresh with
 the checkpoint's policy; points are judged by whole deterministic episodes, the same seeds at every point.
 """
@@ -19,7 +19,6 @@ from training.batch import Batch
 from training.checkpoints import CheckpointError
 from training.codec import decode
 from training.curvature import standardised
-from training.evidence import Evidence, policy_part
 from training.functions.body import Warmth
 from training.functions.evaluate import evaluate
 from training.functions.rollout import rollout
@@ -31,6 +30,7 @@ from training.networks import Parameters
 from training.seeds import derive
 from training.surface import surface_of
 from training.trained import Trained
+from training.update_samples import Evidence, policy_part
 
 GRID_AT_MOST = 41
 _PRODUCTS = 40
