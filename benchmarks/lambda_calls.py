@@ -176,7 +176,7 @@ def _real_result() -> tuple[dict[str, object], bytes]:
     program = (
         "import base64, json, sys\n"
         "from benchmarks.lambda_calls import _call\n"
-        "from cloud.emulator.aws.parked import encoded\n"
+        "from cloud.emulator.aws.stub_functions import encoded\n"
         "from training.environments.making import spaces_of\n"
         "from training.functions.body import Warmth\n"
         "from training.functions.run import execute\n"

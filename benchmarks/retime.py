@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks import Figure
 from cloud.billing.price_book import PriceBook
+from cloud.billing.replay_schedule import Script
 from cloud.billing.retiming import retime
-from cloud.billing.script import Script
 from cloud.billing.work import Work, WorkWriter
 from cloud.billing.work_file import WorkFile, read_work_file
 from cloud.numbers.ranges import drawn

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import Figure
-from cloud.calibration import check, measuring
+from cloud.calibration import check, run_parts
 from cloud.calibration.part import Parts
-from cloud.calibration.writing import write_toml
+from cloud.calibration.toml_writer import write_toml
 from cloud.numbers import stack as stacks
 
 _AT_MOST_PERCENT = 15.0
@@ -17,8 +17,8 @@ _PATIENCE_S = 180.0
 
 def measure(*, quick: bool = False) -> Iterator[Figure]:
     """How far median round times are from each other; `quick` measures little and is no figure."""
-    effort = measuring.QUICK if quick else measuring.Effort(repeats=7)
-    found = measuring.calibration(
+    effort = run_parts.QUICK if quick else run_parts.Effort(repeats=7)
+    found = run_parts.calibration(
         check.ENVIRONMENTS,
         effort,
         stacks.load("starling-stack"),

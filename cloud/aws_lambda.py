@@ -14,13 +14,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from cloud.aws.asking import Asking
+from cloud.aws.concurrency_limit import AccountLimits, Gate
 from cloud.aws.flight import Flight, Landed, outcome_of
 from cloud.aws.functions import function_name
-from cloud.aws.gate import AccountLimits, Gate
 from cloud.aws.invoke import Reply
+from cloud.aws.invoker import Asking
 from cloud.aws.provisioned import KeptReady
-from cloud.aws.senders import Senders
+from cloud.aws.thread_pool import Senders
 from cloud.aws.weights import AwsWeights
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import functions, own_price, provisioned_capacity
@@ -165,7 +165,7 @@ class LambdaPlatform:
         return self._gate.allowed
 
     def held_back(self) -> str:
-        """Implements `cloud.held_back.HeldBack`."""
+        """Implements `cloud.throttling.HeldBack`."""
         words, said_s = self._no_room
         waiting = sum(one.state == "waiting" for one in self._flights.values())
         if not waiting or self.now_s() - said_s > _NO_ROOM_LASTS_S:

@@ -11,12 +11,12 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from cloud.actor.talk import TOKEN_VARIABLE
+from cloud.actor.protocol import TOKEN_VARIABLE
 from cloud.azure.clients import AzureClients
+from cloud.azure.container_lifecycle import EMULATED_PACE, Lives, Order, Pace
+from cloud.azure.create_limit import CreateLimit
 from cloud.azure.fleet import Fleet, FleetPlan
 from cloud.azure.groups import AzureGroups, Container
-from cloud.azure.limit import CreateLimit
-from cloud.azure.lives import EMULATED_PACE, Lives, Order, Pace
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import own_price
 from cloud.connections import AzureConnection
@@ -24,7 +24,7 @@ from cloud.outcomes import Learner
 from cloud.pricing import Part, PoolPrice, Standing, Tariff
 from cloud.pulled import Patience, PulledCalls, Reached
 from cloud.register import Holder, group_name
-from cloud.rents.landlord import Landlord, NoRent
+from cloud.rents.payer import Landlord, NoRent
 from cloud.workers.execution import Deliver
 from cloud.workers.learner_thread import LearnerThread
 from training.base_model import Frozen
@@ -153,7 +153,7 @@ class AzureContainerOptions(Frozen):
 
 
 class AzureContainerPlatform:
-    """Implements `training.ports.Platform` and `cloud.rents.landlord.Renting`. Its clock is this machine's.
+    """Implements `training.ports.Platform` and `cloud.rents.payer.Renting`. Its clock is this machine's.
 
     Groups come when calls wait for actors, and go when they had none for a while. A call for which no group can be had
     fails with Azure's reason; one for which no group can be paid is refused.
@@ -223,7 +223,7 @@ class AzureContainerPlatform:
         return None
 
     def held_back(self) -> str:
-        """Implements `cloud.held_back.HeldBack`."""
+        """Implements `cloud.throttling.HeldBack`."""
         return self.fleet.held_back()
 
     def cancel(self, call_id: str) -> None:

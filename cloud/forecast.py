@@ -16,17 +16,17 @@ import numpy.typing as npt
 
 from cloud.billing.price_book import PICODOLLARS_PER_USD
 from cloud.forecasting.bill import PARTS, Bill
-from cloud.forecasting.course import MOST_ROUNDS, Course, Outlook, outlook
+from cloud.forecasting.concurrency import Count
+from cloud.forecasting.configuration import Name, Scale, Scene
+from cloud.forecasting.explanation import Told, relevant, sentences, title_of
+from cloud.forecasting.extrapolation import MOST_ROUNDS, Course, Outlook, outlook
 from cloud.forecasting.first_round import first_round
-from cloud.forecasting.flight import Count
 from cloud.forecasting.places import scene_of
 from cloud.forecasting.plan import Plan, Unforeseeable, plan_of, possible, shrinking, supposed
 from cloud.forecasting.result import Band, Forecast, Matter, NoForecast
 from cloud.forecasting.rounds import Failing
-from cloud.forecasting.scene import Name, Scale, Scene
 from cloud.forecasting.trial import Effort, Trial, tried
-from cloud.forecasting.words import Told, relevant, sentences, title_of
-from cloud.forecasting.works import spaces_of
+from cloud.forecasting.workload import spaces_of
 from cloud.numbers.profile import Pool
 from cloud.numbers.quantity import Quantity
 from cloud.platforms import PlatformOptions

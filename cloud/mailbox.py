@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from cloud.actor.talk import Beat, Receipt
+from cloud.actor.protocol import Beat, Receipt
 from cloud.gateway import store
 from cloud.gateway.store import Caller, Given, HandOut
 from training.ports import Delivery, Offer, Puller

@@ -10,7 +10,7 @@ from cloud.billing.work import WorkWriter, work_of
 from cloud.ledger import what_is_left
 from cloud.pricing import Tariff, usd
 from cloud.rents.job import Rents
-from cloud.rents.landlord import PayingRents, Renting
+from cloud.rents.payer import PayingRents, Renting
 from cloud.timing import NS, to_ns
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Ledger, Platform, Preparing, Reservation, Settlement

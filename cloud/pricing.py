@@ -184,7 +184,7 @@ class PoolPrice:
     At most `most` stand; one that had no work for `idle_s` is given up. `parts` are those of one actor.
 
     `in_groups`: the platform orders whole groups by itself, and says when one is certainly gone
-    (cloud.rents.landlord). A group is billed by started seconds.
+    (cloud.rents.payer). A group is billed by started seconds.
     """
 
     parts: tuple[Part, ...]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cloud import answers, blobs, failures, wire
-from cloud.actor.talk import WEIGHTS
+from cloud.actor.protocol import WEIGHTS
 from cloud.blobs import BlobShelf, MissingWeights
 from cloud.failures import Failure
 from cloud.outcomes import Learner, done_or_ended, ended, learner_outcome

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from cloud.actor.talk import Receipt
+from cloud.actor.protocol import Receipt
 from cloud.gateway.store import Caller, Given, HandOut, Store
 from training.ports import Delivery, Mailbox, Offer
 

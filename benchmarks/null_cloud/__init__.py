@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cloud.aws.asking import Asking
 from cloud.aws.flight import Flight, outcome_of
+from cloud.aws.invoker import Asking
 from cloud.aws.weights import AwsWeights
 from cloud.wire import Answer, Work, pack_answer, to_json
 from training.batch import Batch

@@ -32,11 +32,11 @@ from pydantic import ValidationError
 
 import training.functions.evaluate
 import training.functions.rollout  # noqa: F401 - now, and not within the first call's deadline
-from cloud.actor import talk
+from cloud.actor import protocol
 from cloud.actor.body import Actor
-from cloud.actor.line import Line, Refused, Unreachable
-from cloud.actor.pulse import Dropped, Pulse, Terminated
-from cloud.actor.talk import TOKEN_VARIABLE
+from cloud.actor.connection import Line, Refused, Unreachable
+from cloud.actor.heartbeat import Dropped, Pulse, Terminated
+from cloud.actor.protocol import TOKEN_VARIABLE
 from cloud.wire import REQUEST_LIMIT_BYTES
 
 DONE, WRONG, GONE = 0, 2, 3
@@ -93,22 +93,22 @@ class Puller:
                 return DONE, f"no work for {self._idle_s:g} s"
         return DONE, "its time is over and was not renewed"
 
-    def _asked(self) -> talk.Lease:
-        wait_s = min(talk.LONGEST_WAIT_S, self._idle_s or talk.LONGEST_WAIT_S)
+    def _asked(self) -> protocol.Lease:
+        wait_s = min(protocol.LONGEST_WAIT_S, self._idle_s or protocol.LONGEST_WAIT_S)
         wait_s = max(0.0, min(wait_s, self._pulse.seconds_left() - 1.0))
-        ask = talk.Ask(puller=self._name, unit=self._unit, wait_s=wait_s)
+        ask = protocol.Ask(puller=self._name, unit=self._unit, wait_s=wait_s)
         data = self._line.ask(
             "POST",
-            talk.LEASE,
+            protocol.LEASE,
             ask.model_dump_json().encode(),
             timeout_s=wait_s + 15.0,
             most_bytes=REQUEST_LIMIT_BYTES,
         )
-        lease = talk.read_lease(data)
+        lease = protocol.read_lease(data)
         self._ahead_s = lease.now_unix_s - time.time()
         return lease
 
-    def _work(self, lease: talk.Lease) -> None:
+    def _work(self, lease: protocol.Lease) -> None:
         """Run the call and post its answer, with a sign of life all the while."""
         with self._pulse.at(lease.call_id, lease.lease_s) as working:
             try:
@@ -122,7 +122,7 @@ class Puller:
 
     def _post(self, call_id: str, answer: bytes) -> None:
         """Until it is received, or cannot be: an answer that arrives twice counts once."""
-        path = f"{talk.RESULT}?{urlencode({'puller': self._name, 'call': call_id})}"
+        path = f"{protocol.RESULT}?{urlencode({'puller': self._name, 'call': call_id})}"
         until_s = time.monotonic() + self._unreachable_s
         while not self._pulse.time_is_over():
             try:
@@ -140,9 +140,9 @@ class Puller:
     def _say_goodbye(self) -> None:
         """Give back what is in hand, so that nobody waits for it."""
         try:
-            body = talk.Holding(puller=self._name).model_dump_json().encode()
+            body = protocol.Holding(puller=self._name).model_dump_json().encode()
             with closing(self._make_line()) as line:
-                line.ask("POST", talk.LEAVE, body, timeout_s=3.0)
+                line.ask("POST", protocol.LEAVE, body, timeout_s=3.0)
         except (Unreachable, Refused):
             pass
 
@@ -151,7 +151,7 @@ class Puller:
 
     def _weights(self, url: str, byte_count: int) -> bytes:
         """OSError or ValueError when they cannot be had."""
-        if not url.startswith(talk.WEIGHTS):
+        if not url.startswith(protocol.WEIGHTS):
             raise ValueError("the weights are not at the gateway")
         for attempt in range(_WEIGHTS_TRIES):
             try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cloud.aws.words import ABSENT, DENIED, code_of, refusal
+from cloud.aws.error_text import ABSENT, DENIED, code_of, refusal
 from cloud.checks import Check, Findings, Quota, Unanswered
 from cloud.provision.permissions import AWS, BEYOND, DEFAULT_PREFIX, Permission, Target
 from cloud.provision.policies import AwsScope

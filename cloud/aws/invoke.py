@@ -13,8 +13,8 @@ from typing import Any
 
 from cloud import json_limits
 from cloud.actor.watchdog import LAST_WORDS
-from cloud.aws import words as aws_words
-from cloud.aws.body import Pieces
+from cloud.aws import error_text as aws_words
+from cloud.aws.request_body import Pieces
 from cloud.failures import Failure
 
 REQUEST_LIMIT_BYTES = 6 * 2**20

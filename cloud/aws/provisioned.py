@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cloud.aws.words import ABSENT, code_of
+from cloud.aws.error_text import ABSENT, code_of
 from cloud.register import Holder, RegisterClosed, Taken
 
 KEPT_FOR_S = 120.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from cloud.azure.words import DENIED, code_of, refusal
+from cloud.azure.error_text import DENIED, code_of, refusal
 from cloud.checks import Check, Findings, Quota, Unanswered
 from cloud.provision.permissions import AZURE, Permission
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from cloud.azure.container_lifecycle import FoundOut, Gone, Lives, Made, NotMade, Order, Surveyed
 from cloud.azure.groups import Seen
-from cloud.azure.lives import FoundOut, Gone, Lives, Made, NotMade, Order, Surveyed
 from cloud.pricing import group_resource
 from cloud.register import Register
-from cloud.rents.landlord import Landlord
+from cloud.rents.payer import Landlord
 from training.ports import Puller
 
 log = logging.getLogger(__name__)

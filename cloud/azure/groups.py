@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cloud.azure.clients import AzureClients
-from cloud.azure.words import refusal
+from cloud.azure.error_text import refusal
 
 _LOG_LINES = 20
 _DEFAULT_WAIT_S = 5.0

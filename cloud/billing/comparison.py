@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cloud.billing.price_book import PriceBook, UnknownSku
+from cloud.billing.replay_schedule import Script
 from cloud.billing.retiming import retime
-from cloud.billing.script import Script
 from cloud.billing.work_file import Sitting
 from cloud.place import Place
 from cloud.platforms import PlatformOptions

@@ -15,7 +15,7 @@ from typing import Any
 from cloud.billing.parts import PartKey
 from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
-from cloud.rents.shares import Stretch, shares_of_time
+from cloud.rents.proration import Stretch, shares_of_time
 from cloud.timing import to_ns
 from training.ports import PriceLine, Settlement
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cloud.billing.bill import Bill, BookedLedger
-from cloud.billing.script import Cut, Script, Task
+from cloud.billing.replay_schedule import Cut, Script, Task
 from cloud.billing.work import Work
 from cloud.place import Place
 from cloud.rents.job import Rents

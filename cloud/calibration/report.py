@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from cloud.calibration.measuring import Calibration
 from cloud.calibration.part import BUSY_LIMIT
+from cloud.calibration.run_parts import Calibration
 from cloud.numbers.quantity import quantities
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cloud.forecasting.calls import evaluations, first_calls
-from cloud.forecasting.flight import Count, Counts
+from cloud.forecasting.concurrency import Count, Counts
 from cloud.pricing import CallPrice, Tariff, total
 from cloud.rents.job import rent_between
 from cloud.rents.slices import A_LONG_ROUND

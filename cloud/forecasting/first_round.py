@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from cloud.forecasting.calls import first_calls
-from cloud.forecasting.scene import Scene
+from cloud.forecasting.configuration import Scene
 from cloud.forecasting.worst_times import WorstTimes, per_update, worst_times
 from cloud.pricing import CallPrice, total
 from cloud.rents.job import rent_until

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook
-from cloud.forecasting.scene import Name, Scene
+from cloud.forecasting.configuration import Name, Scene
 from cloud.forecasting.this_machine import cluster, other_machines, this_machine
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from cloud.billing.work import Work
-from cloud.forecasting.flight import Flight
-from cloud.forecasting.works import Works
+from cloud.forecasting.concurrency import Flight
+from cloud.forecasting.workload import Works
 from training.loops.model import AnyLoop, Asynchronous
 from training.replay import CircularBuffer
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from cloud.billing.price_book import PriceBook
-from cloud.forecasting.scene import Scene
+from cloud.forecasting.configuration import Scene
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.numbers.profile import Profile

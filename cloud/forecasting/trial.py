@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloud.forecasting.flight import OF_ACTORS, Count, Counts, Flight
+from cloud.forecasting.concurrency import OF_ACTORS, Count, Counts, Flight
+from cloud.forecasting.configuration import Scale, Scene
 from cloud.forecasting.rounds import Rounds
-from cloud.forecasting.scene import Scale, Scene
-from cloud.forecasting.works import Works
+from cloud.forecasting.workload import Works
 from cloud.numbers.profile import Pool
 from cloud.timing import to_ns
 from training.loops.model import AnyLoop, Asynchronous

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from cloud.billing.work import Work
-from cloud.forecasting.scene import Name, Scene
-from cloud.forecasting.works import Works, spaces_of
+from cloud.forecasting.configuration import Name, Scene
+from cloud.forecasting.workload import Works, spaces_of
 from cloud.numbers.profile import Functions, Network, Pool
 from cloud.simulation.draws import Draws, draw
 from cloud.simulation.network import StartLimit

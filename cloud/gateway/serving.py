@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import uvicorn
 
-from cloud.gateway.desk import Desk
-from cloud.gateway.door import Door, Receive, Scope, Send
+from cloud.gateway.asgi import Door, Receive, Scope, Send
+from cloud.gateway.waiters import Desk
 from cloud.mailbox import MemoryMailbox
 
 Result = TypeVar("Result")

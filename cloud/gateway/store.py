@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cloud.actor.talk import Beat, Receipt
+from cloud.actor.protocol import Beat, Receipt
 
 NAMES_A_TOKEN = 4096
 """So many pullers one token may name; one that has not been heard of for `FORGOTTEN_AFTER_S` makes room for another."""

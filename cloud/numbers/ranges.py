@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cloud.billing.replay_schedule import Script
 from cloud.billing.retiming import retime
-from cloud.billing.script import Script
 from cloud.numbers.quantity import Quantity, quantities, with_values
 from cloud.place import Place
 

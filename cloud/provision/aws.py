@@ -15,11 +15,11 @@ from typing import Any
 
 from cloud.actor.bundle import ZIPPED_LIMIT_BYTES, Bundle, BundleError
 from cloud.aws import functions as aws_functions
+from cloud.aws.error_text import code_of
 from cloud.aws.functions import LOG_DAYS, function_name
-from cloud.aws.words import code_of
 from cloud.connections import AwsClients
 from cloud.provision import aws_bucket
-from cloud.provision.aws_things import (
+from cloud.provision.aws_inventory import (
     Owner,
     account_of,
     described,

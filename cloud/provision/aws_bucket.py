@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloud.aws.words import ABSENT, DENIED, code_of
+from cloud.aws.error_text import ABSENT, DENIED, code_of
 from cloud.connections import AwsClients
 from cloud.provision.steps import Step
 

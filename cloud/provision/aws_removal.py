@@ -10,7 +10,7 @@ from cloud.aws import functions as aws_functions
 from cloud.aws.functions import TAG, function_name
 from cloud.connections import AwsClients
 from cloud.provision import aws_bucket
-from cloud.provision.aws_things import APP, Owner, account_of, described, is_anothers, missing, tags_of
+from cloud.provision.aws_inventory import APP, Owner, account_of, described, is_anothers, missing, tags_of
 from cloud.provision.steps import Step
 
 _ASK_AGAIN_S = 1.0

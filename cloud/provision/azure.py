@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from cloud.azure.billable_resources import AzureFinder, clear_ended
 from cloud.azure.clients import AzureClients
+from cloud.azure.error_text import DENIED, refusal
 from cloud.azure.groups import AzureGroups, Container, Looked, NotNow, NotSure, Refused
-from cloud.azure.standing import AzureFinder, clear_ended
-from cloud.azure.words import DENIED, refusal
 from cloud.provision.steps import Step
 from cloud.register import group_name, tags
 

@@ -23,8 +23,8 @@ from cloud.connections import AwsConnection, AwsKeys, AwsRole
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.provision.aws import set_up
+from cloud.provision.aws_inventory import Owner, described
 from cloud.provision.aws_removal import remove
-from cloud.provision.aws_things import Owner, described
 from cloud.provision.steps import Step
 from tests.cloud import calls
 from tests.cloud.aws import lambdas

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from cloud.actor.protocol import TOKEN_VARIABLE
 from cloud.actor.puller import GONE
-from cloud.actor.talk import TOKEN_VARIABLE
+from cloud.azure.billable_resources import AzureFinder
 from cloud.azure.checks import AzureQuestion, check_azure
 from cloud.azure.clients import AzureClients
 from cloud.azure.groups import AzureGroups, Container, NotNow, Refused, Seen
-from cloud.azure.standing import AzureFinder
 from cloud.check_clients import azure_clients
 from cloud.checks import Findings
 from cloud.connections import AzureConnection, AzurePrincipal

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cloud.calibration import check, machine, measuring, part
+from cloud.calibration import check, machine, part, run_parts
 from cloud.calibration.figures import fit, of, quantity, worst_miss
 from cloud.calibration.samples import Slot, initial, network_for, recipe, trajectory, update_call
-from cloud.calibration.writing import toml_of, write_toml
+from cloud.calibration.toml_writer import toml_of, write_toml
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.quantity import Quantity
@@ -173,8 +173,8 @@ def test_shapes_that_are_compared_are_jobs(shape: check.Shape) -> None:
 def test_a_quick_look_writes_what_the_simulated_cloud_reads(tmp_path: Path) -> None:
     base = stacks.load("starling-stack")
     told: list[str] = []
-    found = measuring.calibration(
-        ("CartPole-v1", "Pendulum-v1"), measuring.QUICK, base, date(2026, 11, 21), told.append
+    found = run_parts.calibration(
+        ("CartPole-v1", "Pendulum-v1"), run_parts.QUICK, base, date(2026, 11, 21), told.append
     )
     assert "1 of 1: steps of Pendulum-v1" in told
     stack, profile = tmp_path / "stack.toml", tmp_path / "profile.toml"

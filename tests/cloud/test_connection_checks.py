@@ -9,8 +9,8 @@ from botocore import exceptions as botocore_errors
 from botocore.exceptions import ClientError
 
 from cloud import checks
-from cloud.aws import words as aws_words
-from cloud.azure import words as azure_words
+from cloud.aws import error_text as aws_words
+from cloud.azure import error_text as azure_words
 from cloud.checks import Check, Findings, Report
 
 REGION = "eu-central-1"

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from cloud.billing.price_book import PriceBook
 from cloud.forecast import NoForecast, first_round_picodollars, forecast, forecast_in, scene_of
+from cloud.forecasting.configuration import Scene
 from cloud.forecasting.plan import plan_of
-from cloud.forecasting.scene import Scene
-from cloud.forecasting.works import Works, spaces_of
+from cloud.forecasting.workload import Works, spaces_of
 from cloud.local import LocalOptions
 from cloud.numbers.quantity import Quantity
 from cloud.pricing import price_line

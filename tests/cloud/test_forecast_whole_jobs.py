@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cloud.forecast import Forecast, forecast, scene_of
-from cloud.forecasting.scene import Scene
+from cloud.forecasting.configuration import Scene
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.test_forecast import HOPPER, PLENTY, fixed, spec
 from tests.cloud.unlearned import really

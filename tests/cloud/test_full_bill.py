@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloud.billing.bill_context import grounds, grounds_of
 from cloud.billing.comparison import compare, so_far
 from cloud.billing.full_bill import FullBill, Grounds, full_bill
-from cloud.billing.grounds import grounds, grounds_of
 from cloud.billing.parts import PARTS
 from cloud.billing.price_book import PriceBook
+from cloud.billing.replay_schedule import Script
 from cloud.billing.retiming import retime
 from cloud.billing.round_times import paper_costs, round_times
-from cloud.billing.script import Script
 from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
 from cloud.local import LocalOptions
 from cloud.numbers.profile import load as load_profile
 from cloud.numbers.stack import load as load_stack
 from cloud.place import Place
-from cloud.rents.shares import Stretch, shares_of_time
+from cloud.rents.proration import Stretch, shares_of_time
 from cloud.simulated_options import SimulatedOptions
 from training.ports import PriceLine, Settlement
 

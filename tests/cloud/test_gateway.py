@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from cloud.actor import talk
-from cloud.actor.talk import LONGEST_WAIT_S
-from cloud.gateway.desk import Desk
-from cloud.gateway.door import Door
+from cloud.actor import protocol
+from cloud.actor.protocol import LONGEST_WAIT_S
+from cloud.gateway.asgi import Door
 from cloud.gateway.store import Caller, HandOut
+from cloud.gateway.waiters import Desk
 from cloud.mailbox import MemoryMailbox
 from training.ports import Offer
 
@@ -81,14 +81,14 @@ class Site:
         return answer
 
     async def lease(self, puller: str, wait_s: float = 0.0, **options: Any) -> Answer:
-        words = talk.Ask(puller=puller, unit="u", wait_s=wait_s).model_dump_json().encode()
-        return await self.ask(talk.LEASE, [words], **options)
+        words = protocol.Ask(puller=puller, unit="u", wait_s=wait_s).model_dump_json().encode()
+        return await self.ask(protocol.LEASE, [words], **options)
 
 
 @pytest.fixture
 def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is told anything by the look that is due anyway, however long this machine is busy with something else."""
-    monkeypatch.setattr("cloud.gateway.desk.LOOK_EVERY_S", 10 * LONGEST_WAIT_S)
+    monkeypatch.setattr("cloud.gateway.waiters.LOOK_EVERY_S", 10 * LONGEST_WAIT_S)
 
 
 class Answer:
@@ -101,9 +101,9 @@ class Answer:
         self.hangs_up = False
 
     @property
-    def lease(self) -> talk.Lease:
+    def lease(self) -> protocol.Lease:
         assert self.status == 200
-        return talk.read_lease(self.body)
+        return protocol.read_lease(self.body)
 
 
 @pytest.mark.parametrize(
@@ -126,15 +126,15 @@ async def test_what_is_not_said_is_not_understood(path: str, method: str, status
 async def test_nothing_is_read_of_somebody_without_a_token() -> None:
     site = Site()
     for token in ("", "short", "x" * 43, "ü" * 30, site.token + "x"):
-        answer = await site.ask(talk.RESULT, [b"x" * 100], token=token, query=b"puller=p&call=c")
+        answer = await site.ask(protocol.RESULT, [b"x" * 100], token=token, query=b"puller=p&call=c")
         assert (answer.status, answer.read) == (401, 0)
-    answer = await site.ask(talk.LEASE, [b"{}"], headers=[(b"authorization", b"Bearer " + b"y" * 43)])
+    answer = await site.ask(protocol.LEASE, [b"{}"], headers=[(b"authorization", b"Bearer " + b"y" * 43)])
     assert (answer.status, answer.read) == (401, 0), "two tokens are none"
 
 
 async def test_the_connection_ends_of_who_is_refused_unread_and_stays_of_who_is_known() -> None:
     site = Site()
-    assert (await site.ask(talk.RESULT, [b"x" * 2**16] * 2**10, token="y" * 43)).hangs_up
+    assert (await site.ask(protocol.RESULT, [b"x" * 2**16] * 2**10, token="y" * 43)).hangs_up
     assert (await site.ask("/actor/v1/", [b"x"])).hangs_up
     assert not (await site.lease("p1")).hangs_up
 
@@ -142,7 +142,7 @@ async def test_the_connection_ends_of_who_is_refused_unread_and_stays_of_who_is_
 async def test_guessing_soon_costs_no_questions_and_those_who_are_known_are_served() -> None:
     site = Site()
     assert (await site.lease("p1")).status == 200
-    statuses = [(await site.ask(talk.LEAVE, [b"{}"], token=f"{n:043}")).status for n in range(100)]
+    statuses = [(await site.ask(protocol.LEAVE, [b"{}"], token=f"{n:043}")).status for n in range(100)]
     assert statuses[0] == 401
     assert statuses[-1] == 429
     assert site.asked.count("admitted") < 20
@@ -155,13 +155,13 @@ async def test_a_body_has_its_size_before_it_is_read() -> None:
     assert (await site.lease("p")).lease.call_id == "c"
     query = b"puller=p&call=c"
     told = await site.ask(
-        talk.RESULT, [b"x"], query=query, headers=[(b"content-length", str(_BODY_LIMIT + 1).encode())]
+        protocol.RESULT, [b"x"], query=query, headers=[(b"content-length", str(_BODY_LIMIT + 1).encode())]
     )
     assert (told.status, told.read) == (413, 0)
-    untold = await site.ask(talk.RESULT, [b"x" * 600] * 100, query=query)
+    untold = await site.ask(protocol.RESULT, [b"x" * 600] * 100, query=query)
     assert (untold.status, untold.read) == (413, 2)
     assert site.mailbox.take(0.0) == []
-    words = await site.ask(talk.LEASE, [b" " * 5000])
+    words = await site.ask(protocol.LEASE, [b" " * 5000])
     assert words.status == 413
 
 
@@ -169,7 +169,7 @@ async def test_an_answer_passes_through_unread() -> None:
     site = Site()
     site.offer("c")
     await site.lease("p")
-    answer = await site.ask(talk.RESULT, [b"not ", b"a document"], query=b"puller=p&call=c")
+    answer = await site.ask(protocol.RESULT, [b"not ", b"a document"], query=b"puller=p&call=c")
     assert answer.body == b'{"word":"taken"}'
     assert [one.answer for one in site.mailbox.take(0.0)] == [b"not a document"]
 

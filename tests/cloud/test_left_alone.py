@@ -6,7 +6,7 @@ import pytest
 
 from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
-from cloud.left_alone import InFlight, LeftAlone, Stands, deadline_s, left_alone
+from cloud.unattended_cost import InFlight, LeftAlone, Stands, deadline_s, left_alone
 from tests.cloud import calls
 
 NOW = 10_000.0

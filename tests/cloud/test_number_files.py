@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud.calibration.writing import write_toml
+from cloud.calibration.toml_writer import write_toml
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.files import NumberFiles

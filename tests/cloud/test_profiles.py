@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cloud import timing
 from cloud.billing.work import Work
-from cloud.forecasting.words import figure_of, title_of
+from cloud.forecasting.explanation import figure_of, title_of
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Profile

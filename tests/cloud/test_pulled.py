@@ -14,7 +14,7 @@ import zstandard
 
 from cloud import wire
 from cloud.actor.body import Actor
-from cloud.gateway.door import Receive, Scope, Send
+from cloud.gateway.asgi import Receive, Scope, Send
 from cloud.gateway.serving import Application
 from cloud.gateway.store import Caller
 from cloud.local import LocalOptions, LocalPlatform

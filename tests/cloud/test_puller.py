@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cloud.actor.line import Line, Refused, Unreachable
+from cloud.actor.connection import Line, Refused, Unreachable
 from cloud.emulator.azure import certificates
-from cloud.gateway.door import Receive, Scope, Send
+from cloud.gateway.asgi import Receive, Scope, Send
 from cloud.gateway.serving import Application, served
 from cloud.mailbox import MemoryMailbox
 from cloud.pulled import Patience, PulledCalls

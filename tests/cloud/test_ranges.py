@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from cloud.billing.replay_schedule import Script
 from cloud.billing.retiming import retime
-from cloud.billing.script import Script
 from cloud.numbers.profile import Functions
 from cloud.numbers.quantity import Quantity
 from cloud.numbers.ranges import Spread, drawn, flips, found_at

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloud.billing.bill import Bill
+from cloud.billing.bill_context import grounds
 from cloud.billing.full_bill import full_bill
-from cloud.billing.grounds import grounds
+from cloud.billing.replay_schedule import Script
 from cloud.billing.retiming import retime
-from cloud.billing.script import Script
 from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting
 from cloud.simulated_options import SimulatedOptions

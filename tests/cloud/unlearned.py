@@ -10,7 +10,7 @@ import numpy as np
 
 from cloud.billing.price_book import PriceBook
 from cloud.failures import Failure
-from cloud.forecasting.works import Works, spaces_of
+from cloud.forecasting.workload import Works, spaces_of
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.numbers.profile import Profile

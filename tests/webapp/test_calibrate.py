@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from cloud.calibration import measuring
+from cloud.calibration import run_parts
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 
@@ -22,9 +22,9 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     def calibration(environments: Sequence[str], effort: Any, base: Any, today: Any, tell: Any) -> Any:
         given.update(environments=tuple(environments), effort=effort)
-        return measuring.Calibration(base, profiles.load("one-machine"), given["busy"], 0.0)
+        return run_parts.Calibration(base, profiles.load("one-machine"), given["busy"], 0.0)
 
-    monkeypatch.setattr(measuring, "calibration", calibration)
+    monkeypatch.setattr(run_parts, "calibration", calibration)
     return given
 
 
@@ -40,7 +40,7 @@ def test_it_writes_a_stack_and_a_profile_that_can_be_read(found: dict[str, Any],
     assert stacks.read(tmp_path / "mine.toml") == stacks.load("starling-stack")
     (profile,) = tmp_path.glob("this-machine-20*.toml")
     assert profiles.read(profile) == profiles.load("one-machine")
-    assert found["environments"] == measuring.ENVIRONMENTS
+    assert found["environments"] == run_parts.ENVIRONMENTS
 
 
 def test_without_a_folder_it_writes_to_the_installations_own(

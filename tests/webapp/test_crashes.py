@@ -25,8 +25,8 @@ import pytest
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import provisioned_capacity
 from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.parked import Parked
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.emulator.aws.stub_functions import Parked
 from cloud.emulator.azure.demo import DemoSubscription, furnish
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.pricing import total

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from cloud.actor import talk
+from cloud.actor import protocol
 from tests.factories import make_running_job
 from tests.servers import wait_until
 from training.ports import Offer
@@ -50,15 +50,15 @@ class _Threads:
 
     def _pull_over(self, connection: http.client.HTTPConnection, name: str, unit: str) -> None:
         while True:
-            ask = talk.Ask(puller=name, unit=unit, wait_s=20.0).model_dump_json()
+            ask = protocol.Ask(puller=name, unit=unit, wait_s=20.0).model_dump_json()
             try:
-                lease = talk.read_lease(self._said(connection, talk.LEASE, ask.encode()))
+                lease = protocol.read_lease(self._said(connection, protocol.LEASE, ask.encode()))
                 if lease.word == "leave":
                     with self._lock:
                         self.leaving += 1
                     return
                 if lease.word == "work":
-                    path = f"{talk.RESULT}?{urlencode({'puller': name, 'call': lease.call_id})}"
+                    path = f"{protocol.RESULT}?{urlencode({'puller': name, 'call': lease.call_id})}"
                     self._said(connection, path, bytes(20_000))
                     with self._lock:
                         self.done.append(lease.call_id)

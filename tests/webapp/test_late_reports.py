@@ -14,8 +14,8 @@ from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.meter import BilledInvocation, log_of
-from cloud.emulator.aws.parked import Parked
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.emulator.aws.stub_functions import Parked
 from cloud.metering import MeteredPlatform
 from tests.cloud import calls
 from tests.factories import FixedClock

@@ -11,7 +11,7 @@ import redis
 from django.test import Client
 from django.urls import reverse
 
-from cloud.azure.limit import WINDOWS
+from cloud.azure.create_limit import WINDOWS
 from cloud.trajectory_cache import Remembering, TrajectoryCache
 from tests.cloud import calls
 from tests.factories import FixedClock, make_connection, make_project, make_user

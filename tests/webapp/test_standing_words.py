@@ -13,9 +13,9 @@ from django.test import Client
 
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import container_parts
-from cloud.left_alone import LeftAlone
 from cloud.pricing import lines_of, total
 from cloud.register import Found
+from cloud.unattended_cost import LeftAlone
 from tests.cloud import calls
 from tests.factories import FixedClock, make_connection, make_job, make_project, make_user
 from tests.members import add_member

@@ -16,7 +16,7 @@ from cloud.actor.bundle import Bundle
 from cloud.azure.clients import AzureClients
 from cloud.checks import scrubbed
 from cloud.provision import aws, aws_removal, azure
-from cloud.provision.aws_things import Owner
+from cloud.provision.aws_inventory import Owner
 from cloud.provision.steps import Step
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock

@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 import redis.asyncio
 from django.conf import settings
 
-from cloud.actor.talk import LEASE
-from cloud.gateway.desk import Desk
-from cloud.gateway.door import Door, Receive, Scope, Send
+from cloud.actor.protocol import LEASE
+from cloud.gateway.asgi import Door, Receive, Scope, Send
+from cloud.gateway.waiters import Desk
 from webapp.gateway.bells import OFFERS
 from webapp.gateway.store import DatabaseStore
 from webapp.jobs.telling.feed import Readers

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from django.db import connection, transaction
 from django.db.models import Q
 
-from cloud.actor.talk import Beat, Receipt
+from cloud.actor.protocol import Beat, Receipt
 from cloud.gateway import store as gateway
 from cloud.gateway.store import Caller, Given, HandOut
 from webapp.clock import SYSTEM_CLOCK, Clock

@@ -16,10 +16,10 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
+from cloud.billing.bill_context import grounds_of
 from cloud.billing.comparison import compare, so_far
 from cloud.billing.free_tier import free_tier_share
 from cloud.billing.full_bill import full_bill
-from cloud.billing.grounds import grounds_of
 from cloud.billing.price_book import PriceBook
 from cloud.billing.round_times import paper_costs
 from cloud.billing.work import WorkError

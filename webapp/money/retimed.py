@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from cloud.billing.bill import Bill
+from cloud.billing.replay_schedule import Script
 from cloud.billing.retiming import Retimed, retime
-from cloud.billing.script import Script
 from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting, read_work_file
 from cloud.numbers.ranges import Flip, Found, Spread, drawn, flips, found_at

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cloud.billing.replay_schedule import Script
 from cloud.billing.retiming import Retimed, retime
-from cloud.billing.script import Script
 from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
 from cloud.place import Place

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cloud.forecasting.words import figure_of
+from cloud.forecasting.explanation import figure_of
 from webapp.papers.claims import LABELS, Better, Cheaper, Foretells, Meter
 from webapp.papers.contests import Contest, Contests, Runs
 from webapp.papers.experiment import Experiment

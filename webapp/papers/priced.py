@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from cloud.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.billing.replay_schedule import Script
 from cloud.billing.retiming import Done, Retimed, retime
-from cloud.billing.script import Script
 from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting, read_work_file
 from cloud.place import Place

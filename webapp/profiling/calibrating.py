@@ -12,7 +12,7 @@ from cloud.aws_lambda import LambdaOptions, LambdaPlatform
 from cloud.billing.price_book import PriceBook
 from cloud.calibration.account import ENVIRONMENT, Effort, Sample, measure
 from cloud.calibration.account_profile import Account, account_profile, billed_beside_s
-from cloud.calibration.writing import write_toml
+from cloud.calibration.toml_writer import write_toml
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.numbers import profile as profiles

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.views.decorators.debug import sensitive_variables
 
-from cloud.aws.standing import AwsFinder
+from cloud.aws.billable_resources import AwsFinder
+from cloud.azure.billable_resources import AzureFinder
 from cloud.azure.clients import AzureClients
-from cloud.azure.standing import AzureFinder
 from cloud.register import Finder
 from webapp.credentials import opening, queries
 from webapp.credentials.models import Connection

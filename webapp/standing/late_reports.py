@@ -16,9 +16,9 @@ from typing import Any
 from django.db.models import Q
 
 from cloud.aws import log as aws_log
+from cloud.aws.error_text import code_of, refusal
 from cloud.aws.functions import function_name
 from cloud.aws.invoke import Report
-from cloud.aws.words import code_of, refusal
 from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsConnection

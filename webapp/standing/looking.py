@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError
 from django.db.models import Q
 
-from cloud.aws.words import refusal as aws_refusal
-from cloud.azure.words import refusal as azure_refusal
+from cloud.aws.error_text import refusal as aws_refusal
+from cloud.azure.error_text import refusal as azure_refusal
 from cloud.reconciling import PATIENCE, Decision, Patience, compare
 from cloud.register import Finder
 from webapp.clock import SYSTEM_CLOCK, Clock

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from cloud.held_back import HeldBack
+from cloud.throttling import HeldBack
 from cloud.trajectory_cache import Remembering
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job

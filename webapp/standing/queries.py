@@ -11,8 +11,8 @@ from django.db.models import Count, Max, Sum
 
 from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
-from cloud.left_alone import InFlight, LeftAlone, Stands, deadline_s, left_alone
 from cloud.pricing import total
+from cloud.unattended_cost import InFlight, LeftAlone, Stands, deadline_s, left_alone
 from webapp.credentials.models import Connection
 from webapp.jobs.models import Job
 from webapp.jobs.states import ACTIVE

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from cloud.left_alone import LeftAlone
+from cloud.unattended_cost import LeftAlone
 from webapp.money.amounts import display_usd
 from webapp.standing.models import Holding, HoldingKind, State
 from webapp.standing.queries import Standing

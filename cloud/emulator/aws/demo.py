@@ -14,8 +14,8 @@ from typing import Any
 from cloud.connections import AwsConnection, AwsKeys, AwsRole
 from cloud.emulator.aws.account import Key, Policy
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.kept import keep
-from cloud.emulator.kept import kept as read_kept
+from cloud.emulator.stored_keys import keep
+from cloud.emulator.stored_keys import kept as read_kept
 from cloud.provision.policies import AwsScope, actor_policy, aws_policy
 
 OUR_ACCOUNT = "999988887777"

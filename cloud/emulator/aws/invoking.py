@@ -17,8 +17,8 @@ from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.functions import Function, Functions, Version
 from cloud.emulator.aws.logs import Logs
 from cloud.emulator.aws.meter import BilledInvocation, Meter, log_of
-from cloud.emulator.aws.parked import Parked, call_id_of, deadline_of
 from cloud.emulator.aws.sandbox import Ended, Sandbox, exit_error
+from cloud.emulator.aws.stub_functions import Parked, call_id_of, deadline_of
 from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
 
 REQUEST_LIMIT_BYTES = 6 * 2**20

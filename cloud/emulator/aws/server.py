@@ -7,9 +7,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from cloud.emulator.asyncio_thread import OwnThread, T
 from cloud.emulator.aws.account import Account
 from cloud.emulator.aws.control import Control
-from cloud.emulator.aws.desk import Desk
+from cloud.emulator.aws.control_api import Desk
 from cloud.emulator.aws.environments import Environments, Setting
 from cloud.emulator.aws.errors import AwsError, as_response
 from cloud.emulator.aws.faults import Faults
@@ -22,7 +23,6 @@ from cloud.emulator.aws.signatures import Claim, check_region, sender
 from cloud.emulator.aws.storage import Storage
 from cloud.emulator.aws.tagging import Tagging
 from cloud.emulator.http import HttpRequest, HttpResponse, HttpServer
-from cloud.emulator.own_thread import OwnThread, T
 
 _REAP_S = 5.0
 

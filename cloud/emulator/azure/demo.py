@@ -12,8 +12,8 @@ from typing import Any
 from cloud.connections import AzureConnection, AzurePrincipal
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.emulator.azure.subscription import RoleAssignment
-from cloud.emulator.kept import keep
-from cloud.emulator.kept import kept as read_kept
+from cloud.emulator.stored_keys import keep
+from cloud.emulator.stored_keys import kept as read_kept
 from cloud.provision.policies import azure_reader_role, azure_role
 
 RESOURCE_GROUP = "starling"

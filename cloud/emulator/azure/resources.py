@@ -6,9 +6,9 @@ import json
 import uuid
 from typing import Any
 
-from cloud.emulator.azure.asking import group_of
 from cloud.emulator.azure.errors import ArmError, not_found
 from cloud.emulator.azure.faults import Faults
+from cloud.emulator.azure.group_request import group_of
 from cloud.emulator.azure.groups import Group, Groups
 from cloud.emulator.azure.subscription import App, Subscription
 from cloud.emulator.http import Hangup, HttpRequest, HttpResponse

@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from cloud.emulator.asyncio_thread import OwnThread, T
 from cloud.emulator.azure import certificates
-from cloud.emulator.azure.desk import Desk
+from cloud.emulator.azure.control_api import Desk
 from cloud.emulator.azure.errors import ArmError, as_response
 from cloud.emulator.azure.faults import Faults
 from cloud.emulator.azure.groups import Groups
@@ -17,7 +18,6 @@ from cloud.emulator.azure.resources import Resources
 from cloud.emulator.azure.signing_in import SigningIn
 from cloud.emulator.azure.subscription import Subscription
 from cloud.emulator.http import HttpRequest, HttpResponse, HttpServer
-from cloud.emulator.own_thread import OwnThread, T
 
 
 class AzureEmulator:

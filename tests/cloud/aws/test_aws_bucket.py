@@ -14,8 +14,8 @@ from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.aws import set_up
 from cloud.provision.aws_bucket import bucket_name
+from cloud.provision.aws_inventory import Owner
 from cloud.provision.aws_removal import remove, remove_sizes
-from cloud.provision.aws_things import Owner
 from cloud.provision.steps import Step
 from tests.cloud.aws import lambdas
 from tests.cloud.test_platform_contract import gather

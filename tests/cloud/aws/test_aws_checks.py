@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from cloud import checks
-from cloud.aws import words as aws_words
+from cloud.aws import error_text as aws_words
 from cloud.aws.checks import AwsQuestion, check_aws
 from cloud.check_clients import aws_clients
 from cloud.checks import Check, Report

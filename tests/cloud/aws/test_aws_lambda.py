@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from cloud.aws.body import Pieces
+from cloud.aws.concurrency_limit import AccountLimits, Gate
 from cloud.aws.functions import deploy, function_name, remove
-from cloud.aws.gate import AccountLimits, Gate
+from cloud.aws.request_body import Pieces
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
 from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsConnection

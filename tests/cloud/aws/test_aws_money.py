@@ -15,8 +15,8 @@ from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.faults import Faults
-from cloud.emulator.aws.parked import Parked
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.emulator.aws.stub_functions import Parked
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.pricing import total

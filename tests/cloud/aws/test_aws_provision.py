@@ -12,8 +12,8 @@ from cloud.emulator.aws.account import Policy
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.aws import set_up
+from cloud.provision.aws_inventory import Owner
 from cloud.provision.aws_removal import remove
-from cloud.provision.aws_things import Owner
 from cloud.provision.steps import Step
 from tests.cloud.aws.lambdas import thin
 

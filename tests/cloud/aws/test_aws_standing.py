@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from cloud.aws.billable_resources import AwsFinder
 from cloud.aws.functions import function_name
 from cloud.aws.provisioned import KEPT_FOR_S, KeptReady
-from cloud.aws.standing import AwsFinder
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.register import Holder, Kind, MemoryRegister, Taken

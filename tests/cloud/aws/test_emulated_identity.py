@@ -20,7 +20,7 @@ from cloud.connections import AwsConnection, AwsKeys, AwsRole
 from cloud.emulator.aws.account import Policy
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.kept import KeptUnreadable
+from cloud.emulator.stored_keys import KeptUnreadable
 from cloud.provision.permissions import AWS
 from cloud.provision.policies import AwsScope, aws_policy
 

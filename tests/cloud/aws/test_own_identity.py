@@ -6,10 +6,10 @@ import os
 
 import pytest
 
+from cloud.aws import error_text as aws_words
 from cloud.aws import invoke as aws_invoke
-from cloud.aws import words as aws_words
-from cloud.aws.body import Pieces
-from cloud.aws.gate import AccountLimits
+from cloud.aws.concurrency_limit import AccountLimits
+from cloud.aws.request_body import Pieces
 from cloud.connections import AwsConnection, AwsRole
 
 NOWHERE = "http://127.0.0.1:9"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from cloud.azure.limit import CreateLimit
+from cloud.azure.create_limit import CreateLimit
 from cloud.azure_container import AzureContainerOptions, AzureContainerPlatform
 from cloud.billing.price_book import PriceBook, UnknownPrice, UnknownSku
 from cloud.emulator.azure.faults import FaultKind

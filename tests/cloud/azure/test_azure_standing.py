@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from cloud.azure.billable_resources import AzureFinder, clear_ended
 from cloud.azure.clients import AzureClients
 from cloud.azure.groups import AzureGroups, Container
-from cloud.azure.standing import AzureFinder, clear_ended
 from cloud.emulator.azure.demo import DemoSubscription
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.register import run_tag, tags

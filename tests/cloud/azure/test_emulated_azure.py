@@ -14,8 +14,8 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 
 from cloud.azure.clients import AzureClients
+from cloud.azure.error_text import code_of
 from cloud.azure.groups import AzureGroups
-from cloud.azure.words import code_of
 from cloud.connections import AzureConnection
 from cloud.emulator.azure.demo import IMAGE, DemoSubscription
 from cloud.emulator.azure.server import AzureEmulator

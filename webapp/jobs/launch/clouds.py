@@ -13,7 +13,7 @@ from cloud.aws.invoke import INLINE_AT_MOST_BYTES
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
-from cloud.forecasting.works import sizes_of, spaces_of
+from cloud.forecasting.workload import sizes_of, spaces_of
 from cloud.hosts import HostsOptions
 from webapp.credentials import opening, queries
 from webapp.credentials.models import Connection, SetUp

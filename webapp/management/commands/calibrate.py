@@ -48,21 +48,21 @@ class Command(BaseCommand):
             self._machine(options)
 
     def _machine(self, options: dict[str, Any]) -> None:
-        from cloud.calibration import measuring, report
+        from cloud.calibration import report, run_parts
         from cloud.calibration.part import BUSY_LIMIT
-        from cloud.calibration.writing import write_toml
+        from cloud.calibration.toml_writer import write_toml
         from cloud.numbers import stack as stacks
         from training.environments.catalogue import require_known
 
-        chosen = options["environments"] or measuring.ENVIRONMENTS
+        chosen = options["environments"] or run_parts.ENVIRONMENTS
         try:
             for name in chosen:
                 require_known(name)
         except ValueError as error:
             raise CommandError(str(error), returncode=2) from None
         today = datetime.now(UTC).date()
-        effort = measuring.QUICK if options["quick"] else measuring.Effort()
-        found = measuring.calibration(chosen, effort, stacks.load(_BASE), today, self._tell)
+        effort = run_parts.QUICK if options["quick"] else run_parts.Effort()
+        found = run_parts.calibration(chosen, effort, stacks.load(_BASE), today, self._tell)
         for line in report.table(found):
             self._tell(line)
         if not (found.good or options["quick"] or options["anyway"]):

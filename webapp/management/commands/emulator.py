@@ -129,7 +129,7 @@ def _folder() -> Path:
 
 @contextmanager
 def _told_where_unreadable() -> Iterator[None]:
-    from cloud.emulator.kept import KeptUnreadable
+    from cloud.emulator.stored_keys import KeptUnreadable
 
     try:
         yield

@@ -9,7 +9,7 @@ from math import floor, inf
 import numpy as np
 
 from cloud.forecasting.bill import Bill, Part
-from cloud.forecasting.flight import Count, Counts
+from cloud.forecasting.concurrency import Count, Counts
 from cloud.forecasting.plan import Plan
 from cloud.forecasting.trial import Trial
 from cloud.timing import NS

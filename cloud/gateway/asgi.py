@@ -1,6 +1,6 @@
 """The actor gateway as an ASGI application: the token first, then the size, and only then what was sent.
 
-It keeps no session, reads no cookie and looks into no answer. See `cloud.actor.talk` for what is said.
+It keeps no session, reads no cookie and looks into no answer. See `cloud.actor.protocol` for what is said.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from urllib.parse import parse_qs
 
 from pydantic import ValidationError
 
-from cloud.actor import talk
-from cloud.gateway.desk import Desk, TooManyUnknown
+from cloud.actor import protocol
+from cloud.gateway.waiters import Desk, TooManyUnknown
 from training.reports import Message
 
 log = logging.getLogger(__name__)
@@ -84,24 +84,24 @@ class Door:
 
     async def _answered(self, scope: Scope, receive: Receive) -> tuple[bytes, bytes]:
         path, method = scope["path"], scope["method"]
-        weights = path.startswith(talk.WEIGHTS)
-        if not weights and path not in (talk.LEASE, talk.HEARTBEAT, talk.RESULT, talk.LEAVE):
+        weights = path.startswith(protocol.WEIGHTS)
+        if not weights and path not in (protocol.LEASE, protocol.HEARTBEAT, protocol.RESULT, protocol.LEAVE):
             raise _No(404, "there is nothing at this address")
         if method != ("GET" if weights else "POST"):
             raise _No(405, "not asked in this way")
         desk = self._desk()
         box, token = await _admitted(desk, scope)
         if weights:
-            return _BYTES, await _weights(desk, box, path.removeprefix(talk.WEIGHTS))
-        if path == talk.RESULT:
+            return _BYTES, await _weights(desk, box, path.removeprefix(protocol.WEIGHTS))
+        if path == protocol.RESULT:
             async with self._answers:
                 return _JSON, await _result(desk, box, scope, receive)
         words = await _body(scope, receive, _WORDS_LIMIT_BYTES)
-        if path == talk.LEASE:
-            ask = _said(talk.Ask, words)
-            return _BYTES, talk.pack_lease(await _while_listening(desk.lease(box, ask, token), receive))
-        holding = _said(talk.Holding, words)
-        if path == talk.LEAVE:
+        if path == protocol.LEASE:
+            ask = _said(protocol.Ask, words)
+            return _BYTES, protocol.pack_lease(await _while_listening(desk.lease(box, ask, token), receive))
+        holding = _said(protocol.Holding, words)
+        if path == protocol.LEAVE:
             await desk.run(desk.store.leave, box, holding.puller)
             desk.ring(box)
             return _JSON, b"{}"
@@ -149,7 +149,7 @@ async def _result(desk: Desk, box: str, scope: Scope, receive: Receive) -> bytes
     query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=4)
     try:
         puller, call_id = (query[name][0] for name in ("puller", "call"))
-        holding = talk.Holding(puller=puller, call_id=call_id)
+        holding = protocol.Holding(puller=puller, call_id=call_id)
     except (KeyError, ValidationError):
         raise _No(400, "an answer names its puller and its call") from None
     room = await desk.run(desk.store.room, box, holding.puller, holding.call_id)
@@ -192,7 +192,7 @@ def _said(model: type[Said], words: bytes) -> Said:
         raise _No(400, "these words are not understood") from None
 
 
-async def _while_listening(work: Awaitable[talk.Lease], receive: Receive) -> talk.Lease:
+async def _while_listening(work: Awaitable[protocol.Lease], receive: Receive) -> protocol.Lease:
     """The work's result; the work is broken off when nobody listens any more."""
     working = asyncio.ensure_future(work)
     listening = asyncio.ensure_future(receive())

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 
-from cloud.actor import talk
-from cloud.actor.line import Line, Refused, Unreachable
+from cloud.actor import protocol
+from cloud.actor.connection import Line, Refused, Unreachable
 
 _LOOK_EVERY_S = 0.5
 _BEATS_A_LEASE = 4
@@ -110,15 +110,15 @@ class Pulse:
                 self._say(call_id)
 
     def _say(self, call_id: str) -> None:
-        body = talk.Holding(puller=self._puller, call_id=call_id).model_dump_json().encode()
+        body = protocol.Holding(puller=self._puller, call_id=call_id).model_dump_json().encode()
         try:
-            beat = talk.Beat.model_validate_json(
-                self._line.ask("POST", talk.HEARTBEAT, body, timeout_s=max(2.0, self._lease_s / 2))
+            beat = protocol.Beat.model_validate_json(
+                self._line.ask("POST", protocol.HEARTBEAT, body, timeout_s=max(2.0, self._lease_s / 2))
             )
         except (Unreachable, ValueError):
             return
         except Refused:
-            beat = talk.Beat(word="leave")
+            beat = protocol.Beat(word="leave")
         if beat.word == "go_on":
             self.live(beat.live_s)
         elif self._call_id == call_id:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from cloud.actor.talk import Ask, Lease
+from cloud.actor.protocol import Ask, Lease
 from cloud.gateway.store import Caller, HandOut, Store
 
 log = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from cloud.aws.error_text import code_of
 from cloud.aws.functions import TAG, function_name
 from cloud.aws.provisioned import NOT_READY, ready_name, take_away
-from cloud.aws.words import code_of
 from cloud.connections import AwsClients
 from cloud.register import TAG_DEPLOYMENT, TAG_RUN, Found, expiry_in
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from cloud import answers, wire
 from cloud.aws import invoke as aws_invoke
-from cloud.aws.body import Pieces
 from cloud.aws.flight import Landed
 from cloud.aws.functions import function_name
 from cloud.aws.invoke import Reply
 from cloud.aws.provisioned import KeptReady
+from cloud.aws.request_body import Pieces
 from cloud.aws.weights import AwsWeights
 from cloud.blobs import MissingWeights
 from cloud.failures import Failure

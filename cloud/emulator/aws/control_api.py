@@ -11,7 +11,7 @@ from cloud.emulator.aws.environments import Environments
 from cloud.emulator.aws.faults import KINDS, Faults
 from cloud.emulator.aws.invoking import Invoking
 from cloud.emulator.aws.meter import Meter
-from cloud.emulator.aws.parked import Parked, decoded
+from cloud.emulator.aws.stub_functions import Parked, decoded
 from cloud.emulator.http import HttpRequest, HttpResponse
 
 

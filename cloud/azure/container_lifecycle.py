@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from cloud.azure.create_limit import CreateLimit
 from cloud.azure.groups import AzureGroups, Container, NotNow, NotSure, Refused, Seen
-from cloud.azure.limit import CreateLimit
 
 _UNSURE_TRIES = 6
 _DENIED_AGAIN_S = 30.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cloud.aws.words import Refusal
+from cloud.aws.error_text import Refusal
 
 _SIGN_IN_CODE = re.compile(r"AADSTS\d+")
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from cloud.forecasting.flight import Flight, flight_over
+from cloud.forecasting.concurrency import Flight, flight_over
 from cloud.forecasting.rounds import Rounds, rounds_of, tried_again
-from cloud.forecasting.works import Works
+from cloud.forecasting.workload import Works
 from cloud.numbers.profile import Pool, Profile
 from cloud.numbers.quantity import Quantity, quantities, with_values
 from cloud.numbers.stack import Stack

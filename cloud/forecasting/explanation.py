@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cloud.forecasting.scene import Name, Scene
+from cloud.forecasting.configuration import Name, Scene
 from cloud.numbers.profile import Functions, Pool
 from cloud.numbers.quantity import Quantity, quantities
 from training.environments.expectations import expectation_of

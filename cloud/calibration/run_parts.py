@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from cloud.calibration import learning, machine, place
+from cloud.calibration import learning, machine, machine_profile
 from cloud.calibration.figures import fit, of, quantity
 from cloud.calibration.part import BUSY_LIMIT, Asked, Parts, run
 from cloud.numbers.profile import Profile
@@ -120,7 +120,7 @@ def calibration(
         }
     )
     return Calibration(
-        stack, place.profile(starts, found["ways"], where, today), parts.busy, parts.background
+        stack, machine_profile.profile(starts, found["ways"], where, today), parts.busy, parts.background
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cloud.aws.error_text import ABSENT, DENIED, code_of, refusal
 from cloud.aws.functions import TAG
-from cloud.aws.words import ABSENT, DENIED, code_of, refusal
 from cloud.connections import AwsClients
 from cloud.provision.steps import Step
 
