@@ -92,8 +92,8 @@ def make_connection(
     project: Any, user: Any = None, secret: str = "s3cret/of+twenty=letters", **fields: Any
 ) -> Any:
     """A connection with access keys, as somebody has just set it up; `secret=""` leaves the last step out."""
-    from webapp.credentials.secret import Secret
-    from webapp.credentials.services import create_connection, set_identity
+    from webapp.connections.secret import Secret
+    from webapp.connections.services import create_connection, set_identity
 
     made = {"kind": "aws_keys", "name": f"Account {next(_numbers)}", "region": "eu-central-1", **fields}
     connection = create_connection(project=project, user=user or project.people.first(), **made)
@@ -127,7 +127,7 @@ def make_webhook(
     from webapp.alerts import vault
     from webapp.alerts.models import Channel
     from webapp.clock import SYSTEM_CLOCK
-    from webapp.credentials.secret import Secret
+    from webapp.connections.secret import Secret
 
     at = (clock or SYSTEM_CLOCK).now()
     name = f"Hook {next(_numbers)}"

@@ -145,7 +145,7 @@ INSTALLED_APPS = [
     "webapp.accounts",
     "webapp.alerts",
     "webapp.api",
-    "webapp.credentials",
+    "webapp.connections",
     "webapp.gateway",
     "webapp.comparing",
     "webapp.jobs",
@@ -154,8 +154,8 @@ INSTALLED_APPS = [
     "webapp.overview",
     "webapp.profiling",
     "webapp.schedulers",
-    "webapp.landscapes",
-    "webapp.standing",
+    "webapp.surfaces",
+    "webapp.resources",
     "webapp.reports",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -274,11 +274,11 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
-    "surfaces": {"task": "webapp.landscapes.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "surfaces": {"task": "webapp.surfaces.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "schedulers": {"task": "webapp.schedulers.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "reports": {"task": "webapp.reports.tasks.tick", "schedule": 10.0, "options": {"expires": 10.0}},
     "mailboxes": {"task": "webapp.gateway.tasks.tidy", "schedule": 60.0, "options": {"expires": 60.0}},
-    "standing": {"task": "webapp.standing.tasks.look", "schedule": 10.0, "options": {"expires": 10.0}},
+    "standing": {"task": "webapp.resources.tasks.look", "schedule": 10.0, "options": {"expires": 10.0}},
     "alerts": {"task": "webapp.alerts.tasks.tick", "schedule": 2.0, "options": {"expires": 2.0}},
     "anomalies": {
         "task": "webapp.alerts.tasks.look_for_anomalies",
@@ -288,7 +288,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 # Reports of exceptions never show what was posted or what a function held, in debugging either.
-DEFAULT_EXCEPTION_REPORTER_FILTER = "webapp.credentials.reporting.NothingShown"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "webapp.connections.error_redaction.NothingShown"
 
 # Accounts: an e-mail address and a password.
 AUTH_USER_MODEL = "accounts.User"

@@ -11,7 +11,7 @@ urlpatterns = [
     path("", include("webapp.alerts.urls")),
     path("", include("webapp.api.urls")),
     path("", include("webapp.comparing.urls")),
-    path("", include("webapp.credentials.urls")),
+    path("", include("webapp.connections.urls")),
     path("", include("webapp.gateway.urls")),
     path("", include("webapp.jobs.urls")),
     path("", include("webapp.money.urls")),
@@ -20,8 +20,8 @@ urlpatterns = [
     path("", include("webapp.reports.urls")),
     path("", include("webapp.profiling.urls")),
     path("", include("webapp.schedulers.urls")),
-    path("", include("webapp.landscapes.urls")),
-    path("", include("webapp.standing.urls")),
+    path("", include("webapp.surfaces.urls")),
+    path("", include("webapp.resources.urls")),
 ]
 
 handler404 = "webapp.faults.not_found"

@@ -9,7 +9,7 @@ from webapp.accounts.models import Project, User
 from webapp.alerts import channels, mail_consent, services, vault
 from webapp.alerts.models import Alert, Channel, Delivery, DeliveryState, Seen, Way
 from webapp.clock import SYSTEM_CLOCK
-from webapp.credentials.secret import Secret
+from webapp.connections.secret import Secret
 
 _ROWS: tuple[tuple[str, str, str, str, float], ...] = (
     (

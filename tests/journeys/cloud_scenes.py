@@ -16,9 +16,9 @@ from cloud.provision.steps import Step
 from training.environments.model import EnvironmentSpec
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
-from webapp.credentials import services
-from webapp.credentials.models import CheckState, Connection
-from webapp.credentials.secret import Secret
+from webapp.connections import services
+from webapp.connections.models import CheckState, Connection
+from webapp.connections.secret import Secret
 from webapp.profiling.models import MemoryProfile, State
 
 ACCOUNT = "111122223333"

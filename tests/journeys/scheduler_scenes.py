@@ -13,10 +13,10 @@ from training.scaling.learned import as_text
 from training.scheduling.trainer import initial_state
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
-from webapp.landscapes.models import Surface, SurfaceState
 from webapp.schedulers import storing
 from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.services import ask_for_training
+from webapp.surfaces.models import Surface, SurfaceState
 
 
 def schedulers_in_every_state(project: Any, user: Any) -> dict[str, SchedulerTraining]:

@@ -9,10 +9,10 @@ from tests.webapp import held
 from tests.webapp.held import MB, PaperCloud
 from training.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
-from webapp.credentials.models import Aim, Connection, SetUp
+from webapp.connections.models import Aim, Connection, SetUp
 from webapp.jobs.models import Job
 from webapp.money.ledger import DatabaseLedger
-from webapp.standing.looking import look_at
+from webapp.resources.scanner import look_at
 
 
 def functions_kept_ready(connection: Connection) -> Job:

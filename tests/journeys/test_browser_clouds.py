@@ -12,7 +12,7 @@ from cloud.emulator.aws.server import AwsEmulator
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.journeys.stacks import made_from
-from webapp.credentials.models import Connection
+from webapp.connections.models import Connection
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -16,14 +16,14 @@ from tests.cloud.aws.code import create
 from tests.factories import make_connection, make_job, make_project, make_spec, make_user
 from training.messages import Started
 from webapp.clock import SYSTEM_CLOCK
-from webapp.credentials import services
-from webapp.credentials.models import Aim, Connection, SetUp
-from webapp.credentials.secret import Secret
+from webapp.connections import services
+from webapp.connections.models import Aim, Connection, SetUp
+from webapp.connections.secret import Secret
 from webapp.jobs.models import Job
 from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import begin_run
-from webapp.standing.register import DatabaseRegister
+from webapp.resources.register import DatabaseRegister
 
 MB = 1024
 FUNCTION = function_name("starling", MB)

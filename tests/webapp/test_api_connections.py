@@ -18,8 +18,8 @@ from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.clouds.connected import AZURE_IDS, KEYS, SECRET, using
 from webapp.api.models import Deed
-from webapp.credentials import opening, setting_up, testing
-from webapp.credentials.models import Connection, SealedSecret, SetUp
+from webapp.connections import account_setup, connection_test, decrypt
+from webapp.connections.models import Connection, SealedSecret, SetUp
 
 pytestmark = pytest.mark.django_db
 NEW = {"kind": "aws_keys", "name": "Lab", "region": "us-east-1"}
@@ -35,7 +35,7 @@ def _keys_of_this_test(settings: Any, tmp_path: Path) -> None:
 @pytest.fixture(autouse=True)
 def asked_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     sent: list[str] = []
-    monkeypatch.setattr(testing.celery_app, "send_task", lambda name, args: sent.append(name))
+    monkeypatch.setattr(connection_test.celery_app, "send_task", lambda name, args: sent.append(name))
     return sent
 
 
@@ -65,8 +65,8 @@ def test_a_secret_goes_in_and_never_comes_out(
         made = call.post(_base(project), {**NEW, "identity": KEYS})
     assert made.status_code == 201, made.content
     connection = Connection.objects.get()
-    assert asked_of_the_worker == ["webapp.credentials.tasks.test_connection"]
-    assert opening.secret(connection, "secret_access_key").reveal() == SECRET
+    assert asked_of_the_worker == ["webapp.connections.tasks.test_connection"]
+    assert decrypt.secret(connection, "secret_access_key").reveal() == SECRET
     told = made.json()["identity"]
     assert (made.json()["test"], told["secret_hint"]) == ("asked", "LAST")
     assert told["access_key_id"] == KEYS["access_key_id"]
@@ -134,7 +134,7 @@ def test_another_identity_is_whole_and_voids_the_test(call: ApiCaller, project: 
     editor = make_user()
     add_member(project, editor.email, "editor")
     assert ApiCaller(editor).get(_base(project, connection.pk)).json()["identity"] is None
-    assert opening.secret(connection, "secret_access_key").reveal() == other["secret_access_key"]
+    assert decrypt.secret(connection, "secret_access_key").reveal() == other["secret_access_key"]
 
 
 def test_a_role_is_made_with_the_external_id_that_is_told(call: ApiCaller, project: Any) -> None:
@@ -193,13 +193,13 @@ def test_an_account_is_set_up_and_cleared(
     asked = call.post(address, {"memory_mb": 1024})
     assert (asked.status_code, asked.json()["state"]) == (202, "asked")
     assert "worked on already" in call.post(address, {"memory_mb": 2048}).json()["why"]
-    setting_up.run(there, SetUp.objects.get().number)
+    account_setup.run(there, SetUp.objects.get().number)
     told = call.get(address).json()
     assert (told["state"], told["ready"], told["ready_mb"]) == ("done", True, [1024])
     assert {one["state"] for one in told["steps"]} <= {"done", "made"}
     assert len(aws.functions.alive()) == 1
     assert call("DELETE", address).status_code == 202
-    setting_up.run(there, SetUp.objects.get().number)
+    account_setup.run(there, SetUp.objects.get().number)
     assert (call.get(address).json()["ready"], aws.functions.alive()) == (False, [])
     assert call("DELETE", _base(project, there)).status_code == 204
     assert not SealedSecret.objects.exists()

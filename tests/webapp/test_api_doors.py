@@ -31,17 +31,17 @@ from webapp.alerts.models import Channel
 from webapp.api import reference
 from webapp.api.models import Deed
 from webapp.api.tokens import caller_with, make_token, revoke_token
-from webapp.credentials.models import Connection, SealedSecret
+from webapp.connections.models import Connection, SealedSecret
 from webapp.jobs.asking.drafts import save_draft
 from webapp.jobs.listing.saved_views import save_view
 from webapp.jobs.models import Draft, Film, Job
-from webapp.landscapes.models import Surface
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account
 from webapp.profiling.models import MemoryProfile
 from webapp.reports.models import CloudBill, ReportFile, Schedule
 from webapp.reports.schedules import add_schedule
 from webapp.schedulers.models import Scheduler, SchedulerTraining
+from webapp.surfaces.models import Surface
 
 pytestmark = pytest.mark.django_db
 

@@ -17,11 +17,11 @@ from webapp.jobs.models import Film
 from webapp.jobs.policies import films
 from webapp.jobs.policies import kept as policies
 from webapp.jobs.spec import JobSpec
-from webapp.landscapes.models import Surface
 from webapp.papers import stored
 from webapp.papers.figures import FIGURES
 from webapp.profiling.models import MemoryProfile
 from webapp.schedulers.models import Episode, SchedulerTraining
+from webapp.surfaces.models import Surface
 
 pytestmark = pytest.mark.django_db
 

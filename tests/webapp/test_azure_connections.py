@@ -12,9 +12,9 @@ from django.test import Client
 from cloud.emulator.azure.demo import DemoSubscription, furnish
 from cloud.emulator.azure.server import AzureEmulator
 from tests.factories import make_project, make_spec, make_user
-from webapp.credentials import queries, services, setting_up, testing
-from webapp.credentials.models import CheckState, Connection
-from webapp.credentials.secret import Secret
+from webapp.connections import account_setup, connection_test, queries, services
+from webapp.connections.models import CheckState, Connection
+from webapp.connections.secret import Secret
 from webapp.jobs.launch import clouds
 from webapp.jobs.services import SpecRefused, submit_job
 
@@ -38,7 +38,7 @@ def _installation(settings: Any, tmp_path: Path, account: tuple[AzureEmulator, D
 
 @pytest.fixture(autouse=True)
 def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setting_up.celery_app, "send_task", lambda *_, **__: None)
+    monkeypatch.setattr(account_setup.celery_app, "send_task", lambda *_, **__: None)
 
 
 @pytest.fixture
@@ -68,15 +68,15 @@ def connection(owner: Any, account: tuple[AzureEmulator, DemoSubscription]) -> C
 
 def _tested(connection: Connection) -> Connection:
     Connection.objects.filter(pk=connection.pk).update(
-        test_state=CheckState.DONE, test_report=testing.report_on(connection)
+        test_state=CheckState.DONE, test_report=connection_test.report_on(connection)
     )
     connection.refresh_from_db()
     return connection
 
 
 def _set_up(connection: Connection, image: str = IMAGE) -> Any:
-    made = setting_up.ask_for_containers(connection=connection, image=image)
-    setting_up.run(connection.pk, made.number)
+    made = account_setup.ask_for_containers(connection=connection, image=image)
+    account_setup.run(connection.pk, made.number)
     made.refresh_from_db()
     return made
 
@@ -103,11 +103,11 @@ def _refused(connection: Connection, **asked: Any) -> str:
 def test_each_right_is_a_row_of_the_live_test(
     connection: Connection, account: tuple[AzureEmulator, DemoSubscription]
 ) -> None:
-    report = testing.report_on(connection)
+    report = connection_test.report_on(connection)
     assert report["ok"], report
     (app,) = account[0].subscription.apps.values()
     app.roles = [role for role in app.roles if "resourceGroups" in role.scope]
-    failed = [check for check in testing.report_on(connection)["checks"] if check["ok"] is False]
+    failed = [check for check in connection_test.report_on(connection)["checks"] if check["ok"] is False]
     assert [check["name"] for check in failed] == ["Microsoft.ContainerInstance/locations/usages/read"]
     assert app.secret not in str(report)
 
@@ -119,8 +119,8 @@ def test_set_up_runs_one_container_and_remove_leaves_nothing(
     assert {step["state"] for step in made.steps} == {"done", "made", "gone"}, made.steps
     assert made.ready_image == IMAGE
     assert account[0].groups.all() == []
-    removal = setting_up.ask_for_removal(connection=connection)
-    setting_up.run(connection.pk, removal.number)
+    removal = account_setup.ask_for_removal(connection=connection)
+    account_setup.run(connection.pk, removal.number)
     made.refresh_from_db()
     assert (made.asked, made.ready, made.image) == (False, False, "")
 

@@ -19,9 +19,9 @@ from cloud.numbers.files import NumberFiles
 from cloud.numbers.profile import Functions
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_connection, make_project
-from webapp.credentials import services
-from webapp.credentials.models import CheckState, Connection, SetUp
-from webapp.credentials.secret import Secret
+from webapp.connections import services
+from webapp.connections.models import CheckState, Connection, SetUp
+from webapp.connections.secret import Secret
 from webapp.jobs.asking.forms import job_form
 from webapp.money.amounts import display_usd
 from webapp.money.budgets import create_budget

@@ -31,9 +31,9 @@ from cloud.workers import handle as worker_process
 from tests.factories import make_connection, make_project, make_user
 from tests.signed_in import sign_in
 from webapp.celery import app as celery_app
-from webapp.credentials import opening, services, testing
-from webapp.credentials.models import CheckState, Connection, SealedSecret
-from webapp.credentials.secret import Secret
+from webapp.connections import connection_test, decrypt, services
+from webapp.connections.models import CheckState, Connection, SealedSecret
+from webapp.connections.secret import Secret
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -199,14 +199,14 @@ def test_the_canary_is_found_nowhere(
     assert connection.pk.encode() in messages
 
     # What the worker does with the message: a test that goes well, and one against keys that changed meanwhile.
-    testing.run_test(connection.pk, connection.test_no)
+    connection_test.run_test(connection.pk, connection.test_no)
     connection.refresh_from_db()
     assert connection.test_report is not None
     assert connection.test_report["ok"], connection.test_report
     aws.account.keys[KEY_ID] = Key(KEY_ID, "another", aws.account.keys[KEY_ID].principal)
     browser.post(f"{connection.pk}/test/")
     connection.refresh_from_db()
-    testing.run_test(connection.pk, connection.test_no)
+    connection_test.run_test(connection.pk, connection.test_no)
     for path in ("", f"{connection.pk}/", f"{connection.pk}/report", f"{connection.pk}/files/policy"):
         browser.get(path)
 
@@ -214,7 +214,7 @@ def test_the_canary_is_found_nowhere(
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("something broke")
 
-    monkeypatch.setattr("webapp.credentials.services.seal", broken)
+    monkeypatch.setattr("webapp.connections.services.seal", broken)
     for debug in (True, False):
         settings_here.DEBUG = debug
         page = browser.post(identity, access_key_id=KEY_ID, secret_access_key=CANARY)
@@ -223,7 +223,7 @@ def test_the_canary_is_found_nowhere(
 
     held = "\n".join(
         repr(one)
-        for one in (connection, SealedSecret.objects.get(), opening.opened(project.pk, connection.pk))
+        for one in (connection, SealedSecret.objects.get(), decrypt.opened(project.pk, connection.pk))
     )
     exported = serializers.serialize("json", [*Connection.objects.all(), *SealedSecret.objects.all()])
     _assert_absent(
@@ -266,7 +266,7 @@ def test_a_roles_session_credentials_are_found_nowhere(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ours.access_key_id)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", ours.secret)
     connection = services.set_identity(connection=connection, plain={"role_arn": role.arn}, secrets={})
-    report = testing.report_on(connection)
+    report = connection_test.report_on(connection)
     assert report["ok"], report
     sessions = [key for key in aws.account.keys.values() if key.token]
     assert sessions
@@ -303,4 +303,4 @@ def test_reports_of_exceptions_hide_what_was_posted_and_held(settings: Any) -> N
 
 def test_a_secret_cannot_be_sent_as_a_message() -> None:
     with pytest.raises(Exception, match="Secret"):
-        celery_app.send_task("webapp.credentials.tasks.test_connection", args=[Secret(CANARY), 1])
+        celery_app.send_task("webapp.connections.tasks.test_connection", args=[Secret(CANARY), 1])

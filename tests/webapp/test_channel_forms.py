@@ -12,7 +12,7 @@ from tests.factories import make_alert, make_project, make_user, make_webhook
 from tests.signed_in import sign_in
 from webapp.alerts import services, vault
 from webapp.alerts.models import Channel, ChannelSecret, Delivery
-from webapp.credentials import key_ring, rotation
+from webapp.connections import key_ring, rotation
 
 pytestmark = pytest.mark.django_db
 

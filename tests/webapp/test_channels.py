@@ -21,7 +21,7 @@ from tests.signed_in import signed_in
 from webapp.alerts import channels, outbox, services, wording
 from webapp.alerts.models import Alert, Channel, Delivery, Kind, State
 from webapp.alerts.senders import mail
-from webapp.credentials.secret import Secret
+from webapp.connections.secret import Secret
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from tests.receivers import WebReceiver, web_receiver
 from webapp.alerts import channels, outbox, outward
 from webapp.alerts.models import Delivery, DeliveryState
 from webapp.alerts.senders import chat
-from webapp.credentials.secret import Secret
+from webapp.connections.secret import Secret
 
 pytestmark = pytest.mark.django_db
 

@@ -26,7 +26,7 @@ from webapp.api.client.main import main, parser
 from webapp.api.client.showing import Part, shown, usd
 from webapp.api.command_file import FOLDER, packed_command
 from webapp.api.tokens import make_token
-from webapp.credentials.models import Connection
+from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.money.models import Budget
 from webapp.reports import building

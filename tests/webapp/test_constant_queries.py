@@ -36,11 +36,11 @@ from webapp.jobs.listing import labelling
 from webapp.jobs.listing.saved_views import save_view
 from webapp.jobs.models import Film, JobGroup
 from webapp.jobs.running.recorder import Recorder
-from webapp.landscapes.models import Surface
 from webapp.money.budgets import create_budget
 from webapp.profiling.models import MemoryProfile
 from webapp.reports.models import CloudBill, ReportFile
 from webapp.reports.schedules import add_schedule
+from webapp.surfaces.models import Surface
 
 pytestmark = pytest.mark.django_db
 

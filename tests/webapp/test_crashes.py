@@ -39,17 +39,17 @@ from tests.webapp.held import FUNCTION, MB
 from training.functions.body import Result, Warmth
 from training.functions.run import execute
 from webapp.clock import SYSTEM_CLOCK
-from webapp.credentials.models import Connection
-from webapp.credentials.secret import Secret
-from webapp.credentials.services import create_connection, set_identity
+from webapp.connections.models import Connection
+from webapp.connections.secret import Secret
+from webapp.connections.services import create_connection, set_identity
 from webapp.jobs.models import Job
 from webapp.jobs.running.recovery import run_ended
 from webapp.jobs.services import stop_job
 from webapp.money.models import Charge, ChargeKind
-from webapp.standing import late_reports
-from webapp.standing.finders import finder_of
-from webapp.standing.looking import EVERY, look_at
-from webapp.standing.models import LIVE, Holding
+from webapp.resources import late_reports
+from webapp.resources.listers import finder_of
+from webapp.resources.models import LIVE, Holding
+from webapp.resources.scanner import EVERY, look_at
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 

@@ -18,8 +18,8 @@ from webapp.jobs.policies.kept import kept
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import stop_job
 from webapp.jobs.verifying import job_findings
-from webapp.landscapes.models import Surface
 from webapp.money.models import Account, Charge
+from webapp.surfaces.models import Surface
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,7 +15,7 @@ from tests.webapp.schedulers import make_rows
 from webapp.accounts.invitations import invite
 from webapp.accounts.models import Invitation, Membership
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
-from webapp.credentials.models import Connection, SealedSecret
+from webapp.connections.models import Connection, SealedSecret
 from webapp.jobs.models import Film, Job, JobGroup
 from webapp.jobs.telling.routing import websocket_urlpatterns
 from webapp.money.budgets import create_budget

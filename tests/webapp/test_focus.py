@@ -17,14 +17,14 @@ from django.conf import settings
 
 from tests.factories import make_connection, make_project, make_running_job, make_spec, make_user
 from tests.webapp.settled import DAY, lambda_lines, many_charges, settle
-from webapp.credentials.models import Connection
+from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.money.models import Charge
 from webapp.reports.files import focus_file
 from webapp.reports.files.focus_rules import problems, rules
 from webapp.reports.question import Question
 from webapp.reports.table import Costs
-from webapp.standing.models import Holding
+from webapp.resources.models import Holding
 
 pytestmark = pytest.mark.django_db(transaction=True)
 _VALIDATOR = Path(settings.BASE_DIR) / ".venv-focus" / "bin" / "focus-validator"

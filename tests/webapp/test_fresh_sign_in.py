@@ -18,7 +18,7 @@ from webapp.accounts.models import Membership, User
 from webapp.accounts.services import one_time_sign_in_path
 from webapp.alerts.models import Channel, ChannelSecret
 from webapp.api.models import ApiToken
-from webapp.credentials.models import SealedSecret
+from webapp.connections.models import SealedSecret
 
 pytestmark = pytest.mark.django_db
 

@@ -31,8 +31,8 @@ from webapp.jobs.models import Job, Observed
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Charge
 from webapp.money.services import settle_leftovers
-from webapp.standing import late_reports, queries
-from webapp.standing.models import LogReading
+from webapp.resources import late_reports, queries
+from webapp.resources.models import LogReading
 
 pytestmark = pytest.mark.django_db
 

@@ -24,15 +24,15 @@ from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.held import FUNCTION, MB, PaperCloud
 from training.ports import Reservation
 from webapp.alerts.models import Alert
-from webapp.credentials.models import Connection
+from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.jobs.running.leases import LEASE_TTL, renew_lease
 from webapp.jobs.running.recovery import run_ended
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Charge
-from webapp.standing import looking
-from webapp.standing.looking import look_at
-from webapp.standing.models import Holding, Look, State
+from webapp.resources import scanner
+from webapp.resources.models import Holding, Look, State
+from webapp.resources.scanner import look_at
 
 pytestmark = pytest.mark.django_db
 
@@ -250,14 +250,14 @@ def test_what_is_wanted_again_by_the_time_of_the_deed_is_left(
     paper, job, register = _paper(clock, connection)
     register.made(NAME, "arn")
     clock.forward(LEASE_TTL.total_seconds())
-    compare = looking.compare
+    compare = scanner.compare
 
     def while_it_comes_back(*arguments: Any, **options: Any) -> Any:
         decisions = compare(*arguments, **options)
         _keep_lease(job, clock)
         return decisions
 
-    monkeypatch.setattr(looking, "compare", while_it_comes_back)
+    monkeypatch.setattr(scanner, "compare", while_it_comes_back)
     sight = _look(connection, clock, paper)
     assert [one.deed for one in sight.decisions] == ["end"]
     assert paper.ended == []
@@ -295,7 +295,7 @@ def test_an_account_that_lets_nobody_in_is_said_and_asked_less_often(
     paper.fails = _denied()
     due = []
     for _ in range(12):
-        here = looking.due(clock.now())
+        here = scanner.due(clock.now())
         due.append(connection in here)
         for one in here:
             look_at(one, clock=clock, find=lambda there: paper if there == connection else PaperCloud())
@@ -309,7 +309,7 @@ def test_an_account_that_lets_nobody_in_is_said_and_asked_less_often(
     assert "secret text" not in look.sentence
     assert look.sentence.endswith(".")
     assert Look.objects.get(connection=other).failures == 0
-    assert clock.now() - Look.objects.get(connection=other).at <= looking.SWEEP_EVERY + looking.EVERY
+    assert clock.now() - Look.objects.get(connection=other).at <= scanner.SWEEP_EVERY + scanner.EVERY
     assert Holding.objects.get().state == State.INTENDED
 
 
@@ -340,19 +340,19 @@ def test_accounts_are_watched_from_their_set_up_on(
     clock = FixedClock()
     fresh = held.connect(cloud[1])
     fresh.set_up.delete()
-    assert looking.watched() == [connection]
+    assert scanner.watched() == [connection]
     look_at(connection, clock=clock, find=lambda there: PaperCloud())
-    assert looking.due(clock.now()) == []
+    assert scanner.due(clock.now()) == []
     clock.forward(59)
-    assert looking.due(clock.now()) == []
+    assert scanner.due(clock.now()) == []
     clock.forward(1)
-    assert looking.due(clock.now()) == [connection]
+    assert scanner.due(clock.now()) == [connection]
     job = held.make_lambda_job(connection, clock)
     register = held.holder(connection, job, held.run_of(job, clock), clock).register
     look_at(connection, clock=clock, find=lambda there: PaperCloud())
     register.intend(NAME, "provisioned", clock.now().timestamp() + 60, {})
     clock.forward(10)
-    assert looking.due(clock.now()) == [connection]
+    assert scanner.due(clock.now()) == [connection]
 
 
 def test_expired_sessions_and_throttling_do_not_break_a_look_on_the_emulated_cloud(

@@ -21,7 +21,7 @@ from tests.factories import (
 from tests.ledger_contract import reservation, settlement
 from tests.members import add_member
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.credentials.models import Connection
+from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import create_budget

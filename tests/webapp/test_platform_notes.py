@@ -17,12 +17,12 @@ from tests.cloud import calls
 from tests.factories import FixedClock, make_connection, make_project, make_user
 from tests.training.inline_platform import InlinePlatform
 from tests.webapp.held import make_lambda_job, run_of
-from webapp.credentials.models import Connection
+from webapp.connections.models import Connection
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.telling.watching import why_waiting
-from webapp.standing.creates import SubscriptionCreates
-from webapp.standing.models import Asked, PlatformNote
-from webapp.standing.notes import Notes
+from webapp.resources.models import Asked, PlatformNote
+from webapp.resources.platform_notes import Notes
+from webapp.resources.rate_limit import SubscriptionCreates
 
 pytestmark = pytest.mark.django_db
 

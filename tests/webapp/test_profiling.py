@@ -19,10 +19,10 @@ from cloud.profiling_runs import Plan
 from tests.factories import FixedClock, make_connection, make_project, make_user
 from tests.members import add_member
 from training.environments.model import EnvironmentSpec
-from webapp.credentials import borrowing, setting_up
-from webapp.credentials import services as connections
-from webapp.credentials.models import CheckState, Connection, SetUp
-from webapp.credentials.secret import Secret
+from webapp.connections import account_lease, account_setup
+from webapp.connections import services as connections
+from webapp.connections.models import CheckState, Connection, SetUp
+from webapp.connections.secret import Secret
 from webapp.money.budgets import create_budget
 from webapp.money.models import Budget
 from webapp.profiling import running, services
@@ -108,8 +108,8 @@ def _alive(aws: AwsEmulator) -> list[str]:
 
 
 def test_functions_come_and_go_and_the_account_is_as_it_was(connection: Connection, aws: AwsEmulator) -> None:
-    made = setting_up.ask_for_set_up(connection=connection, memory_mb=1024)
-    setting_up.run(connection.pk, made.number)
+    made = account_setup.ask_for_set_up(connection=connection, memory_mb=1024)
+    account_setup.run(connection.pk, made.number)
     profile = _profiled(connection)
     assert (profile.state, profile.problem, profile.made_mb) == (State.DONE, "", [2048])
     assert [run["memory_mb"] for run in profile.runs] == [1024, 1024, 2048, 2048]
@@ -173,16 +173,16 @@ def test_one_thing_at_a_time_in_an_account(connection: Connection) -> None:
     with pytest.raises(ProfileRefused, match="worked on already"):
         _ask(connection, clock=clock)
     with pytest.raises(connections.ConnectionRefused, match="worked on already"):
-        setting_up.ask_for_removal(connection=connection, clock=clock)
+        account_setup.ask_for_removal(connection=connection, clock=clock)
     clock.forward(31)
-    setting_up.ask_for_removal(connection=connection, clock=clock)
+    account_setup.ask_for_removal(connection=connection, clock=clock)
 
 
 def test_one_that_was_overtaken_touches_nothing(connection: Connection, aws: AwsEmulator) -> None:
     clock = FixedClock()
     profile = _ask(connection, clock=clock)
     clock.forward(31)
-    setting_up.ask_for_removal(connection=connection, clock=clock)
+    account_setup.ask_for_removal(connection=connection, clock=clock)
     running.run(profile.pk)
     profile.refresh_from_db()
     assert "nothing was begun" in profile.problem
@@ -196,7 +196,7 @@ def test_functions_that_cannot_be_made_are_told_and_nothing_is_left(
     account: tuple[AwsEmulator, DemoAccount],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(borrowing.aws, "set_up", partial(borrowing.aws.set_up, patience_s=0))
+    monkeypatch.setattr(account_lease.aws, "set_up", partial(account_lease.aws.set_up, patience_s=0))
     role = aws.account.roles.pop(account[1].actor_role)
     try:
         profile = _profiled(connection)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.credentials.sealing import (
+from webapp.connections.sealing import (
     CannotUnseal,
     MasterKey,
     Place,
@@ -19,7 +19,7 @@ from webapp.credentials.sealing import (
     seal,
     unseal,
 )
-from webapp.credentials.secret import DOTS, Secret
+from webapp.connections.secret import DOTS, Secret
 
 texts = st.text(min_size=1, max_size=200)
 keys = st.binary(min_size=32, max_size=32).map(MasterKey.of)

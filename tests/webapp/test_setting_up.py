@@ -19,9 +19,9 @@ from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.aws_bucket import bucket_name
 from tests.factories import FixedClock, make_connection, make_project, make_spec, make_user
-from webapp.credentials import opening, queries, services, setting_up
-from webapp.credentials.models import Aim, CheckState, Connection, SetUp
-from webapp.credentials.secret import Secret
+from webapp.connections import account_setup, decrypt, queries, services
+from webapp.connections.models import Aim, CheckState, Connection, SetUp
+from webapp.connections.secret import Secret
 from webapp.jobs.asking.documents import SpecError
 from webapp.jobs.launch.forecasting import forecast_of
 from webapp.jobs.models import Job, Observed
@@ -58,7 +58,7 @@ def aws(account: tuple[AwsEmulator, DemoAccount]) -> AwsEmulator:
 def messages_sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the worker would be told."""
     sent: list[Any] = []
-    monkeypatch.setattr(setting_up.celery_app, "send_task", lambda name, args: sent.append((name, args)))
+    monkeypatch.setattr(account_setup.celery_app, "send_task", lambda name, args: sent.append((name, args)))
     return sent
 
 
@@ -81,15 +81,15 @@ def connection(owner: Any, aws: AwsEmulator, account: tuple[AwsEmulator, DemoAcc
 
 
 def _set_up(connection: Connection, memory_mb: int = 1024, **options: Any) -> SetUp:
-    made = setting_up.ask_for_set_up(connection=connection, memory_mb=memory_mb, **options)
-    setting_up.run(connection.pk, made.number)
+    made = account_setup.ask_for_set_up(connection=connection, memory_mb=memory_mb, **options)
+    account_setup.run(connection.pk, made.number)
     made.refresh_from_db()
     return made
 
 
 def _remove(connection: Connection) -> SetUp:
-    made = setting_up.ask_for_removal(connection=connection)
-    setting_up.run(connection.pk, made.number)
+    made = account_setup.ask_for_removal(connection=connection)
+    account_setup.run(connection.pk, made.number)
     made.refresh_from_db()
     return made
 
@@ -97,7 +97,7 @@ def _remove(connection: Connection) -> SetUp:
 def _tested(connection: Connection) -> None:
     """As the worker does it, but in this thread, which is the one that sees this test's rows."""
     findings = Findings(connection.region)
-    check_aws(aws_clients(opening.aws_connection(connection)), AwsQuestion(connection.region), findings)
+    check_aws(aws_clients(decrypt.aws_connection(connection)), AwsQuestion(connection.region), findings)
     report = findings.report()
     assert report.ok, report
     changes = {"test_state": CheckState.DONE, "test_report": report.as_dict(), "account_id": report.account}
@@ -130,10 +130,10 @@ def test_the_button_has_the_worker_make_it_and_the_page_tells_each_step(
         answer = page.post(_address(connection, "set-up/"), {"memory_mb": "1024"})
     assert answer.status_code == 302
     (name, arguments) = messages_sent[0]
-    assert name == "webapp.credentials.tasks.set_up_connection"
+    assert name == "webapp.connections.tasks.set_up_connection"
     assert arguments == [connection.pk, 1]
     assert "Setting up" in page.get(_address(connection, "steps")).content.decode()
-    setting_up.run(*arguments)
+    account_setup.run(*arguments)
     shown = page.get(_address(connection, "")).content.decode()
     assert "A function with 1,024 MB is ready." in shown
     assert "Role of the functions" in shown
@@ -187,10 +187,10 @@ def test_a_second_size_comes_beside_the_first_and_both_go(connection: Connection
 def test_a_bucket_comes_with_the_tick_serves_the_platform_and_goes_with_the_rest(
     owner: Any, connection: Connection, aws: AwsEmulator
 ) -> None:
-    assert opening.aws_connection(connection).bucket is None
+    assert decrypt.aws_connection(connection).bucket is None
     _as(owner).post(_address(connection, "set-up/"), {"memory_mb": "1024", "bucket": "on"})
-    setting_up.run(connection.pk, SetUp.objects.get().number)
-    name = opening.aws_connection(connection).bucket
+    account_setup.run(connection.pk, SetUp.objects.get().number)
+    name = decrypt.aws_connection(connection).bucket
     assert name == bucket_name("starling", connection.pk)
     assert aws.storage.expiry_days[name] == 1
     # A later set-up without the tick leaves it where it is.
@@ -198,7 +198,7 @@ def test_a_bucket_comes_with_the_tick_serves_the_platform_and_goes_with_the_rest
     gone = _remove(connection)
     assert (gone.asked_bucket, gone.ready_bucket) == (False, False)
     assert name not in aws.storage.buckets
-    assert opening.aws_connection(connection).bucket is None
+    assert decrypt.aws_connection(connection).bucket is None
 
 
 def test_what_failed_is_told_and_the_next_one_completes_it(
@@ -207,7 +207,7 @@ def test_what_failed_is_told_and_the_next_one_completes_it(
     account: tuple[AwsEmulator, DemoAccount],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(setting_up.aws, "set_up", partial(setting_up.aws.set_up, patience_s=0))
+    monkeypatch.setattr(account_setup.aws, "set_up", partial(account_setup.aws.set_up, patience_s=0))
     role = aws.account.roles.pop(account[1].actor_role)
     failed = _set_up(connection)
     assert failed.steps[-1]["state"] == "missing"
@@ -219,19 +219,19 @@ def test_what_failed_is_told_and_the_next_one_completes_it(
 
 def test_only_one_thing_at_a_time_until_nobody_works_on_it(connection: Connection) -> None:
     clock = FixedClock()
-    setting_up.ask_for_set_up(connection=connection, memory_mb=1024, clock=clock)
+    account_setup.ask_for_set_up(connection=connection, memory_mb=1024, clock=clock)
     with pytest.raises(services.ConnectionRefused, match="worked on already"):
-        setting_up.ask_for_removal(connection=connection, clock=clock)
+        account_setup.ask_for_removal(connection=connection, clock=clock)
     clock.forward(31)
-    assert setting_up.ask_for_removal(connection=connection, clock=clock).aim == Aim.TAKE_DOWN
+    assert account_setup.ask_for_removal(connection=connection, clock=clock).aim == Aim.TAKE_DOWN
 
 
 def test_one_that_was_overtaken_does_nothing(connection: Connection, aws: AwsEmulator) -> None:
     clock = FixedClock()
-    first = setting_up.ask_for_set_up(connection=connection, memory_mb=1024, clock=clock)
+    first = account_setup.ask_for_set_up(connection=connection, memory_mb=1024, clock=clock)
     clock.forward(31)
-    setting_up.ask_for_set_up(connection=connection, memory_mb=2048, clock=clock)
-    setting_up.run(connection.pk, first.number)
+    account_setup.ask_for_set_up(connection=connection, memory_mb=2048, clock=clock)
+    account_setup.run(connection.pk, first.number)
     assert _alive(aws) == []
     assert SetUp.objects.get().state == CheckState.ASKED
 
@@ -256,7 +256,7 @@ def test_other_credentials_have_it_set_up_again(
 def test_a_connection_without_credentials_is_not_set_up(owner: Any) -> None:
     bare = make_connection(make_project(owner), owner, secret="")
     with pytest.raises(services.ConnectionRefused, match="not done"):
-        setting_up.ask_for_set_up(connection=bare, memory_mb=1024)
+        account_setup.ask_for_set_up(connection=bare, memory_mb=1024)
 
 
 def test_credentials_that_cannot_be_opened_are_a_step(connection: Connection, settings: Any) -> None:
@@ -348,7 +348,7 @@ def test_what_a_job_needs_is_not_removed(owner: Any, connection: Connection) -> 
     _set_up(connection)
     job = submit_job(project=connection.project, user=owner, spec=_spec(connection))
     with pytest.raises(services.ConnectionRefused, match=f"needed by {job.name}"):
-        setting_up.ask_for_removal(connection=connection)
+        account_setup.ask_for_removal(connection=connection)
     made = queries.set_up_of(connection)
     assert made is not None
     assert made.ready_mb == [1024]

@@ -10,12 +10,12 @@ import pytest
 from cloud.register import RegisterClosed, Taken
 from tests.factories import FixedClock, make_connection, make_project
 from tests.webapp.held import make_lambda_job, run_of
-from webapp.credentials.services import ConnectionRefused, remove_connection
+from webapp.connections.services import ConnectionRefused, remove_connection
 from webapp.jobs.models import Job
 from webapp.jobs.running.leases import LEASE_TTL, release_lease
 from webapp.jobs.services import cancel_idle, stop_job
-from webapp.standing.models import Holding, State
-from webapp.standing.register import DatabaseRegister
+from webapp.resources.models import Holding, State
+from webapp.resources.register import DatabaseRegister
 
 pytestmark = pytest.mark.django_db
 

@@ -23,12 +23,12 @@ from tests.webapp import held
 from tests.webapp.held import MB, PaperCloud
 from training.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
-from webapp.credentials.models import Aim, Connection, SetUp
+from webapp.connections.models import Aim, Connection, SetUp
 from webapp.jobs.models import Job, Observed
 from webapp.money.ledger import DatabaseLedger
-from webapp.standing import looking, queries, wording
-from webapp.standing.looking import look_at
-from webapp.standing.models import Holding
+from webapp.resources import queries, scanner, text
+from webapp.resources.models import Holding
+from webapp.resources.scanner import look_at
 
 pytestmark = pytest.mark.django_db
 
@@ -59,14 +59,14 @@ def test_the_line_of_a_project(connection: Connection) -> None:
     look_at(connection, clock=clock, find=lambda there: PaperCloud())
     clear = queries.in_project(project)
     assert (clear.clear, clear.checked_at) == (True, clock.now())
-    assert wording.headline(clear) == "All clear: nothing of ours stands in the clouds"
+    assert text.headline(clear) == "All clear: nothing of ours stands in the clouds"
     job = _hold(connection, clock)
     standing = queries.in_project(project)
-    assert wording.headline(standing) == "2 functions kept ready stand in the clouds"
-    assert wording.thing(standing.things[0]) == f"2 functions kept ready for {job.name}"
+    assert text.headline(standing) == "2 functions kept ready stand in the clouds"
+    assert text.thing(standing.things[0]) == f"2 functions kept ready for {job.name}"
     Holding.objects.update(facts={"instances": 1}, state="ending")
-    assert wording.headline(queries.in_project(project)) == "1 function kept ready stands in the clouds"
-    assert wording.thing(Holding.objects.get()).endswith(" · being taken away")
+    assert text.headline(queries.in_project(project)) == "1 function kept ready stands in the clouds"
+    assert text.thing(Holding.objects.get()).endswith(" · being taken away")
     assert queries.in_project(make_project()).accounts == 0
 
 
@@ -77,7 +77,7 @@ def test_an_account_that_cannot_be_looked_at_is_not_clear(connection: Connection
     look_at(connection, clock=clock, find=lambda there: PaperCloud(fails=TimeoutError("late")))
     standing = queries.in_project(connection.project)
     assert not standing.clear
-    assert wording.headline(standing) == "What stands in the clouds is not known"
+    assert text.headline(standing) == "What stands in the clouds is not known"
     assert standing.checked_at == clock.now() - timedelta(seconds=60)
     assert standing.problems[0].startswith("The lab: AWS answered with TimeoutError.")
 
@@ -111,7 +111,7 @@ def test_an_account_that_cannot_be_looked_at_is_not_clear(connection: Connection
     ],
 )
 def test_if_this_server_dies_now(will: LeftAlone, words: str) -> None:
-    assert wording.last_will(will) == words
+    assert text.last_will(will) == words
 
 
 def test_what_becomes_of_a_job_on_lambda_by_hand(connection: Connection) -> None:
@@ -151,7 +151,7 @@ def test_the_command_says_what_it_would_do(connection: Connection, monkeypatch: 
     job = _hold(connection)
     held.run_dies(job)
     paper = PaperCloud([Found(NAME, "provisioned", "arn", connection.pk)])
-    monkeypatch.setattr(looking, "finder_of", lambda there: paper)
+    monkeypatch.setattr(scanner, "finder_of", lambda there: paper)
     out = StringIO()
     call_command("reconcile", "--dry-run", stdout=out)
     assert f"{NAME}: to be ended. The process that wanted it is gone." in out.getvalue()
@@ -177,7 +177,7 @@ def test_what_was_left_over_is_ended_before_the_workers_start(
 ) -> None:
     held.run_dies(_hold(connection))
     paper = PaperCloud([Found(NAME, "provisioned", "arn", connection.pk)])
-    monkeypatch.setattr(looking, "finder_of", lambda there: paper)
+    monkeypatch.setattr(scanner, "finder_of", lambda there: paper)
     out = StringIO()
     call_command("prepare", stdout=out)
     assert paper.ended == [NAME]

@@ -19,9 +19,9 @@ from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.leaving import HEARD_WITHIN_S, LEAVE_WITHIN_S, Leaving
 from webapp.jobs.running.recovery import hand_back
 from webapp.jobs.running.runner import run_job
-from webapp.landscapes import surveying
-from webapp.landscapes.models import Surface, SurfaceState
 from webapp.schedulers import leases as scheduler_leases
+from webapp.surfaces import measurement
+from webapp.surfaces.models import Surface, SurfaceState
 from webapp.worker_stop import WorkerStop
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
@@ -153,7 +153,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> WorkerStop:
     stop = WorkerStop()
     stop.ask()
     monkeypatch.setattr("webapp.jobs.policies.filming.worker_stop", stop)
-    monkeypatch.setattr(surveying, "worker_stop", stop)
+    monkeypatch.setattr(measurement, "worker_stop", stop)
     return stop
 
 
@@ -199,6 +199,6 @@ def test_a_surface_that_a_stop_cuts_off_is_measured_by_the_next_worker(stopped: 
         since=job.since,
         asked_by=job.created_by,
     )
-    surveying.survey(surface.pk)
+    measurement.survey(surface.pk)
     surface.refresh_from_db()
     assert (surface.state, surface.reason, surface.points, surface.done) == (SurfaceState.QUEUED, "", [], 0)

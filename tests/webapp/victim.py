@@ -80,10 +80,10 @@ def _run(told: dict[str, Any]) -> None:
     from cloud.register import Holder
     from tests.cloud import calls
     from tests.webapp.held import run_of
-    from webapp.credentials import opening
+    from webapp.connections import decrypt
     from webapp.jobs.models import Job
     from webapp.jobs.running.recovery import run_ended
-    from webapp.standing.register import DatabaseRegister
+    from webapp.resources.register import DatabaseRegister
 
     settings.FAILPOINTS = told["failpoints"]
     if told["killed_after_s"] is not None:
@@ -94,7 +94,7 @@ def _run(told: dict[str, Any]) -> None:
     options, memory_mb = spec.platform, spec.training.rollout.memory_mb
     there = options.connection
     holder = Holder(DatabaseRegister(there, job.pk, epoch), there, job.pk, epoch, job.project.slug)
-    connection = opening.opened(job.project_id, there)
+    connection = decrypt.opened(job.project_id, there)
     platform = MeteredPlatform(
         _opened(options, connection, holder),
         _ledger(job.account.pk, epoch, told["killed_at"]),

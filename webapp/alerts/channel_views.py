@@ -20,7 +20,7 @@ from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, Way
 from webapp.alerts.senders import mail
 from webapp.alerts.wording import DELIVERY_SHOWN, WAY_ICONS, WAYS, mail_readers, readers, standing
-from webapp.credentials.secret import Secret
+from webapp.connections.secret import Secret
 
 _LOG_A_PAGE = 25
 

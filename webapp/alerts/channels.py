@@ -24,8 +24,8 @@ from webapp.alerts.models import (
 )
 from webapp.alerts.senders import chat
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.credentials.key_ring import KeysUnusable
-from webapp.credentials.secret import Secret
+from webapp.connections.key_ring import KeysUnusable
+from webapp.connections.secret import Secret
 
 CHANNELS_A_PROJECT = 20
 ADDRESSES_A_CHANNEL = 20

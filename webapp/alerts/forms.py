@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from webapp.alerts.channels import ADDRESSES_A_CHANNEL
 from webapp.alerts.mail_consent import is_mailable
 from webapp.alerts.models import Channel, Kind, Way
-from webapp.credentials.forms import SecretField, WriteOnlyForm
+from webapp.connections.forms import SecretField, WriteOnlyForm
 
 KINDS = [(kind.value, kind.label) for kind in Kind if kind != Kind.TEST]
 

@@ -14,8 +14,8 @@ from django.db import models
 from django.db.models import Q
 
 from webapp.alerts.mail_models import HourlyUse, MailConsent
-from webapp.credentials.models import SealedRow
-from webapp.credentials.sealing import Place
+from webapp.connections.models import SealedRow
+from webapp.connections.sealing import Place
 
 __all__ = [
     "Alert",

@@ -9,10 +9,10 @@ from django.views.decorators.debug import sensitive_variables
 
 from webapp.alerts.models import SECRET_FIELDS, Channel, ChannelSecret
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.credentials import key_ring
-from webapp.credentials.key_ring import KeysUnusable
-from webapp.credentials.sealing import CannotUnseal, seal, unseal
-from webapp.credentials.secret import Secret
+from webapp.connections import key_ring
+from webapp.connections.key_ring import KeysUnusable
+from webapp.connections.sealing import CannotUnseal, seal, unseal
+from webapp.connections.secret import Secret
 
 
 class CannotOpen(Exception):

@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field
 
 from webapp.accounts.services import MembershipError
 from webapp.alerts.channels import ChannelRefused
-from webapp.credentials.key_ring import KeysUnusable
-from webapp.credentials.services import ConnectionRefused
+from webapp.connections.key_ring import KeysUnusable
+from webapp.connections.services import ConnectionRefused
 from webapp.faults import Gone
 from webapp.jobs.asking.problems import Problem as FieldProblem
 from webapp.money.budgets import BudgetRefused

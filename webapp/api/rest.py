@@ -38,7 +38,7 @@ from webapp.api.routes import (
     tending,
 )
 from webapp.api.tokens import note
-from webapp.credentials.secret import Secret
+from webapp.connections.secret import Secret
 from webapp.document_limits import check_values
 from webapp.jobs.asking.problems import Problem as FieldProblem
 from webapp.jobs.asking.problems import problems as sentences

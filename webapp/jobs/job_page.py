@@ -29,7 +29,7 @@ from webapp.jobs.telling import watching
 from webapp.jobs.telling.wording import EVENT_ICONS, reason_in_words, shown_state, states_for_script
 from webapp.money import bill_panel
 from webapp.money.queries import budgets_above, held_by
-from webapp.standing import notes
+from webapp.resources import platform_notes
 
 TABS = (
     ("detail", "Charts"),
@@ -92,7 +92,7 @@ def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:
     asked = request.GET.get("round", "")
     round_no = int(asked) if asked.isdecimal() and len(asked) < 10 else None
     calls = round_calls(job, round_no, SYSTEM_CLOCK.now())
-    return {"calls": calls, "following": round_no is None, "cache": notes.cache_words(job)}
+    return {"calls": calls, "following": round_no is None, "cache": platform_notes.cache_words(job)}
 
 
 def _events(request: HttpRequest, job: Job) -> dict[str, Any]:

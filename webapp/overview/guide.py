@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
 from webapp.accounts.models import Membership, Project
-from webapp.credentials.models import Connection
+from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.money.models import Budget
 

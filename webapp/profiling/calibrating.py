@@ -21,8 +21,8 @@ from cloud.numbers.profile import Profile
 from cloud.profiling_runs import first_weights, likely_picodollars
 from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.credentials.borrowing import Borrowed, NotBorrowed, ask, borrowed
-from webapp.credentials.models import Connection
+from webapp.connections.account_lease import Borrowed, NotBorrowed, ask, borrowed
+from webapp.connections.models import Connection
 from webapp.profiling.room import require_room
 
 LIMIT_PICODOLLARS = 10**12

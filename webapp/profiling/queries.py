@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from django.http import Http404
 
 from cloud.profiling import Run
-from webapp.credentials.models import Connection
-from webapp.credentials.queries import NOBODY_CAME_AFTER, connection_in
+from webapp.connections.models import Connection
+from webapp.connections.queries import NOBODY_CAME_AFTER, connection_in
 from webapp.profiling.models import MemoryProfile, State
 
 SIMULATED = "simulated"

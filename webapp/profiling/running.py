@@ -16,8 +16,8 @@ from cloud.simulated_options import SimulatedOptions
 from cloud.workers.executor import LocalExecutor
 from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.credentials.borrowing import Borrowed, Loan, NotBorrowed, borrowed
-from webapp.credentials.models import Connection
+from webapp.connections.account_lease import Borrowed, Loan, NotBorrowed, borrowed
+from webapp.connections.models import Connection
 from webapp.profiling.models import MemoryProfile, State
 from webapp.profiling.services import tariff_of
 from webapp.worker_stop import worker_stop

@@ -17,8 +17,8 @@ from cloud.simulated_options import SimulatedOptions
 from webapp.accounts.models import Project
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.credentials import borrowing
-from webapp.credentials.models import Connection
+from webapp.connections import account_lease
+from webapp.connections.models import Connection
 from webapp.money.amounts import display_usd
 from webapp.profiling import queries
 from webapp.profiling.models import MemoryProfile
@@ -80,8 +80,8 @@ def ask_for_profile(
             )
         try:
             require_room(project, user, cost.most, clock.now())
-            loan = borrowing.ask(connection, plan.memory_mb, clock=clock)
-        except (borrowing.NotBorrowed, NoRoom) as error:
+            loan = account_lease.ask(connection, plan.memory_mb, clock=clock)
+        except (account_lease.NotBorrowed, NoRoom) as error:
             raise ProfileRefused(str(error)) from None
         number, missing = loan.number, list(loan.made_mb)
     profile = MemoryProfile.objects.create(

@@ -17,8 +17,8 @@ from training.environments import catalogue
 from webapp.accounts.access import project_page, refusal
 from webapp.accounts.models import Project, Role
 from webapp.clock import SYSTEM_CLOCK
-from webapp.credentials.models import Connection
-from webapp.credentials.wording import step_rows
+from webapp.connections.models import Connection
+from webapp.connections.text import step_rows
 from webapp.profiling import queries, services
 from webapp.profiling.forms import ProfileForm
 from webapp.profiling.models import MemoryProfile

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cloud.profiling import Choice, Size, choice, sizes_of
-from webapp.credentials.models import Connection
-from webapp.credentials.wording import Standing
+from webapp.connections.models import Connection
+from webapp.connections.text import Standing
 from webapp.profiling import queries
 from webapp.profiling.models import MemoryProfile, State
 

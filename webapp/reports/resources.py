@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cloud.aws.functions import function_name
 from cloud.connections import DEFAULT_PREFIX
 from webapp.reports.job_facts import JobFacts
-from webapp.standing.models import Holding, HoldingKind
+from webapp.resources.models import Holding, HoldingKind
 
 
 class Resource(NamedTuple):

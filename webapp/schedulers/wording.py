@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from training.environments import catalogue
-from webapp.credentials.wording import Standing
+from webapp.connections.text import Standing
 from webapp.money.amounts import display_usd
 from webapp.schedulers.learning import Step, grid_sizes
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version

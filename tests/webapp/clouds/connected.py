@@ -7,7 +7,7 @@ from django.test import Client
 from tests.factories import make_job, make_user
 from tests.members import add_member
 from tests.signed_in import signed_in
-from webapp.credentials.models import Connection
+from webapp.connections.models import Connection
 from webapp.jobs.models import Job, Observed
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYzzzzzzzzLAST"

@@ -16,11 +16,11 @@ from django.test import Client
 from tests.factories import make_connection
 from tests.servers import ROOT
 from tests.webapp.clouds.connected import KEYS, SECRET, url
-from webapp.credentials import key_ring, opening, queries, services
-from webapp.credentials.models import Connection, SealedSecret
-from webapp.credentials.rotation import rotate
-from webapp.credentials.sealing import UnknownKey
-from webapp.credentials.secret import Secret
+from webapp.connections import decrypt, key_ring, queries, services
+from webapp.connections.models import Connection, SealedSecret
+from webapp.connections.rotation import rotate
+from webapp.connections.sealing import UnknownKey
+from webapp.connections.secret import Secret
 
 pytestmark = pytest.mark.django_db
 
@@ -64,7 +64,7 @@ def test_keys_from_the_environment_come_before_the_file(project: Any, settings: 
     assert not (tmp_path / "master_keys").exists()
     settings.STARLING_MASTER_KEYS = []
     with pytest.raises(UnknownKey):
-        opening.secret(connection, "secret_access_key")
+        decrypt.secret(connection, "secret_access_key")
 
 
 def _rotate(**options: Any) -> str:
@@ -84,11 +84,11 @@ def test_rotation_rewraps_everything_and_the_old_key_may_go(project: Any) -> Non
     assert old in _rotate(retire=True)
     assert len(key_ring.ring().by_id) == 1
     for number, connection in enumerate(connections):
-        assert opening.secret(connection, "secret_access_key").reveal() == f"{SECRET}{number}"
+        assert decrypt.secret(connection, "secret_access_key").reveal() == f"{SECRET}{number}"
 
 
 def test_rotation_goes_on_over_many_rows(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webapp.credentials.rotation._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("webapp.connections.rotation._ROWS_AT_ONCE", 2)
     for _ in range(5):
         make_connection(project)
     assert rotate().rewrapped == 5
@@ -102,7 +102,7 @@ def test_a_row_that_cannot_be_opened_keeps_its_key(project: Any) -> None:
     with pytest.raises(CommandError, match="1 secret could not be opened"):
         _rotate(retire=True)
     assert old in key_ring.ring().by_id
-    assert opening.secret(good, "secret_access_key").reveal() == SECRET
+    assert decrypt.secret(good, "secret_access_key").reveal() == SECRET
 
 
 def test_rotation_with_the_operators_own_keys(project: Any, settings: Any) -> None:
@@ -112,7 +112,7 @@ def test_rotation_with_the_operators_own_keys(project: Any, settings: Any) -> No
     settings.STARLING_MASTER_KEYS = [new, old]
     assert "1 secret sealed" in _rotate(retire=True)
     settings.STARLING_MASTER_KEYS = [new]
-    assert opening.secret(connection, "secret_access_key").reveal() == SECRET
+    assert decrypt.secret(connection, "secret_access_key").reveal() == SECRET
 
 
 def test_a_new_key_is_printed_on_request(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ import sys
 import threading
 import webapp.asgi
 from django.urls import get_resolver
-from webapp.credentials import forms, models, views, tasks, testing
+from webapp.connections import forms, models, views, tasks, testing
 get_resolver().url_patterns
 forms.identity_form(models.Connection(kind="aws_keys")).as_p()
 print(sorted({name.partition(".")[0] for name in sys.modules} & {"torch", "boto3", "botocore", "azure", "msal"}))
@@ -180,4 +180,4 @@ def test_no_secret_is_lost_when_keys_change_while_people_write(project: Any) -> 
     assert not faults
     assert len(key_ring.ring().by_id) <= 1 + len(connections)
     for connection in connections:
-        assert opening.secret(connection, "secret_access_key").reveal() == f"{SECRET}5"
+        assert decrypt.secret(connection, "secret_access_key").reveal() == f"{SECRET}5"

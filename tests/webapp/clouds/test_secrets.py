@@ -7,10 +7,10 @@ from django.test import Client
 
 from tests.factories import make_connection, make_project
 from tests.webapp.clouds.connected import AZURE_IDS, KEYS, SECRET, url
-from webapp.credentials import opening, services, testing
-from webapp.credentials.models import CheckState, Connection, SealedSecret
-from webapp.credentials.sealing import RowChanged
-from webapp.credentials.secret import Secret
+from webapp.connections import connection_test, decrypt, services
+from webapp.connections.models import CheckState, Connection, SealedSecret
+from webapp.connections.sealing import RowChanged
+from webapp.connections.secret import Secret
 
 pytestmark = pytest.mark.django_db
 
@@ -26,12 +26,12 @@ def test_keys_are_stored_sealed_and_open_again(
     assert connection.has_identity
     assert connection.test_state == CheckState.ASKED
     assert messages_sent == [
-        ("webapp.credentials.tasks.test_connection", [connection.pk, connection.test_no])
+        ("webapp.connections.tasks.test_connection", [connection.pk, connection.test_no])
     ]
     row = SealedSecret.objects.get()
     assert row.hint == "LAST"
     assert SECRET.encode() not in bytes(row.ciphertext) + bytes(row.wrapped_key)
-    assert opening.secret(connection, "secret_access_key").reveal() == SECRET
+    assert decrypt.secret(connection, "secret_access_key").reveal() == SECRET
     page = as_owner.get(url(project, connection.pk)).content.decode()
     assert "ends in ••••LAST" in page
     assert SECRET not in page
@@ -87,7 +87,7 @@ def test_another_identity_wants_its_secret_again_and_voids_the_test(as_owner: Cl
     )
     connection.refresh_from_db()
     assert (connection.account_id, connection.test_report) == ("", None)
-    assert opening.secret(connection, "secret_access_key") == Secret("another-secret-of-some-length")
+    assert decrypt.secret(connection, "secret_access_key") == Secret("another-secret-of-some-length")
 
 
 def test_an_identity_is_given_whole(project: Any) -> None:
@@ -103,11 +103,11 @@ def test_a_row_that_was_moved_or_changed_in_the_database_is_not_used(project: An
         key_id=row.key_id, wrapped_key=row.wrapped_key, ciphertext=row.ciphertext
     )
     with pytest.raises(RowChanged):
-        opening.secret(theirs, "secret_access_key")
+        decrypt.secret(theirs, "secret_access_key")
     # Nor when the connection itself is moved to another project.
     Connection.objects.filter(pk=mine.pk).update(project=theirs.project)
     with pytest.raises(RowChanged):
-        opening.secret(Connection.objects.get(pk=mine.pk), "secret_access_key")
-    report = testing.report_on(Connection.objects.get(pk=mine.pk))
+        decrypt.secret(Connection.objects.get(pk=mine.pk), "secret_access_key")
+    report = connection_test.report_on(Connection.objects.get(pk=mine.pk))
     assert report["ok"] is False
     assert "changed or moved" in report["checks"][0]["words"]

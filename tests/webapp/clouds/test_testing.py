@@ -8,8 +8,8 @@ from django.test import Client
 
 from tests.factories import FixedClock, make_connection
 from tests.webapp.clouds.connected import url
-from webapp.credentials import queries, services, testing, wording
-from webapp.credentials.models import CheckState, Connection
+from webapp.connections import connection_test, queries, services, text
+from webapp.connections.models import CheckState, Connection
 
 pytestmark = pytest.mark.django_db
 
@@ -31,30 +31,30 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
             "ok": True,
         }
 
-    monkeypatch.setattr(testing, "report_on", report_on)
+    monkeypatch.setattr(connection_test, "report_on", report_on)
     return asked
 
 
 def test_a_test_is_told_in_the_row(project: Any, messages_sent: list[Any], reports: list[Connection]) -> None:
-    connection = testing.ask_for_test(connection=make_connection(project))
-    testing.run_test(connection.pk, connection.test_no)
+    connection = connection_test.ask_for_test(connection=make_connection(project))
+    connection_test.run_test(connection.pk, connection.test_no)
     connection.refresh_from_db()
     assert connection.test_state == CheckState.DONE
     assert connection.account_id == "123456789012"
-    testing.run_test(connection.pk, connection.test_no)  # the message came twice
+    connection_test.run_test(connection.pk, connection.test_no)  # the message came twice
     assert len(reports) == 1
 
 
 def test_a_test_that_was_overtaken_says_nothing(
     project: Any, messages_sent: list[Any], reports: list[Connection]
 ) -> None:
-    connection = testing.ask_for_test(connection=make_connection(project))
+    connection = connection_test.ask_for_test(connection=make_connection(project))
     old = connection.test_no
-    testing.ask_for_test(connection=connection)
-    testing.run_test(connection.pk, old)
+    connection_test.ask_for_test(connection=connection)
+    connection_test.run_test(connection.pk, old)
     assert not reports
     services.remove_connection(connection=connection)
-    testing.run_test(connection.pk, old + 1)
+    connection_test.run_test(connection.pk, old + 1)
     assert not reports
 
 
@@ -68,10 +68,10 @@ def test_a_page_waits_for_nobody(as_owner: Client, project: Any, messages_sent: 
 
 def test_a_test_that_nobody_took_up_is_told(project: Any, messages_sent: list[Any]) -> None:
     clock = FixedClock()
-    connection = testing.ask_for_test(connection=make_connection(project), clock=clock)
-    assert wording.standing(connection, clock.now()).waiting
+    connection = connection_test.ask_for_test(connection=make_connection(project), clock=clock)
+    assert text.standing(connection, clock.now()).waiting
     late = clock.now() + queries.NOBODY_CAME_AFTER + timedelta(seconds=1)
-    assert "manage.py up" in wording.standing(connection, late).sentence
+    assert "manage.py up" in text.standing(connection, late).sentence
 
 
 def test_there_is_nothing_to_test_before_it_is_set_up(as_owner: Client, project: Any) -> None:
@@ -88,7 +88,7 @@ def test_a_broker_that_is_away_fails_no_request(
     def away(*_: Any, **__: Any) -> None:
         raise ConnectionError("no broker")
 
-    monkeypatch.setattr(testing.celery_app, "send_task", away)
+    monkeypatch.setattr(connection_test.celery_app, "send_task", away)
     with django_capture_on_commit_callbacks(execute=True):
         assert as_owner.post(url(project, make_connection(project).pk, "test")).status_code == 302
 
@@ -109,6 +109,6 @@ def _checked(**fields: Any) -> dict[str, Any]:
 def test_how_a_report_is_told(checks: list[Any], word: str, first: str, project: Any) -> None:
     connection = make_connection(project)
     connection.test_state, connection.test_report = CheckState.DONE, {"checks": checks}
-    assert wording.standing(connection, FixedClock().now()).word == word
-    told = wording.rows({"checks": checks})
+    assert text.standing(connection, FixedClock().now()).word == word
+    told = text.rows({"checks": checks})
     assert [*told.wanting, *told.fine][0].word == first

@@ -7,8 +7,8 @@ from django.test import Client
 
 from tests.factories import make_connection, make_job, make_project
 from tests.webapp.clouds.connected import KEYS, SECRET, member, url, using
-from webapp.credentials import opening, queries, services, wording
-from webapp.credentials.models import Connection, SealedSecret
+from webapp.connections import decrypt, queries, services, text
+from webapp.connections.models import Connection, SealedSecret
 from webapp.jobs.models import Job, Observed
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def test_editors_test_and_cannot_change(project: Any, messages_sent: list[Any]) 
 def test_an_empty_list_says_what_there_is_and_that_nothing_is_needed(as_owner: Client, project: Any) -> None:
     page = as_owner.get(url(project)).content.decode()
     assert "simulated cloud needs none" in page
-    for way in wording.WAYS:
+    for way in text.WAYS:
         assert way.title in page
     viewer = member(project, "viewer").get(url(project)).content.decode()
     assert "An owner of this project can connect one" in viewer
@@ -78,13 +78,13 @@ def test_other_projects_jobs_do_not_count(project: Any) -> None:
 
 def test_a_job_gets_the_connection_of_its_own_project_only(project: Any) -> None:
     connection = make_connection(project, secret=SECRET)
-    found = opening.opened(project.pk, connection.pk)
+    found = decrypt.opened(project.pk, connection.pk)
     assert found.access.secret_access_key == SECRET  # type: ignore[union-attr]
     assert SECRET not in repr(found)
-    with pytest.raises(opening.CannotOpen, match="not there"):
-        opening.opened(make_project().pk, connection.pk)
-    with pytest.raises(opening.CannotOpen, match="Set it up"):
-        opening.opened(project.pk, make_connection(project, secret="").pk)
+    with pytest.raises(decrypt.CannotOpen, match="not there"):
+        decrypt.opened(make_project().pk, connection.pk)
+    with pytest.raises(decrypt.CannotOpen, match="Set it up"):
+        decrypt.opened(project.pk, make_connection(project, secret="").pk)
 
 
 def test_what_was_made_for_an_emulator_never_meets_the_cloud(
@@ -95,10 +95,10 @@ def test_what_was_made_for_an_emulator_never_meets_the_cloud(
     made_here = make_connection(project)
     assert made_here.emulated
     assert "emulated" in as_owner.get(url(project, made_here.pk)).content.decode()
-    assert opening.opened(project.pk, made_here.pk).endpoint_url == "http://127.0.0.1:1"
-    with pytest.raises(opening.CannotOpen, match="real account"):
-        opening.opened(project.pk, real.pk)
+    assert decrypt.opened(project.pk, made_here.pk).endpoint_url == "http://127.0.0.1:1"
+    with pytest.raises(decrypt.CannotOpen, match="real account"):
+        decrypt.opened(project.pk, real.pk)
     settings.STARLING_AWS_ENDPOINT = ""
-    assert opening.opened(project.pk, real.pk).endpoint_url is None
-    with pytest.raises(opening.CannotOpen, match="emulator"):
-        opening.opened(project.pk, made_here.pk)
+    assert decrypt.opened(project.pk, real.pk).endpoint_url is None
+    with pytest.raises(decrypt.CannotOpen, match="emulator"):
+        decrypt.opened(project.pk, made_here.pk)

@@ -18,7 +18,7 @@ from webapp.alerts.models import Channel, Severity
 from webapp.alerts.senders.chat_services import SERVICE_NAMES, SERVICES, TEAMS_HOSTS
 from webapp.alerts.senders.outcome import Outcome, later, refused
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.credentials.secret import Secret
+from webapp.connections.secret import Secret
 
 logging.getLogger("apprise").setLevel(logging.CRITICAL)  # its warnings repeat what services answered
 

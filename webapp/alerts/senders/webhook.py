@@ -16,7 +16,7 @@ from webapp.alerts.message import Message
 from webapp.alerts.models import Channel
 from webapp.alerts.senders.outcome import Outcome, later, refused
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.credentials.secret import Secret
+from webapp.connections.secret import Secret
 
 _LATER = frozenset({408, 409, 425, 429})
 

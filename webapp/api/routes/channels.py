@@ -27,7 +27,7 @@ from webapp.api.shapes.channels import (
     NewChannel,
     SigningKey,
 )
-from webapp.credentials.secret import Secret
+from webapp.connections.secret import Secret
 
 router = Router(tags=["alerts"])
 

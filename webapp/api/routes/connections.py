@@ -29,9 +29,9 @@ from webapp.api.shapes.connections import (
     StoredIdentity,
 )
 from webapp.clock import SYSTEM_CLOCK
-from webapp.credentials import documents, forms, queries, services, setting_up, testing
-from webapp.credentials.models import Connection, SealedSecret
-from webapp.credentials.wording import before_set_up, set_up_standing, standing
+from webapp.connections import account_setup, connection_test, forms, iam_documents, queries, services
+from webapp.connections.models import Connection, SealedSecret
+from webapp.connections.text import before_set_up, set_up_standing, standing
 
 router = Router(tags=["clouds"])
 _HINTS = Prefetch("secrets", SealedSecret.objects.only("field", "hint", "set_at", "connection_id"))
@@ -90,7 +90,7 @@ def set_identity(request: HttpRequest, slug: str, connection_id: str, identity: 
     member = member_of(request, slug, "owner")
     connection = queries.connection_in(member.project, connection_id)
     connection = services.set_identity(connection=connection, **_identity(connection, identity))
-    testing.ask_for_test(connection=connection)
+    connection_test.ask_for_test(connection=connection)
     return Status(202, _told(member, connection_id))
 
 
@@ -103,7 +103,7 @@ def set_identity(request: HttpRequest, slug: str, connection_id: str, identity: 
 def test_connection(request: HttpRequest, slug: str, connection_id: str) -> Status:
     """By the worker, right by right; read the connection again until `test` is done."""
     member = member_of(request, slug, "editor")
-    testing.ask_for_test(connection=queries.connection_in(member.project, connection_id))
+    connection_test.ask_for_test(connection=queries.connection_in(member.project, connection_id))
     return Status(202, _told(member, connection_id))
 
 
@@ -130,7 +130,7 @@ def list_papers(request: HttpRequest, slug: str, connection_id: str) -> list[Pap
     connection = queries.connection_in(project_of(request, slug, "editor"), connection_id)
     return [
         PaperShape(key=one.key, title=one.title, file_name=one.file_name, document=json.loads(one.text))
-        for one in documents.papers(connection).values()
+        for one in iam_documents.papers(connection).values()
     ]
 
 
@@ -157,7 +157,7 @@ def set_up(request: HttpRequest, slug: str, connection_id: str, wish: SetUpWish)
     asked = cleaned(
         forms.set_up_form(connection, given if azure else {"memory_mb": 1024, **given}), given=given
     )
-    ask: Any = setting_up.ask_for_containers if azure else setting_up.ask_for_set_up
+    ask: Any = account_setup.ask_for_containers if azure else account_setup.ask_for_set_up
     ask(connection=connection, **asked)
     return Status(202, _set_up(connection))
 
@@ -171,7 +171,7 @@ def set_up(request: HttpRequest, slug: str, connection_id: str, wish: SetUpWish)
 def take_down(request: HttpRequest, slug: str, connection_id: str) -> Status:
     """By the worker; from now on no job begins there. Refused while jobs need it (409)."""
     connection = queries.connection_in(project_of(request, slug, "owner"), connection_id)
-    setting_up.ask_for_removal(connection=connection)
+    account_setup.ask_for_removal(connection=connection)
     return Status(202, _set_up(connection))
 
 
@@ -184,7 +184,7 @@ def _made(project: Project, user: Any, wish: NewConnection) -> Connection:
         return services.create_connection(**fields)
     identity = _identity(Connection(kind=wish.kind), wish.identity)
     made = services.create_with_identity(**fields, **identity)
-    return testing.ask_for_test(connection=made)
+    return connection_test.ask_for_test(connection=made)
 
 
 @sensitive_variables()

@@ -16,9 +16,9 @@ from webapp.api.routes.jobs import caller_of
 from webapp.api.shapes.policies import NewSurface, SurfaceResult, SurfaceShape
 from webapp.jobs.policies import kept as policies
 from webapp.jobs.queries import job_in
-from webapp.landscapes import services
-from webapp.landscapes.drawing import picture
-from webapp.landscapes.models import Surface
+from webapp.surfaces import services
+from webapp.surfaces.heat_map import picture
+from webapp.surfaces.models import Surface
 
 router = Router(tags=["a job's policies"])
 _ALL = "/projects/{slug}/jobs/{job_id}/surfaces"

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from cloud.profiling_runs import Plan
 from webapp.api.shapes.jobs import Usd
-from webapp.landscapes.services import Grid
+from webapp.surfaces.services import Grid
 
 _Checkpoint = Annotated[
     str,

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.credentials.services import emulated
+from webapp.connections.services import emulated
 from webapp.jobs import seeds, services
 from webapp.jobs.asking import drafts
 from webapp.jobs.asking.beginnings import FILE, beginning

@@ -15,8 +15,8 @@ from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.forecasting.workload import sizes_of, spaces_of
 from cloud.hosts import HostsOptions
-from webapp.credentials import opening, queries
-from webapp.credentials.models import Connection, SetUp
+from webapp.connections import decrypt, queries
+from webapp.connections.models import Connection, SetUp
 from webapp.gateway import machines
 from webapp.jobs.asking.problems import Problem, at_connection
 from webapp.jobs.asking.spec_fields import Named
@@ -117,8 +117,8 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
 def _not_ready(connection: Connection) -> Iterator[Problem]:
     """What stands against any job on it, the first thing to be done only."""
     try:
-        opening.require_usable(connection)
-    except opening.CannotOpen as error:
+        decrypt.require_usable(connection)
+    except decrypt.CannotOpen as error:
         yield at_connection(str(error))
         return
     report = connection.test_report

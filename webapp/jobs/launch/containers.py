@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
-from webapp.credentials import queries
-from webapp.credentials.models import Connection
+from webapp.connections import queries
+from webapp.connections.models import Connection
 from webapp.gateway import machines
 from webapp.jobs.asking.problems import Problem, at_connection
 from webapp.jobs.spec import JobSpec

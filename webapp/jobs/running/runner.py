@@ -23,9 +23,9 @@ from training.checkpoints import CheckpointError
 from training.messages import Event, RoundFinished, Stopped
 from training.ports import Control
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.credentials import opening
-from webapp.credentials.key_ring import KeysUnusable
-from webapp.credentials.sealing import CannotUnseal
+from webapp.connections import decrypt
+from webapp.connections.key_ring import KeysUnusable
+from webapp.connections.sealing import CannotUnseal
 from webapp.gateway.coordinator import reached
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
@@ -52,9 +52,9 @@ from webapp.jobs.services import limits
 from webapp.jobs.telling.events import LeaseLost
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.limits import Limit, limits_of
-from webapp.standing.creates import SubscriptionCreates
-from webapp.standing.notes import Notes
-from webapp.standing.register import DatabaseRegister
+from webapp.resources.platform_notes import Notes
+from webapp.resources.rate_limit import SubscriptionCreates
+from webapp.resources.register import DatabaseRegister
 
 log = logging.getLogger(__name__)
 
@@ -213,8 +213,8 @@ class _Run:
     def _connect(self, connection_id: str) -> AwsConnection | AzureConnection:
         """The project's connection, opened in this process only."""
         try:
-            return opening.opened(self._job.project_id, connection_id)
-        except (opening.CannotOpen, CannotUnseal, KeysUnusable) as error:
+            return decrypt.opened(self._job.project_id, connection_id)
+        except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
             raise CannotRun(str(error)) from None
 
     def _reach(self) -> Reached:

@@ -33,7 +33,7 @@ from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
 from webapp.money.bill_words import numbers_behind, shown_bill
 from webapp.money.models import ChargeKind, ChargeState
 from webapp.money.queries import bill_sheet
-from webapp.standing import notes
+from webapp.resources import platform_notes
 
 _USUAL_OVER = 20
 
@@ -143,7 +143,7 @@ def why_waiting(job: Job, now: datetime) -> str:
         return _why_queued(job, now)
     if job.observed != Observed.RUNNING:
         return ""
-    if words := notes.held_back(job):
+    if words := platform_notes.held_back(job):
         return words
     moments = list(
         Round.objects.filter(job=job).order_by("-round_no").values_list("at", flat=True)[:_USUAL_OVER]

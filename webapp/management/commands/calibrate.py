@@ -87,7 +87,7 @@ class Command(BaseCommand):
         from cloud.calibration.account import QUICK, SIZES, Effort, NotMeasured
         from cloud.calibration.report import numbers
         from cloud.profiling_runs import NoWeights
-        from webapp.credentials.borrowing import NotBorrowed
+        from webapp.connections.account_lease import NotBorrowed
         from webapp.money.amounts import display_usd
         from webapp.profiling import calibrating
         from webapp.profiling.room import NoRoom
@@ -131,7 +131,7 @@ class Command(BaseCommand):
 
 
 def _connection(connection_id: str | None) -> Any:
-    from webapp.credentials.models import Connection
+    from webapp.connections.models import Connection
 
     found = Connection.objects.select_related("project").filter(pk=connection_id or "").first()
     if found is None or found.cloud != "aws":

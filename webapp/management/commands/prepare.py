@@ -43,9 +43,9 @@ class Command(BaseCommand):
 
     def _look_at_the_clouds(self) -> None:
         """What a server that died left running is ended before anything new begins."""
-        from webapp.standing import looking
+        from webapp.resources import scanner
 
-        if looking.watched():
+        if scanner.watched():
             try:
                 call_command("reconcile", within=_LOOK_WITHIN_S, stdout=self.stdout)
             except SystemExit:

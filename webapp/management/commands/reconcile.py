@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from webapp.clock import SYSTEM_CLOCK
-from webapp.standing import looking, queries
-from webapp.standing.looking import Sight
+from webapp.resources import queries, scanner
+from webapp.resources.scanner import Sight
 
 
 class Command(BaseCommand):
@@ -31,13 +31,13 @@ class Command(BaseCommand):
         within = None if options["within"] is None else timedelta(seconds=options["within"])
         sights: list[Sight | None] = []
         later = 0
-        for there in looking.watched():
+        for there in scanner.watched():
             if options["connection"] not in (None, there.pk):
                 continue
             if within is not None and SYSTEM_CLOCK.now() - began > within:
                 later += 1
                 continue
-            sights.append(looking.look_at(there, dry_run=options["dry_run"]))
+            sights.append(scanner.look_at(there, dry_run=options["dry_run"]))
         seen = [sight for sight in sights if sight is not None]
         if options["json"]:
             self.stdout.write(json.dumps([_document(sight) for sight in seen], indent=1))

@@ -18,7 +18,7 @@ from django.db.models import Case, When
 from django.db.models.fields.json import KT
 
 from cloud.billing.price_book import PriceBook, UnknownSku
-from webapp.credentials.models import Connection
+from webapp.connections.models import Connection
 from webapp.money.amounts import exact_usd
 from webapp.money.costs import harmless
 from webapp.money.models import ChargeKind

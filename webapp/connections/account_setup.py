@@ -1,0 +1,185 @@
+"""Set-ups and removals: asked for on a page, done by the worker step by step, told in the row."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.views.decorators.debug import sensitive_variables
+
+from cloud.actor import bundle
+from cloud.actor.bundle import Bundle
+from cloud.azure.clients import AzureClients
+from cloud.checks import scrubbed
+from cloud.provision import aws, aws_removal, azure
+from cloud.provision.aws_inventory import Owner
+from cloud.provision.steps import Step
+from webapp.celery import app as celery_app
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.connections import decrypt, queries
+from webapp.connections.key_ring import KeysUnusable
+from webapp.connections.models import SECRET_FIELDS, Aim, CheckState, Connection, SetUp
+from webapp.connections.sealing import CannotUnseal
+from webapp.connections.services import ConnectionRefused
+
+log = logging.getLogger(__name__)
+
+_POLL_S, _EMULATED_POLL_S = 2.0, 0.2
+_UNFORESEEN = "Something unforeseen came back ({}), and it ended there."
+
+
+@transaction.atomic
+def ask_for_set_up(
+    *, connection: Connection, memory_mb: int, bucket: bool = False, clock: Clock = SYSTEM_CLOCK
+) -> SetUp:
+    """Functions of this memory, beside those there are, and a bucket if asked for; the worker makes them."""
+    made = _asked(connection, Aim.SET_UP, clock)
+    made.asked_mb = sorted({*made.asked_mb, memory_mb})
+    made.asked_bucket = made.asked_bucket or bucket
+    made.save()
+    return made
+
+
+@transaction.atomic
+def ask_for_containers(*, connection: Connection, image: str, clock: Clock = SYSTEM_CLOCK) -> SetUp:
+    """Have the worker look whether jobs can run this image there. Until it has, none begins with another one."""
+    made = _asked(connection, Aim.SET_UP, clock)
+    made.image, made.ready_image = image, ""
+    made.save()
+    return made
+
+
+@transaction.atomic
+def ask_for_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> SetUp:
+    """Everything away that was made there. From now on no job begins on it; jobs that need it stand against it."""
+    made = _asked(connection, Aim.TAKE_DOWN, clock)
+    needed = list(queries.jobs_going_on(connection).values_list("name", flat=True)[:4])
+    if needed:
+        shown = ", ".join(needed[:3]) + (" and others" if len(needed) > 3 else "")
+        what = "functions" if connection.cloud == "aws" else "containers"
+        raise ConnectionRefused(f"The {what} of {connection.name} are needed by {shown}. Stop these first.")
+    made.ready_mb, made.ready_bucket, made.ready_image = [], False, ""
+    made.save()
+    return made
+
+
+@transaction.atomic
+def claim_for_profile(*, connection: Connection, memory_mb: list[int], clock: Clock = SYSTEM_CLOCK) -> SetUp:
+    """The account for a while, with functions of these sizes: whoever profiles makes them and gives it back."""
+    made = _claimed(connection, Aim.PROFILE, clock)
+    made.asked_mb = sorted({*made.asked_mb, *memory_mb})
+    made.save()
+    return made
+
+
+def _asked(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
+    """Claimed, and the worker told of it."""
+    made = _claimed(connection, aim, clock)
+    number = made.number
+    transaction.on_commit(lambda: _ask_worker(connection.pk, number), robust=True)
+    return made
+
+
+def _claimed(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
+    """The row as it is asked for anew, not yet saved. One thing at a time: two would undo each other's steps."""
+    locked = Connection.objects.select_for_update().get(pk=connection.pk)
+    if not locked.has_identity:
+        raise ConnectionRefused("The steps before are not done.")
+    made = queries.set_up_of(locked) or SetUp(connection=locked, aim=aim, since=clock.now())
+    if queries.under_way(made) and not queries.set_up_given_up(made, clock.now()):
+        raise ConnectionRefused("This is being worked on already.")
+    made.aim, made.state, made.since = aim, CheckState.ASKED, clock.now()
+    made.number += 1
+    made.steps = []
+    return made
+
+
+def run(connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Do what was asked for under that number. Harmless when it was overtaken, or is being done already."""
+    mine = SetUp.objects.filter(connection_id=connection_id, number=number)
+    if not mine.filter(state=CheckState.ASKED).update(state=CheckState.RUNNING, since=clock.now()):
+        return
+    made = mine.select_related("connection__project").get()
+    running = mine.filter(state=CheckState.RUNNING)
+    steps: list[dict[str, Any]] = []
+    for step in _steps(made):
+        steps.append(step)
+        if not running.update(steps=steps, since=clock.now()):
+            return
+    running.update(state=CheckState.DONE, since=clock.now(), **_outcome(made, steps))
+
+
+def _outcome(made: SetUp, steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """What is there now, as far as it is known."""
+    if any(step["state"] == "missing" for step in steps):
+        return {}
+    if made.aim == Aim.SET_UP:
+        return {"ready_mb": made.asked_mb, "ready_bucket": made.asked_bucket, "ready_image": made.image}
+    return {
+        "asked_mb": [],
+        "ready_mb": [],
+        "asked_bucket": False,
+        "ready_bucket": False,
+        "image": "",
+        "ready_image": "",
+    }
+
+
+@sensitive_variables()
+def _steps(made: SetUp) -> Iterator[dict[str, Any]]:
+    """Each step as the row stores it: never with a secret in it. Never raises."""
+    connection = made.connection
+    try:
+        steps = _steps_on_azure(made) if connection.cloud == "azure" else _steps_on_aws(made)
+        secrets = [decrypt.secret(connection, field).reveal() for field in SECRET_FIELDS[connection.kind]]
+    except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
+        yield Step("Stored credentials", "missing", str(error)).as_dict()
+        return
+    try:
+        for step in steps:
+            yield scrubbed(step.as_dict(), secrets)
+    except Exception as error:  # of a kind, not of a text: that may hold anything
+        words = _UNFORESEEN.format(type(error).__name__)
+        yield Step("It did not end", "missing", words, "Try again; what was made is found again.").as_dict()
+
+
+@sensitive_variables()
+def _steps_on_aws(made: SetUp) -> Iterator[Step]:
+    connection = made.connection
+    opened, owner = decrypt.aws_connection(connection).open(), owner_of(connection)
+    if made.aim != Aim.SET_UP:
+        return aws_removal.remove(opened, owner, made.asked_mb, bucket=made.asked_bucket)
+    packed = partial(package, connection.emulated)
+    return aws.set_up(opened, owner, made.asked_mb, packed, bucket=made.asked_bucket)
+
+
+@sensitive_variables()
+def _steps_on_azure(made: SetUp) -> Iterator[Step]:
+    connection = made.connection
+    clients = AzureClients(decrypt.azure_connection(connection))
+    poll_s = _EMULATED_POLL_S if connection.emulated else _POLL_S
+    if made.aim != Aim.SET_UP:
+        return azure.remove(clients, connection.pk, poll_s=poll_s)
+    return azure.set_up(clients, connection.pk, connection.project.slug, made.image, poll_s=poll_s)
+
+
+def owner_of(connection: Connection) -> Owner:
+    """As what is made for this connection says whose it is."""
+    return Owner(settings.STARLING_BASE_URL, connection.pk, connection.project.slug)
+
+
+@lru_cache(2)
+def package(emulated: bool) -> Bundle:
+    """What is shipped. An emulator runs on this machine, which has the packages already."""
+    return bundle.thin() if emulated else bundle.light()
+
+
+def _ask_worker(connection_id: str, number: int) -> None:
+    try:
+        celery_app.send_task("webapp.connections.tasks.set_up_connection", args=[connection_id, number])
+    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
+        log.warning("no message could be sent for the set-up of %s: %s", connection_id, error)

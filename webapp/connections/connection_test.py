@@ -1,0 +1,110 @@
+"""Tests of connections: asked for on a page, made by the worker, told in the row. The page never waits for a cloud."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.views.decorators.debug import sensitive_variables
+
+from cloud import checks
+from cloud.aws.checks import AwsQuestion, check_aws
+from cloud.azure.checks import AzureQuestion, check_azure
+from cloud.check_clients import aws_clients, azure_clients
+from cloud.checks import Check, Findings
+from webapp.celery import app as celery_app
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.connections import decrypt
+from webapp.connections.key_ring import KeysUnusable
+from webapp.connections.models import SECRET_FIELDS, CheckState, Connection, Kind
+from webapp.connections.sealing import CannotUnseal
+from webapp.connections.secret import Secret
+from webapp.connections.services import ConnectionRefused
+
+log = logging.getLogger(__name__)
+
+LIMIT_S = 45.0
+_AT_ONCE = 4
+_PATIENCE_S = 20.0
+# A worker's threads are for jobs: clouds that answer slowly must not take them all.
+_places = threading.BoundedSemaphore(_AT_ONCE)
+
+
+@transaction.atomic
+def ask_for_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Connection:
+    """A test, to be made by the worker. One asked for before is overtaken. ConnectionRefused without an identity."""
+    if not connection.has_identity:
+        raise ConnectionRefused("There is nothing to test yet: the steps before are not done.")
+    Connection.objects.filter(pk=connection.pk).update(
+        test_state=CheckState.ASKED, test_no=F("test_no") + 1, test_since=clock.now()
+    )
+    connection.refresh_from_db()
+    number = connection.test_no
+    transaction.on_commit(lambda: _ask_worker(connection.pk, number), robust=True)
+    return connection
+
+
+def run_test(
+    connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK, limit_s: float = LIMIT_S
+) -> None:
+    """Make the test of that number. Harmless when it was overtaken, or is being made already."""
+    if not _places.acquire(timeout=_PATIENCE_S):
+        return
+    try:
+        asked = Connection.objects.filter(pk=connection_id, test_no=number)
+        running = asked.filter(test_state=CheckState.ASKED)
+        if not running.update(test_state=CheckState.RUNNING, test_since=clock.now()):
+            return
+        report = report_on(asked.get(), limit_s)
+        learned = {"account_id": report["account"]} if report["account"] else {}
+        asked.filter(test_state=CheckState.RUNNING).update(
+            test_state=CheckState.DONE, test_since=clock.now(), test_report=report, **learned
+        )
+    finally:
+        _places.release()
+
+
+@sensitive_variables()
+def report_on(connection: Connection, limit_s: float = LIMIT_S) -> dict[str, Any]:
+    """What the cloud says, as the row stores it: never with a secret in it. Never raises."""
+    secrets: list[Secret] = []
+    try:
+        decrypt.require_usable(connection)
+        secrets = [decrypt.secret(connection, field) for field in SECRET_FIELDS[connection.kind]]
+    except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
+        findings = Findings(connection.region)
+        findings.found(Check("The stored credentials can be opened", False, str(error)))
+        return findings.report().as_dict()
+    report = checks.within(limit_s, connection.region, lambda findings: _ask(connection, findings))
+    return checks.scrubbed(report.as_dict(), [secret.reveal() for secret in secrets])
+
+
+@sensitive_variables()
+def _ask(connection: Connection, findings: Findings) -> None:
+    if connection.kind == Kind.AZURE_PRINCIPAL:
+        door = azure_clients(decrypt.azure_connection(connection))
+        check_azure(door, _azure_question(connection), findings)
+        return
+    asked = AwsQuestion(connection.region, connection.role_arn, connection.external_id)
+    check_aws(aws_clients(decrypt.aws_connection(connection)), asked, findings)
+
+
+def _azure_question(connection: Connection) -> AzureQuestion:
+    return AzureQuestion(
+        region=connection.region,
+        subscription_id=connection.subscription_id,
+        resource_group=connection.resource_group,
+        tenant_id=connection.tenant_id,
+        client_id=connection.client_id,
+    )
+
+
+def _ask_worker(connection_id: str, number: int) -> None:
+    """Send the message, with an id and a number. If it cannot be sent, the page says after a while that nobody came."""
+    try:
+        celery_app.send_task("webapp.connections.tasks.test_connection", args=[connection_id, number])
+    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
+        log.warning("no message could be sent for the test of %s: %s", connection_id, error)

@@ -1,0 +1,82 @@
+"""The one place where a stored secret becomes a plaintext, for whoever talks to the cloud with it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.views.decorators.debug import sensitive_variables
+
+from cloud.connections import AwsConnection, AwsKeys, AwsRole, AzureConnection, AzurePrincipal
+from cloud.provision.aws_bucket import bucket_name
+from cloud.provision.permissions import DEFAULT_PREFIX
+from webapp.connections import key_ring, services
+from webapp.connections.models import Connection, Kind, SealedSecret, SetUp
+from webapp.connections.sealing import unseal
+from webapp.connections.secret import Secret
+
+
+class CannotOpen(Exception):
+    """A connection that cannot be used as it is; the text says why and what to do."""
+
+
+@sensitive_variables()
+def secret(connection: Connection, field: str) -> Secret:
+    """The connection's secret. Raises CannotOpen, or CannotUnseal when the row or the master key is not right."""
+    row = SealedSecret.objects.filter(connection=connection, field=field).first()
+    if row is None:
+        raise CannotOpen(f"{connection.name} has no credentials yet. Set it up first.")
+    return unseal(row.sealed(), connection.place(field), key_ring.ring().by_id)
+
+
+def require_usable(connection: Connection) -> None:
+    """Refuses a connection without an identity, one to a real account where an emulator is set, and the reverse."""
+    if not connection.has_identity:
+        raise CannotOpen(f"{connection.name} has no credentials yet. Set it up first.")
+    if connection.emulated == services.emulated(connection.cloud):
+        return
+    made_for, here = "a real account", "reaches an emulator"
+    if connection.emulated:
+        made_for, here = "an emulator", "reaches the real cloud"
+    raise CannotOpen(
+        f"{connection.name} was made for {made_for}, and this installation {here}. Make a new connection."
+    )
+
+
+@sensitive_variables()
+def azure_connection(connection: Connection) -> AzureConnection:
+    """The same for Azure. Where it is emulated, only this installation's settings say."""
+    require_usable(connection)
+    access = AzurePrincipal(
+        connection.tenant_id, connection.client_id, secret(connection, "client_secret").reveal()
+    )
+    return AzureConnection(
+        access,
+        connection.subscription_id,
+        connection.resource_group,
+        connection.region,
+        endpoint_url=settings.STARLING_AZURE_ENDPOINT or None,
+        ca=settings.STARLING_EMULATOR_CA or None,
+    )
+
+
+@sensitive_variables()
+def aws_connection(connection: Connection) -> AwsConnection:
+    """What the platform and the test work with, opened for the moment. Raises as `secret` does."""
+    require_usable(connection)
+    access: AwsRole | AwsKeys = AwsRole(connection.role_arn, connection.external_id)
+    if connection.kind == Kind.AWS_KEYS:
+        access = AwsKeys(connection.access_key_id, secret(connection, "secret_access_key").reveal())
+    ready = SetUp.objects.filter(connection=connection, ready_bucket=True).exists()
+    return AwsConnection(
+        access,
+        connection.region,
+        bucket=bucket_name(DEFAULT_PREFIX, connection.pk) if ready else None,
+        endpoint_url=settings.STARLING_AWS_ENDPOINT or None,
+    )
+
+
+def opened(project_id: int, connection_id: str) -> AwsConnection | AzureConnection:
+    """For a job of that project: the connection its spec names, with what is needed to use it."""
+    found = Connection.objects.filter(project_id=project_id, pk=connection_id).first()
+    if found is None:
+        raise CannotOpen("The cloud connection that this job names is not there any more.")
+    return aws_connection(found) if found.cloud == "aws" else azure_connection(found)

@@ -1,0 +1,84 @@
+"""What an account's owner copies into the cloud's own tools, made for one connection."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from django.conf import settings
+
+from cloud.provision import policies
+from cloud.provision.policies import AwsScope, Document
+from webapp.connections.models import Connection, Kind
+
+
+class Paper(NamedTuple):
+    """One document: where it goes, and under which name it is downloaded."""
+
+    key: str
+    title: str
+    file_name: str
+    text: str
+
+
+def papers(connection: Connection) -> dict[str, Paper]:
+    """By key. A role without a principal to trust has none: nobody could take it on."""
+    if connection.kind == Kind.AZURE_PRINCIPAL:
+        return _azure(connection)
+    if connection.kind == Kind.AWS_ROLE and not settings.STARLING_AWS_PRINCIPAL:
+        return {}
+    return _aws(connection)
+
+
+def scope_of(connection: Connection) -> AwsScope:
+    """Where the connection's rights hold, as far as it is known yet."""
+    account = connection.account_id or "*"
+    if connection.role_arn:
+        account = connection.role_arn.split(":")[4]
+    scope = AwsScope(connection.region, account, own_arn=connection.role_arn)
+    if connection.kind == Kind.AWS_KEYS:
+        return AwsScope(connection.region, account, own_arn=scope.of_signed_in_user)
+    return scope
+
+
+def _aws(connection: Connection) -> dict[str, Paper]:
+    scope = scope_of(connection)
+    trust = None
+    if connection.kind == Kind.AWS_ROLE:
+        trust = policies.aws_trust(settings.STARLING_AWS_PRINCIPAL, connection.external_id)
+    found = [
+        _paper(
+            "stack", "CloudFormation template", "starling-stack.json", policies.cloudformation(scope, trust)
+        ),
+        _paper("policy", "Permissions policy", "starling-policy.json", policies.aws_policy(scope)),
+        _paper(
+            "actor_trust",
+            "Trust policy of the actor role",
+            "starling-actor-trust.json",
+            policies.actor_trust(),
+        ),
+        _paper(
+            "actor_policy",
+            "Policy of the actor role",
+            "starling-actor-policy.json",
+            policies.actor_policy(scope),
+        ),
+    ]
+    if trust is not None:
+        found.insert(1, _paper("trust", "Trust policy", "starling-trust.json", trust))
+    return {paper.key: paper for paper in found}
+
+
+def _azure(connection: Connection) -> dict[str, Paper]:
+    group = policies.azure_role(connection.subscription_id, connection.resource_group)
+    reader = policies.azure_reader_role(connection.subscription_id)
+    found = [
+        _paper("group_role", "Role in the resource group", "starling-role.json", group),
+        _paper(
+            "limits_role", "Role in the subscription, for its limits", "starling-limits-role.json", reader
+        ),
+    ]
+    return {paper.key: paper for paper in found}
+
+
+def _paper(key: str, title: str, file_name: str, document: Document) -> Paper:
+    return Paper(key, title, file_name, policies.as_text(document))

@@ -1,0 +1,153 @@
+"""The master keys of this installation: from STARLING_MASTER_KEYS, else in a file of the data folder.
+
+One key a line (in the variable: separated by commas), 32 bytes as URL-safe base64. The first seals what is written;
+the others open what was written before. The file is made on first use, readable by its owner only.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import fcntl
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from webapp.connections.sealing import KEY_BYTES, MasterKey
+
+FILE_NAME = "master_keys"
+
+
+class KeysUnusable(Exception):
+    """Master keys that cannot be worked with; the text says what to do."""
+
+
+class KeyRing:
+    """Master keys, the one that seals first."""
+
+    def __init__(self, keys: Sequence[MasterKey]) -> None:
+        self.first = keys[0]
+        self.by_id: Mapping[str, MasterKey] = {key.id: key for key in keys}
+
+    def __repr__(self) -> str:
+        return f"KeyRing({', '.join(self.by_id)})"
+
+
+def new_key() -> str:
+    """A fresh master key, as it stands in the file."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def keys_file() -> Path:
+    return Path(settings.STARLING_DATA) / FILE_NAME
+
+
+def from_environment() -> bool:
+    """Whether the operator keeps the keys; otherwise they are ours, in the file."""
+    return bool(settings.STARLING_MASTER_KEYS)
+
+
+def ring() -> KeyRing:
+    """The keys as they are now. Raises KeysUnusable. Read again each time: another process may have added one."""
+    if from_environment():
+        return _parsed(settings.STARLING_MASTER_KEYS, "STARLING_MASTER_KEYS")
+    path = keys_file()
+    if not path.exists():
+        _make(path)
+    _require_private(path)
+    return _parsed(_lines(path), str(path))
+
+
+@contextmanager
+def held(*, alone: bool = False) -> Iterator[None]:
+    """While the block runs, no key that somebody may be sealing with is taken away.
+
+    Who seals holds the ring beside others; who takes keys away holds it alone, until it is stored which ones are left.
+    """
+    if from_environment():
+        yield
+        return
+    descriptor = os.open(keys_file().with_name(f"{FILE_NAME}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def put_first(key: str) -> None:
+    """A further key in the file, which seals from now on."""
+    _replace(keys_file(), [key, *_lines(keys_file())])
+
+
+def keep_only(key_ids: set[str]) -> list[str]:
+    """Takes the keys with other ids out of the file, the first one never; the ids that went."""
+    first, *rest = _lines(keys_file())
+    kept = [first, *(line for line in rest if _key(line, "").id in key_ids)]
+    gone = [_key(line, "").id for line in rest if line not in kept]
+    if gone:
+        _replace(keys_file(), kept)
+    return gone
+
+
+def _parsed(lines: Sequence[str], source: str) -> KeyRing:
+    if not lines:
+        raise KeysUnusable(f"{source} holds no master key. Put the keys back that were there.")
+    return KeyRing([_key(line, source) for line in lines])
+
+
+def _key(line: str, source: str) -> MasterKey:
+    try:
+        return MasterKey.of(base64.b64decode(line.encode(), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError):
+        # Not the line itself: it may be a key with one letter missing.
+        raise KeysUnusable(
+            f"{source} holds something that is no master key: each is {KEY_BYTES} bytes in URL-safe base64."
+            " `manage.py rotate-keys --new` prints one."
+        ) from None
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return [line.strip() for line in path.read_text().splitlines() if line.strip()]
+    except OSError as error:
+        raise KeysUnusable(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _require_private(path: Path) -> None:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        raise KeysUnusable(
+            f"{path} holds the master keys and can be read by others (mode {mode:04o}). Run `chmod 600 {path}`."
+        )
+
+
+def _make(path: Path) -> None:
+    """The file with one key. Several processes may be first at once: the first to link its file wins."""
+    candidate = _written(path, [new_key()])
+    try:
+        os.link(candidate, path)
+    except FileExistsError:
+        pass
+    finally:
+        candidate.unlink()
+
+
+def _replace(path: Path, lines: Sequence[str]) -> None:
+    os.replace(_written(path, lines), path)
+
+
+def _written(path: Path, lines: Sequence[str]) -> Path:
+    """A file beside `path`, on the disk for good: rows sealed under a key that is lost would be lost with it."""
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+        file.flush()
+        os.fsync(file.fileno())
+    return beside

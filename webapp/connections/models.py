@@ -1,0 +1,200 @@
+"""Tables of connections. Written only by `services`, `testing` and `setting_up`, read by `queries`."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from webapp.connections.sealing import Place, Sealed
+
+_ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def new_connection_id() -> str:
+    """50 random bits, as letters that survive being read aloud."""
+    return "con_" + "".join(secrets.choice(_ID_LETTERS) for _ in range(10))
+
+
+def new_external_id() -> str:
+    """What only we and the account's owner know of a role: 160 random bits, in letters AWS takes."""
+    return f"starling-{secrets.token_hex(20)}"
+
+
+class Kind(models.TextChoices):
+    AWS_ROLE = "aws_role", "AWS role"
+    AWS_KEYS = "aws_keys", "AWS access keys"
+    AZURE_PRINCIPAL = "azure_principal", "Azure service principal"
+
+    @property
+    def cloud(self) -> str:
+        return "azure" if self == Kind.AZURE_PRINCIPAL else "aws"
+
+
+PLAIN_FIELDS: dict[str, tuple[str, ...]] = {
+    Kind.AWS_ROLE: ("role_arn",),
+    Kind.AWS_KEYS: ("access_key_id",),
+    Kind.AZURE_PRINCIPAL: ("tenant_id", "client_id"),
+}
+"""What makes up an identity, by kind, as far as it may be seen."""
+SECRET_FIELDS: dict[str, tuple[str, ...]] = {
+    Kind.AWS_ROLE: (),
+    Kind.AWS_KEYS: ("secret_access_key",),
+    Kind.AZURE_PRINCIPAL: ("client_secret",),
+}
+
+
+class CheckState(models.TextChoices):
+    NEVER = "never", "Not tested"
+    ASKED = "asked", "Waiting"
+    RUNNING = "running", "Testing"
+    DONE = "done", "Tested"
+
+
+class Connection(models.Model):
+    """How a project reaches one account of a cloud. Its secrets lie sealed in rows of their own.
+
+    `emulated` says what it was made for: it is never used against the other. `test_no` counts tests, so that one that
+    was overtaken does not write; `test_report` is that of the last one that ended (cloud.checks.Report).
+    """
+
+    id = models.CharField(primary_key=True, max_length=20, default=new_connection_id, editable=False)
+    project = models.ForeignKey("accounts.Project", on_delete=models.PROTECT, related_name="connections")
+    kind = models.CharField(max_length=16, choices=Kind)
+    name = models.CharField(max_length=60)
+    region = models.CharField(max_length=40)
+    emulated = models.BooleanField(default=False)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+
+    role_arn = models.CharField(max_length=600, blank=True, default="")
+    external_id = models.CharField(max_length=64, blank=True, default="")
+    access_key_id = models.CharField(max_length=128, blank=True, default="")
+    account_id = models.CharField(max_length=40, blank=True, default="")
+    tenant_id = models.CharField(max_length=40, blank=True, default="")
+    client_id = models.CharField(max_length=40, blank=True, default="")
+    subscription_id = models.CharField(max_length=40, blank=True, default="")
+    resource_group = models.CharField(max_length=90, blank=True, default="")
+
+    test_state = models.CharField(max_length=8, choices=CheckState, default=CheckState.NEVER)
+    test_no = models.IntegerField(default=0)
+    test_since = models.DateTimeField(null=True, blank=True)
+    test_report = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="connection_name_once"),
+            models.UniqueConstraint(
+                fields=["external_id"], condition=~Q(external_id=""), name="external_id_once"
+            ),
+            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="connection_kind_known"),
+            models.CheckConstraint(
+                condition=Q(test_state__in=CheckState.values), name="connection_test_state_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"
+
+    @property
+    def cloud(self) -> str:
+        return Kind(self.kind).cloud
+
+    @property
+    def has_identity(self) -> bool:
+        """Whether it was said who we are there; the secret is stored in the same act."""
+        return all(getattr(self, field) for field in PLAIN_FIELDS[self.kind])
+
+    def place(self, field: str) -> Place:
+        """Where a secret of this connection belongs."""
+        return Place(self.project_id, self.pk, field)
+
+
+class SealedRow(models.Model):
+    """One secret of whatever has secrets, sealed. `hint` holds its last letters, for whoever wants to know it again.
+
+    Master keys are changed for every table of this kind (see `rotation`).
+    """
+
+    field = models.CharField(max_length=40)
+    key_id = models.CharField(max_length=16, db_index=True)
+    wrapped_key = models.BinaryField()
+    ciphertext = models.BinaryField()
+    hint = models.CharField(max_length=4, blank=True, default="")
+    set_at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+
+    def sealed(self) -> Sealed:
+        return Sealed(self.key_id, bytes(self.wrapped_key), bytes(self.ciphertext))
+
+    def place(self) -> Place:
+        """Where the secret belongs."""
+        raise NotImplementedError
+
+
+class SealedSecret(SealedRow):
+    """One secret of one connection."""
+
+    connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="secrets")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["connection", "field"], name="secret_once")]
+
+    def __str__(self) -> str:
+        return f"{self.field} of {self.connection_id}"
+
+    def place(self) -> Place:
+        return self.connection.place(self.field)
+
+
+class Aim(models.TextChoices):
+    SET_UP = "set_up", "Set up"
+    TAKE_DOWN = "take_down", "Take down"
+    PROFILE = "profile", "Profile"
+
+
+class SetUp(models.Model):
+    """What a connection's account was made to hold for us, and how far that has come.
+
+    `asked_mb` names the functions that may be there, by memory; it is written before anything is made, and emptied once
+    everything is gone. `ready_mb` are those that jobs may use. A bucket for large networks is asked for and ready in
+    the same way; so is, on Azure, the image that containers run. `number` counts what was asked, so that one who was
+    overtaken does not write; `steps` are those of the last one (cloud.provision.steps.Step).
+    """
+
+    connection = models.OneToOneField(Connection, on_delete=models.CASCADE, related_name="set_up")
+    aim = models.CharField(max_length=9, choices=Aim)
+    state = models.CharField(max_length=8, choices=CheckState, default=CheckState.NEVER)
+    number = models.IntegerField(default=0)
+    since = models.DateTimeField()
+    asked_mb = models.JSONField(default=list)
+    ready_mb = models.JSONField(default=list)
+    asked_bucket = models.BooleanField(default=False)
+    ready_bucket = models.BooleanField(default=False)
+    image = models.CharField(max_length=300, blank=True, default="")
+    ready_image = models.CharField(max_length=300, blank=True, default="")
+    steps = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(aim__in=Aim.values), name="set_up_aim_known"),
+            models.CheckConstraint(condition=Q(state__in=CheckState.values), name="set_up_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.aim} of {self.connection_id}"
+
+    @property
+    def asked(self) -> bool:
+        """Whether anything of ours may be there."""
+        return bool(self.asked_mb or self.asked_bucket or self.image)
+
+    @property
+    def ready(self) -> bool:
+        """Whether jobs may begin there."""
+        return bool(self.ready_mb or self.ready_image)

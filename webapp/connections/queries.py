@@ -1,0 +1,98 @@
+"""What pages and jobs read of connections. Nothing here writes, and nothing here opens a secret."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+from django.http import Http404
+
+from webapp.connections.models import CheckState, Connection, SealedRow, SealedSecret, SetUp
+from webapp.jobs.models import Job
+from webapp.jobs.states import TERMINAL
+
+NOBODY_CAME_AFTER = timedelta(seconds=30)
+"""A test that no worker has taken up by then is one that nobody works on; one that began has three times that."""
+
+
+def connections_of(project: Any) -> QuerySet[Connection]:
+    """The project's connections, by name."""
+    return Connection.objects.filter(project=project).order_by("name", "pk")
+
+
+def connection_in(project: Any, connection_id: str) -> Connection:
+    """The project's connection of that id; Http404 for any other."""
+    found = connections_of(project).filter(pk=connection_id).first()
+    if found is None:
+        raise Http404("There is no such connection in this project.")
+    return found
+
+
+def secret_of(connection: Connection) -> SealedSecret | None:
+    """When its secret was set and how it ends, without the sealed bytes."""
+    return connection.secrets.only("field", "hint", "set_at", "connection_id").first()
+
+
+def jobs_naming(connection: Connection) -> QuerySet[Job]:
+    """Every job that was launched on it, newest first."""
+    jobs = Job.objects.filter(project_id=connection.project_id, spec__platform__connection=connection.pk)
+    return jobs.order_by("-created_at", "pk")
+
+
+def jobs_going_on(connection: Connection) -> QuerySet[Job]:
+    """Those of them that are not over, and so need it still."""
+    return jobs_naming(connection).exclude(observed__in=TERMINAL)
+
+
+def secrets_by_key() -> dict[str, int]:
+    """How many stored secrets each master key seals."""
+    counts: Counter[str] = Counter()
+    for table in SealedRow.__subclasses__():
+        for row in table.objects.values("key_id").annotate(count=Count("pk")).order_by("key_id"):
+            counts[row["key_id"]] += row["count"]
+    return dict(sorted(counts.items()))
+
+
+def in_use(connections: list[Connection]) -> dict[str, int]:
+    """How many jobs that are not over need each of the connections."""
+    wanted = Q()
+    for connection in connections:
+        wanted |= Q(spec__platform__connection=connection.pk)
+    if not connections:
+        return {}
+    jobs = Job.objects.filter(wanted, project_id=connections[0].project_id).exclude(observed__in=TERMINAL)
+    counts: dict[str, int] = {}
+    for named in jobs.values_list("spec__platform__connection", flat=True):
+        counts[named] = counts.get(named, 0) + 1
+    return counts
+
+
+def test_given_up(connection: Connection, now: datetime) -> bool:
+    """Whether a test was asked for that nobody seems to work on."""
+    if connection.test_state not in (CheckState.ASKED, CheckState.RUNNING) or connection.test_since is None:
+        return False
+    patience = NOBODY_CAME_AFTER * (1 if connection.test_state == CheckState.ASKED else 3)
+    return now - connection.test_since > patience
+
+
+SET_UP_GIVEN_UP_AFTER = timedelta(minutes=5)
+"""A set-up that began has told nothing for so long: whoever worked on it is gone. The slowest step fetches packages."""
+
+
+def set_up_of(connection: Connection) -> SetUp | None:
+    """What was made in its account, if anybody ever asked for it."""
+    return SetUp.objects.filter(connection=connection).first()
+
+
+def set_up_given_up(made: SetUp, now: datetime) -> bool:
+    """Whether something was asked for that nobody seems to work on."""
+    if not under_way(made):
+        return False
+    patience = NOBODY_CAME_AFTER if made.state == CheckState.ASKED else SET_UP_GIVEN_UP_AFTER
+    return now - made.since > patience
+
+
+def under_way(made: SetUp) -> bool:
+    return made.state in (CheckState.ASKED, CheckState.RUNNING)

@@ -1,0 +1,139 @@
+"""What people do to connections: make, give an identity, take away. All writes; each in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.views.decorators.debug import sensitive_variables
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.connections import key_ring, queries
+from webapp.connections.models import (
+    PLAIN_FIELDS,
+    SECRET_FIELDS,
+    CheckState,
+    Connection,
+    Kind,
+    SealedSecret,
+    SetUp,
+    new_external_id,
+)
+from webapp.connections.sealing import seal
+from webapp.connections.secret import Secret
+
+
+class ConnectionRefused(Exception):
+    """A change that cannot be made; the text says why, for the page."""
+
+
+def emulated(cloud: str) -> bool:
+    """Whether this installation reaches an emulator instead of that cloud."""
+    return bool(settings.STARLING_AWS_ENDPOINT if cloud == "aws" else settings.STARLING_AZURE_ENDPOINT)
+
+
+def create_connection(
+    *,
+    project: Any,
+    user: Any,
+    kind: str,
+    name: str,
+    region: str,
+    clock: Clock = SYSTEM_CLOCK,
+    **places: str,
+) -> Connection:
+    """A connection without an identity yet. A role's has the external id with which that role is to be made."""
+    chosen = Kind(kind)
+    try:
+        with transaction.atomic():
+            return Connection.objects.create(
+                project=project,
+                kind=chosen,
+                name=name,
+                region=region,
+                emulated=emulated(chosen.cloud),
+                external_id=new_external_id() if chosen == Kind.AWS_ROLE else "",
+                created_by=user,
+                created_at=clock.now(),
+                **places,
+            )
+    except IntegrityError:
+        raise ConnectionRefused(f"This project has a connection named {name} already.") from None
+
+
+@sensitive_variables()
+def create_with_identity(
+    *,
+    project: Any,
+    user: Any,
+    plain: Mapping[str, str],
+    secrets: Mapping[str, Secret],
+    clock: Clock = SYSTEM_CLOCK,
+    **made: str,
+) -> Connection:
+    """Both at once or nothing: no connection is left without its secret where that cannot be stored."""
+    # Held until all is committed: a key that no stored row seems to need would be taken away in between.
+    with key_ring.held(), transaction.atomic():
+        connection = create_connection(project=project, user=user, clock=clock, **made)
+        return set_identity(connection=connection, plain=plain, secrets=secrets, clock=clock)
+
+
+@sensitive_variables()
+def set_identity(
+    *,
+    connection: Connection,
+    plain: Mapping[str, str],
+    secrets: Mapping[str, Secret],
+    clock: Clock = SYSTEM_CLOCK,
+) -> Connection:
+    """Who we are in that account, whole: every plain field and every secret of the kind.
+
+    What was tested is void, and what was set up has to be looked at again: it may be another account.
+    """
+    if set(plain) != set(PLAIN_FIELDS[connection.kind]) or set(secrets) != set(
+        SECRET_FIELDS[connection.kind]
+    ):
+        raise ValueError(f"an identity of {connection.kind} is given whole or not at all")
+    with key_ring.held(), transaction.atomic():
+        locked = Connection.objects.select_for_update().get(pk=connection.pk)
+        key = key_ring.ring().first
+        for field, secret in secrets.items():
+            sealed = seal(secret, locked.place(field), key)
+            SealedSecret.objects.update_or_create(
+                connection=locked,
+                field=field,
+                defaults={
+                    "key_id": sealed.key_id,
+                    "wrapped_key": sealed.wrapped_key,
+                    "ciphertext": sealed.ciphertext,
+                    "hint": secret.hint,
+                    "set_at": clock.now(),
+                },
+            )
+        void = {"account_id": "", "test_state": CheckState.NEVER, "test_report": None, "test_since": None}
+        for field, value in {**plain, **void, "test_no": locked.test_no + 1}.items():
+            setattr(locked, field, value)
+        locked.save()
+        SetUp.objects.filter(connection=locked).update(ready_mb=[], ready_bucket=False, ready_image="")
+    return locked
+
+
+@transaction.atomic
+def remove_connection(*, connection: Connection) -> None:
+    """Takes the connection away with its secrets, unless jobs that are not over need it."""
+    locked = Connection.objects.select_for_update().get(pk=connection.pk)
+    going_on = list(queries.jobs_going_on(locked).values_list("name", flat=True)[:4])
+    if going_on:
+        shown = ", ".join(going_on[:3]) + (" and others" if len(going_on) > 3 else "")
+        raise ConnectionRefused(
+            f"{locked.name} is needed by {shown}. Stop these jobs first: without it, what runs for them in the cloud"
+            " could not be stopped."
+        )
+    if locked.holdings.filter(ended_at=None).exists():
+        raise ConnectionRefused(
+            f"Something of ours stands in {locked.name} still, and could not be taken away without it. That takes"
+            " seconds; then remove it."
+        )
+    locked.delete()

@@ -1,0 +1,203 @@
+"""How connections and their tests are told on pages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from cloud.billing.price_book import PriceBook
+from cloud.provision.regions import has_prices
+from webapp.connections.models import Aim, CheckState, Connection, Kind, SetUp
+from webapp.connections.queries import set_up_given_up, test_given_up, under_way
+
+
+class Way(NamedTuple):
+    """One of the ways to connect an account, as the page offers it."""
+
+    kind: Kind
+    title: str
+    words: str
+    icon: str
+
+
+WAYS = (
+    Way(
+        Kind.AWS_ROLE,
+        "AWS with a role",
+        "The best way. You make a role that trusts this installation; nothing secret is stored, and you take it back"
+        " whenever you like.",
+        "shield-check",
+    ),
+    Way(
+        Kind.AWS_KEYS,
+        "AWS with access keys",
+        "Where a role cannot be used. The keys of a user with few rights, kept sealed.",
+        "key",
+    ),
+    Way(
+        Kind.AZURE_PRINCIPAL,
+        "Azure with a service principal",
+        "Container groups in one resource group. An app's client secret, kept sealed.",
+        "boxes",
+    ),
+)
+
+
+class Standing(NamedTuple):
+    """Where a connection stands, in one pill and one sentence."""
+
+    tone: str
+    icon: str
+    word: str
+    sentence: str
+    waiting: bool = False
+
+
+def standing(connection: Connection, now: datetime) -> Standing:
+    if not connection.has_identity:
+        return Standing("waiting", "hourglass", "Not set up", "Some steps are left to do.")
+    if test_given_up(connection, now):
+        return Standing(
+            "warning",
+            "exclamation-triangle-fill",
+            "No answer",
+            "No worker finished the test. See that `manage.py up` runs, then test again.",
+        )
+    match connection.test_state:
+        case CheckState.ASKED | CheckState.RUNNING:
+            return Standing(
+                "running", "arrow-repeat", "Testing", "Asking the cloud; this takes some seconds.", True
+            )
+        case CheckState.DONE:
+            return _tested(connection.test_report or {})
+    return Standing("waiting", "circle", "Not tested", "Test it to see what it may do.")
+
+
+def _tested(report: dict[str, Any]) -> Standing:
+    checks = report.get("checks", [])
+    missing = [check for check in checks if check["ok"] is False and not check["optional"]]
+    unknown = [check for check in checks if check["ok"] is None and not check["optional"]]
+    lesser = [check for check in checks if check["ok"] is False and check["optional"]]
+    if missing:
+        words = (
+            missing[0]["words"]
+            if len(missing) == 1
+            else f"{len(missing)} of {len(checks)} checks need a look."
+        )
+        return Standing("failed", "x-octagon-fill", "Not ready", words)
+    if lesser:
+        what = "1 thing" if len(lesser) == 1 else f"{len(lesser)} things"
+        return Standing(
+            "ok", "check-circle-fill", "Ready", f"Everything needed is there; {what} could be better."
+        )
+    if unknown:
+        return Standing("ok", "check-circle-fill", "Ready", "Nothing is missing, as far as the cloud tells.")
+    return Standing("ok", "check-circle-fill", "Ready", "Everything needed is there.")
+
+
+class Row(NamedTuple):
+    """One check as it is shown."""
+
+    name: str
+    words: str
+    fix: str
+    tone: str
+    icon: str
+    word: str
+
+
+class Rows(NamedTuple):
+    """The checks in two parts: those that want something done, the needed ones first; and all others."""
+
+    wanting: list[Row]
+    fine: list[Row]
+
+
+def rows(report: dict[str, Any]) -> Rows:
+    shown = [_row(check) for check in report.get("checks", [])]
+    failed, warned = ([row for row in shown if row.tone == tone] for tone in ("failed", "warning"))
+    return Rows([*failed, *warned], [row for row in shown if row.tone not in ("failed", "warning")])
+
+
+def _row(check: dict[str, Any]) -> Row:
+    tone, icon, word = "ok", "check-lg", "Yes"
+    if check["ok"] is None:
+        tone, icon, word = "waiting", "question-lg", "Not known"
+    elif not check["ok"]:
+        tone, icon, word = ("warning", "exclamation-lg", "Could be better")
+        if not check["optional"]:
+            tone, icon, word = ("failed", "x-lg", "Missing")
+    return Row(check["name"], check["words"], check["fix"], tone, icon, word)
+
+
+def set_up_standing(made: SetUp | None, now: datetime) -> Standing:
+    """Where the account stands: what was made in it, or is being made or taken away."""
+    if made is None:
+        return Standing("waiting", "circle", "Not set up", "Nothing of ours is in the account yet.")
+    making = made.aim == Aim.SET_UP
+    if set_up_given_up(made, now):
+        words = "No worker finished it. See that `manage.py up` runs, then do it again; what was made is found again."
+        return Standing("warning", "exclamation-triangle-fill", "No answer", words)
+    if under_way(made):
+        if made.aim == Aim.PROFILE:
+            words = "Functions of several sizes are tried; nothing else can be done meanwhile."
+            return Standing("running", "arrow-repeat", "Profiling", words, True)
+        if making:
+            return Standing("running", "arrow-repeat", "Setting up", "This takes up to some minutes.", True)
+        return Standing("running", "arrow-repeat", "Removing", "This takes some seconds.", True)
+    missing = [step for step in made.steps if step["state"] == "missing"]
+    if missing:
+        return Standing("failed", "x-octagon-fill", "Not done", missing[0]["words"])
+    if making and made.ready_image:
+        words = f"Containers of {made.ready_image} run there. Idle, nothing costs money."
+        return Standing("ok", "check-circle-fill", "Set up", words)
+    if making and not made.ready:
+        return Standing(
+            "waiting", "circle", "Not sure", "The credentials were replaced. Set the account up again."
+        )
+    if making:
+        words = f"{sizes(made.ready_mb)} ready. Idle, nothing costs money."
+        return Standing("ok", "check-circle-fill", "Set up", words)
+    return Standing("waiting", "circle", "Removed", "Nothing of ours is in the account any more.")
+
+
+def sizes(memory_mb: list[int]) -> str:
+    """Functions with 1,024 and 3,008 MB are"""
+    shown = [f"{size:,}" for size in memory_mb]
+    listed = f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
+    return f"Functions with {listed} MB are" if len(shown) > 1 else f"A function with {listed} MB is"
+
+
+def before_set_up(connection: Connection, book: PriceBook) -> list[str]:
+    """What should be done before the account is set up, in sentences; nothing where all is well."""
+    found = []
+    report = connection.test_report
+    if report is None:
+        found.append(
+            "It has not been tested yet. The test says whether every right that this needs is there."
+        )
+    elif missing := [
+        one["name"] for one in report.get("checks", []) if one["ok"] is False and not one["optional"]
+    ]:
+        found.append(
+            f"The test found missing: {', '.join(missing)}. Setting up stops where one of them is needed."
+        )
+    if not has_prices(connection.cloud, connection.region, book):
+        found.append(
+            f"No prices are known for {connection.region}, and without a price no budget can be kept: jobs there are"
+            " refused. A connection to another region is the way, or a price of your own in the price book."
+        )
+    return found
+
+
+_STEP_SHOWN = {
+    "done": ("ok", "check-lg", "As it should be"),
+    "made": ("ok", "check-lg", "Made"),
+    "gone": ("ok", "check-lg", "Gone"),
+    "missing": ("failed", "x-lg", "Missing"),
+}
+
+
+def step_rows(steps: list[dict[str, Any]]) -> list[Row]:
+    """The steps of a set-up, in their order."""
+    return [Row(step["name"], step["words"], step["fix"], *_STEP_SHOWN[step["state"]]) for step in steps]

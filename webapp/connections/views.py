@@ -1,0 +1,240 @@
+"""The pages of connections. A page shows what is stored and never waits for a cloud."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from cloud.billing.price_book import PriceBook
+from cloud.provision import regions
+from webapp.accounts.access import project_page
+from webapp.accounts.freshness import confirm_url, fresh_sign_in_for_secrets, is_fresh
+from webapp.accounts.models import Project
+from webapp.clock import SYSTEM_CLOCK
+from webapp.connections import account_setup, forms, iam_documents, queries, services
+from webapp.connections import connection_test as connections_connection_test
+from webapp.connections.key_ring import KeysUnusable
+from webapp.connections.models import Connection, Kind
+from webapp.connections.text import WAYS, before_set_up, rows, set_up_standing, standing, step_rows
+
+_JOBS_SHOWN = 8
+
+
+@project_page()
+@require_safe
+def connection_list(request: HttpRequest, project: Project) -> HttpResponse:
+    """All connections. Those who only look see their names and nothing else of them."""
+    found = list(queries.connections_of(project))
+    now, needed = SYSTEM_CLOCK.now(), queries.in_use(found)
+    cards = [
+        {
+            "connection": one,
+            "standing": standing(one, now),
+            "jobs": needed.get(one.pk, 0),
+            "way": _way(one.kind),
+        }
+        for one in found
+    ]
+    return render(request, "connections/list.html", {"section": "clouds", "cards": cards, "ways": WAYS})
+
+
+@project_page(needs="owner")
+@require_http_methods(["GET", "HEAD", "POST"])
+def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpResponse:
+    """The first step: a name and a place. The rest follows on the connection's own page."""
+    if kind not in Kind.values:
+        raise Http404("There is no such way to connect.")
+    form = forms.NewConnectionForm(request.POST or None, kind=kind)
+    if request.method == "POST" and form.is_valid():
+        try:
+            connection = services.create_connection(
+                project=project, user=request.user, kind=kind, **form.cleaned_data
+            )
+            return redirect("credentials:detail", project.slug, connection.pk)
+        except services.ConnectionRefused as refusal:
+            form.add_error("name", str(refusal))
+    cloud = Kind(kind).cloud
+    context = {
+        "section": "clouds",
+        "form": form,
+        "way": _way(kind),
+        "regions": regions.offered(cloud, PriceBook.load()),
+        "emulated": services.emulated(cloud),
+    }
+    return render(request, "connections/new.html", context, status=422 if request.method == "POST" else 200)
+
+
+@project_page(needs="editor")
+@require_safe
+@never_cache
+def connection_detail(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    connection = queries.connection_in(project, connection_id)
+    return _detail(request, connection, forms.identity_form(connection))
+
+
+@sensitive_post_parameters()
+@project_page(needs="owner")
+@require_POST
+@fresh_sign_in_for_secrets
+@sensitive_variables("form")
+def connection_identity(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    """Stores who we are there, and asks for a test at once."""
+    connection = queries.connection_in(project, connection_id)
+    form = forms.identity_form(connection, request.POST)
+    if not form.is_valid():
+        return _detail(request, connection, form, status=422)
+    try:
+        connection = services.set_identity(
+            connection=connection,
+            plain=forms.plain_of(connection, form),
+            secrets=forms.secrets_of(connection, form),
+        )
+    except KeysUnusable as refusal:
+        form.add_error(None, f"Nothing was stored. {refusal}")
+        return _detail(request, connection, form, status=422)
+    connections_connection_test.ask_for_test(connection=connection)
+    return redirect("credentials:detail", project.slug, connection.pk)
+
+
+@project_page(needs="editor")
+@require_POST
+def connection_test(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    connection = queries.connection_in(project, connection_id)
+    try:
+        connections_connection_test.ask_for_test(connection=connection)
+    except services.ConnectionRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("credentials:detail", project.slug, connection.pk)
+
+
+@project_page(needs="editor")
+@require_safe
+@never_cache
+def connection_report(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    """The part of the page that tells of the test, for a page that waits for it."""
+    connection = queries.connection_in(project, connection_id)
+    return render(request, "connections/report.html", _report(connection))
+
+
+@project_page(needs="owner")
+@require_POST
+def connection_set_up(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    """Has the worker make what functions need in the account, or try what containers need."""
+    connection = queries.connection_in(project, connection_id)
+    form = forms.set_up_form(connection, request.POST)
+    azure = connection.cloud == "azure"
+    if not form.is_valid():
+        wrong = "Memory must be a whole number of MB, from 128 to 10,240."
+        if azure:
+            wrong = str(next(iter(form.errors["image"])))
+        messages.error(request, f"{wrong} Nothing was made.")
+        return redirect("credentials:detail", project.slug, connection.pk)
+    ask: Any = account_setup.ask_for_containers if azure else account_setup.ask_for_set_up
+    try:
+        ask(connection=connection, **form.cleaned_data)
+    except services.ConnectionRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("credentials:detail", project.slug, connection.pk)
+
+
+@project_page(needs="owner")
+@require_POST
+def connection_take_down(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    """Has the worker take away what a set-up made."""
+    connection = queries.connection_in(project, connection_id)
+    try:
+        account_setup.ask_for_removal(connection=connection)
+    except services.ConnectionRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("credentials:detail", project.slug, connection.pk)
+
+
+@project_page(needs="editor")
+@require_safe
+@never_cache
+def connection_steps(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    """The part of the page that tells of the set-up, for a page that watches it."""
+    connection = queries.connection_in(project, connection_id)
+    return render(request, "connections/steps.html", _set_up(connection))
+
+
+@project_page(needs="editor")
+@require_safe
+def connection_paper(request: HttpRequest, project: Project, connection_id: str, paper: str) -> HttpResponse:
+    """A policy or template as a file."""
+    found = iam_documents.papers(queries.connection_in(project, connection_id)).get(paper)
+    if found is None:
+        raise Http404("There is no such document.")
+    answer = HttpResponse(found.text, content_type="application/json")
+    answer["Content-Disposition"] = f'attachment; filename="{found.file_name}"'
+    return answer
+
+
+@project_page(needs="owner")
+@require_POST
+def connection_remove(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+    connection = queries.connection_in(project, connection_id)
+    try:
+        services.remove_connection(connection=connection)
+    except services.ConnectionRefused as refusal:
+        messages.error(request, str(refusal))
+        return redirect("credentials:detail", project.slug, connection.pk)
+    messages.success(request, f"{connection.name} and its credentials are gone from here.")
+    return redirect("credentials:list", project.slug)
+
+
+def _detail(request: HttpRequest, connection: Connection, form: Any, status: int = 200) -> HttpResponse:
+    jobs = queries.jobs_naming(connection)
+    made = queries.set_up_of(connection)
+    context = {
+        "section": "clouds",
+        "way": _way(connection.kind),
+        "form": form,
+        "is_fresh": is_fresh(request),
+        "confirm_url": confirm_url(
+            request, reverse("credentials:detail", args=[connection.project.slug, connection.pk])
+        ),
+        "papers": iam_documents.papers(connection),
+        "principal": settings.STARLING_AWS_PRINCIPAL,
+        "secret": queries.secret_of(connection),
+        "jobs": jobs[:_JOBS_SHOWN],
+        "jobs_count": jobs.count(),
+        "jobs_going_on": queries.jobs_going_on(connection).count(),
+        **_report(connection),
+        **_set_up(connection),
+        "set_up_form": forms.set_up_form(connection, image=made.image if made else ""),
+        "before_set_up": before_set_up(connection, PriceBook.load()),
+    }
+    return render(request, "connections/detail.html", context, status=status)
+
+
+def _set_up(connection: Connection) -> dict[str, Any]:
+    made = queries.set_up_of(connection)
+    return {
+        "connection": connection,
+        "made": made,
+        "set_up_standing": set_up_standing(made, SYSTEM_CLOCK.now()),
+        "step_rows": step_rows(made.steps) if made else [],
+    }
+
+
+def _report(connection: Connection) -> dict[str, Any]:
+    report = connection.test_report or {}
+    return {
+        "connection": connection,
+        "standing": standing(connection, SYSTEM_CLOCK.now()),
+        "report": report,
+        "rows": rows(report),
+    }
+
+
+def _way(kind: str) -> Any:
+    return next(way for way in WAYS if way.kind == kind)

@@ -1,8 +1,0 @@
-from django.apps import AppConfig
-
-
-class LandscapesConfig(AppConfig):
-    """Reward surfaces around policies."""
-
-    default_auto_field = "django.db.models.BigAutoField"
-    name = "webapp.landscapes"

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class StandingConfig(AppConfig):
+    name = "webapp.resources"
+    label = "standing"

@@ -1,0 +1,94 @@
+"""What a thing cost that stood on after its run: the time it stood in all, less what that run has paid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.pricing import Standing, total
+from cloud.timing import NS, to_ns
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.money.late import book_late
+from webapp.money.models import Charge, ChargeKind, ChargeState
+from webapp.resources.models import Holding
+
+
+def book(holding: Holding, until: datetime, *, clock: Clock = SYSTEM_CLOCK) -> int:
+    """Book what nobody has paid of its time up to `until`, once; the picodollars.
+
+    Its time counts from the intent: no provider counts from earlier.
+    """
+    standing, missing_ns = owed(holding, until)
+    if standing is None or holding.job is None or not missing_ns:
+        return 0
+    stood_ns = _ns(until - holding.intended_at)
+    lines = standing.lines(missing_ns)
+    usage = {
+        "resource": standing.resource,
+        "from_s": (stood_ns - missing_ns) / NS,
+        "to_s": stood_ns / NS,
+        "late": True,
+    }
+    booked = book_late(
+        account_id=holding.job.account.pk,
+        epoch=holding.epoch,
+        name=f"rent-{standing.resource}-late-{holding.pk}",
+        lines=lines,
+        usage=usage,
+        clock=clock,
+    )
+    return total(lines) if booked else 0
+
+
+def owed(holding: Holding, until: datetime) -> tuple[Standing | None, int]:
+    """The nanoseconds of its time up to `until` that nobody has paid, and what such time costs."""
+    standing = rent_of(holding)
+    if standing is None:
+        return None, 0
+    return standing, unpaid_ns(standing, _ns(until - holding.intended_at), _paid(holding, standing))
+
+
+def unpaid_ns(standing: Standing, stood_ns: int, paid: int) -> int:
+    """How long of `stood_ns` the amount `paid` does not cover."""
+    due = total(standing.lines(stood_ns))
+    # Slices are rounded one by one, the whole once: with started units a picodollar is no unit more.
+    missing = due - paid - (2 if standing.round_up_s else 0)
+    if due <= 0 or missing <= 0:
+        return 0
+    return min(stood_ns, -(-missing * standing.billed_ns(stood_ns) // due))
+
+
+def rent_of(holding: Holding) -> Standing | None:
+    """What such a thing costs by the time, at the prices of the job that wanted it; None if nobody can say."""
+    if holding.job is None:
+        return None
+    spec = holding.job.parsed_spec()
+    try:
+        tariff = spec.platform.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+    except (PriceError, UnknownSku):
+        return None
+    resource, actors = holding.facts.get("resource"), holding.facts.get("actors")
+    if tariff.pool is not None and isinstance(actors, int):
+        return replace(tariff.pool.group(0, actors), resource=str(resource))
+    return next((one for one in tariff.standing if one.resource == resource), None)
+
+
+def _paid(holding: Holding, standing: Standing) -> int:
+    """What its run has paid for it, or will have: open slices of a dead run are booked in full."""
+    assert holding.job is not None
+    charges = Charge.objects.filter(
+        account=holding.job.account,
+        epoch=holding.epoch,
+        kind=ChargeKind.RENT,
+        name__startswith=f"rent-{standing.resource}-",
+        reserved_picodollars__gt=0,
+    ).exclude(state=ChargeState.RELEASED)
+    return sum(
+        one.reserved_picodollars if one.settled_picodollars is None else one.settled_picodollars
+        for one in charges.only("reserved_picodollars", "settled_picodollars")
+    )
+
+
+def _ns(span: timedelta) -> int:
+    return to_ns(span.total_seconds())

@@ -1,0 +1,220 @@
+"""What lost calls really cost: assumed charges are looked up in the provider's log and corrected to what it bills.
+
+A call whose process died, or whose answer was lost, is booked at its whole reservation until then, and the bill says
+so. The log comes some seconds late; a call that it does not tell of did not run, once it is too late for it to, and as
+long as every execution of that time says what call it was.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+
+from cloud.aws import log as aws_log
+from cloud.aws.error_text import code_of, refusal
+from cloud.aws.functions import function_name
+from cloud.aws.invoke import Report
+from cloud.aws_lambda import LambdaOptions
+from cloud.billing.price_book import PriceBook
+from cloud.connections import AwsConnection
+from cloud.pricing import CallPrice, total
+from training.messages import Call
+from training.ports import PriceLine, Settlement
+from training.reports import Usage
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.connections import decrypt
+from webapp.connections.key_ring import KeysUnusable
+from webapp.connections.sealing import CannotUnseal
+from webapp.jobs.models import Job
+from webapp.jobs.states import TERMINAL
+from webapp.jobs.telling.events import append_events, note
+from webapp.money.models import Basis, Charge, ChargeKind, ChargeState
+from webapp.money.services import correct
+from webapp.resources.models import LogReading
+
+log = logging.getLogger(__name__)
+
+EVERY = timedelta(seconds=30)
+_SLOWEST = timedelta(minutes=15)
+LOG_COMES_WITHIN = timedelta(minutes=5)
+LOG_IS_KEPT = timedelta(days=7)
+_CALLS_AT_ONCE = 2000
+_CLOCKS_DIFFER_S = 5.0
+
+Open = Callable[[Job], AwsConnection]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one look into the log came to."""
+
+    corrected: int = 0
+    left: int = 0
+    sentence: str = ""
+
+
+def due(now: datetime) -> list[str]:
+    """Jobs on AWS Lambda in whose log there may be something to find."""
+    fresh = Q(finished_at=None) | Q(finished_at__gte=now - LOG_IS_KEPT)
+    unread = Q(log_reading=None) | Q(log_reading__again_at__lte=now)
+    begun = Q(account__spent_picodollars__gt=0)
+    jobs = Job.objects.filter(fresh, unread, begun, spec__platform__kind="aws_lambda")
+    return list(jobs.order_by("pk").values_list("pk", flat=True)[:100])
+
+
+def read(job_id: str, *, clock: Clock = SYSTEM_CLOCK, connect: Open | None = None) -> Reading:
+    """Correct what the log tells of, and plan the next look. Never raises for what the cloud says."""
+    job = Job.objects.select_related("account").get(pk=job_id)
+    charges = _assumed(job)
+    if not charges:
+        reading = Reading()
+    else:
+        try:
+            reading = _read(job, charges, (connect or _connected)(job), clock)
+        except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
+            reading = Reading(left=len(charges), sentence=str(error))
+        except Exception as error:  # whatever the SDK raises
+            why = refusal(error)
+            reading = Reading(left=len(charges), sentence=f"{why.words} {why.fix}".strip())
+    _note(job, reading, clock)
+    return reading
+
+
+def _connected(job: Job) -> AwsConnection:
+    found = decrypt.opened(job.project_id, job.spec["platform"]["connection"])
+    if not isinstance(found, AwsConnection):
+        raise decrypt.CannotOpen("The job's connection is not one to AWS.")
+    return found
+
+
+def _assumed(job: Job) -> list[Charge]:
+    """Calls booked by assumption, oldest first. Only names that hold the job's own are this job's alone."""
+    rows = Charge.objects.filter(
+        account=job.account,
+        state=ChargeState.SETTLED,
+        basis=Basis.ASSUMED,
+        kind__in=(ChargeKind.ROLLOUT, ChargeKind.EVALUATE),
+        name__startswith=f"{job.pk}-",
+    )
+    return list(rows.order_by("pk")[:_CALLS_AT_ONCE])
+
+
+def _read(job: Job, charges: Sequence[Charge], connection: AwsConnection, clock: Clock) -> Reading:
+    spec = job.parsed_spec()
+    options = spec.platform
+    assert isinstance(options, LambdaOptions)
+    client, memory_mb = connection.open().client("logs"), spec.training.rollout.memory_mb
+    by_memory: dict[int, list[Charge]] = {}
+    for charge in charges:
+        by_memory.setdefault(int(charge.usage.get("memory_mb") or memory_mb), []).append(charge)
+    corrected = left = 0
+    sentence = ""
+    for size, some in sorted(by_memory.items()):
+        price = options.tariff(PriceBook.load(), size).actor
+        assert price is not None
+        lookup = _Lookup(client, function_name(connection.prefix, size), size, price, options)
+        found = lookup.settlements(some, clock.now())
+        corrected += sum(_correct(charge, found[charge.pk], clock) for charge in some if charge.pk in found)
+        left += len(some) - len(found)
+        sentence = lookup.sentence or sentence
+    return Reading(corrected, left, sentence)
+
+
+def _correct(charge: Charge, settlement: Settlement, clock: Clock) -> bool:
+    return correct(
+        account_id=charge.account_id,
+        epoch=charge.epoch,
+        name=charge.name,
+        settlement=settlement,
+        clock=clock,
+    )
+
+
+class _Lookup:
+    """The log of one function."""
+
+    def __init__(
+        self, client: Any, function: str, memory_mb: int, price: CallPrice, options: LambdaOptions
+    ) -> None:
+        self._client = client
+        self._function = function
+        self._memory_mb = memory_mb
+        self._price = price
+        self._longest = timedelta(seconds=options.start_cap_s + options.function_timeout_s)
+        self.sentence = ""
+
+    def settlements(self, charges: Sequence[Charge], now: datetime) -> dict[int, Settlement]:
+        """What is known by now, by the charge's key."""
+        since_unix_s = min(one.opened_at for one in charges).timestamp() - _CLOCKS_DIFFER_S
+        try:
+            reports = aws_log.reports_of(
+                self._client, self._function, [one.name for one in charges], since_unix_s
+            )
+        except Exception as error:
+            if code_of(error) != "ResourceNotFoundException":
+                raise
+            self.sentence = f"The log of {self._function} is not there any more."
+            return {}
+        known = {one.pk: self._settlement(one, reports[one.name]) for one in charges if one.name in reports}
+        absent = [one for one in charges if one.name not in reports]
+        known |= {one.pk: self._settlement(one, ()) for one in self._never_ran(absent, now)}
+        return known
+
+    def _never_ran(self, absent: Sequence[Charge], now: datetime) -> list[Charge]:
+        """Those that the log would tell of by now if they had run."""
+        late = self._longest + LOG_COMES_WITHIN
+        over = [one for one in absent if one.opened_at + late <= now <= one.opened_at + LOG_IS_KEPT]
+        if not over:
+            return []
+        since = min(one.opened_at for one in over).timestamp() - _CLOCKS_DIFFER_S
+        until = max(one.opened_at for one in over) + self._longest
+        unnamed = aws_log.unnamed(self._client, self._function, since, until.timestamp())
+        if unnamed:
+            said = _counted(len(unnamed), "execution in the log does", "executions in the log do")
+            stay = _counted(len(over), "call stays", "calls stay")
+            self.sentence = f"{said} not say what call it was, so {stay} assumed."
+            return []
+        return over
+
+    def _settlement(self, charge: Charge, executions: Sequence[Report]) -> Settlement:
+        """Each execution is billed, should there ever be two; with none it cost nothing."""
+        call = Call.model_construct(id=charge.name, where="actor", memory_mb=self._memory_mb)
+        lines: tuple[PriceLine, ...] = ()
+        for one in executions:
+            usage = Usage(billed_s=one.billed_s, provisioned=one.ready)
+            lines += self._price.lines(call, usage) or ()
+        usage = {
+            "billed_s": sum(one.billed_s for one in executions),
+            "memory_mb": self._memory_mb,
+            "executions": len(executions),
+            "from_log": True,
+        }
+        return Settlement(charge.name, total(lines), "metered", lines, usage)
+
+
+def _note(job: Job, reading: Reading, clock: Clock) -> None:
+    """Plan the next look: soon at first, seldom later; never again once a job is over and nothing is left."""
+    now = clock.now()
+    row = LogReading.objects.filter(job=job).first() or LogReading(job=job)
+    ended = job.observed in TERMINAL
+    too_late = ended and job.finished_at is not None and job.finished_at + LOG_IS_KEPT <= now
+    row.reads = 0 if reading.corrected else row.reads + 1
+    row.at, row.corrected = now, row.corrected + reading.corrected
+    row.sentence = reading.sentence[:300]
+    pause = min(EVERY * 2 ** min(row.reads, 10), _SLOWEST) if reading.left else EVERY * 2
+    row.again_at = None if ended and (not reading.left or too_late) else now + pause
+    row.save()
+    if reading.corrected:
+        calls = _counted(reading.corrected, "call", "calls")
+        left = f" {_counted(reading.left, 'is', 'are')} assumed still." if reading.left else ""
+        sentence = f"AWS's log told what {calls} cost that had been assumed. The bill is corrected.{left}"
+        append_events(job.pk, [note(sentence)], clock=clock)
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"

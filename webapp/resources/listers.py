@@ -1,0 +1,23 @@
+"""Who looks at an account: one finder for each cloud, with the connection opened for the moment."""
+
+from __future__ import annotations
+
+from django.views.decorators.debug import sensitive_variables
+
+from cloud.aws.billable_resources import AwsFinder
+from cloud.azure.billable_resources import AzureFinder
+from cloud.azure.clients import AzureClients
+from cloud.register import Finder
+from webapp.connections import decrypt, queries
+from webapp.connections.models import Connection
+
+_READ_TIMEOUT_S = 8.0
+
+
+@sensitive_variables()
+def finder_of(connection: Connection) -> Finder:
+    """Raises CannotOpen, CannotUnseal or KeysUnusable where it cannot be opened."""
+    if connection.cloud == "aws":
+        made = queries.set_up_of(connection)
+        return AwsFinder(decrypt.aws_connection(connection).open(), made.asked_mb if made else ())
+    return AzureFinder(AzureClients(decrypt.azure_connection(connection), read_timeout_s=_READ_TIMEOUT_S))

@@ -1,0 +1,95 @@
+"""What a job's platform says of itself while it runs: why its calls wait, and what its cache was good for.
+
+Written by the job's own process, when it has changed and at most every few seconds; read by pages.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from cloud.throttling import HeldBack
+from cloud.trajectory_cache import Remembering
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Job
+from webapp.resources.models import PlatformNote
+
+_EVERY_S = 2.0
+_LETTERS = 400
+P = TypeVar("P")
+
+
+class Notes:
+    """Those of one run under `epoch`. A run that was overtaken writes into nothing."""
+
+    def __init__(
+        self,
+        job_id: str,
+        epoch: int,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._job_id = job_id
+        self._epoch = epoch
+        self._clock = clock
+        self._now_s = now_s
+        self._platform: object = None
+        self._looked_s = float("-inf")
+        self._before = (0, 0)
+        self._written: tuple[str, int, int, int] | None = None
+
+    def of(self, platform: P) -> P:
+        """Look at this one from now on. What its cache did in earlier runs of the job counts on."""
+        self._platform = platform
+        row, _ = PlatformNote.objects.get_or_create(job_id=self._job_id, defaults={"at": self._clock.now()})
+        self._before = (row.cache_hits, row.cache_misses)
+        PlatformNote.objects.filter(pk=row.pk, epoch__lt=self._epoch).update(epoch=self._epoch, held_back="")
+        return platform
+
+    def look(self) -> None:
+        """To be called often."""
+        now_s = self._now_s()
+        if self._platform is not None and now_s - self._looked_s >= _EVERY_S:
+            self._looked_s = now_s
+            words = self._platform.held_back() if isinstance(self._platform, HeldBack) else ""
+            self._write(words)
+
+    def end(self) -> None:
+        """Nothing waits any more."""
+        if self._platform is not None:
+            self._write("")
+
+    def _write(self, words: str) -> None:
+        hits, misses, held = 0, 0, 0
+        if isinstance(self._platform, Remembering):
+            cache = self._platform.cache
+            hits, misses, held = cache.hits, cache.misses, cache.held_bytes
+        found = (words[:_LETTERS], self._before[0] + hits, self._before[1] + misses, held)
+        if found != self._written:
+            self._written = found
+            PlatformNote.objects.filter(job_id=self._job_id, epoch=self._epoch).update(
+                held_back=found[0],
+                cache_hits=found[1],
+                cache_misses=found[2],
+                cache_bytes=found[3],
+                at=self._clock.now(),
+            )
+
+
+def held_back(job: Job) -> str:
+    """What the cloud says against going on faster, in whole sentences; empty where nothing."""
+    return PlatformNote.objects.filter(job=job).values_list("held_back", flat=True).first() or ""
+
+
+def cache_words(job: Job) -> str:
+    """ "Trajectory cache: 12 of 48 rollouts were there already and cost nothing; it holds 3.4 MB."; empty without."""
+    note = PlatformNote.objects.filter(job=job).first()
+    asked = note.cache_hits + note.cache_misses if note is not None else 0
+    if note is None or not asked:
+        return ""
+    return (
+        f"Trajectory cache: {note.cache_hits:,} of {asked:,} rollout{'' if asked == 1 else 's'} were there already and"
+        f" cost nothing; it holds {note.cache_bytes / 1e6:,.1f} MB."
+    )

@@ -1,0 +1,39 @@
+"""How often an account was asked to make something lately, counted for all jobs: each is a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from cloud.register import wait_s
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.connections.models import Connection
+from webapp.resources.models import Asked
+from webapp.resources.register import no_connection_left
+
+
+class SubscriptionCreates:
+    """Implements `cloud.register.Creates` for the subscription and region of a connection. For any thread.
+
+    Projects that connect the same subscription share its count. What others ask there is not known here.
+    """
+
+    def __init__(self, connection_id: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._connection_id = connection_id
+        self._clock = clock
+
+    def take(self, windows: Sequence[tuple[int, float]]) -> float:
+        with no_connection_left(), transaction.atomic():
+            account = Connection.objects.only("subscription_id", "region").get(pk=self._connection_id)
+            place = f"azure/{account.subscription_id}/{account.region}"
+            Asked.objects.get_or_create(place=place)
+            row = Asked.objects.select_for_update().get(place=place)
+            now_s = self._clock.now().timestamp()
+            longest_s = max(window_s for _, window_s in windows)
+            lately = [at for at in row.moments if now_s - longest_s < at <= now_s]
+            left_s = wait_s(lately, windows, now_s)
+            if not left_s:
+                row.moments = [*lately, now_s]
+                row.save(update_fields=["moments"])
+            return left_s

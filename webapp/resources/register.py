@@ -1,0 +1,133 @@
+"""The register of one run in one account, in the database. Each word is committed when it returns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F, Q, QuerySet
+
+from cloud.register import Kind, RegisterClosed, Taken
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs import failpoints
+from webapp.jobs.models import Job
+from webapp.resources import late_rent
+from webapp.resources.models import LIVE, Holding, State
+
+_TAKEN_OVER = "Taken over by the run that came after."
+
+
+def held(now: datetime) -> Q:
+    """Holdings whose run goes on: by the database's clock, the lease of their job is held, and under their epoch."""
+    return Q(job__lease_epoch=F("epoch"), job__lease_expires_at__gt=now) & ~Q(job__lease_owner="")
+
+
+class DatabaseRegister:
+    """Implements `cloud.register.Register` for the run of `job_id` under `epoch`. May be used from any thread."""
+
+    def __init__(self, connection_id: str, job_id: str, epoch: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._connection_id = connection_id
+        self._job_id = job_id
+        self._epoch = epoch
+        self._clock = clock
+
+    def intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
+        try:
+            with no_connection_left(), transaction.atomic():
+                self._require_run()
+                self._intend(name, kind, expires_unix_s, facts)
+        except IntegrityError:
+            raise Taken(f"{name} is asked for by another run at this moment.") from None
+        failpoints.reach("after_intent")
+
+    def _intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
+        there = self._locked(Holding.objects.filter(connection_id=self._connection_id, name=name))
+        now = self._clock.now()
+        if there is not None and (there.job_id, there.epoch) == (self._job_id, self._epoch):
+            return
+        if there is not None:
+            self._take_over(there, now)
+        Holding.objects.create(
+            connection_id=self._connection_id,
+            job_id=self._job_id,
+            epoch=self._epoch,
+            kind=kind,
+            name=name,
+            state=State.INTENDED,
+            facts=dict(facts),
+            intended_at=now,
+            since=now,
+            expires_at=_moment(expires_unix_s),
+        )
+
+    def _take_over(self, there: Holding, now: datetime) -> None:
+        """The name of a thing whose run is over may be used again at once; what it cost is that run's."""
+        if there.state == State.ENDING:
+            raise Taken(f"{there.name} is being taken away at this moment.")
+        if Holding.objects.filter(held(self._clock.shared_now()), pk=there.pk).exists():
+            assert there.job is not None
+            raise Taken(f"{there.name} is held by {there.job.name}.")
+        there.state, there.reason, there.ended_at, there.since = State.GONE, _TAKEN_OVER, now, now
+        there.save()
+        late_rent.book(there, now, clock=self._clock)
+
+    def made(self, name: str, provider_id: str) -> None:
+        failpoints.reach("before_made")
+        with no_connection_left(), transaction.atomic():
+            self._require_run()
+            rows = self._mine(name).filter(state=State.INTENDED)
+            rows.update(state=State.STANDING, provider_id=provider_id, since=self._clock.now())
+        failpoints.reach("after_made")
+
+    def renew(self, name: str, expires_unix_s: float) -> None:
+        with transaction.atomic():
+            self._require_run()
+            self._mine(name).exclude(state=State.ENDING).update(expires_at=_moment(expires_unix_s))
+
+    def ending(self, name: str) -> None:
+        rows = self._mine(name).exclude(state=State.ENDING)
+        rows.update(state=State.ENDING, since=self._clock.now(), reason="Its run gives it back.")
+        failpoints.reach("after_ending")
+
+    def gone(self, name: str) -> None:
+        failpoints.reach("before_gone")
+        now = self._clock.now()
+        self._mine(name).update(state=State.GONE, since=now, ended_at=now)
+        failpoints.reach("after_gone")
+
+    def _mine(self, name: str) -> QuerySet[Holding]:
+        return Holding.objects.filter(
+            connection_id=self._connection_id,
+            name=name,
+            job_id=self._job_id,
+            epoch=self._epoch,
+            state__in=LIVE,
+        )
+
+    def _require_run(self) -> None:
+        held_by_us = Job.objects.filter(pk=self._job_id, lease_epoch=self._epoch).exclude(lease_owner="")
+        if not held_by_us.exists():
+            raise RegisterClosed(f"job {self._job_id} is no longer run under epoch {self._epoch}")
+
+    def _locked(self, rows: QuerySet[Holding]) -> Holding | None:
+        rows = rows.filter(state__in=LIVE)
+        if connection.features.has_select_for_update:
+            rows = rows.select_for_update(of=("self",))
+        return rows.select_related("job").first()
+
+
+@contextmanager
+def no_connection_left() -> Iterator[None]:
+    """A platform's own threads end without a word; what they opened to the database would stay open."""
+    try:
+        yield
+    finally:
+        if threading.current_thread() is not threading.main_thread():
+            connection.close()
+
+
+def _moment(unix_s: float) -> datetime:
+    return datetime.fromtimestamp(unix_s, UTC)

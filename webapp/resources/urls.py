@@ -1,0 +1,11 @@
+"""Addresses of the lines about what stands."""
+
+from django.urls import path
+
+from webapp.resources import views
+
+app_name = "standing"
+urlpatterns = [
+    path("p/<slug:slug>/clouds/standing", views.of_project, name="project"),
+    path("p/<slug:slug>/jobs/<str:job_id>/standing", views.of_job, name="job"),
+]

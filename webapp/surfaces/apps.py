@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class LandscapesConfig(AppConfig):
+    """Reward surfaces around policies."""
+
+    default_auto_field = "django.db.models.BigAutoField"
+    name = "webapp.surfaces"

@@ -1,0 +1,24 @@
+"""What the tab shows of a job's reward surfaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.jobs.models import Job
+from webapp.jobs.policies import kept as policies
+from webapp.surfaces.forms import SurfaceForm
+from webapp.surfaces.heat_map import picture
+from webapp.surfaces.models import Surface, SurfaceState
+
+_PENDING = (SurfaceState.QUEUED, SurfaceState.SURVEYING)
+
+
+def panel(job: Job) -> dict[str, Any]:
+    surfaces = list(Surface.objects.filter(job=job))
+    return {
+        "job": job,
+        "kept": policies.kept(job),
+        "surfaces": [{"surface": one, "picture": picture(one), "whole": one.grid**2} for one in surfaces],
+        "surfaces_pending": any(one.state in _PENDING for one in surfaces),
+        "surface_form": SurfaceForm(),
+    }

@@ -1,0 +1,76 @@
+"""Surfaces are asked for on a page and measured by the worker, one at a time. The row is the truth."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any, Literal
+
+from django.db import transaction
+
+from webapp.celery import app as celery_app
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.models import Job
+from webapp.jobs.policies.kept import Kept
+from webapp.surfaces.models import NOTHING_MEASURED, Surface, SurfaceState
+
+log = logging.getLogger(__name__)
+
+ASK_AGAIN_AFTER = timedelta(seconds=4)
+GIVEN_UP_AFTER = timedelta(minutes=12)
+INTERRUPTED = "The worker stopped while it was measuring. Measure it again."
+_AT_ONCE = 10
+Grid = Literal[9, 15, 21, 31]
+"""Points of a side. Odd, so that the policy itself is one of them."""
+
+
+@transaction.atomic
+def ask_for_surface(
+    *,
+    job: Job,
+    chosen: Kept,
+    user: Any,
+    grid: int,
+    span: float,
+    episodes: int,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Surface:
+    """The surface around that checkpoint, queued. One on its way stays as it is; one that is over is measured anew."""
+    wanted = {
+        "checkpoint": chosen.name,
+        "round_no": chosen.round_no,
+        "grid": grid,
+        "span": span,
+        "episodes": episodes,
+        "asked_by": user,
+        "since": clock.now(),
+    }
+    surface, made = Surface.objects.select_for_update().get_or_create(
+        job=job, sha256=chosen.sha256, defaults=wanted
+    )
+    if not made and surface.state in (SurfaceState.READY, SurfaceState.FAILED):
+        Surface.objects.filter(pk=surface.pk).update(**wanted, **NOTHING_MEASURED, state=SurfaceState.QUEUED)
+        surface.refresh_from_db()
+    if surface.state == SurfaceState.QUEUED:
+        transaction.on_commit(lambda: _ask_worker(surface.pk), robust=True)
+    return surface
+
+
+def look_after_surfaces(*, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Ask again for those that wait, and give up those whose worker has not been heard of."""
+    now = clock.now()
+    lost = Surface.objects.filter(state=SurfaceState.SURVEYING, since__lt=now - GIVEN_UP_AFTER)
+    lost.update(state=SurfaceState.FAILED, reason=INTERRUPTED, since=now)
+    waiting = Surface.objects.filter(state=SurfaceState.QUEUED, since__lte=now - ASK_AGAIN_AFTER)
+    for surface_id in waiting.order_by("since").values_list("pk", flat=True)[:_AT_ONCE]:
+        if not _ask_worker(surface_id):
+            break
+
+
+def _ask_worker(surface_id: int) -> bool:
+    try:
+        celery_app.send_task("webapp.surfaces.tasks.survey", args=[surface_id])
+    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
+        log.warning("surface %s waits for the next look: %s", surface_id, error)
+        return False
+    return True
