@@ -198,15 +198,15 @@ SAYS_NO = {"link-refused": 403, "invitation-over": 404, "missing": 404, "job-del
 PARTS = {
     *(
         "alerts:bell",
-        "credentials:steps",
+        "connections:steps",
         "overview:spending",
         "gateway:machines",
         "jobs:calls",
         "jobs:log_lines",
         "jobs:policy",
     ),
-    *("landscapes:surfaces", "money:bill", "profiling:result", "reports:files", "schedulers:decisions"),
-    *("reports:installation_files", "schedulers:progress", "standing:job", "standing:project"),
+    *("surfaces:surfaces", "money:bill", "profiling:result", "reports:files", "schedulers:decisions"),
+    *("reports:installation_files", "schedulers:progress", "resources:job", "resources:project"),
 }
 """Addresses of parts of a page, seen in their pages."""
 FILES = {
@@ -215,8 +215,8 @@ FILES = {
         "api:command",
         "api:job_tensorboard",
         "api_nothing_here",
-        "credentials:paper",
-        "credentials:report",
+        "connections:paper",
+        "connections:report",
     ),
     *("gateway:package", "jobs:film", "jobs:log_file", "jobs:policy_zip", "jobs:series", "jobs:spec_file"),
     *("jobs:stream", "livez", "metrics", "money:cost_csv", "readyz", "reports:built", "reports:file"),

@@ -66,7 +66,7 @@ ACTS: dict[str, Callable[[Scene], Asked]] = {
         {"name": "CI", "ability": "manage", "days": "30"},
     ),
     "a cloud identity": lambda scene: (
-        reverse("credentials:identity", args=[scene.project.slug, scene.connection.pk]),
+        reverse("connections:identity", args=[scene.project.slug, scene.connection.pk]),
         {"access_key_id": "AKIAABCDEFGHIJKLMNOP", "secret_access_key": SECRET},
     ),
     "a channel": lambda scene: (

@@ -16,7 +16,7 @@ from webapp.alerts.models import Alert, Delivery, Kind, Severity
 _PLACES = {
     "job": "jobs:detail",
     "budget": "money:budget",
-    "connection": "credentials:detail",
+    "connection": "connections:detail",
     "channel": "alerts:channel",
 }
 """What subjects begin with, and the page of each."""

@@ -1,9 +1,9 @@
-"""The credentials app."""
+"""The connections app."""
 
 from django.apps import AppConfig
 
 
-class CredentialsConfig(AppConfig):
+class ConnectionsConfig(AppConfig):
     name = "webapp.connections"
     label = "credentials"
     verbose_name = "Clouds"

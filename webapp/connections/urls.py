@@ -4,7 +4,7 @@ from django.urls import path
 
 from webapp.connections import views
 
-app_name = "credentials"
+app_name = "connections"
 urlpatterns = [
     path("p/<slug:slug>/clouds/", views.connection_list, name="list"),
     path("p/<slug:slug>/clouds/new/<str:kind>/", views.connection_new, name="new"),

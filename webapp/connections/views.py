@@ -58,7 +58,7 @@ def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpRes
             connection = services.create_connection(
                 project=project, user=request.user, kind=kind, **form.cleaned_data
             )
-            return redirect("credentials:detail", project.slug, connection.pk)
+            return redirect("connections:detail", project.slug, connection.pk)
         except services.ConnectionRefused as refusal:
             form.add_error("name", str(refusal))
     cloud = Kind(kind).cloud
@@ -101,7 +101,7 @@ def connection_identity(request: HttpRequest, project: Project, connection_id: s
         form.add_error(None, f"Nothing was stored. {refusal}")
         return _detail(request, connection, form, status=422)
     connections_connection_test.ask_for_test(connection=connection)
-    return redirect("credentials:detail", project.slug, connection.pk)
+    return redirect("connections:detail", project.slug, connection.pk)
 
 
 @project_page(needs="editor")
@@ -112,7 +112,7 @@ def connection_test(request: HttpRequest, project: Project, connection_id: str) 
         connections_connection_test.ask_for_test(connection=connection)
     except services.ConnectionRefused as refusal:
         messages.error(request, str(refusal))
-    return redirect("credentials:detail", project.slug, connection.pk)
+    return redirect("connections:detail", project.slug, connection.pk)
 
 
 @project_page(needs="editor")
@@ -136,13 +136,13 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
         if azure:
             wrong = str(next(iter(form.errors["image"])))
         messages.error(request, f"{wrong} Nothing was made.")
-        return redirect("credentials:detail", project.slug, connection.pk)
+        return redirect("connections:detail", project.slug, connection.pk)
     ask: Any = account_setup.ask_for_containers if azure else account_setup.ask_for_set_up
     try:
         ask(connection=connection, **form.cleaned_data)
     except services.ConnectionRefused as refusal:
         messages.error(request, str(refusal))
-    return redirect("credentials:detail", project.slug, connection.pk)
+    return redirect("connections:detail", project.slug, connection.pk)
 
 
 @project_page(needs="owner")
@@ -154,7 +154,7 @@ def connection_take_down(request: HttpRequest, project: Project, connection_id: 
         account_setup.ask_for_removal(connection=connection)
     except services.ConnectionRefused as refusal:
         messages.error(request, str(refusal))
-    return redirect("credentials:detail", project.slug, connection.pk)
+    return redirect("connections:detail", project.slug, connection.pk)
 
 
 @project_page(needs="editor")
@@ -186,9 +186,9 @@ def connection_remove(request: HttpRequest, project: Project, connection_id: str
         services.remove_connection(connection=connection)
     except services.ConnectionRefused as refusal:
         messages.error(request, str(refusal))
-        return redirect("credentials:detail", project.slug, connection.pk)
+        return redirect("connections:detail", project.slug, connection.pk)
     messages.success(request, f"{connection.name} and its credentials are gone from here.")
-    return redirect("credentials:list", project.slug)
+    return redirect("connections:list", project.slug)
 
 
 def _detail(request: HttpRequest, connection: Connection, form: Any, status: int = 200) -> HttpResponse:
@@ -200,7 +200,7 @@ def _detail(request: HttpRequest, connection: Connection, form: Any, status: int
         "form": form,
         "is_fresh": is_fresh(request),
         "confirm_url": confirm_url(
-            request, reverse("credentials:detail", args=[connection.project.slug, connection.pk])
+            request, reverse("connections:detail", args=[connection.project.slug, connection.pk])
         ),
         "papers": iam_documents.papers(connection),
         "principal": settings.STARLING_AWS_PRINCIPAL,

@@ -50,7 +50,7 @@ def guide_for(membership: Membership) -> Guide:
     """The steps of this person's project. One query."""
     taken = _taken(membership.project)
     slug = membership.project.slug
-    clouds = reverse("credentials:list", args=[slug])
+    clouds = reverse("connections:list", args=[slug])
     steps = (
         Step(
             "Watch a job on the simulated cloud",

@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
 
-class StandingConfig(AppConfig):
+class ResourcesConfig(AppConfig):
     name = "webapp.resources"
     label = "standing"

@@ -1,8 +1,9 @@
 from django.apps import AppConfig
 
 
-class LandscapesConfig(AppConfig):
+class SurfacesConfig(AppConfig):
     """Reward surfaces around policies."""
 
     default_auto_field = "django.db.models.BigAutoField"
     name = "webapp.surfaces"
+    label = "landscapes"

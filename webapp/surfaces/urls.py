@@ -4,7 +4,7 @@ from django.urls import path
 
 from webapp.surfaces import views
 
-app_name = "landscapes"
+app_name = "surfaces"
 urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/surfaces", views.surfaces, name="surfaces"),
     path("p/<slug:slug>/jobs/<str:job_id>/surfaces/ask/", views.surface_ask, name="ask"),

@@ -35,7 +35,7 @@ PLACES = (
     Place("compare", "Compare", "intersect", "c", "comparing:page"),
     Place("budgets", "Budgets", "piggy-bank", "b", "money:budgets", in_bar=True),
     Place("reports", "Reports", "bar-chart", "r", "reports:page"),
-    Place("clouds", "Clouds", "cloud", "l", "credentials:list", in_bar=True),
+    Place("clouds", "Clouds", "cloud", "l", "connections:list", in_bar=True),
     Place("schedulers", "Schedulers", "diagram-3", "s", "schedulers:list"),
     Place("papers", "Papers", "journal-text", "p", "papers:list", of_project=False),
     Place("members", "Members", "people", "m", "accounts:members"),

@@ -79,7 +79,7 @@ def _of(title: str, found: Sequence[Problem], fine: str) -> Check:
 
 
 def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
-    title, page = "Credentials", reverse("credentials:list", args=[project.slug])
+    title, page = "Credentials", reverse("connections:list", args=[project.slug])
     kind = spec.platform.kind
     if kind in ("local", "simulated"):
         return Check(title, "ok", "None needed: nothing runs in an account of yours.")
@@ -92,7 +92,7 @@ def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Chec
     connection = clouds.connection_of(project, spec)
     missing = [one for one in stands if one.path == CONNECTION]
     if missing or connection is None:
-        to = reverse("credentials:detail", args=[project.slug, connection.pk]) if connection else page
+        to = reverse("connections:detail", args=[project.slug, connection.pk]) if connection else page
         words = " ".join(one.sentence for one in missing) or "Choose a connection."
         return Check(
             title, "failed", words, to, "Open it under Clouds" if connection else "Connect an account"

@@ -54,7 +54,7 @@ def _words(connection: Connection) -> str:
 
 def none_yet(project: Any) -> dict[str, SafeString]:
     """What stands below the select of a project without any."""
-    address = reverse("credentials:list", args=[project.slug])
+    address = reverse("connections:list", args=[project.slug])
     words = {"aws": "No AWS account", "azure": "No Azure subscription"}
     return {
         kind: format_html(
