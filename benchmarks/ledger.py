@@ -189,7 +189,7 @@ def _reserve(process: int, threads: int, each: int, size: int) -> None:
 
 
 def _check(limit: int, size: int) -> None:
-    from webapp.money.verifying import money_findings
+    from webapp.money.invariants import money_findings
 
     print(len(list(money_findings())))
 

@@ -20,8 +20,8 @@ from webapp.jobs.models import Job, Observed
 from webapp.jobs.services import raise_budget
 from webapp.jobs.telling.events import transition
 from webapp.money.budgets import create_budget
-from webapp.money.crossings import note_crossings
 from webapp.money.models import Account, Crossing
+from webapp.money.thresholds import note_crossings
 
 pytestmark = pytest.mark.django_db
 USD = 10**12

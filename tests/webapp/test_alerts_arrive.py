@@ -24,8 +24,8 @@ from tests.servers import ROOT, reserved_port, server_process, wait_until
 from webapp.alerts import outbox
 from webapp.alerts.models import Alert, Delivery
 from webapp.clock import SYSTEM_CLOCK
-from webapp.money.crossings import note_crossings
 from webapp.money.models import Budget, Crossing
+from webapp.money.thresholds import note_crossings
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 

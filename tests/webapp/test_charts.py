@@ -9,7 +9,7 @@ import pytest
 
 from tests.factories import call_failed, checkpoint_saved, evaluated, make_running_job, round_finished
 from webapp.charts.buckets import bucketed
-from webapp.charts.columns import LINES, NAMES, PACKING, packed, point_of, unpacked
+from webapp.charts.figures import LINES, NAMES, PACKING, packed, point_of, unpacked
 from webapp.charts.history import MARKED, Histories, History
 from webapp.charts.series import series_of
 from webapp.jobs.actor_bounds import change_bounds

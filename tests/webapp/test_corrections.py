@@ -8,10 +8,10 @@ from tests.factories import FixedClock, make_running_job
 from tests.ledger_contract import reservation, settlement
 from training.ports import Settlement
 from webapp.money.budgets import create_budget
+from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Budget, Charge, Crossing
 from webapp.money.services import close_books, correct
-from webapp.money.verifying import money_findings
 
 pytestmark = pytest.mark.django_db
 

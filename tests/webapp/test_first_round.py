@@ -22,6 +22,7 @@ from training.ports import Room
 from webapp.alerts import sources
 from webapp.alerts.models import Alert
 from webapp.clock import SYSTEM_CLOCK
+from webapp.invariants import findings
 from webapp.jobs.launch.checklist import checklist
 from webapp.jobs.launch.forecasting import forecast_of, headline
 from webapp.jobs.launch.launching import least_of
@@ -32,10 +33,9 @@ from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import SpecRefused
 from webapp.jobs.spec import JobSpec
 from webapp.money.budgets import create_budget
+from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account
-from webapp.money.verifying import money_findings
-from webapp.verifying import findings
 
 USD = 10**12
 MILLIONTH = 10**6

@@ -144,7 +144,7 @@ def test_a_stolen_session_of_a_link_cannot_set_the_password_later(monkeypatch: p
     client = Client()
     client.post(one_time_sign_in_path(scene.owner))
     later = time.time() + 3601
-    monkeypatch.setattr("webapp.accounts.freshness.time.time", lambda: later)
+    monkeypatch.setattr("webapp.accounts.fresh_sign_in.time.time", lambda: later)
     assert "sign-in link" in client.post("/accounts/password/set/", given).content.decode()
     assert not User.objects.get(pk=scene.owner.pk).has_usable_password()
 

@@ -9,7 +9,7 @@ from tests.factories import FixedClock, make_job, make_project, make_spec
 from webapp.jobs.launch.launch_forecasts import look_after_forecasts, store_forecast
 from webapp.jobs.launch.learned import Lesson, alike, lessons_of
 from webapp.jobs.models import Job
-from webapp.money.calibration import calibration, calibration_sentence
+from webapp.money.forecast_accuracy import calibration, calibration_sentence
 from webapp.money.models import Account, LaunchForecast
 
 pytestmark = pytest.mark.django_db

@@ -12,10 +12,10 @@ from tests.factories import make_ledger as make_database_ledger
 from tests.ledger_contract import LedgerContract, MakeLedger, reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.running.leases import LEASE_TTL, release_lease, take_lease
+from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.models import Account, Basis, Charge, ChargeState
 from webapp.money.services import settle_leftovers
-from webapp.money.verifying import money_findings
 
 
 @pytest.mark.django_db

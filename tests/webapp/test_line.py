@@ -10,6 +10,7 @@ from tests.factories import make_job, make_project, make_spec
 from tests.ledger_contract import reservation, settlement
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK
+from webapp.invariants import findings
 from webapp.jobs.launch.launching import least_of
 from webapp.jobs.running.leases import release_lease, take_lease
 from webapp.jobs.running.line import WatchedLedger, bounds_near, drain_reason, no_beginning
@@ -19,7 +20,6 @@ from webapp.money.budgets import change_budget, create_budget
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.limits import Limit
 from webapp.money.models import Account, Crossing
-from webapp.verifying import findings
 
 USD = 10**12
 

@@ -32,10 +32,10 @@ from webapp.money.budgets import (
     create_budget,
     lock_project,
 )
+from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Budget
 from webapp.money.services import LimitTooLow, close_books, correct, open_account, raise_limit
-from webapp.money.verifying import money_findings
 
 UNIT = 1
 """One of the model's amounts in picodollars: whole ones, as both round an eighth down."""

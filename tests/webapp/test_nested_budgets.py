@@ -20,10 +20,10 @@ from webapp.jobs.models import Job, Tag
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import LimitTooLow, SpecRefused, go_on, raise_budget, stop_job
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
+from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Budget, Crossing
 from webapp.money.services import settle_leftovers
-from webapp.money.verifying import money_findings
 
 pytestmark = pytest.mark.django_db
 

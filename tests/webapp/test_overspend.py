@@ -19,10 +19,10 @@ from tests.factories import make_project, make_spec
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job as JobRow
 from webapp.money.budgets import attach, create_budget
+from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account
 from webapp.money.services import close_books, open_account
-from webapp.money.verifying import money_findings
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from webapp.limits.models import Counted
-from webapp.limits.pace import Pace
+from webapp.limits.request_rate import Pace
 
 pytestmark = pytest.mark.django_db
 BEGAN = 1_000_000.0

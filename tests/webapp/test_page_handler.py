@@ -16,7 +16,7 @@ from django.db import connection
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
-from webapp.page_handler import THREADS, PageHandler
+from webapp.asgi_handler import THREADS, PageHandler
 
 pytestmark = pytest.mark.asyncio
 _told: dict[str, Any] = {}

@@ -8,6 +8,7 @@ from django.db.models.signals import post_save
 
 from tests.factories import FixedClock, make_job, make_running_job, make_spec, stopped
 from webapp.clock import SYSTEM_CLOCK
+from webapp.invariants import findings
 from webapp.jobs.models import Job, Round
 from webapp.jobs.running import runner
 from webapp.jobs.running.leases import LEASE_TTL
@@ -15,7 +16,6 @@ from webapp.jobs.running.look_after import look_after_jobs
 from webapp.jobs.running.pausing import CannotPause, pause_job
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import go_on, stop_job
-from webapp.verifying import findings
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ import pytest
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
-from webapp.page_handler import PageHandler
+from webapp.asgi_handler import PageHandler
 from webapp.proxies import behind_proxies
 
 pytestmark = pytest.mark.asyncio

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from webapp import request_bodies
-from webapp.page_handler import PageHandler
+from webapp.asgi_handler import PageHandler
 
 pytestmark = pytest.mark.asyncio
 MEGABYTE = b"x" * 2**20

@@ -13,7 +13,7 @@ from django.urls import reverse
 from tests.factories import make_project, make_user
 from tests.members import add_member
 from webapp.api.tokens import make_token, revoke_token
-from webapp.page_handler import PageHandler
+from webapp.asgi_handler import PageHandler
 from webapp.reports.models import CloudBill
 from webapp.reports.upload_limit import BILL_BODY_BYTES, upload_limit
 

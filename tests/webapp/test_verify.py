@@ -9,12 +9,12 @@ from django.core.management import call_command
 from tests.factories import FixedClock, make_job, make_running_job, round_finished, stopped
 from tests.ledger_contract import reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
+from webapp.invariants import findings
 from webapp.jobs.models import Event, Job, Round
 from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Charge
-from webapp.verifying import findings
 
 pytestmark = pytest.mark.django_db
 

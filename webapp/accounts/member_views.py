@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts import invitations, queries, services
 from webapp.accounts.access import member_to_remove, project_page
 from webapp.accounts.forms import MemberForm, RoleForm
-from webapp.accounts.freshness import fresh_sign_in
+from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Invitation, Project, Role
 
 ROLES_IN_WORDS = (

@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from webapp.accounts import freshness, queries, services
+from webapp.accounts import fresh_sign_in, queries, services
 from webapp.accounts.access import SESSION_KEY
 from webapp.accounts.invitations import invitations_of
 
@@ -48,7 +48,7 @@ def one_time_sign_in(request: HttpRequest, token: str) -> HttpResponse:
     except services.LinkError as error:
         return render(request, "accounts/link_refused.html", {"reason": str(error)}, status=403)
     login(request, user, backend=SIGN_IN_BACKEND)
-    freshness.note_link(request)
+    fresh_sign_in.note_link(request)
     return redirect("accounts:home")
 
 
@@ -103,17 +103,17 @@ def confirm_email(request: HttpRequest, key: str) -> HttpResponseBase:
     return render(request, "accounts/address_of_another.html", context, status=403)
 
 
-_change_addresses = freshness.fresh_sign_in(allauth_views.email)
+_change_addresses = fresh_sign_in.fresh_sign_in(allauth_views.email)
 
 
 @sensitive_post_parameters("password1", "password2")
 @login_required
 def set_password(request: HttpRequest) -> HttpResponseBase:
     """The first password, for people who came by a sign-in link within the last hour."""
-    if not request.user.has_usable_password() and not freshness.may_set_first_password(request):
+    if not request.user.has_usable_password() and not fresh_sign_in.may_set_first_password(request):
         context = {"email": request.user.email}
         return render(request, "accounts/link_wanted.html", context, status=403)
     answer = allauth_views.password_set(request)
     if request.user.has_usable_password() and request.method == "POST":
-        return freshness.go_on(request) or answer
+        return fresh_sign_in.go_on(request) or answer
     return answer

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.access import project_page
-from webapp.accounts.freshness import fresh_sign_in
+from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.api import reference, tokens
 from webapp.api.command_file import packed_command

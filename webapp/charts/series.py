@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.charts.buckets import bucketed
-from webapp.charts.columns import LINES, PARTS
+from webapp.charts.figures import LINES, PARTS
 from webapp.charts.history import histories
 from webapp.jobs.models import Job
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
 from webapp.accounts.access import project_page
-from webapp.accounts.freshness import confirm_url, fresh_sign_in_for_secrets, is_fresh
+from webapp.accounts.fresh_sign_in import confirm_url, fresh_sign_in_for_secrets, is_fresh
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import account_setup, forms, iam_documents, queries, services

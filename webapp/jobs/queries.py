@@ -9,15 +9,15 @@ from typing import Any
 from django.db.models import F, QuerySet
 from django.http import Http404
 
-from webapp.charts.columns import point_of
+from webapp.charts.figures import point_of
 from webapp.charts.series import series_of
 from webapp.clock import SYSTEM_CLOCK
-from webapp.faults import Gone
+from webapp.error_pages import Gone
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.telling import watching
 from webapp.jobs.telling.event_words import told
 from webapp.money.amounts import exact_usd
-from webapp.money.burning import told_ahead
+from webapp.money.burn_rate import told_ahead
 from webapp.money.models import Account, ChargeKind, ChargeState
 
 EVENTS_IN_SNAPSHOT = 50

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.access import project_page
-from webapp.accounts.freshness import fresh_sign_in
+from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.jobs import queries, services
 from webapp.jobs.states import TERMINAL

@@ -17,7 +17,7 @@ from webapp.accounts.models import Project
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.queries import job_in
 from webapp.jobs.states import TERMINAL
-from webapp.money.bill_words import numbers_behind, shown_bill
+from webapp.money.bill_text import numbers_behind, shown_bill
 from webapp.money.queries import bill_sheet
 
 

@@ -12,7 +12,7 @@ from webapp.accounts.models import User
 from webapp.jobs.listing.labelling import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
-from webapp.money.budget_words import CLOUDS
+from webapp.money.budget_text import CLOUDS
 from webapp.money.models import AtLine, Budget, Period, Scope, default_thresholds
 
 _PEOPLE_OFFERED = 500

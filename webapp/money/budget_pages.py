@@ -16,14 +16,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.access import project_page
-from webapp.accounts.freshness import fresh_sign_in
+from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
+from webapp.money.budget_display import shown_budget, shown_budgets
 from webapp.money.budget_forms import BudgetForm, NewBudgetForm, form_of
-from webapp.money.budget_shown import shown_budget, shown_budgets
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
-from webapp.money.calibration import calibration_sentence
+from webapp.money.forecast_accuracy import calibration_sentence
 from webapp.money.models import Budget
 
 

@@ -17,8 +17,8 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
 from webapp.money.amounts import display_usd
-from webapp.money.budget_words import no_room
-from webapp.money.chain import Chain, locked, turned_over
+from webapp.money.budget_chain import Chain, locked, turned_over
+from webapp.money.budget_text import no_room
 from webapp.money.models import (
     Account,
     AtLine,

@@ -16,12 +16,12 @@ from django.db.models import QuerySet
 from training.ports import Reservation, Room, Settlement
 from training.reports import Spend
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.money.chain import Chain, headroom
-from webapp.money.crossings import note_crossings
+from webapp.money.budget_chain import Chain, headroom
 from webapp.money.limits import limits_of
 from webapp.money.models import Account, AtLine, Charge, ChargeState
 from webapp.money.queries import budgets_above
-from webapp.money.taking import take_all
+from webapp.money.reserve_fast_path import take_all
+from webapp.money.thresholds import note_crossings
 
 _NAMES_IN_ONE_QUERY = 500
 """SQLite limits the number of parameters of a statement."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from webapp.money.chain import headroom
+from webapp.money.budget_chain import headroom
 from webapp.money.models import Account
 from webapp.money.queries import budgets_above
 

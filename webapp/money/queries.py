@@ -9,7 +9,7 @@ from django.db.models import Q
 from cloud.billing.work_file import Sitting
 from training.ports import PriceLine, Settlement
 from webapp.jobs.models import Job
-from webapp.money.chain import headroom
+from webapp.money.budget_chain import headroom
 from webapp.money.models import Account, BillSheet, Budget, Charge, ChargeState
 from webapp.money.periods import period_start
 

@@ -9,9 +9,9 @@ from django.db.models import F
 from training.ports import Settlement
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.amounts import display_usd, picodollars
-from webapp.money.chain import Chain, give_back_grant
-from webapp.money.crossings import note_crossings
+from webapp.money.budget_chain import Chain, give_back_grant
 from webapp.money.models import Account, Basis, Charge, ChargeState
+from webapp.money.thresholds import note_crossings
 
 
 class LimitTooLow(ValueError):

@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from webapp.accounts.models import Membership
-from webapp.accounts.templatetags.frame import PLACES
+from webapp.accounts.templatetags.navigation import PLACES
 from webapp.jobs.asking.presets import presets
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.telling.wording import shown_state

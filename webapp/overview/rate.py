@@ -10,7 +10,7 @@ from typing import Any
 
 from webapp.jobs.telling.event_words import plural
 from webapp.money.amounts import display_usd
-from webapp.money.burning import burns_of
+from webapp.money.burn_rate import burns_of
 from webapp.overview.running import active
 
 RATED = 50

@@ -9,7 +9,7 @@ from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.pricing import Standing, total
 from cloud.timing import NS, to_ns
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.money.late import book_late
+from webapp.money.late_charges import book_late
 from webapp.money.models import Charge, ChargeKind, ChargeState
 from webapp.resources.models import Holding
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from webapp.accounts.templatetags.frame import current_membership
+from webapp.accounts.templatetags.navigation import current_membership
 from webapp.alerts.views import bell_context
 
 register = template.Library()

@@ -21,9 +21,9 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.listing.labelling import LabelRefused, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
+from webapp.money.budget_display import ShownBudget, shown_budget, shown_budgets
 from webapp.money.budget_pages import budget_in
-from webapp.money.budget_shown import ShownBudget, shown_budget, shown_budgets
-from webapp.money.budget_words import CLOUDS
+from webapp.money.budget_text import CLOUDS
 from webapp.money.budgets import change_budget, close_budget, create_budget
 from webapp.money.models import Budget
 

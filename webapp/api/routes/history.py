@@ -30,7 +30,7 @@ from webapp.jobs.models import Job, Round
 from webapp.jobs.policies import kept as policies
 from webapp.jobs.queries import job_in
 from webapp.money.amounts import exact_usd
-from webapp.money.chain import headroom
+from webapp.money.budget_chain import headroom
 from webapp.money.costs import prices_of
 from webapp.money.queries import budgets_above
 

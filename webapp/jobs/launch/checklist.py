@@ -21,7 +21,7 @@ from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unn
 from webapp.jobs.origins import From
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_least_usd, display_usd, picodollars
-from webapp.money.chain import headroom
+from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.queries import as_of
 from webapp.schedulers import choosing

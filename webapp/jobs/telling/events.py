@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import F
 
-from webapp.charts.columns import PACKING, packed
+from webapp.charts.figures import PACKING, packed
 from webapp.clock import Clock
 from webapp.jobs.models import Event, EventKind, Job, Observed
 from webapp.jobs.states import TERMINAL, require_allowed

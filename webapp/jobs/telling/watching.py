@@ -30,7 +30,7 @@ from webapp.jobs.telling.sentences import (
     stalled_sentence,
 )
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
-from webapp.money.bill_words import numbers_behind, shown_bill
+from webapp.money.bill_text import numbers_behind, shown_bill
 from webapp.money.models import ChargeKind, ChargeState
 from webapp.money.queries import bill_sheet
 from webapp.resources import platform_notes

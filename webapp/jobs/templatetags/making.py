@@ -8,7 +8,7 @@ from typing import Any
 
 from django import template
 
-from webapp.accounts.templatetags.frame import current_membership
+from webapp.accounts.templatetags.navigation import current_membership
 from webapp.jobs import origins
 from webapp.jobs.actor_bounds import words
 from webapp.jobs.models import Job

@@ -11,10 +11,10 @@ from django.db.models import Count, F
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.telling.wording import Shown
 from webapp.money.amounts import display_usd
-from webapp.money.budget_words import day, period_words, scope_words
-from webapp.money.burning import Burn, burns_of
-from webapp.money.chain import headroom
-from webapp.money.look_ahead import meets_at
+from webapp.money.budget_chain import headroom
+from webapp.money.budget_text import day, period_words, scope_words
+from webapp.money.burn_rate import Burn, burns_of
+from webapp.money.limit_forecast import meets_at
 from webapp.money.models import Account, AtLine, Budget
 from webapp.money.periods import period_end
 from webapp.money.queries import as_of, unreal_below

@@ -11,9 +11,9 @@ from datetime import datetime
 from django.db import connection
 from django.db.models import F, QuerySet
 
-from webapp.money.crossings import note_crossings
 from webapp.money.models import Account, Budget
 from webapp.money.periods import period_start
+from webapp.money.thresholds import note_crossings
 
 
 def locked(rows: QuerySet[Budget]) -> list[Budget]:

@@ -18,7 +18,7 @@ from django.db.models import Q
 
 from webapp.jobs.models import Job, Observed, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
-from webapp.money.chain import headroom
+from webapp.money.budget_chain import headroom
 from webapp.money.models import Account
 from webapp.money.queries import budgets_above
 

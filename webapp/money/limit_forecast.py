@@ -8,11 +8,11 @@ from django.db import transaction
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job, Observed
-from webapp.money.burning import Burn, burns_of
-from webapp.money.chain import locked, turned_over
-from webapp.money.crossings import FORECAST_THRESHOLD, note_expected
+from webapp.money.budget_chain import locked, turned_over
+from webapp.money.burn_rate import Burn, burns_of
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
 from webapp.money.periods import period_end
+from webapp.money.thresholds import FORECAST_THRESHOLD, note_expected
 
 
 def look_ahead(*, clock: Clock = SYSTEM_CLOCK) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from webapp.money.amounts import display_least_usd, display_usd
-from webapp.money.chain import headroom
+from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Period, Scope
 from webapp.money.periods import period_end
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from webapp.jobs.verifying import job_findings
-from webapp.money.verifying import money_findings
+from webapp.money.invariants import money_findings
 
 
 def findings(now: datetime) -> list[str]:

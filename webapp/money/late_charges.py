@@ -11,9 +11,9 @@ from django.db.models import F
 from cloud.pricing import total
 from training.ports import PriceLine
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.money.chain import Chain
-from webapp.money.crossings import note_crossings
+from webapp.money.budget_chain import Chain
 from webapp.money.models import Account, Basis, Charge, ChargeKind, ChargeState
+from webapp.money.thresholds import note_crossings
 
 
 @transaction.atomic
