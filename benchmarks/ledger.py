@@ -129,7 +129,7 @@ def _open(limit: int, size: int) -> None:
 
     from webapp.accounts.models import User
     from webapp.accounts.services import create_project
-    from webapp.jobs.asking.presets import preset_document
+    from webapp.jobs.form.presets import preset_document
     from webapp.jobs.models import Job
     from webapp.money.amounts import PICODOLLARS_PER_USD
     from webapp.money.budgets import attach, create_budget

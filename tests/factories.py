@@ -49,7 +49,7 @@ def make_project(owner: Any = None, name: str = "") -> Any:
 
 def make_spec(preset: str = "cartpole", **changes: Any) -> Any:
     """A preset's spec; changes by path with double underscores, such as training__stop__rounds=2."""
-    from webapp.jobs.asking.presets import preset_document
+    from webapp.jobs.form.presets import preset_document
     from webapp.jobs.spec import JobSpec
 
     document = preset_document(preset)

@@ -114,7 +114,7 @@ def _burners(count: int) -> Iterator[None]:
 
 _SIX_SEEDS = """
 from webapp.accounts.models import Project
-from webapp.jobs.asking.presets import presets
+from webapp.jobs.form.presets import presets
 from webapp.jobs.services import submit_job
 project = Project.objects.get()
 spec = presets()["cartpole"].spec

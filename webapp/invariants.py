@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from webapp.jobs.verifying import job_findings
+from webapp.jobs.invariants import job_findings
 from webapp.money.invariants import money_findings
 
 

@@ -32,7 +32,7 @@ from benchmarks.reporting.uvicorn_process import serving
 from cloud.billing.price_book import PriceBook
 from cloud.pricing import price_line
 from webapp.accounts import services as accounts
-from webapp.jobs.asking.presets import presets
+from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job
 from webapp.jobs.services import submit_job
 from webapp.money.amounts import exact_usd

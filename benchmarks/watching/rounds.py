@@ -10,8 +10,8 @@ from typing import Any
 
 from tests.factories import round_finished
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.events.event_log import Entry, event_row
 from webapp.jobs.models import Event, EventKind, Job
-from webapp.jobs.telling.events import Entry, event_row
 
 _NOISY = ("entropy", "approximate_kl", "clip_fraction", "explained_variance", "gradient_norm", "value_loss")
 

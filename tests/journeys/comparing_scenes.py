@@ -11,8 +11,8 @@ from training.algorithms import AnyAlgorithm
 from training.algorithms.a2c import A2C
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.listing import labelling
-from webapp.jobs.listing.saved_views import save_view
+from webapp.jobs.list import labels
+from webapp.jobs.list.saved_views import save_view
 from webapp.jobs.models import Job, JobGroup, Observed, Round
 
 ROUNDS = 120
@@ -65,7 +65,7 @@ def seeds_of(
         job.spec["training"]["seed"] = seed
         Job.objects.filter(pk=job.pk).update(spec=job.spec)
         job.groups.add(group)
-        labelling.set_tags(job=job, names=["trial"] if algorithm else ["baseline"])
+        labels.set_tags(job=job, names=["trial"] if algorithm else ["baseline"])
         _grown(job, seed, peak, pace, usd)
     return group
 

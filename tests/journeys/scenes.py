@@ -18,11 +18,11 @@ from training.reports import RoundReport, Spend, UpdateReport, Usage
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import services
-from webapp.jobs.asking.presets import presets
-from webapp.jobs.listing import deleting, labelling
+from webapp.jobs.form.presets import presets
+from webapp.jobs.list import deleting, labels
 from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Observed, Round
-from webapp.jobs.policies import filming, films
-from webapp.jobs.policies import kept as policies
+from webapp.jobs.policies import downloads as policies
+from webapp.jobs.policies import film_process, films
 from webapp.money.models import Account, Charge, ChargeKind
 
 USD = 10**12
@@ -259,7 +259,7 @@ def policies_with_films(job: Job) -> None:
         elif state == FilmState.READY:
             film.file = f"{job.pk}/{round_no}.webp"
             path = policies.checkpoint_path(job.pk, saved.name)
-            film.facts = filming.shoot(path, films.film_folder() / film.file)
+            film.facts = film_process.shoot(path, films.film_folder() / film.file)
         film.save()
 
 
@@ -300,6 +300,6 @@ def jobs_put_away(project: Project, user: User) -> tuple[Job, Job]:
         put(
             job, Observed.CANCELLED, "Stopped on request.", "", 300, env_steps=2_048, episode_return_mean=21.5
         )
-        labelling.archive(job=job, user=user)
+        labels.archive(job=job, user=user)
     deleting.delete(job=deleted, user=user)
     return archived, deleted

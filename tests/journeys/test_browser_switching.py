@@ -6,8 +6,8 @@ import pytest
 
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
-from webapp.jobs.asking.forms import SpecForm, job_form
-from webapp.jobs.asking.presets import presets
+from webapp.jobs.form.forms import SpecForm, job_form
+from webapp.jobs.form.presets import presets
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

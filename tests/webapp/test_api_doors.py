@@ -32,8 +32,8 @@ from webapp.api import reference
 from webapp.api.models import Deed
 from webapp.api.tokens import caller_with, make_token, revoke_token
 from webapp.connections.models import Connection, SealedSecret
-from webapp.jobs.asking.drafts import save_draft
-from webapp.jobs.listing.saved_views import save_view
+from webapp.jobs.form.drafts import save_draft
+from webapp.jobs.list.saved_views import save_view
 from webapp.jobs.models import Draft, Film, Job
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account

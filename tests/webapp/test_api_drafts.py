@@ -10,7 +10,7 @@ from django.test import Client
 from tests.factories import make_project, make_spec, make_user
 from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller
-from webapp.jobs.asking import drafts
+from webapp.jobs.form import drafts
 from webapp.jobs.models import Draft, SavedView
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ import pytest
 from tests.factories import make_job, make_spec
 from tests.webapp.api_callers import ApiCaller
 from webapp.jobs.models import Job, Origin
-from webapp.jobs.policies.kept import kept
+from webapp.jobs.policies.downloads import kept
 from webapp.jobs.running.runner import run_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

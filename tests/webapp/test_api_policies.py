@@ -14,8 +14,8 @@ from tests.webapp.api_callers import ApiCaller
 from tests.webapp.test_policy import job_with_checkpoints
 from webapp.api.models import Made
 from webapp.jobs.models import Film
+from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import films
-from webapp.jobs.policies import kept as policies
 from webapp.jobs.spec import JobSpec
 from webapp.papers import stored
 from webapp.papers.figures import FIGURES

@@ -15,7 +15,7 @@ from tests.factories import make_project, make_spec, make_user
 from webapp.connections import account_setup, connection_test, queries, services
 from webapp.connections.models import CheckState, Connection
 from webapp.connections.secret import Secret
-from webapp.jobs.launch import clouds
+from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.services import SpecRefused, submit_job
 
 pytestmark = pytest.mark.django_db
@@ -162,6 +162,6 @@ def test_the_pages_offer_it(connection: Connection, client: Client, owner: Any) 
     answer = client.post(f"/p/{slug}/clouds/{connection.pk}/set-up/", {"image": "Not an image"})
     assert answer.status_code == 302
     assert queries.set_up_of(connection) is None
-    offered = clouds.offered(connection.project)
+    offered = cloud_requirements.offered(connection.project)
     assert [one.value for one in offered["azure_container"]] == [connection.pk]
     assert offered["aws_lambda"] == []

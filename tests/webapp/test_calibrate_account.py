@@ -22,7 +22,7 @@ from tests.factories import make_connection, make_project
 from webapp.connections import services
 from webapp.connections.models import CheckState, Connection, SetUp
 from webapp.connections.secret import Secret
-from webapp.jobs.asking.forms import job_form
+from webapp.jobs.form.forms import job_form
 from webapp.money.amounts import display_usd
 from webapp.money.budgets import create_budget
 

@@ -17,8 +17,8 @@ from webapp.comparing.pareto import plane
 from webapp.comparing.reaching import Getting, Goal, getting_to, goal_of
 from webapp.comparing.sides import picked
 from webapp.comparing.wording import getting_words, row
-from webapp.jobs import seeds
-from webapp.jobs.asking.forms import job_form
+from webapp.jobs import seed_groups
+from webapp.jobs.form.forms import job_form
 from webapp.jobs.models import Job, JobGroup, Round
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import SpecRefused
@@ -330,34 +330,34 @@ def test_seeds_are_launched_together_as_a_group() -> None:
     project = make_project()
     user = project.people.first()
     spec = make_spec("hopper-simulated", name="Hop", training__seed=5)
-    group = seeds.launch_seeds(project=project, user=user, spec=spec, count=3, key="once")
-    again = seeds.launch_seeds(project=project, user=user, spec=spec, count=3, key="once")
+    group = seed_groups.launch_seeds(project=project, user=user, spec=spec, count=3, key="once")
+    again = seed_groups.launch_seeds(project=project, user=user, spec=spec, count=3, key="once")
     assert group == again
     jobs = list(group.jobs.order_by("name"))
     assert [job.spec["training"]["seed"] for job in jobs] == [5, 6, 7]
     assert [job.spec["platform"]["seed"] for job in jobs] == [5, 6, 7]
     assert jobs[0].name == "Hop, seed 5"
-    other = seeds.launch_seeds(project=project, user=user, spec=spec, count=2)
+    other = seed_groups.launch_seeds(project=project, user=user, spec=spec, count=2)
     assert other.name == "Hop 2"
     with pytest.raises(SpecRefused, match="between 1 and 50"):
-        seeds.launch_seeds(project=project, user=user, spec=spec, count=51)
+        seed_groups.launch_seeds(project=project, user=user, spec=spec, count=51)
 
 
 def test_all_seeds_are_launched_or_none() -> None:
     project = make_project()
     spec = make_spec("hopper-simulated", budget_usd="0.000001")
     with pytest.raises(SpecRefused, match="must be at least"):
-        seeds.launch_seeds(project=project, user=project.people.first(), spec=spec, count=3)
+        seed_groups.launch_seeds(project=project, user=project.people.first(), spec=spec, count=3)
     assert not project.jobs.exists()
 
 
 def test_more_seeds_are_new_ones_and_a_single_job_founds_a_group() -> None:
     project = make_project()
     job = make_job(project, spec=make_spec(name="Alone, seed 3", training__seed=3))
-    group = seeds.more_seeds(user=job.created_by, like=job, count=2)
+    group = seed_groups.more_seeds(user=job.created_by, like=job, count=2)
     assert group.name == "Alone"
     assert sorted(one.spec["training"]["seed"] for one in group.jobs.all()) == [3, 4, 5]
-    assert seeds.more_seeds(user=job.created_by, like=job, count=1) == group
+    assert seed_groups.more_seeds(user=job.created_by, like=job, count=1) == group
     assert sorted(one.name for one in group.jobs.all())[-1] == "Alone, seed 6"
     found = picked(project, [f"group_{group.pk}"])
     assert [len(side.jobs) for side in found.sides] == [4], "they ask one question"

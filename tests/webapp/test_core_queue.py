@@ -12,12 +12,12 @@ from cloud.workers.executor import cores
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.invariants import job_findings
 from webapp.jobs.models import Job
 from webapp.jobs.running import launcher
+from webapp.jobs.running.job_slots import core_places
 from webapp.jobs.running.launcher import launch_and_watch, watched
 from webapp.jobs.running.leases import take_lease
-from webapp.jobs.running.places import core_places
-from webapp.jobs.verifying import job_findings
 
 pytestmark = pytest.mark.django_db
 

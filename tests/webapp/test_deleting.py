@@ -12,12 +12,12 @@ from django.urls import reverse
 
 from tests.factories import make_job, make_running_job, make_spec
 from tests.webapp.api_callers import ApiCaller
-from webapp.jobs.listing import bulk, deleting, labelling
+from webapp.jobs.invariants import job_findings
+from webapp.jobs.list import bulk, deleting, labels
 from webapp.jobs.models import Film, FilmState, Job
-from webapp.jobs.policies.kept import kept
+from webapp.jobs.policies.downloads import kept
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import stop_job
-from webapp.jobs.verifying import job_findings
 from webapp.money.models import Account, Charge
 from webapp.surfaces.models import Surface
 
@@ -36,8 +36,8 @@ def _ran() -> Job:
     )
     job = make_job(spec=spec)
     assert run_job(job.pk, owner=os.urandom(8).hex(), hand_over=threading.Event()) == 0
-    labelling.set_note(job=job, text="my best one")
-    labelling.archive(job=job, user=job.created_by)
+    labels.set_note(job=job, text="my best one")
+    labels.archive(job=job, user=job.created_by)
     return Job.objects.get(pk=job.pk)
 
 
@@ -114,22 +114,22 @@ def test_nobody_finds_it_any_more_and_its_address_says_why(client: Any) -> None:
 
 def test_what_is_under_way_or_not_archived_is_not_deleted() -> None:
     running, _ = make_running_job()
-    with pytest.raises(labelling.LabelRefused, match="Archive it first"):
+    with pytest.raises(labels.LabelRefused, match="Archive it first"):
         deleting.delete(job=running, user=running.created_by)
     job = stop_job(job=make_job(), user=None)
-    labelling.archive(job=job, user=job.created_by)
+    labels.archive(job=job, user=job.created_by)
     made = {"checkpoint": "c", "sha256": "0" * 64, "round_no": 1}
     asked = {"job": job, "asked_by": job.created_by, "since": job.created_at}
     film = Film.objects.create(state=FilmState.FILMING, **made, **asked)
-    with pytest.raises(labelling.LabelRefused, match="film of it is being made"):
+    with pytest.raises(labels.LabelRefused, match="film of it is being made"):
         deleting.delete(job=job, user=job.created_by)
     film.delete()
     surface = Surface.objects.create(grid=9, span=1, episodes=1, **made, **asked)
-    with pytest.raises(labelling.LabelRefused, match="surface of it is being measured"):
+    with pytest.raises(labels.LabelRefused, match="surface of it is being measured"):
         deleting.delete(job=job, user=job.created_by)
     surface.delete()
     Job.objects.filter(pk=job.pk).update(lease_owner="a process that is ending")
-    with pytest.raises(labelling.LabelRefused, match="not settled yet"):
+    with pytest.raises(labels.LabelRefused, match="not settled yet"):
         deleting.delete(job=job, user=job.created_by)
     Job.objects.filter(pk=job.pk).update(lease_owner="")
     outcome = bulk.act(project=job.project, user=None, action="delete", job_ids=[job.pk])
@@ -139,7 +139,7 @@ def test_what_is_under_way_or_not_archived_is_not_deleted() -> None:
 
 def test_the_page_asks_again_and_deletes(client: Any) -> None:
     job = stop_job(job=make_job(), user=None)
-    labelling.archive(job=job, user=job.created_by)
+    labels.archive(job=job, user=job.created_by)
     client.force_login(job.created_by)
     slug = job.project.slug
     assert "Delete it for good" in client.get(reverse("jobs:detail", args=[slug, job.pk])).content.decode()

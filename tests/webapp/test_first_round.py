@@ -24,8 +24,8 @@ from webapp.alerts.models import Alert
 from webapp.clock import SYSTEM_CLOCK
 from webapp.invariants import findings
 from webapp.jobs.launch.checklist import checklist
-from webapp.jobs.launch.forecasting import forecast_of, headline
-from webapp.jobs.launch.launching import least_of
+from webapp.jobs.launch.forecast_panel import forecast_of, headline
+from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.models import Job
 from webapp.jobs.running.leases import release_lease, take_lease
 from webapp.jobs.running.recorder import Recorder

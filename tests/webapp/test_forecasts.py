@@ -15,9 +15,9 @@ from django.urls import reverse
 
 from cloud.forecast import Band
 from webapp.accounts import services as accounts
-from webapp.jobs.asking.forms import job_form
-from webapp.jobs.asking.presets import presets
-from webapp.jobs.launch import forecasting
+from webapp.jobs.form.forms import job_form
+from webapp.jobs.form.presets import presets
+from webapp.jobs.launch import forecast_panel
 from webapp.jobs.spec import JobSpec
 
 
@@ -92,11 +92,13 @@ def spec(preset: str, **changes: Any) -> JobSpec:
 
 def test_what_ends_it_is_said() -> None:
     by_rounds = spec("hopper-simulated", training__stop={"env_steps": None, "rounds": 100})
-    assert forecasting.headline(forecasting.forecast_of(by_rounds), by_rounds).endswith("for 100 rounds.")
+    assert forecast_panel.headline(forecast_panel.forecast_of(by_rounds), by_rounds).endswith(
+        "for 100 rounds."
+    )
     by_budget = spec("hopper-simulated", budget_usd="0.05")
-    found = forecasting.forecast_of(by_budget)
-    assert "until the budget ends it after about" in forecasting.headline(found, by_budget)
-    assert "The whole: about $" in forecasting.note(found, by_budget)
+    found = forecast_panel.forecast_of(by_budget)
+    assert "until the budget ends it after about" in forecast_panel.headline(found, by_budget)
+    assert "The whole: about $" in forecast_panel.note(found, by_budget)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_what_ends_it_is_said() -> None:
     ],
 )
 def test_money_has_the_digits_that_are_worth_something(band: Band, shown: str) -> None:
-    assert str(forecasting.money(band)) == shown
+    assert str(forecast_panel.money(band)) == shown
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_money_has_the_digits_that_are_worth_something(band: Band, shown: str) -
     ],
 )
 def test_time_has_the_unit_that_suits_it(band: Band, shown: str) -> None:
-    assert str(forecasting.time(band)) == shown
+    assert str(forecast_panel.time(band)) == shown
 
 
 def test_the_command_writes_json() -> None:

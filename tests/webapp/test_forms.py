@@ -9,10 +9,10 @@ from django.http import QueryDict
 from pydantic import BaseModel, Field
 
 from tests.factories import make_spec
-from webapp.jobs.asking.form_sections import sections
-from webapp.jobs.asking.forms import SpecForm, job_form
-from webapp.jobs.asking.presets import presets
-from webapp.jobs.asking.spec_fields import Shape, as_meant, as_typed
+from webapp.jobs.form.form_sections import sections
+from webapp.jobs.form.forms import SpecForm, job_form
+from webapp.jobs.form.presets import presets
+from webapp.jobs.form.spec_fields import Shape, as_meant, as_typed
 from webapp.jobs.spec import JobSpec
 
 
@@ -105,7 +105,7 @@ def test_a_choice_that_is_not_offered_is_refused_on_its_select() -> None:
 
 
 def test_further_checks_speak_on_fields_too() -> None:
-    from webapp.jobs.asking.problems import Problem
+    from webapp.jobs.form.spec_problems import Problem
 
     drawn = posted(SpecForm(Journey))
     form = SpecForm(Journey, drawn, further_checks=lambda spec: [Problem("way.pace", "Too fast today.")])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.factories import make_job, make_project, make_running_job
-from webapp.jobs.listing import bulk, labelling
+from webapp.jobs.list import bulk, labels
 from webapp.jobs.models import Job
 from webapp.jobs.services import stop_job
 from webapp.money.models import Account
@@ -20,49 +20,49 @@ def _stopped(**options: Any) -> Job:
 
 def test_tags_are_set_once_each_and_belong_to_the_project() -> None:
     job = make_job()
-    labelling.set_tags(job=job, names=labelling.tag_names("first try, b,b ,"))
-    labelling.add_tags(job=job, names=["c"])
+    labels.set_tags(job=job, names=labels.tag_names("first try, b,b ,"))
+    labels.add_tags(job=job, names=["c"])
     assert [tag.name for tag in job.tags.all()] == ["b", "c", "first try"]
     other = make_job()
-    labelling.set_tags(job=other, names=["b"])
+    labels.set_tags(job=other, names=["b"])
     assert job.tags.get(name="b") != other.tags.get()
-    labelling.set_tags(job=job, names=[])
+    labels.set_tags(job=job, names=[])
     assert not job.tags.exists()
 
 
 @pytest.mark.parametrize("text", [",".join(map(str, range(11))), "x" * 41])
 def test_too_much_of_a_tag_is_refused(text: str) -> None:
-    with pytest.raises(labelling.LabelRefused, match="at most"):
-        labelling.tag_names(text)
+    with pytest.raises(labels.LabelRefused, match="at most"):
+        labels.tag_names(text)
 
 
 def test_a_note_is_kept_and_taken_away() -> None:
     job = make_job()
-    labelling.set_note(job=job, text="  learning rate too high \n")
+    labels.set_note(job=job, text="  learning rate too high \n")
     job.refresh_from_db()
     assert job.note == "learning rate too high"
-    with pytest.raises(labelling.LabelRefused, match="5,000"):
-        labelling.set_note(job=job, text="x" * 5_001)
-    labelling.set_note(job=job, text=" ")
+    with pytest.raises(labels.LabelRefused, match="5,000"):
+        labels.set_note(job=job, text="x" * 5_001)
+    labels.set_note(job=job, text=" ")
     job.refresh_from_db()
     assert job.note == ""
 
 
 def test_only_a_job_that_is_over_is_put_away_and_nothing_of_it_is_lost() -> None:
     running, _ = make_running_job()
-    with pytest.raises(labelling.LabelRefused, match=r"is running, so .* Stop it first"):
-        labelling.archive(job=running, user=running.created_by)
+    with pytest.raises(labels.LabelRefused, match=r"is running, so .* Stop it first"):
+        labels.archive(job=running, user=running.created_by)
     job = _stopped()
     money = list(Account.objects.filter(job=job).values())
     events = job.events.count()
-    assert labelling.archive(job=job, user=job.created_by)
-    assert not labelling.archive(job=job, user=job.created_by)
+    assert labels.archive(job=job, user=job.created_by)
+    assert not labels.archive(job=job, user=job.created_by)
     job.refresh_from_db()
     assert job.archived_at is not None
     assert list(Account.objects.filter(job=job).values()) == money
     assert job.events.count() == events + 1
-    assert labelling.unarchive(job=job, user=job.created_by)
-    assert not labelling.unarchive(job=job, user=job.created_by)
+    assert labels.unarchive(job=job, user=job.created_by)
+    assert not labels.unarchive(job=job, user=job.created_by)
     job.refresh_from_db()
     assert job.archived_at is None
 

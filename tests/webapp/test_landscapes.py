@@ -11,7 +11,7 @@ from django.test import Client
 
 from tests.factories import FixedClock, make_project, make_user
 from tests.webapp.test_policy import job_with_checkpoints
-from webapp.jobs.policies import kept as policies
+from webapp.jobs.policies import downloads as policies
 from webapp.surfaces import measurement, services
 from webapp.surfaces.heat_map import picture
 from webapp.surfaces.models import Surface, SurfaceState

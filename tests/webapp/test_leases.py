@@ -13,11 +13,11 @@ from tests.factories import FixedClock, checkpoint_saved, make_job, make_running
 from tests.servers import ROOT
 from webapp.clock import SystemClock
 from webapp.jobs.models import Job
-from webapp.jobs.running import heartbeat, launcher, look_after
+from webapp.jobs.running import heartbeat, job_watchdog, launcher
 from webapp.jobs.running.heartbeat import Heartbeat
-from webapp.jobs.running.holders import life_of, new_owner
+from webapp.jobs.running.job_watchdog import look_after_jobs
+from webapp.jobs.running.lease_holders import life_of, new_owner
 from webapp.jobs.running.leases import LEASE_TTL, renew_lease, take_lease
-from webapp.jobs.running.look_after import look_after_jobs
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, LOSSES_ALLOWED
 
@@ -30,12 +30,12 @@ STARVED_S = 60.0
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The jobs whose launch was asked for, instead of messages to a broker."""
     asked: list[str] = []
-    monkeypatch.setattr(look_after, "ask_to_launch", lambda job_id: not asked.append(job_id))
+    monkeypatch.setattr(job_watchdog, "ask_to_launch", lambda job_id: not asked.append(job_id))
     return asked
 
 
 def _owner_of_a_dead_process() -> str:
-    program = "from webapp.jobs.running.holders import new_owner; print(new_owner())"
+    program = "from webapp.jobs.running.lease_holders import new_owner; print(new_owner())"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=True)
     return done.stdout.decode().strip()
 

@@ -11,9 +11,9 @@ from tests.ledger_contract import reservation, settlement
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK
 from webapp.invariants import findings
-from webapp.jobs.launch.launching import least_of
+from webapp.jobs.launch.launch_budget import least_of
+from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.leases import release_lease, take_lease
-from webapp.jobs.running.line import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import go_on
 from webapp.money.budgets import change_budget, create_budget

@@ -27,11 +27,11 @@ from tests.factories import checkpoint_saved, evaluated, make_running_job, make_
 from tests.members import add_member
 from tests.webapp.socket_client import SocketClient
 from webapp.accounts.models import Role, User
+from webapp.jobs.events import consumers, doorbell, viewers
+from webapp.jobs.events import feed as feeds
+from webapp.jobs.events.routing import websocket_urlpatterns
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
-from webapp.jobs.telling import consumers, doorbell, viewers
-from webapp.jobs.telling import feed as feeds
-from webapp.jobs.telling.routing import websocket_urlpatterns
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.asyncio]
 

@@ -14,8 +14,8 @@ from webapp.gateway import services
 from webapp.gateway.coordinator import DatabaseMailbox, reached
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
 from webapp.gateway.store import DatabaseStore
+from webapp.jobs.events.event_log import LeaseLost
 from webapp.jobs.models import Job
-from webapp.jobs.telling.events import LeaseLost
 
 
 @pytest.mark.django_db

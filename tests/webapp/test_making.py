@@ -12,14 +12,14 @@ from django.test import Client
 from tests.factories import make_connection, make_job, make_project, make_spec, make_user
 from tests.webapp.test_forms import posted
 from tests.webapp.test_policy import job_with_checkpoints
-from webapp.jobs.asking import drafts
-from webapp.jobs.asking.forms import job_form
-from webapp.jobs.asking.presets import presets
-from webapp.jobs.asking.spec_files import LARGEST_BYTES
+from webapp.jobs.form import drafts
+from webapp.jobs.form.forms import job_form
+from webapp.jobs.form.presets import presets
+from webapp.jobs.form.spec_files import LARGEST_BYTES
 from webapp.jobs.launch.checklist import checklist
-from webapp.jobs.launch.forecasting import forecast_of
+from webapp.jobs.launch.forecast_panel import forecast_of
 from webapp.jobs.models import Draft, Job
-from webapp.jobs.seeds import launch_seeds, more_seeds
+from webapp.jobs.seed_groups import launch_seeds, more_seeds
 from webapp.money.budgets import create_budget
 from webapp.money.models import Budget
 

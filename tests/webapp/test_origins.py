@@ -11,12 +11,12 @@ from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.bookkeeping import assert_whole
 from training.checkpoints import FileCheckpointStore, Progress
 from training.learner import LearnerState
-from webapp.jobs.again import run_again
+from webapp.jobs.lineage import beginning, beginning_of, forked
 from webapp.jobs.models import Job, Origin
-from webapp.jobs.origins import beginning, beginning_of, forked
-from webapp.jobs.policies.kept import kept
+from webapp.jobs.policies.downloads import kept
+from webapp.jobs.rerun import run_again
 from webapp.jobs.running.runner import run_job
-from webapp.jobs.seeds import launch_seeds, more_seeds
+from webapp.jobs.seed_groups import launch_seeds, more_seeds
 from webapp.jobs.services import SpecRefused, submit_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,8 +11,8 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.invariants import findings
 from webapp.jobs.models import Job, Round
 from webapp.jobs.running import runner
+from webapp.jobs.running.job_watchdog import look_after_jobs
 from webapp.jobs.running.leases import LEASE_TTL
-from webapp.jobs.running.look_after import look_after_jobs
 from webapp.jobs.running.pausing import CannotPause, pause_job
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import go_on, stop_job

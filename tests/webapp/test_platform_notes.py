@@ -18,8 +18,8 @@ from tests.factories import FixedClock, make_connection, make_project, make_user
 from tests.training.inline_platform import InlinePlatform
 from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.models import Connection
+from webapp.jobs.events.job_summary import why_waiting
 from webapp.jobs.models import Job, Observed
-from webapp.jobs.telling.watching import why_waiting
 from webapp.resources.models import Asked, PlatformNote
 from webapp.resources.platform_notes import Notes
 from webapp.resources.rate_limit import SubscriptionCreates

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webapp.jobs.listing.question import NotUnderstood, Term, parse
+from webapp.jobs.list.search_query import NotUnderstood, Term, parse
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.factories import make_job, make_project, make_spec
 from tests.own_network import own_network
-from webapp.jobs.launch import clouds
+from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.models import Job
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import SpecRefused, submit_job
@@ -36,7 +36,7 @@ def test_a_cluster_that_the_operator_named_is_taken(settings: Any) -> None:
     settings.STARLING_RAY_CLUSTERS = ["head.lab:6379"]
     project = make_project()
     for address, refused in (("Head.lab:6379", False), ("", False), ("head.lab:6380", True)):
-        words = " ".join(one.sentence for one in clouds.obstacles(project, _attached_to(address)))
+        words = " ".join(one.sentence for one in cloud_requirements.obstacles(project, _attached_to(address)))
         assert ("STARLING_RAY_CLUSTERS" in words) == refused
 
 

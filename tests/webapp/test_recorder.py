@@ -17,11 +17,11 @@ from tests.factories import (
 )
 from training.messages import Tick
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.events.event_log import LeaseLost, append_events, note
 from webapp.jobs.models import Checkpoint, Event, Job
 from webapp.jobs.running.leases import LEASE_TTL, release_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, begin_run, resume_point, run_ended
-from webapp.jobs.telling.events import LeaseLost, append_events, note
 
 pytestmark = pytest.mark.django_db
 

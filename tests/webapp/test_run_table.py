@@ -12,9 +12,9 @@ from django.utils import timezone
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.members import add_member
 from tests.webapp.test_pages import copies_of, text
-from webapp.jobs.listing import labelling, run_table
-from webapp.jobs.listing.columns import COLUMNS, chosen_columns
-from webapp.jobs.listing.question import parse
+from webapp.jobs.list import labels, run_table
+from webapp.jobs.list.columns import COLUMNS, chosen_columns
+from webapp.jobs.list.search_query import parse
 from webapp.jobs.models import Job, SavedView
 from webapp.jobs.services import stop_job
 from webapp.money.models import Account
@@ -109,7 +109,7 @@ def test_orders_have_what_is_not_known_last(project: Any, known: dict[str, Job])
 
 
 def test_archived_jobs_are_left_out_unless_asked_for(project: Any, known: dict[str, Job]) -> None:
-    labelling.archive(job=known["old"], user=known["old"].created_by)
+    labels.archive(job=known["old"], user=known["old"].created_by)
     assert _found(project, "") == ["hop", "cart"]
     assert _found(project, "is:archived") == ["old"]
     assert sorted(_found(project, "-is:archived")) == ["cart", "hop"]
@@ -171,7 +171,7 @@ def test_a_row_is_drawn_anew_when_anything_in_it_changes(client: Client, project
     Account.objects.filter(job=job).update(spent_picodollars=5 * 10**10)
     assert drawn() not in seen
     seen.add(drawn())
-    labelling.set_tags(job=job, names=["new-tag"])
+    labels.set_tags(job=job, names=["new-tag"])
     assert drawn() not in seen
     assert "new-tag" in drawn()
 

@@ -16,7 +16,7 @@ from tests.factories import make_job, make_spec
 from tests.servers import ROOT
 from tests.webapp.bookkeeping import assert_whole
 from webapp.jobs import failpoints
-from webapp.jobs.launch.launching import least_of
+from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.models import Job
 from webapp.jobs.running import heartbeat, launcher, runner
 from webapp.jobs.running.launcher import launch_and_watch

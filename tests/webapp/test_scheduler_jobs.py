@@ -13,9 +13,9 @@ from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp import schedulers
 from tests.webapp.test_forms import posted
 from training.scaling.learned import Learned
-from webapp.jobs.asking.documents import SpecError
-from webapp.jobs.asking.forms import job_form
-from webapp.jobs.launch.forecasting import forecast_of, panel
+from webapp.jobs.form.forms import job_form
+from webapp.jobs.form.spec_documents import SpecError
+from webapp.jobs.launch.forecast_panel import forecast_of, panel
 from webapp.jobs.models import Job, Round
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.running.runner import run_job

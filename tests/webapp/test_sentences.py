@@ -4,9 +4,8 @@ import pytest
 
 from tests.factories import make_running_job, make_spec, round_finished
 from webapp.jobs.actor_bounds import change_bounds
-from webapp.jobs.models import Job
-from webapp.jobs.running.recorder import Recorder
-from webapp.jobs.telling.sentences import (
+from webapp.jobs.events.job_summary import told_live
+from webapp.jobs.events.sentences import (
     Judged,
     mean_interval,
     no_news_sentence,
@@ -17,7 +16,8 @@ from webapp.jobs.telling.sentences import (
     simulated_sentence,
     stalled_sentence,
 )
-from webapp.jobs.telling.watching import told_live
+from webapp.jobs.models import Job
+from webapp.jobs.running.recorder import Recorder
 
 USD = 10**12
 

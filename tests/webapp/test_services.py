@@ -8,6 +8,8 @@ from django.db import transaction
 
 from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, stopped
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.events import doorbell
+from webapp.jobs.events.event_log import transition
 from webapp.jobs.models import Event, Job, Observed
 from webapp.jobs.running.leases import LEASE_TTL, release_lease, renew_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
@@ -21,8 +23,6 @@ from webapp.jobs.services import (
     submit_job,
 )
 from webapp.jobs.states import SUCCESSORS, TERMINAL, IllegalTransition
-from webapp.jobs.telling import doorbell
-from webapp.jobs.telling.events import transition
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from tests.signed_in import signed_in
 from tests.webapp.api_callers import ApiCaller
 from webapp.accounts.models import Role, User
 from webapp.accounts.services import remove_member
-from webapp.jobs.telling.viewers import SIGNED_OUT, Viewer, standing
+from webapp.jobs.events.viewers import SIGNED_OUT, Viewer, standing
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ from django.test import Client
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_project, make_user
 from tests.webapp.test_forms import posted
-from webapp.jobs.asking.forms import job_form
-from webapp.jobs.asking.presets import presets
+from webapp.jobs.form.forms import job_form
+from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job
 
 

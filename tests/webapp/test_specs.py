@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from tests.factories import make_spec
 from training.checkpoints import FileCheckpointStore
-from webapp.jobs.asking.documents import SpecError, read_spec
-from webapp.jobs.asking.presets import preset_names, presets
-from webapp.jobs.asking.problems import problems
+from webapp.jobs.form.presets import preset_names, presets
+from webapp.jobs.form.spec_documents import SpecError, read_spec
+from webapp.jobs.form.spec_problems import problems
 from webapp.jobs.spec import JobSpec, Limits
 
 _LIMITS = Limits(local=16, simulated=1024)

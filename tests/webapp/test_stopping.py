@@ -15,8 +15,8 @@ from tests.webapp import schedulers
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import films
 from webapp.jobs.running import launcher
+from webapp.jobs.running.graceful_exit import HEARD_WITHIN_S, LEAVE_WITHIN_S, Leaving
 from webapp.jobs.running.leases import take_lease
-from webapp.jobs.running.leaving import HEARD_WITHIN_S, LEAVE_WITHIN_S, Leaving
 from webapp.jobs.running.recovery import hand_back
 from webapp.jobs.running.runner import run_job
 from webapp.schedulers import leases as scheduler_leases
@@ -152,7 +152,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> WorkerStop:
     """A worker that was asked to stop."""
     stop = WorkerStop()
     stop.ask()
-    monkeypatch.setattr("webapp.jobs.policies.filming.worker_stop", stop)
+    monkeypatch.setattr("webapp.jobs.policies.film_process.worker_stop", stop)
     monkeypatch.setattr(measurement, "worker_stop", stop)
     return stop
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_project, make_user
 from tests.webapp.test_forms import posted
-from webapp.jobs.asking.documents import read_spec
-from webapp.jobs.asking.filled_in import begun_with
-from webapp.jobs.asking.forms import SpecForm, job_form
-from webapp.jobs.asking.presets import presets
-from webapp.jobs.asking.switching import switched
+from webapp.jobs.form.address_prefill import begun_with
+from webapp.jobs.form.forms import SpecForm, job_form
+from webapp.jobs.form.presets import presets
+from webapp.jobs.form.spec_documents import read_spec
+from webapp.jobs.form.variant_switch import switched
 from webapp.jobs.spec import JobSpec, Limits
 
 _TO_A2C = {"training.algorithm.kind": "a2c"}

@@ -12,7 +12,7 @@ from webapp.alerts import anomalies, services
 from webapp.alerts.anomalies import Facts
 from webapp.alerts.models import Alert, State
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.launch import forecasting
+from webapp.jobs.launch import forecast_panel
 from webapp.jobs.models import Event, EventKind, Job, Observed, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.money.models import Charge, ChargeKind, ChargeState
@@ -91,7 +91,7 @@ def facts_of(job: Job, now: datetime, standing: frozenset[str] = frozenset()) ->
 def expected_rate(job: Job) -> float | None:
     """Picodollars a second as the forecast of its spec has it; None where there is none."""
     try:
-        forecast = forecasting.forecast_of(job.parsed_spec())
+        forecast = forecast_panel.forecast_of(job.parsed_spec())
     except (NoForecast, ValueError) as error:
         log.debug("no forecast to compare %s with: %s", job.pk, error)
         return None

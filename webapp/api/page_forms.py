@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 
 from webapp.api.problems import Refused, spec_refused
-from webapp.jobs.asking.problems import Problem
+from webapp.jobs.form.spec_problems import Problem
 
 
 def cleaned(form: forms.Form, given: Iterable[str] = ()) -> dict[str, Any]:

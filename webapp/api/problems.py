@@ -17,7 +17,7 @@ from webapp.alerts.channels import ChannelRefused
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.services import ConnectionRefused
 from webapp.error_pages import Gone
-from webapp.jobs.asking.problems import Problem as FieldProblem
+from webapp.jobs.form.spec_problems import Problem as FieldProblem
 from webapp.money.budgets import BudgetRefused
 from webapp.profiling.services import ProfileRefused
 

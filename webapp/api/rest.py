@@ -40,8 +40,8 @@ from webapp.api.routes import (
 from webapp.api.tokens import note
 from webapp.connections.secret import Secret
 from webapp.document_limits import check_values
-from webapp.jobs.asking.problems import Problem as FieldProblem
-from webapp.jobs.asking.problems import problems as sentences
+from webapp.jobs.form.spec_problems import Problem as FieldProblem
+from webapp.jobs.form.spec_problems import problems as sentences
 
 VERSION = "1.0"
 _SAFE = ("GET", "HEAD", "OPTIONS")

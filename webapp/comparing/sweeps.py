@@ -19,10 +19,10 @@ from django.db import transaction
 from pydantic import BaseModel, ValidationError
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.asking.problems import problems
-from webapp.jobs.asking.spec_fields import title_of
+from webapp.jobs.form.spec_fields import title_of
+from webapp.jobs.form.spec_problems import problems
 from webapp.jobs.models import JobGroup
-from webapp.jobs.seeds import free_group_name, launch_together, with_seed
+from webapp.jobs.seed_groups import free_group_name, launch_together, with_seed
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
 from webapp.money.budgets import create_budget

@@ -22,9 +22,9 @@ from webapp.comparing.reaching import getting_to, goal_of
 from webapp.comparing.sides import MOST_SIDES, Picked, of_group, picked
 from webapp.comparing.sweep_form import SweepForm, base_of
 from webapp.comparing.sweeps import SweepRefused, launch_sweep
-from webapp.jobs.listing import run_table
+from webapp.jobs.list import run_table
 from webapp.jobs.models import JobGroup
-from webapp.jobs.seeds import MOST_SEEDS, more_seeds
+from webapp.jobs.seed_groups import MOST_SEEDS, more_seeds
 from webapp.jobs.services import SpecRefused
 from webapp.money.amounts import picodollars
 from webapp.money.models import Budget

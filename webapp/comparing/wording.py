@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from webapp.comparing.figures import Comparison, SideFigures
 from webapp.comparing.reaching import Getting
 from webapp.comparing.telling_apart import FEWEST, MOST_MORE
+from webapp.jobs.events.text import shown_state
 from webapp.jobs.models import Job
 from webapp.jobs.states import ACTIVE
-from webapp.jobs.telling.wording import shown_state
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
 from webapp.templatetags.look import UNKNOWN, duration, score
 

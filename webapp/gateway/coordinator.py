@@ -17,7 +17,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import bells, queries, services
 from webapp.gateway.leases import due, sweep
 from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
-from webapp.jobs.telling.events import LeaseLost
+from webapp.jobs.events.event_log import LeaseLost
 
 log = logging.getLogger(__name__)
 

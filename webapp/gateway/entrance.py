@@ -14,7 +14,7 @@ from cloud.gateway.asgi import Door, Receive, Scope, Send
 from cloud.gateway.waiters import Desk
 from webapp.gateway.bells import OFFERS
 from webapp.gateway.store import DatabaseStore
-from webapp.jobs.telling.feed import Readers
+from webapp.jobs.events.feed import Readers
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from cloud.hosts import HostsOptions
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import queries
 from webapp.gateway.queries import Machines
-from webapp.jobs.asking.problems import Problem
+from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.models import Job
 from webapp.jobs.states import TERMINAL
 

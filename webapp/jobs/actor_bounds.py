@@ -9,12 +9,12 @@ from django.db import transaction
 from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.launch import clouds
+from webapp.jobs.events.event_log import append_events, note
+from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.models import Job
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.states import TERMINAL
-from webapp.jobs.telling.events import append_events, note
 
 BECAUSE = "by the bounds set for this job"
 
@@ -91,5 +91,5 @@ def _require_range(least: int | None, most: int | None, allowed: int) -> None:
 def _require_room(job: Job, spec: JobSpec, actors: int) -> None:
     """More than the job was launched for: its cloud is asked as at a launch."""
     training = spec.training.model_copy(update={"scaling": Fixed(actors=actors)})
-    if found := clouds.obstacles(job.project, spec.model_copy(update={"training": training})):
+    if found := cloud_requirements.obstacles(job.project, spec.model_copy(update={"training": training})):
         raise BoundsRefused(" ".join(problem.sentence for problem in found))

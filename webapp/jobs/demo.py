@@ -4,7 +4,7 @@ from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.accounts.services import create_person, one_time_sign_in_path
-from webapp.jobs.asking.presets import presets
+from webapp.jobs.form.presets import presets
 from webapp.jobs.services import submit_job
 
 DEMO_EMAIL = "demo@starling.localhost"

@@ -18,15 +18,15 @@ from webapp.accounts.models import Project
 from webapp.charts.series import series_of
 from webapp.clock import SYSTEM_CLOCK
 from webapp.gateway import machines
-from webapp.jobs import detail, queries
-from webapp.jobs.asking.documents import shortened
+from webapp.jobs import cost_breakdown, queries
+from webapp.jobs.events import job_summary
+from webapp.jobs.events.text import EVENT_ICONS, reason_in_words, shown_state, states_for_script
+from webapp.jobs.form.spec_documents import shortened
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.policies.policy_views import panel
 from webapp.jobs.round_calls import round_calls
 from webapp.jobs.running import run_log
 from webapp.jobs.states import TERMINAL
-from webapp.jobs.telling import watching
-from webapp.jobs.telling.wording import EVENT_ICONS, reason_in_words, shown_state, states_for_script
 from webapp.money import bill_panel
 from webapp.money.queries import budgets_above, held_by
 from webapp.resources import platform_notes
@@ -67,16 +67,16 @@ def _head(job: Job) -> dict[str, Any]:
         "section": "jobs",
         "job": job,
         "state": shown_state(job),
-        "reason": watching.why_waiting(job, SYSTEM_CLOCK.now()) or reason_in_words(job),
-        **detail.spent_of(job),
+        "reason": job_summary.why_waiting(job, SYSTEM_CLOCK.now()) or reason_in_words(job),
+        **cost_breakdown.spent_of(job),
         "header": queries.header(job),
-        "numbers_words": watching.told_of_numbers(job),
+        "numbers_words": job_summary.told_of_numbers(job),
         "states": states_for_script(),
         "event_icons": EVENT_ICONS,
         "steps_wanted": document["training"]["stop"]["env_steps"],
         "over": job.observed in TERMINAL,
         "stopped_by_budget": job.observed == Observed.PAUSED and job.reason_code == "budget",
-        "suggested_limit": f"{detail.suggested_limit(job):f}",
+        "suggested_limit": f"{cost_breakdown.suggested_limit(job):f}",
         "budgets_above": above,
         "held_by": held_by(job.account, above),
         **machines.panel(job),
@@ -111,7 +111,7 @@ def _logs(request: HttpRequest, job: Job) -> dict[str, Any]:
 
 
 def _cost(request: HttpRequest, job: Job) -> dict[str, Any]:
-    return {"cost_rows": detail.cost_by_kind(job.account), **bill_panel.panel(job)}
+    return {"cost_rows": cost_breakdown.cost_by_kind(job.account), **bill_panel.panel(job)}
 
 
 def _checkpoints(request: HttpRequest, job: Job) -> dict[str, Any]:

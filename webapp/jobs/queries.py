@@ -13,9 +13,9 @@ from webapp.charts.figures import point_of
 from webapp.charts.series import series_of
 from webapp.clock import SYSTEM_CLOCK
 from webapp.error_pages import Gone
+from webapp.jobs.events import job_summary
+from webapp.jobs.events.event_text import told
 from webapp.jobs.models import Event, EventKind, Job
-from webapp.jobs.telling import watching
-from webapp.jobs.telling.event_words import told
 from webapp.money.amounts import exact_usd
 from webapp.money.burn_rate import told_ahead
 from webapp.money.models import Account, ChargeKind, ChargeState
@@ -89,7 +89,7 @@ def figures(job: Job) -> dict[str, Any]:
 
 def sentences(job: Job) -> dict[str, Any]:
     """The part that takes several looks at the job's history. People read it no faster than once a second."""
-    return {**told_ahead(job, SYSTEM_CLOCK.now()), **watching.told_live(job)}
+    return {**told_ahead(job, SYSTEM_CLOCK.now()), **job_summary.told_live(job)}
 
 
 def _money(account: Account) -> dict[str, str]:
@@ -170,7 +170,7 @@ def told_message(job_id: str) -> dict[str, Any]:
 
 def why_waiting(job_id: str) -> str:
     """Why the job does not move, in words; empty while it does."""
-    return watching.why_waiting(_with_account(job_id), SYSTEM_CLOCK.now())
+    return job_summary.why_waiting(_with_account(job_id), SYSTEM_CLOCK.now())
 
 
 def last_seq(job_id: str) -> int:

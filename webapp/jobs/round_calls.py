@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db.models import Max, Min
 
+from webapp.jobs.events.event_text import sentence
 from webapp.jobs.models import Event, EventKind, Job
-from webapp.jobs.telling.event_words import sentence
 from webapp.money.models import Charge, ChargeKind, ChargeState
 
 ROWS_SHOWN = 200

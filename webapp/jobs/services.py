@@ -13,15 +13,15 @@ from pydantic import ValidationError
 
 from training.checkpoints import CheckpointError
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.asking.problems import Problem, problems
-from webapp.jobs.launch import clouds, launching
+from webapp.jobs.events import doorbell
+from webapp.jobs.events.event_log import Entry, append_events, note, transition
+from webapp.jobs.form.spec_problems import Problem, problems
+from webapp.jobs.launch import cloud_requirements, launch_budget
+from webapp.jobs.lineage import From, remember
 from webapp.jobs.models import Desired, EventKind, Job, Observed
-from webapp.jobs.origins import From, remember
 from webapp.jobs.running.leases import is_idle
 from webapp.jobs.spec import JobSpec, Limits
 from webapp.jobs.states import TERMINAL
-from webapp.jobs.telling import doorbell
-from webapp.jobs.telling.events import Entry, append_events, note, transition
 from webapp.money.amounts import display_least_usd, display_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account
@@ -83,8 +83,8 @@ def submit_job(
     refused = [*spec.check_limits(limits()), *choosing.obstacles(project, spec)]
     if refused := [*refused, *(made_from.obstacles(spec) if made_from is not None else ())]:
         raise SpecRefused(refused)
-    needs = launching.needs_of(project, spec, whole_budget=whole_budget)
-    if refused := launching.too_little(spec, needs):
+    needs = launch_budget.needs_of(project, spec, whole_budget=whole_budget)
+    if refused := launch_budget.too_little(spec, needs):
         raise SpecRefused(refused)
     try:
         with transaction.atomic():
@@ -94,7 +94,7 @@ def submit_job(
             [Problem("", f"The fork cannot begin: {error}. Choose another checkpoint.")]
         ) from None
     except NoRoom as error:
-        raise SpecRefused([Problem(launching.BUDGET, str(error))]) from None
+        raise SpecRefused([Problem(launch_budget.BUDGET, str(error))]) from None
     except IntegrityError:
         existing = Job.objects.filter(project=project, idempotency_key=idempotency_key).first()
         if idempotency_key is None or existing is None:
@@ -106,17 +106,17 @@ def _create(
     project: Any,
     user: Any,
     spec: JobSpec,
-    needs: launching.Needs,
+    needs: launch_budget.Needs,
     idempotency_key: str | None,
     made_from: From | None,
     clock: Clock,
 ) -> Job:
     now = clock.now()
     lock_project(project.pk)
-    connection = clouds.held_for(project, spec)
-    if refused := clouds.obstacles(project, spec):
+    connection = cloud_requirements.held_for(project, spec)
+    if refused := cloud_requirements.obstacles(project, spec):
         raise SpecRefused(refused)
-    spec = clouds.placed(project, spec)
+    spec = cloud_requirements.placed(project, spec)
     job = Job.objects.create(
         project=project,
         name=spec.name,
@@ -132,7 +132,7 @@ def _create(
         environment=spec.training.environment.id,
         cloud=spec.platform.kind,
     )
-    launching.put_on(job, spec, now)
+    launch_budget.put_on(job, spec, now)
     account = open_account(job_id=job.pk, limit_usd=spec.budget_usd)
     attach(job=job, account=account, least=needs.least, expected=needs.expected, clock=clock)
     if made_from is not None:
@@ -236,7 +236,7 @@ def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 
 def _set_aside_again(job: Job, account: Account, clock: Clock) -> None:
     """What the job needs to begin again, and what it was expected to take beyond what it has spent."""
-    needs = launching.needs_of(job.project, job.parsed_spec(), actors=job.actors)
+    needs = launch_budget.needs_of(job.project, job.parsed_spec(), actors=job.actors)
     left = account.limit_picodollars - account.spent_picodollars - account.overrun_picodollars
     if left < needs.least:
         least = display_least_usd(account.limit_picodollars - left + needs.least)

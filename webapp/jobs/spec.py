@@ -16,7 +16,7 @@ from cloud.platforms import PlatformOptions
 from training.base_model import Frozen
 from training.spec import TrainingSpec
 from webapp.document_limits import check_values
-from webapp.jobs.asking.problems import Problem
+from webapp.jobs.form.spec_problems import Problem
 from webapp.money.amounts import BUDGET_DECIMALS
 
 TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]

@@ -5,8 +5,8 @@ from celery.signals import worker_ready
 
 from webapp.jobs.launch.launch_forecasts import look_after_forecasts
 from webapp.jobs.policies.films import look_after_films, make_film
+from webapp.jobs.running.job_watchdog import look_after_jobs
 from webapp.jobs.running.launcher import launch_and_watch, watched
-from webapp.jobs.running.look_after import look_after_jobs
 from webapp.money.bills import look_after_bills
 from webapp.money.limit_forecast import look_ahead
 from webapp.worker_stop import worker_stop

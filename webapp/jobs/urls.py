@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from webapp.jobs import job_page, making_views, views
-from webapp.jobs.asking import form_page
-from webapp.jobs.listing import list_page
+from webapp.jobs import clone_views, job_page, views
+from webapp.jobs.form import form_page
+from webapp.jobs.list import list_page
 from webapp.jobs.policies import policy_views
 
 app_name = "jobs"
@@ -27,9 +27,9 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/cost/", job_page.job_cost, name="cost"),
     path("p/<slug:slug>/jobs/<str:job_id>/checkpoints/", job_page.job_checkpoints, name="checkpoints"),
     path("p/<slug:slug>/jobs/<str:job_id>/spec/", job_page.job_spec, name="spec"),
-    path("p/<slug:slug>/jobs/<str:job_id>/spec.json", making_views.job_spec_file, name="spec_file"),
-    path("p/<slug:slug>/jobs/<str:job_id>/again/", making_views.job_again, name="again"),
-    path("p/<slug:slug>/jobs/<str:job_id>/actors/bounds/", making_views.job_bounds, name="bounds"),
+    path("p/<slug:slug>/jobs/<str:job_id>/spec.json", clone_views.job_spec_file, name="spec_file"),
+    path("p/<slug:slug>/jobs/<str:job_id>/again/", clone_views.job_again, name="again"),
+    path("p/<slug:slug>/jobs/<str:job_id>/actors/bounds/", clone_views.job_bounds, name="bounds"),
     path("p/<slug:slug>/jobs/<str:job_id>/series", job_page.job_series, name="series"),
     path("p/<slug:slug>/jobs/<str:job_id>/labels/", list_page.job_labels, name="labels"),
     path("p/<slug:slug>/jobs/<str:job_id>/stop/", views.job_stop, name="stop"),

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from django.db.models import Count, F
 
+from webapp.jobs.events.text import Shown
 from webapp.jobs.models import Job, Observed
-from webapp.jobs.telling.wording import Shown
 from webapp.money.amounts import display_usd
 from webapp.money.budget_chain import headroom
 from webapp.money.budget_text import day, period_words, scope_words

@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 
 from webapp.accounts.models import User
-from webapp.jobs.listing.labelling import LONGEST_TAG, tag_named
+from webapp.jobs.list.labels import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.budget_text import CLOUDS

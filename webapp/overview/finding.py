@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from webapp.accounts.models import Membership
 from webapp.accounts.templatetags.navigation import PLACES
-from webapp.jobs.asking.presets import presets
+from webapp.jobs.events.text import shown_state
+from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job, JobGroup
-from webapp.jobs.telling.wording import shown_state
 
 MOST_JOBS = 8
 MOST_OTHERS = 5

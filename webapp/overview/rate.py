@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from webapp.jobs.telling.event_words import plural
+from webapp.jobs.events.event_text import plural
 from webapp.money.amounts import display_usd
 from webapp.money.burn_rate import burns_of
 from webapp.overview.running import active

@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db.models import Case, Q, QuerySet, When
 
+from webapp.jobs.events.event_text import score
+from webapp.jobs.events.text import Shown, reason_in_words, shown_state
 from webapp.jobs.models import Job, Observed, Round
 from webapp.jobs.states import ACTIVE, TERMINAL
-from webapp.jobs.telling.event_words import score
-from webapp.jobs.telling.wording import Shown, reason_in_words, shown_state
 from webapp.overview.sparkline import polyline, sampled
 
 SHOWN = 8

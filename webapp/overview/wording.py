@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from webapp.jobs.telling.event_words import plural
+from webapp.jobs.events.event_text import plural
 from webapp.money.amounts import display_usd
 from webapp.overview.month import Month
 from webapp.overview.rate import Kind, Rate

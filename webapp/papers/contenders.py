@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from webapp.jobs.asking.presets import preset_document
+from webapp.jobs.form.presets import preset_document
 from webapp.papers.claims import Better, Cheaper
 from webapp.papers.experiment import Arm, merged
 

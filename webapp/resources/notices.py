@@ -5,7 +5,7 @@ from __future__ import annotations
 from webapp.alerts.services import raise_alert, resolve_alert
 from webapp.clock import Clock
 from webapp.connections.models import Connection
-from webapp.jobs.telling.events import append_events, note
+from webapp.jobs.events.event_log import append_events, note
 from webapp.resources.models import LIVE, Holding, HoldingKind
 
 FAILURES_BEFORE_ALERT = 3

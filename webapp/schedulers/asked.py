@@ -16,8 +16,8 @@ from training.base_model import Frozen
 from training.environments import catalogue
 from training.scheduling.model import SchedulingSettings, SchedulingSpec
 from training.spec import TrainingSpec
-from webapp.jobs.asking.presets import presets
-from webapp.jobs.asking.problems import Problem
+from webapp.jobs.form.presets import presets
+from webapp.jobs.form.spec_problems import Problem
 
 _ROUNDS_AT_MOST = 200
 _FINE_TUNE_EPISODES = 10

@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString
 
 from training.scaling.learned import Learned
 from training.spec import TrainingSpec
-from webapp.jobs.asking.problems import Problem
-from webapp.jobs.asking.spec_fields import Named
+from webapp.jobs.form.spec_fields import Named
+from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_usd
 from webapp.schedulers import queries

@@ -7,9 +7,9 @@ from typing import Any
 
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
-from webapp.jobs.asking.forms import SpecForm
-from webapp.jobs.asking.presets import presets
-from webapp.jobs.asking.spec_fields import Named
+from webapp.jobs.form.forms import SpecForm
+from webapp.jobs.form.presets import presets
+from webapp.jobs.form.spec_fields import Named
 from webapp.schedulers import queries, services
 from webapp.schedulers.asked import Asked, workload_of
 

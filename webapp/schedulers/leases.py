@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import F
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.running.holders import life_of
+from webapp.jobs.running.lease_holders import life_of
 from webapp.jobs.running.leases import LEASE_TTL, idle
 from webapp.schedulers.models import SchedulerTraining, TrainingState
 

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from webapp.accounts.models import Project, Role
-from webapp.jobs.asking.documents import SpecError, set_value
-from webapp.jobs.asking.problems import problems
+from webapp.jobs.form.spec_documents import SpecError, set_value
+from webapp.jobs.form.spec_problems import problems
 from webapp.schedulers import queries
 from webapp.schedulers.asked import Asked, fine_tuned
 

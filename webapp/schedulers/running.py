@@ -15,7 +15,7 @@ from django.db import transaction
 from cloud.simulated_options import SimulatedOptions
 from training.reports import RoundReport
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.asking.documents import SpecError
+from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.schedulers import leases, queries, storing
 from webapp.schedulers.learning import (

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.asking.problems import Problem
+from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.running.leases import idle, is_idle
 from webapp.money.amounts import picodollars
 from webapp.schedulers import leases, queries

@@ -6,8 +6,8 @@ import threading
 from celery import shared_task
 
 from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT
-from webapp.jobs.running.holders import new_owner
 from webapp.jobs.running.launcher import how_it_ended, watched
+from webapp.jobs.running.lease_holders import new_owner
 from webapp.schedulers import leases, services, storing
 from webapp.schedulers.models import SchedulerTraining
 from webapp.schedulers.running import CRASHED_EXIT

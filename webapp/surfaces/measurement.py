@@ -16,7 +16,7 @@ from django.conf import settings
 
 from cloud.workers.processes import bound_to_this_process
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.policies.kept import checkpoint_path
+from webapp.jobs.policies.downloads import checkpoint_path
 from webapp.surfaces.models import NOTHING_MEASURED, Surface, SurfaceState
 from webapp.worker_stop import worker_stop
 

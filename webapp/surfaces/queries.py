@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.jobs.models import Job
-from webapp.jobs.policies import kept as policies
+from webapp.jobs.policies import downloads as policies
 from webapp.surfaces.forms import SurfaceForm
 from webapp.surfaces.heat_map import picture
 from webapp.surfaces.models import Surface, SurfaceState

@@ -11,7 +11,7 @@ from django.db import transaction
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
-from webapp.jobs.policies.kept import Kept
+from webapp.jobs.policies.downloads import Kept
 from webapp.surfaces.models import NOTHING_MEASURED, Surface, SurfaceState
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.jobs.models import Job
-from webapp.jobs.policies import kept as policies
+from webapp.jobs.policies import downloads as policies
 from webapp.jobs.queries import job_in
 from webapp.surfaces import services
 from webapp.surfaces.forms import SurfaceForm

@@ -18,7 +18,7 @@ from webapp.api.guard import Token, project_of
 from webapp.api.problems import Refused
 from webapp.api.shapes.money import BudgetShape
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.listing.labelling import LabelRefused, tag_named
+from webapp.jobs.list.labels import LabelRefused, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.budget_display import ShownBudget, shown_budget, shown_budgets

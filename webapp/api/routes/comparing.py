@@ -36,7 +36,7 @@ from webapp.comparing.sides import MOST_SIDES, picked
 from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, launch_sweep
 from webapp.jobs.models import JobGroup
 from webapp.jobs.queries import job_in
-from webapp.jobs.seeds import more_seeds
+from webapp.jobs.seed_groups import more_seeds
 from webapp.jobs.services import SpecRefused
 from webapp.money.amounts import exact_usd
 from webapp.papers.statistics import Interval

@@ -19,13 +19,13 @@ from webapp.api.paging import RowId
 from webapp.api.problems import FieldError, Refused, spec_refused
 from webapp.api.routes.jobs import Key, caller_of
 from webapp.api.shapes.drafts import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
-from webapp.jobs.asking import drafts
-from webapp.jobs.asking.beginnings import FILE, beginning
-from webapp.jobs.asking.forms import job_form
-from webapp.jobs.asking.problems import Problem
-from webapp.jobs.asking.sheets import Sheet
-from webapp.jobs.asking.switching import with_switches
-from webapp.jobs.listing import run_table, saved_views
+from webapp.jobs.form import drafts
+from webapp.jobs.form.form_draft import Sheet
+from webapp.jobs.form.form_prefill import FILE, beginning
+from webapp.jobs.form.forms import job_form
+from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.variant_switch import with_switches
+from webapp.jobs.list import run_table, saved_views
 from webapp.jobs.models import Draft, SavedView
 
 router = Router(tags=["jobs"])

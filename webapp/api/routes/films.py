@@ -19,8 +19,8 @@ from webapp.api.routes.history import a_file
 from webapp.api.routes.jobs import caller_of
 from webapp.api.shapes.policies import FilmedShape, FilmShape, NewFilm
 from webapp.jobs.models import Film, FilmState, Job
+from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import films
-from webapp.jobs.policies import kept as policies
 from webapp.jobs.queries import job_in
 
 router = Router(tags=["a job's policies"])

@@ -25,9 +25,9 @@ from webapp.api.shapes.jobs import (
 )
 from webapp.api.tensorboard import event_file
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.detail import cost_by_kind
+from webapp.jobs.cost_breakdown import cost_by_kind
 from webapp.jobs.models import Job, Round
-from webapp.jobs.policies import kept as policies
+from webapp.jobs.policies import downloads as policies
 from webapp.jobs.queries import job_in
 from webapp.money.amounts import exact_usd
 from webapp.money.budget_chain import headroom

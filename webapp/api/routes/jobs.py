@@ -19,8 +19,8 @@ from webapp.api.paging import Cursor, Limit, Page, Word
 from webapp.api.problems import Refused, spec_refused
 from webapp.api.shapes.jobs import JobShape
 from webapp.jobs import services
-from webapp.jobs.launch import clouds
-from webapp.jobs.listing import deleting, labelling
+from webapp.jobs.launch import cloud_requirements
+from webapp.jobs.list import deleting, labels
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 from webapp.jobs.running.pausing import pause_job
@@ -111,7 +111,7 @@ def create_job(
 
 def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
     """A key that is used again for something else is a mistake, and not the job that was meant."""
-    if job.spec != clouds.placed(project, spec).model_dump(mode="json"):
+    if job.spec != cloud_requirements.placed(project, spec).model_dump(mode="json"):
         raise Refused(
             409,
             "key-used",
@@ -207,7 +207,7 @@ def delete_job(request: HttpRequest, slug: str, job_id: str) -> Status[None]:
     job = job_in(project_of(request, slug, "editor"), job_id)
     try:
         deleting.delete(job=job, user=caller_of(request))
-    except labelling.LabelRefused as refusal:
+    except labels.LabelRefused as refusal:
         raise Refused(
             409, "not-now", "Nothing was deleted.", str(refusal), "Do that first, then delete it."
         ) from None

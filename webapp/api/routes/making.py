@@ -15,10 +15,10 @@ from webapp.api.job_words import etag_of, job_shape
 from webapp.api.problems import spec_refused
 from webapp.api.routes.jobs import Key, caller_of
 from webapp.api.shapes.jobs import JobShape
-from webapp.jobs.again import run_again
+from webapp.jobs.lineage import forked
 from webapp.jobs.models import Job
-from webapp.jobs.origins import forked
 from webapp.jobs.queries import job_in
+from webapp.jobs.rerun import run_again
 from webapp.jobs.services import SpecRefused, submit_job
 from webapp.jobs.spec import JobSpec
 

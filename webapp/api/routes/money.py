@@ -21,10 +21,10 @@ from webapp.api.problems import Refused, spec_refused
 from webapp.api.routes.history import a_file
 from webapp.api.shapes.jobs import ForecastShape
 from webapp.api.shapes.money import CostRow, CostTable, ReportQuestion, ReportShape
-from webapp.jobs.asking.problems import problems
-from webapp.jobs.launch import clouds
-from webapp.jobs.launch.forecasting import forecast_of, headline
-from webapp.jobs.launch.learned import learned, lessons_of
+from webapp.jobs.form.spec_problems import problems
+from webapp.jobs.launch import cloud_requirements
+from webapp.jobs.launch.forecast_panel import forecast_of, headline
+from webapp.jobs.launch.past_runs import learned, lessons_of
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import exact_usd
@@ -44,9 +44,9 @@ _By = Literal["day", "month", "job", "user", "cloud", "service", "tag"]
 def forecast(request: HttpRequest, slug: str, spec: JobSpec) -> ForecastShape:
     """Nothing is launched. Takes up to a second or two; the same spec is quick the second time."""
     project = project_of(request, slug, "editor")
-    if refused := [*spec.check_limits(limits()), *clouds.obstacles(project, spec)]:
+    if refused := [*spec.check_limits(limits()), *cloud_requirements.obstacles(project, spec)]:
         raise spec_refused(refused)
-    spec = clouds.placed(project, spec)
+    spec = cloud_requirements.placed(project, spec)
     try:
         found = learned(forecast_of(spec), lessons_of(project, spec), float(spec.budget_usd))
     except NoForecast as refusal:

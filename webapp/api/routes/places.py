@@ -15,7 +15,7 @@ from webapp.accounts.models import Membership
 from webapp.api.guard import project_of
 from webapp.api.shapes.choices import EnvironmentShape, PresetShape, PriceShape
 from webapp.api.shapes.jobs import ProjectShape
-from webapp.jobs.asking.presets import presets
+from webapp.jobs.form.presets import presets
 
 router = Router(tags=["places"])
 choices = Router(tags=["what there is"])

@@ -14,7 +14,7 @@ from webapp.api.guard import Token, project_of
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.routes.jobs import caller_of
 from webapp.api.shapes.policies import NewSurface, SurfaceResult, SurfaceShape
-from webapp.jobs.policies import kept as policies
+from webapp.jobs.policies import downloads as policies
 from webapp.jobs.queries import job_in
 from webapp.surfaces import services
 from webapp.surfaces.heat_map import picture

@@ -17,13 +17,13 @@ from webapp.api.paging import Cursor, Limit, Page, newest_first
 from webapp.api.routes.jobs import IfMatch, done
 from webapp.api.shapes.jobs import JobShape
 from webapp.jobs.actor_bounds import change_bounds
-from webapp.jobs.listing import labelling
+from webapp.jobs.list import labels as list_labels
 from webapp.jobs.models import Job
 
 router = Router(tags=["tending"])
 _Id = Annotated[int, Path(ge=0, le=2**63 - 1)]
 _Tag = Annotated[
-    str, StringConstraints(min_length=1, max_length=labelling.LONGEST_TAG, pattern=r"^[^\x00,]*$")
+    str, StringConstraints(min_length=1, max_length=list_labels.LONGEST_TAG, pattern=r"^[^\x00,]*$")
 ]
 
 
@@ -32,8 +32,10 @@ class Labels(BaseModel):
 
     model_config = {"extra": "forbid"}
 
-    tags: list[_Tag] | None = Field(None, max_length=labelling.MOST_TAGS, description="These and no others.")
-    note: Annotated[str, StringConstraints(max_length=labelling.LONGEST_NOTE)] | None = None
+    tags: list[_Tag] | None = Field(
+        None, max_length=list_labels.MOST_TAGS, description="These and no others."
+    )
+    note: Annotated[str, StringConstraints(max_length=list_labels.LONGEST_NOTE)] | None = None
     archived: bool | None = Field(None, description="Left out of lists; only what is over can be.")
 
 
@@ -84,11 +86,11 @@ def set_labels(
 ) -> JobShape:
     def deed(*, job: Job, user: Any) -> None:
         if labels.archived is not None:
-            (labelling.archive if labels.archived else labelling.unarchive)(job=job, user=user)
+            (list_labels.archive if labels.archived else list_labels.unarchive)(job=job, user=user)
         if labels.note is not None:
-            labelling.set_note(job=job, text=labels.note)
+            list_labels.set_note(job=job, text=labels.note)
         if labels.tags is not None:
-            labelling.set_tags(job=job, names=labelling.tag_names(",".join(labels.tags)))
+            list_labels.set_tags(job=job, names=list_labels.tag_names(",".join(labels.tags)))
 
     return done(request, response, slug, job_id, if_match, deed)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.api.shapes.jobs import Usd
 from webapp.comparing.sweeps import MOST_RUNS
-from webapp.jobs.seeds import MOST_SEEDS
+from webapp.jobs.seed_groups import MOST_SEEDS
 from webapp.jobs.spec import JobSpec
 
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=2_000, pattern=r"^[^\x00]*$")]

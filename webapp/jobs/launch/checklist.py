@@ -14,11 +14,11 @@ from cloud.hosts import HostsOptions
 from training.environments import catalogue
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import services
-from webapp.jobs.asking.learner_places import learner_words
-from webapp.jobs.asking.problems import CONNECTION, Problem
-from webapp.jobs.launch import clouds, launching
+from webapp.jobs.form.learner_places import learner_words
+from webapp.jobs.form.spec_problems import CONNECTION, Problem
+from webapp.jobs.launch import cloud_requirements, launch_budget
 from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unnamed_cluster
-from webapp.jobs.origins import From
+from webapp.jobs.lineage import From
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_least_usd, display_usd, picodollars
 from webapp.money.budget_chain import headroom
@@ -60,8 +60,8 @@ def checklist(
     project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: From | None = None
 ) -> list[Check]:
     """Every row for a spec whose fields are understood, launched `count` times with other seeds."""
-    stands, undecided = clouds.obstacles(project, spec), choosing.obstacles(project, spec)
-    spec = choosing.placed(project, clouds.placed(project, spec))
+    stands, undecided = cloud_requirements.obstacles(project, spec), choosing.obstacles(project, spec)
+    spec = choosing.placed(project, cloud_requirements.placed(project, spec))
     rows = [_credentials(project, spec, stands), _quota(project, spec, stands)]
     if spec.training.scaling.kind == "learned":
         rows.append(_of("Scheduler", undecided, "It is trained and decides each round."))
@@ -86,10 +86,10 @@ def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Chec
     if isinstance(spec.platform, HostsOptions):
         fine = "None needed: the job's page shows the command that your machines run."
         return _of(title, stands, fine)
-    if kind not in clouds.CLOUD_OF:
+    if kind not in cloud_requirements.CLOUD_OF:
         found = unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform)
         return _of(title, [found] if found else [], "None needed: the cluster has to be reachable from here.")
-    connection = clouds.connection_of(project, spec)
+    connection = cloud_requirements.connection_of(project, spec)
     missing = [one for one in stands if one.path == CONNECTION]
     if missing or connection is None:
         to = reverse("connections:detail", args=[project.slug, connection.pk]) if connection else page
@@ -112,18 +112,18 @@ def _quota(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
         return _of(title, found, "")
     allowed = services.limits().actors(spec.platform.kind)
     words = f"At most {most:,} actor{'' if most == 1 else 's'}; this installation gives a job {allowed:,}"
-    connection = clouds.connection_of(project, spec)
+    connection = cloud_requirements.connection_of(project, spec)
     if spec.platform.kind == "aws_lambda" and connection is not None:
-        at_once = clouds.functions_at_once(connection)
+        at_once = cloud_requirements.functions_at_once(connection)
         words += f", the account {at_once:,} at once" if at_once is not None else ", the account did not say"
     return Check(title, "ok", f"{words}.")
 
 
 def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
-    title, least = "Budget", launching.least_of(spec)
+    title, least = "Budget", launch_budget.least_of(spec)
     if isinstance(least, str):
         return Check(title, "failed", f"Without a price no budget can be kept: {least}. {PRICE_IT}")
-    if refused := launching.too_little(spec, launching.Needs(least, least)):
+    if refused := launch_budget.too_little(spec, launch_budget.Needs(least, least)):
         return _of(title, refused, "")
     wanted = count * picodollars(spec.budget_usd)
     link = reverse("money:budgets", args=[project.slug])

@@ -8,8 +8,8 @@ from datetime import timedelta
 from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError
 from cloud.forecast import NoForecast, first_round_picodollars
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.launch.forecasting import forecast_of
-from webapp.jobs.launch.learned import alike, learned, lessons_of
+from webapp.jobs.launch.forecast_panel import forecast_of
+from webapp.jobs.launch.past_runs import alike, learned, lessons_of
 from webapp.jobs.models import Job
 from webapp.money.models import LaunchForecast
 

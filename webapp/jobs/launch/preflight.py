@@ -15,7 +15,7 @@ from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from training.scaling.learned import Learned
 from training.spec import TrainingSpec
-from webapp.jobs.asking.problems import Problem
+from webapp.jobs.form.spec_problems import Problem
 
 REGION = "platform.region"
 PRICE_IT = "Choose a region or machine that has one, or add a row for it to cloud/prices where Starling is installed."

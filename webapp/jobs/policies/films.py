@@ -18,8 +18,8 @@ from django.db import transaction
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Film, FilmState, Job
-from webapp.jobs.policies.filming import WITHIN_S, FilmFailed, FilmInterrupted, shoot
-from webapp.jobs.policies.kept import Kept, checkpoint_path
+from webapp.jobs.policies.downloads import Kept, checkpoint_path
+from webapp.jobs.policies.film_process import WITHIN_S, FilmFailed, FilmInterrupted, shoot
 
 log = logging.getLogger(__name__)
 

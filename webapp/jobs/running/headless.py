@@ -15,8 +15,8 @@ from cloud.ledger import MemoryLedger
 from training.checkpoints import Progress, read_checkpoint
 from training.messages import CheckpointSaved, Event, Stopped
 from training.ports import CheckpointRef, CheckpointStore, Control
-from webapp.jobs.asking.documents import SpecError
-from webapp.jobs.asking.problems import Problem
+from webapp.jobs.form.spec_documents import SpecError
+from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch.preflight import cluster_obstacle, obstacle
 from webapp.jobs.running.checkpoint_files import CheckpointFiles
 from webapp.jobs.spec import JobSpec

@@ -19,8 +19,8 @@ from typing import NamedTuple
 from django.conf import settings
 
 from training.messages import Event, Tick
+from webapp.jobs.events.event_text import told
 from webapp.jobs.running.recorder import as_json
-from webapp.jobs.telling.event_words import told
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 LINES_SHOWN = 500

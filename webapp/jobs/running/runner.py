@@ -29,14 +29,15 @@ from webapp.connections.sealing import CannotUnseal
 from webapp.gateway.coordinator import reached
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
-from webapp.jobs.launch.launching import least_of
+from webapp.jobs.events.event_log import LeaseLost
+from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
+from webapp.jobs.lineage import beginning
 from webapp.jobs.models import Checkpoint, Desired, Job
-from webapp.jobs.origins import beginning
+from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten
 from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.jobs.running.leases import take_lease
-from webapp.jobs.running.line import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import (
     HANDOVER,
@@ -49,7 +50,6 @@ from webapp.jobs.running.recovery import (
 from webapp.jobs.running.run_log import RunLog
 from webapp.jobs.running.trajectories import remembered
 from webapp.jobs.services import limits
-from webapp.jobs.telling.events import LeaseLost
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.limits import Limit, limits_of
 from webapp.resources.platform_notes import Notes

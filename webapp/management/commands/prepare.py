@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from webapp.jobs.running.look_after import free_leases_of_the_dead
+from webapp.jobs.running.job_watchdog import free_leases_of_the_dead
 from webapp.static_files import collect_if_changed
 
 DEMO_SIGN_IN = "The demo account's sign-in: "  # what follows is a path; `manage.py up` reads this line

@@ -62,7 +62,7 @@ class Command(BaseCommand):
         if Path(source).is_file():
             return Path(source), _of_file(Path(source), episodes)
         from webapp.jobs.models import Job
-        from webapp.jobs.policies import kept as policies
+        from webapp.jobs.policies import downloads as policies
 
         try:
             job = Job.objects.select_related("account").filter(pk=source).first()
@@ -77,7 +77,7 @@ class Command(BaseCommand):
         return path, policies.policy_files(job, path)
 
     def _film(self, checkpoint: Path, file: Path) -> None:
-        from webapp.jobs.policies.filming import FilmFailed, shoot
+        from webapp.jobs.policies.film_process import FilmFailed, shoot
 
         try:
             facts = shoot(checkpoint.resolve(), file.resolve())

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from webapp.jobs.asking.documents import SpecError, read_spec
-from webapp.jobs.asking.presets import preset_names
+from webapp.jobs.form.presets import preset_names
+from webapp.jobs.form.spec_documents import SpecError, read_spec
 
 WRONG_INPUT_EXIT = 2
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from cloud.forecast import NoForecast
-        from webapp.jobs.launch.forecasting import forecast_of, headline, panel
+        from webapp.jobs.launch.forecast_panel import forecast_of, headline, panel
         from webapp.jobs.services import limits
 
         try:

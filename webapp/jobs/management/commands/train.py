@@ -12,8 +12,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from webapp.jobs.asking.documents import SpecError, read_spec
-from webapp.jobs.asking.presets import preset_names
+from webapp.jobs.form.presets import preset_names
+from webapp.jobs.form.spec_documents import SpecError, read_spec
 
 WRONG_INPUT_EXIT = 2
 FAILED_EXIT = 1

@@ -30,7 +30,7 @@ class Command(BaseCommand):
         die_with_parent(parent)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides who ends when
         os.nice(_NICENESS)
-        from webapp.jobs.running.leaving import Leaving
+        from webapp.jobs.running.graceful_exit import Leaving
         from webapp.schedulers.leases import hand_back
 
         leaving = Leaving(lambda: hand_back(training_id, owner))

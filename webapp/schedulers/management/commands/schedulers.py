@@ -61,7 +61,7 @@ class Command(BaseCommand):
             one.add_argument("--json", action="store_true", dest="as_json", help="JSON, one object a line")
 
     def handle(self, *args: Any, what: str, **options: Any) -> None:
-        from webapp.jobs.asking.documents import SpecError
+        from webapp.jobs.form.spec_documents import SpecError
         from webapp.schedulers.reading import NoProject, project_named
         from webapp.schedulers.services import TrainingRefused
 

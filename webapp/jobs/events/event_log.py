@@ -1,0 +1,96 @@
+"""Event rows, numbered without a gap, and changes of state: both in the transaction of the change they tell of.
+
+A run writes under its lease's epoch; a writer whose lease somebody else has taken gets LeaseLost, and nothing is
+written. Changes that people ask for carry no epoch.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import transaction
+from django.db.models import F
+
+from webapp.charts.figures import PACKING, packed
+from webapp.clock import Clock
+from webapp.jobs.events import doorbell
+from webapp.jobs.models import Event, EventKind, Job, Observed
+from webapp.jobs.states import TERMINAL, require_allowed
+
+Changes = Mapping[str, Any]
+
+
+class LeaseLost(Exception):
+    """The lease this write was made under is no longer held: somebody else runs the job now, or nobody does."""
+
+
+class Entry(NamedTuple):
+    """An event to be: its number and time are given when it is written."""
+
+    kind: str
+    payload: dict[str, Any]
+
+
+def note(text: str, kind: str = EventKind.NOTE, **facts: Any) -> Entry:
+    """An event of our own, told in a sentence."""
+    return Entry(kind, {"text": text, **facts})
+
+
+def event_row(job_id: str, seq: int, at: datetime, entry: Entry) -> Event:
+    """An event as it is stored."""
+    row = Event(job_id=job_id, seq=seq, at=at, kind=entry.kind, payload=entry.payload)
+    if entry.kind == EventKind.ROUND:
+        row.figures, row.packing = packed(entry.payload["report"], at), PACKING
+    return row
+
+
+@transaction.atomic
+def append_events(
+    job_id: str,
+    entries: Sequence[Entry],
+    *,
+    clock: Clock,
+    epoch: int | None = None,
+    changes: Changes | None = None,
+) -> int:
+    """Write events and, with them, changes to the job's row; the number of the last one."""
+    rows = _writable(job_id, epoch)
+    if rows.update(last_seq=F("last_seq") + len(entries), **(changes or {})) != 1:
+        raise LeaseLost(f"job {job_id} is no longer run under epoch {epoch}")
+    last = Job.objects.values_list("last_seq", flat=True).get(pk=job_id)
+    now = clock.now()
+    first = last - len(entries) + 1
+    Event.objects.bulk_create(event_row(job_id, first + at, now, entry) for at, entry in enumerate(entries))
+    doorbell.ring_on_commit(job_id, last)
+    return last
+
+
+@transaction.atomic
+def transition(
+    job_id: str,
+    to: Observed,
+    *,
+    reason_code: str = "",
+    reason: str = "",
+    clock: Clock,
+    epoch: int | None = None,
+    changes: Changes | None = None,
+    before: Sequence[Entry] = (),
+) -> None:
+    """Change the state along the declared graph, with its event (after the entries in `before`).
+
+    IllegalTransition if the graph has no such change: in particular, terminal states stay as they are.
+    """
+    observed = Job.objects.select_for_update().values_list("observed", flat=True).get(pk=job_id)
+    require_allowed(observed, to)
+    now = clock.now()
+    state: dict[str, Any] = {"observed": to, "reason_code": reason_code, "reason": reason, "since": now}
+    if to in TERMINAL:
+        state["finished_at"] = now
+    entry = note(reason or to.label, EventKind.STATE, observed=to.value, reason_code=reason_code)
+    append_events(job_id, [*before, entry], clock=clock, epoch=epoch, changes={**state, **(changes or {})})
+
+
+def _writable(job_id: str, epoch: int | None) -> Any:
+    rows = Job.objects.filter(pk=job_id)
+    return rows if epoch is None else rows.filter(lease_epoch=epoch).exclude(lease_owner="")

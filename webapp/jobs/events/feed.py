@@ -1,0 +1,278 @@
+"""One reader for each job and web process: it reads new events once, encodes them once, and hands them to all viewers.
+
+Doorbells from Redis say when to look; a look every two seconds makes up for those that are lost. What a viewer's queue
+holds is a convenience: it says which events a text covers, and whoever finds a hole reads the database instead. Of a
+quick job, what is said in sentences comes once a second, as it takes longer to find out than all else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import redis.asyncio
+from django.conf import settings
+from django.db import DatabaseError, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from webapp.jobs import queries
+from webapp.jobs.events.doorbell import CHANNEL_PREFIX
+from webapp.jobs.events.viewers import Seats
+from webapp.jobs.models import Job
+
+log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+LOOK_EVERY_S = 2.0
+TELL_EVERY_S = 1.0
+QUEUE_LENGTH = 200
+_SNAPSHOT_AGE_S = 0.5
+_WAITING_AGE_S = 2.0
+_READERS = 2
+_LISTEN_AGAIN_AFTER_S = 1.0
+
+
+class Chunk(NamedTuple):
+    """Events `first` to `last`, encoded; of none (`first` is the next one then), only what is said of the job."""
+
+    first: int
+    last: int
+    text: str
+
+
+def encode(message: dict[str, Any]) -> str:
+    return json.dumps(message, separators=(",", ":"))
+
+
+class Readers:
+    """A few threads that keep their database connections, so that a look costs a query and not a connection."""
+
+    def __init__(self) -> None:
+        self._connections: list[BaseDatabaseWrapper] = []
+        self._pool = ThreadPoolExecutor(_READERS, "feed", initializer=self._remember)
+
+    def _remember(self) -> None:
+        mine = connections["default"]
+        mine.inc_thread_sharing()  # so that `close` may close it from another thread
+        self._connections.append(mine)
+
+    async def read(self, query: Callable[..., Result], *arguments: Any) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, _query, query, *arguments)
+
+    def close(self) -> None:
+        """Ends the threads and their connections, once what they are at is done."""
+        self._pool.shutdown(wait=True)
+        for one in self._connections:
+            one.close()
+
+
+def _query(query: Callable[..., Result], *arguments: Any) -> Result:
+    try:
+        return query(*arguments)
+    except DatabaseError:
+        connection.close()  # the next look begins with a fresh one
+        raise
+
+
+class JobFeed:
+    """Follows one job for as long as somebody views it."""
+
+    def __init__(self, job_id: str, readers: Readers) -> None:
+        self._job_id = job_id
+        self._readers = readers
+        self._viewers: set[asyncio.Queue[Chunk | None]] = set()
+        self._rung = asyncio.Event()
+        self._began = asyncio.Event()
+        self._seq: int | None = None
+        self._told_at = -TELL_EVERY_S
+        self._untold = False
+        self._snapshot: tuple[float, int, str] | None = None
+        self._snapshot_lock = asyncio.Lock()
+        self._waiting: tuple[float, str] | None = None
+        self._waiting_lock = asyncio.Lock()
+        self._task = asyncio.get_running_loop().create_task(self._follow())
+
+    @property
+    def watched(self) -> bool:
+        return bool(self._viewers)
+
+    def add_viewer(self) -> asyncio.Queue[Chunk | None]:
+        """A queue of what is new from now on. None at its end means: too slow, it was dropped."""
+        queue: asyncio.Queue[Chunk | None] = asyncio.Queue(QUEUE_LENGTH + 1)
+        self._viewers.add(queue)
+        return queue
+
+    def remove_viewer(self, queue: asyncio.Queue[Chunk | None]) -> None:
+        self._viewers.discard(queue)
+
+    def ring(self, seq: int) -> None:
+        """Look now, unless event `seq` has been seen already."""
+        if self._seq is None or seq > self._seq:
+            self._rung.set()
+
+    def stop(self) -> None:
+        self._task.cancel()
+
+    async def began(self) -> None:
+        """Return once no later event is missed: one recorded before that is for the viewer to find in the database."""
+        await self._began.wait()
+
+    async def snapshot(self) -> tuple[int, str]:
+        """The number of the last event it covers, and its text; shared among viewers who come at once."""
+        async with self._snapshot_lock:
+            if self._snapshot is None or time.monotonic() - self._snapshot[0] > _SNAPSHOT_AGE_S:
+                seq, text = await self._readers.read(_encoded_snapshot, self._job_id)
+                self._snapshot = (time.monotonic(), seq, text)
+            return self._snapshot[1], self._snapshot[2]
+
+    async def why_waiting(self) -> str:
+        """Why nothing comes, in words; asked once for all viewers who are about to be told."""
+        async with self._waiting_lock:
+            if self._waiting is None or time.monotonic() - self._waiting[0] > _WAITING_AGE_S:
+                self._waiting = time.monotonic(), await self._readers.read(queries.why_waiting, self._job_id)
+            return self._waiting[1]
+
+    async def chunk_after(self, seq: int) -> Chunk | None:
+        """What the database holds after event `seq`; None if that was the last."""
+        return await self._readers.read(_encoded_events, self._job_id, seq)
+
+    async def needs_snapshot(self, after: int) -> bool:
+        last = await self._readers.read(queries.last_seq, self._job_id)
+        return queries.needs_snapshot(after, last)
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                if self._seq is None:
+                    self._seq = await self._readers.read(queries.last_seq, self._job_id)
+                    self._began.set()
+                else:
+                    await self._look(self._seq)
+            except Job.DoesNotExist:
+                self._began.set()
+                return  # its viewers are shown out by whoever looks after them
+            except DatabaseError as error:
+                log.warning("feed of %s: %s", self._job_id, error)
+                self._rung.clear()
+            wait_s = LOOK_EVERY_S
+            if self._untold:
+                wait_s = max(0.0, self._told_at + TELL_EVERY_S - time.monotonic())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._rung.wait()
+
+    async def _look(self, seq: int) -> None:
+        """Hand on what is new, and what is to be said where that is due."""
+        self._rung.clear()
+        due = time.monotonic() >= self._told_at + TELL_EVERY_S
+        while chunk := await self._readers.read(_encoded_events, self._job_id, seq, due):
+            self._hand_on(chunk)
+            self._seq = seq = chunk.last
+            self._untold = not due
+            if due:
+                self._told_at, due = time.monotonic(), False
+        if self._untold and due:
+            text = await self._readers.read(_encoded_told, self._job_id)
+            self._told_at, self._untold = time.monotonic(), False
+            self._hand_on(Chunk(seq + 1, seq, text))
+
+    def _hand_on(self, chunk: Chunk) -> None:
+        for queue in list(self._viewers):
+            self._offer(queue, chunk)
+
+    def _offer(self, queue: asyncio.Queue[Chunk | None], chunk: Chunk) -> None:
+        if queue.qsize() < QUEUE_LENGTH:
+            queue.put_nowait(chunk)
+        else:
+            self._viewers.discard(queue)
+            queue.put_nowait(None)
+
+
+def _encoded_snapshot(job_id: str) -> tuple[int, str]:
+    message = queries.snapshot(job_id)
+    return message["seq"], encode(message)
+
+
+def _encoded_events(job_id: str, seq: int, rounds_told: bool = True) -> Chunk | None:
+    message = queries.events_message(job_id, seq, rounds_told=rounds_told)
+    return None if message is None else Chunk(message["first"], message["last"], encode(message))
+
+
+def _encoded_told(job_id: str) -> str:
+    return encode(queries.told_message(job_id))
+
+
+class FeedHub:
+    """The feeds of this process, by job, and the one ear they share."""
+
+    def __init__(self) -> None:
+        self._feeds: dict[str, JobFeed] = {}
+        self._readers: Readers | None = None
+        self._ear: asyncio.Task[None] | None = None
+        self.seats = Seats(self.read)
+
+    def feed(self, job_id: str) -> JobFeed:
+        """The job's feed, started if need be. Add a viewer to it at once, or it may be stopped again."""
+        if self._readers is None:
+            self._readers = Readers()
+        if self._ear is None:
+            self._ear = asyncio.get_running_loop().create_task(self._listen())
+        if job_id not in self._feeds:
+            self._feeds[job_id] = JobFeed(job_id, self._readers)
+        return self._feeds[job_id]
+
+    async def read(self, query: Callable[..., Result], *arguments: Any) -> Result:
+        """Run a query on the feeds' own connections."""
+        if self._readers is None:
+            self._readers = Readers()
+        return await self._readers.read(query, *arguments)
+
+    async def leave(self, job_id: str) -> None:
+        """Stop the job's feed if nobody views it any more, and with the last feed everything else."""
+        feed = self._feeds.get(job_id)
+        if feed is not None and not feed.watched:
+            feed.stop()
+            del self._feeds[job_id]
+        if not self._feeds and self._readers is not None:
+            readers, self._readers = self._readers, None
+            if self._ear is not None:
+                self._ear.cancel()
+                self._ear = None
+            await asyncio.to_thread(readers.close)
+
+    async def _listen(self) -> None:
+        """Pass doorbells on to feeds, for ever; without Redis, feeds look by themselves."""
+        while True:
+            try:
+                async with (
+                    redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2) as client,
+                    client.pubsub() as ear,
+                ):
+                    await ear.psubscribe(f"{CHANNEL_PREFIX}*")
+                    async for message in ear.listen():
+                        self._heard(message)
+            except (redis.RedisError, OSError) as error:
+                log.debug("no doorbells: %s", error)
+            await asyncio.sleep(_LISTEN_AGAIN_AFTER_S)
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        if message["type"] != "pmessage":
+            return
+        feed = self._feeds.get(message["channel"].decode().removeprefix(CHANNEL_PREFIX))
+        if feed is not None and message["data"].isdigit():
+            feed.ring(int(message["data"]))
+
+
+_hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, FeedHub] = WeakKeyDictionary()
+
+
+def hub() -> FeedHub:
+    """The hub of the running event loop; a web process has one loop."""
+    return _hubs.setdefault(asyncio.get_running_loop(), FeedHub())

@@ -1,0 +1,147 @@
+"""What a paying person wants to know of a job, in sentences. Pure: figures in, words out; empty where nothing is known.
+
+The sentences about its limit stand in webapp/money/burn_rate.py, those about other places in webapp/money/bill_text.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from cloud.billing.parts import PARTS
+from webapp.jobs.events.event_text import plural, score, short_time
+from webapp.money.amounts import display_usd
+
+LISTED_PARTS = 5
+ROUNDS_WITHOUT_NEWS = 10
+EVALUATIONS_WITHOUT_NEWS = 3
+STALLED_AFTER_S = 10.0
+STALLED_BEYOND_USUAL = 3.0
+UNANSWERED_AFTER_S = 10.0
+
+# Student's t, 97.5 %, by degrees of freedom from 1 on; beyond the table within 2 % of the last.
+_T = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, 2.0),
+)
+
+
+class Judged(NamedTuple):
+    """One evaluation: `std` is that of its `episodes` returns about their mean."""
+
+    round_no: int
+    mean: float
+    std: float
+    episodes: int
+
+
+def mean_interval(one: Judged) -> tuple[float, float] | None:
+    """Where the policy's true mean return lies with 95 %, by Student's t; None from a single episode."""
+    if one.episodes < 2:
+        return None
+    t = _T[min(one.episodes - 1, len(_T)) - 1]
+    half = t * one.std / (one.episodes - 1) ** 0.5
+    return one.mean - half, one.mean + half
+
+
+def progress_sentence(
+    latest: float | None, judged: Judged | None, reference: tuple[float, str] | None
+) -> str:
+    """ "Return 1,840 (20 deterministic episodes, 95 % 1,790–1,880); reference 2,383 (where that is from)." """
+    if judged is not None:
+        span = mean_interval(judged)
+        episodes = plural(judged.episodes, "deterministic episode")
+        inside = f"{episodes}, 95 % {score(span[0])}–{score(span[1])}" if span else episodes
+        words = f"Return {score(judged.mean)} ({inside})"
+    elif latest is not None:
+        words = f"Return {score(latest)} while exploring, not evaluated yet"
+    else:
+        words = "No return yet"
+    return f"{words}; reference {score(reference[0])} ({reference[1]})." if reference else f"{words}."
+
+
+def parts_sentence(parts: Mapping[str, int], total: int) -> str:
+    """ "Of $1.27: learner 77 %, actors 17 %, cold starts 2 %, failed calls 2 %, evaluation 2 %." """
+    if total <= 0:
+        return ""
+    titles: dict[str, str] = {part.key: part.title.lower() for part in PARTS}
+    dearest = sorted((key for key in parts if parts[key] > 0), key=lambda key: -parts[key])
+    shown = [f"{titles.get(key, key)} {_percent(parts[key], total)}" for key in dearest[:LISTED_PARTS]]
+    rest = sum(parts[key] for key in dearest[LISTED_PARTS:])
+    if rest:
+        shown.append(f"the rest {_percent(rest, total)}")
+    return f"Of {display_usd(total)}: {', '.join(shown)}."
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole
+    return "< 1 %" if share < 0.5 else f"{share:.0f} %"
+
+
+def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str:
+    """ "Round 12 used 22 of 64 actors: R 1.8 is mid-range of the last 6 rounds." `most`: None where it says nothing."""
+    if not round_no or not why:
+        return ""
+    used = f"{actors:,} of {plural(most, 'actor')}" if most and most >= actors else plural(actors, "actor")
+    return f"Round {round_no:,} used {used}: {why}."
+
+
+def no_news_sentence(
+    judged: Sequence[Judged], round_no: int, picodollars_since: int, kept_round: int | None
+) -> str:
+    """ "No improvement in 25 rounds ($0.38): stopping now keeps checkpoint 41."
+
+    Only once several evaluations in a row, some rounds apart, were no better than the best.
+    """
+    if not judged:
+        return ""
+    best = max(range(len(judged)), key=lambda at: judged[at].mean)
+    rounds = round_no - judged[best].round_no
+    if len(judged) - 1 - best < EVALUATIONS_WITHOUT_NEWS or rounds < ROUNDS_WITHOUT_NEWS:
+        return ""
+    kept = f"stopping now keeps checkpoint {kept_round:,}" if kept_round else "there is no checkpoint yet"
+    return f"No improvement in {rounds:,} rounds ({display_usd(picodollars_since)}): {kept}."
+
+
+def simulated_sentence(profile: str, words: str, count: int) -> str:
+    """ "No money was spent: profile lambda, of its 18 numbers 7 measured and 11 assumed." """
+    return f"No money is spent: profile {profile}, of its {plural(count, 'number')} {words}."
+
+
+def queued_sentence(waits_s: float, ahead: int, running: int, places: int) -> str:
+    """Why a queued job waits."""
+    if running >= places:
+        before = (
+            f"{plural(ahead, 'job')} {'is' if ahead == 1 else 'are'} ahead of this one"
+            if ahead
+            else "it is the next"
+        )
+        return f"All {places:,} places for running jobs are taken; {before}."
+    if waits_s >= UNANSWERED_AFTER_S:
+        return (
+            f"No worker has taken it for {_about(waits_s)}, though {running:,} of {places:,} places are taken:"
+            " the worker may be away. It is asked again every few seconds."
+        )
+    return "Waiting for a worker to take it."
+
+
+def stalled_sentence(
+    round_no: int, passed_s: float, usual_s: float | None, in_flight: int, oldest_s: float | None
+) -> str:
+    """Why a running job seems to stand still; empty while its round takes about as long as those before."""
+    if passed_s < max(STALLED_AFTER_S, STALLED_BEYOND_USUAL * (usual_s or 0.0)):
+        return ""
+    usual = f"; rounds before it took {short_time(usual_s)}" if usual_s else ""
+    if in_flight and oldest_s is not None:
+        are = "is" if in_flight == 1 else "are"
+        what = f"{plural(in_flight, 'call')} {are} still out, the oldest for {_about(oldest_s)}"
+    else:
+        what = "no call is out: the learner is at work, or a new start is being prepared"
+    return f"Round {round_no:,} has taken {_about(passed_s)} so far{usual}: {what}."
+
+
+def _about(seconds: float) -> str:
+    if seconds < 99.5:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:,.1f} h"

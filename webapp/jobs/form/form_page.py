@@ -1,0 +1,188 @@
+"""The form of a job: drawn from a beginning or a draft, looked at, kept, taken away, launched."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from training.environments import catalogue
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.connections.services import emulated
+from webapp.jobs import seed_groups, services
+from webapp.jobs.clone_views import spec_file
+from webapp.jobs.form import drafts
+from webapp.jobs.form.form_draft import Sheet
+from webapp.jobs.form.form_prefill import FILE, beginning
+from webapp.jobs.form.form_sections import sections
+from webapp.jobs.form.forms import SpecForm, job_form
+from webapp.jobs.form.presets import presets
+from webapp.jobs.form.spec_documents import SpecError
+from webapp.jobs.form.spec_files import read_spec_file
+from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.launch import cloud_requirements, forecast_panel
+from webapp.jobs.launch.past_runs import lessons_of
+from webapp.schedulers import choosing
+
+
+def _sheet(request: HttpRequest, project: Project) -> Sheet:
+    return Sheet.of(project, request.user, request.GET, request.POST if request.method == "POST" else None)
+
+
+def _page(
+    request: HttpRequest,
+    sheet: Sheet,
+    form: SpecForm,
+    status: int = 200,
+    refused: bool = False,
+    file_faults: Sequence[str] = (),
+) -> HttpResponse:
+    looked_at = form if form.is_bound else sheet.drawn(form.as_typed())
+    looked_at.is_valid()
+    context = {
+        "section": "jobs",
+        "form": form,
+        "sections": sections(form.tree),
+        "presets": presets().values(),
+        "chosen": sheet.begun.preset.name if sheet.begun.preset else "",
+        "begun": sheet.begun,
+        "draft": sheet.draft,
+        "drafts": drafts.drafts_of(sheet.project, request.user),
+        "gone": drafts.unknown_fields(sheet.draft, form.fields) if sheet.draft else [],
+        "action": sheet.address,
+        "environments": catalogue.ENTRIES.values(),
+        "emulated_kinds": [kind for kind, cloud in cloud_requirements.CLOUD_OF.items() if emulated(cloud)],
+        **sheet.beside,
+        "checks": sheet.checks(looked_at),
+        "seeds_problem": sheet.seeds_problem,
+        "refused": refused,
+        "file_faults": file_faults,
+        "idempotency_key": request.POST.get("idempotency_key") or secrets.token_urlsafe(12),
+    }
+    return render(request, "jobs/new.html", context, status=status)
+
+
+@project_page(needs="editor")
+@require_http_methods(["GET", "HEAD", "POST"])
+def job_new(request: HttpRequest, project: Project) -> HttpResponse:
+    """The form, and what its buttons do. Nothing is launched while anything is wrong."""
+    sheet = _sheet(request, project)
+    form = sheet.form(sheet.typed)
+    if request.method != "POST" or "look" in request.POST:
+        return _page(request, sheet, form)
+    if "back" in request.POST:
+        return _page(request, sheet, _put_back(sheet, form, request.POST["back"]))
+    if "save" in request.POST:
+        return _save(request, sheet, form)
+    if not form.is_valid():
+        return _page(request, sheet, form, status=422, refused=True)
+    if "download" in request.POST:
+        return spec_file(form.spec.model_dump(mode="json"), "starling-job.json")
+    return _launch(request, sheet, form)
+
+
+def _put_back(sheet: Sheet, form: SpecForm, name: str) -> SpecForm:
+    """The form with one control as it is in what it is compared with."""
+    leaf = next((one for one in form.tree.leaves() if one.name == name and one.was is not None), None)
+    return form if leaf is None else sheet.form({**form.as_typed(), name: leaf.was})
+
+
+def _launch(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
+    project, count = sheet.project, sheet.count()
+    if sheet.seeds_problem:
+        return _page(request, sheet, form, status=422, refused=True)
+    key = request.POST.get("idempotency_key", "")[:100] or None
+    launch = {"project": project, "user": request.user, "spec": form.spec}
+    launch["made_from"] = sheet.begun.made_from(sheet.beside["checkpoint"])
+    try:
+        if count > 1:
+            group = seed_groups.launch_seeds(**launch, count=count, key=key[:90] if key else None)
+            answer = redirect("comparing:group", project.slug, group.pk)
+        else:
+            job = services.submit_job(**launch, idempotency_key=key)
+            answer = redirect("jobs:detail", project.slug, job.pk)
+    except (
+        services.SpecRefused
+    ) as refusal:  # what a cloud or a budget has changed between the look and the launch
+        form.add_error(None, str(refusal))
+        return _page(request, sheet, form, status=422, refused=True)
+    if sheet.draft is not None:
+        sheet.draft.delete()
+    return answer
+
+
+def _save(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
+    """Keep what stands there as a draft; to the page itself (which asks for JSON) it is told in a word."""
+    by_itself = request.headers.get("Accept") == "application/json"
+    try:
+        draft = sheet.save(form)
+    except drafts.DraftRefused as refusal:
+        if by_itself:
+            return JsonResponse({"refused": str(refusal)}, status=409)
+        messages.error(request, str(refusal))
+        return _page(request, sheet, form, status=409)
+    if by_itself:
+        return JsonResponse({"saved_at": draft.saved_at.isoformat(), "title": draft.title})
+    messages.success(request, f"“{draft.title}” is kept as a draft. Nothing was launched.")
+    return redirect(f"{reverse('jobs:new', args=[sheet.project.slug])}?draft={draft.pk}")
+
+
+@project_page(needs="editor")
+@require_POST
+def job_file(request: HttpRequest, project: Project) -> HttpResponse:
+    """A spec as a JSON file, put into the form as a draft; or every fault of it."""
+    file = request.FILES.get("spec")
+    sheet = Sheet(project, request.user, beginning(project, {}))
+    try:
+        if file is None:
+            raise SpecError([Problem("", "Choose a JSON file first.")])
+        name = (file.name or "spec.json")[:60]
+        spec = read_spec_file(file.file, name)
+    except SpecError as refusal:
+        faults = [problem.sentence for problem in refusal.problems]
+        return _page(request, sheet, sheet.form(None), status=422, file_faults=faults)
+    begun = beginning(project, {FILE: name})
+    values = job_form(start=spec).as_typed()
+    try:
+        draft = drafts.save_draft(project=project, user=request.user, values=values, begun_with=begun.address)
+    except drafts.DraftRefused as refusal:
+        messages.error(request, str(refusal))
+        return redirect("jobs:new", project.slug)
+    return redirect(f"{reverse('jobs:new', args=[project.slug])}?draft={draft.pk}")
+
+
+@project_page(needs="editor")
+@require_POST
+def draft_delete(request: HttpRequest, project: Project) -> HttpResponse:
+    if drafts.delete_draft(project=project, user=request.user, draft_id=request.POST.get("draft", "")):
+        messages.success(request, "The draft is deleted.")
+    return redirect("jobs:new", project.slug)
+
+
+@project_page(needs="editor")
+@require_POST
+def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
+    """What the job in the form would take and cost; while the form has a fault, that there is no telling."""
+    form = _sheet(request, project).form(request.POST)
+    if not form.is_valid():
+        refusal = "There is a forecast once every field is understood."
+        return render(request, "jobs/forecast.html", {"refusal": refusal})
+    spec = choosing.placed(project, cloud_requirements.placed(project, form.spec))
+    shown = forecast_panel.panel(spec, lessons_of(project, spec))
+    return render(request, "jobs/forecast.html", {**shown, "simulated": spec.simulated})
+
+
+@project_page(needs="editor")
+@require_POST
+def job_checks(request: HttpRequest, project: Project) -> HttpResponse:
+    """The check-list of the job in the form as it stands."""
+    sheet = _sheet(request, project)
+    form = sheet.form(request.POST)
+    form.is_valid()
+    return render(request, "jobs/checks.html", {"checks": sheet.checks(form)})

@@ -1,0 +1,111 @@
+"""What a job's form begins with: a preset, another job, a checkpoint of one; and what it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, QueryDict
+from pydantic import ValidationError
+
+from webapp.jobs import lineage, queries
+from webapp.jobs.form.address_prefill import begun_with
+from webapp.jobs.form.presets import Preset
+from webapp.jobs.models import Job, Way
+from webapp.jobs.policies.downloads import Kept, kept
+from webapp.jobs.seed_groups import without_seed
+from webapp.jobs.spec import JobSpec
+
+FILE = "file"
+_NAMED = ("preset", "environment", "memory_mb", "connection", "scheduler", "profile")
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """`address`: the part of the form's address that names it. `start`: what the fields hold at first. `compared`: what
+    they are marked against, called `title`; None where there is nothing to compare with."""
+
+    address: str
+    title: str
+    start: JobSpec | Mapping[str, Any]
+    compared: JobSpec | Mapping[str, Any] | None
+    preset: Preset | None = None
+    job: Job | None = None
+    checkpoints: tuple[Kept, ...] = ()
+    checkpoint: str = ""
+
+    def made_from(self, checkpoint: str) -> lineage.From | None:
+        """For the launch: the job that this form was filled in from, with the chosen checkpoint of a fork."""
+        if self.job is None:
+            return None
+        if not self.checkpoints:
+            return lineage.From(self.job, Way.CLONE)
+        chosen = next((one for one in self.checkpoints if one.name == checkpoint), None)
+        return lineage.fork_of(self.job, chosen or self._chosen)
+
+    @property
+    def _chosen(self) -> Kept:
+        named = (one for one in self.checkpoints if one.name == self.checkpoint)
+        return next(named, self.checkpoints[0])
+
+    @property
+    def chosen_name(self) -> str:
+        return self._chosen.name if self.checkpoints else ""
+
+
+def beginning(project: Any, query: Mapping[str, Any]) -> Beginning:
+    """What the address asks for. A job that is not the project's is not there (404)."""
+    if job_id := query.get("clone") or query.get("fork"):
+        job = queries.job_in(project, str(job_id))
+        return _forked(job, query) if query.get("fork") else _cloned(job)
+    preset, spec = begun_with(query)
+    named = {key: query[key] for key in _NAMED if query.get(key)}
+    if named.get("environment") != spec.training.environment.id:
+        named.pop("environment", None)  # there is no such one
+    if name := query.get(FILE):
+        return Beginning(urlencode({FILE: name}), f"the file {name}", spec, None)
+    return Beginning(
+        urlencode({**named, "preset": preset.name}), f"the preset {preset.title}", spec, preset.spec, preset
+    )
+
+
+def of_address(project: Any, address: str) -> Beginning:
+    """The same, from the part of an address that a draft keeps; a job that is gone leaves the usual beginning."""
+    try:
+        return beginning(project, QueryDict(address))
+    except Http404:
+        return beginning(project, {})
+
+
+def _cloned(job: Job) -> Beginning:
+    name = without_seed(job.name)
+    return Beginning(
+        urlencode({"clone": job.pk}), f"“{job.name}”", _renamed(job, name), _renamed(job, name), job=job
+    )
+
+
+def _forked(job: Job, query: Mapping[str, Any]) -> Beginning:
+    rows = tuple(kept(job))
+    if not rows:
+        raise Http404("This job has no checkpoint to begin with.")
+    start = _renamed(job, f"{without_seed(job.name)[:94]}, fork")
+    return Beginning(
+        urlencode({"fork": job.pk, "checkpoint": str(query.get("checkpoint", ""))}),
+        f"“{job.name}”",
+        start,
+        start,
+        job=job,
+        checkpoints=rows,
+        checkpoint=str(query.get("checkpoint", "")),
+    )
+
+
+def _renamed(job: Job, name: str) -> JobSpec | dict[str, Any]:
+    """The job's spec outside its group. One of an older kind is shown as it is stored, for its faults to be mended."""
+    document = {**job.spec, "name": name, "group": ""}
+    try:
+        return JobSpec.model_validate(document)
+    except ValidationError:
+        return document

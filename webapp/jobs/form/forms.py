@@ -1,0 +1,288 @@
+"""The job form, drawn from `JobSpec`: a new field or a new member of a union appears here by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from django import forms
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from cloud.numbers import profile as profiles
+from cloud.numbers import stack as stacks
+from cloud.ray import driver as ray_driver
+from webapp.jobs.form import learner_places as places
+from webapp.jobs.form.form_changes import Change, changes_in, mark_changes
+from webapp.jobs.form.form_tree import Choice, Group, Leaf, Variant
+from webapp.jobs.form.spec_fields import (
+    AnyChoice,
+    Named,
+    NamedChoice,
+    Shape,
+    as_meant,
+    as_typed,
+    control,
+    described,
+    discriminator_of,
+    extra,
+    is_own,
+    shape_of,
+    tag_of,
+    title_of,
+)
+from webapp.jobs.form.spec_problems import Problem, problems
+from webapp.jobs.form.variant_switch import followed, kept
+from webapp.jobs.spec import JobSpec
+
+
+class SpecForm(forms.Form):
+    """A form over any pydantic model. After `is_valid`, `spec` is the validated model.
+
+    Controls are named by their path ("training.algorithm.clip"); inside a union the chosen tag is part of the name
+    ("training.scaling.ramp.over_rounds"), so all members can stand on the page at once and none is lost on a redraw.
+    """
+
+    spec: BaseModel
+    understood: BaseModel | None = None
+    """What the fields ask for, once the model is content; further checks may still stand against it."""
+
+    def __init__(
+        self,
+        model: type[BaseModel],
+        data: Mapping[str, Any] | None = None,
+        start: BaseModel | Mapping[str, Any] | None = None,
+        further_checks: Callable[[Any], Iterable[Problem]] = lambda spec: (),
+        named: Mapping[str, Sequence[Named]] | None = None,
+        at_once: Collection[str] = (),
+    ) -> None:
+        """`start` gives the values of a fresh form; `further_checks` are asked once the model itself is content.
+
+        `named`: by path, the values that a text field is chosen from. `at_once`: the names of fields that are shown
+        at once, though the model has them further back.
+        """
+        super().__init__(data)
+        self._named = named or {}
+        self._at_once = at_once
+        self.model = model
+        self.further_checks = further_checks
+        self.input_of_path: dict[str, str] = {}
+        self._asked_alike: dict[str, list[Shape]] = {}
+        start_values = start.model_dump() if isinstance(start, BaseModel) else dict(start or {})
+        self.tree = self._group(model, (), (), "", start_values, chosen=True)
+        for leaf in self.tree.leaves():
+            leaf.bound = self[leaf.name]
+        self.data = followed(self.tree.choices(), self.data)
+
+    # Drawing
+
+    def _group(
+        self,
+        model: type[BaseModel],
+        path: tuple[str, ...],
+        prefix: tuple[str, ...],
+        title: str,
+        values: Mapping[str, Any],
+        chosen: bool,
+        into: Group | None = None,
+    ) -> Group:
+        group = into or Group(title, path, model)
+        for name, info in model.model_fields.items():
+            shape = shape_of(info)
+            if shape.constant or extra(info, "follows"):
+                continue  # no question, or answered by another one
+            value = values[name] if name in values else _default(info)
+            place = (name, info, shape, (*path, name), (*prefix, name))
+            if shape.variants:
+                group.items.append(self._choice(*place, value, chosen))
+            elif shape.model is not None:
+                inner_values = value.model_dump() if isinstance(value, BaseModel) else value or {}
+                inner = self._group(
+                    shape.model, place[3], place[4], title_of(name, info), inner_values, chosen
+                )
+                inner.description = (shape.model.__dict__.get("__doc__") or "").split("\n\n")[0]
+                group.items.append(inner)
+            else:
+                group.items.append(self._leaf(*place, value, chosen))
+        return group
+
+    def _leaf(
+        self,
+        name: str,
+        info: FieldInfo,
+        shape: Shape,
+        path: tuple[str, ...],
+        prefix: tuple[str, ...],
+        value: Any,
+        chosen: bool,
+    ) -> Leaf:
+        input_name = ".".join(prefix)
+        label, named = title_of(name, info), self._named.get(input_name, self._named.get(".".join(path)))
+        if named is None:
+            self.fields[input_name] = control(shape, info, label)
+        else:
+            self.fields[input_name] = NamedChoice(named, label=label, help_text=info.description or "")
+        self.initial[input_name] = value
+        if chosen:
+            self.input_of_path[".".join(path)] = input_name
+        advanced = bool(extra(info, "advanced")) and name not in self._at_once
+        question = "" if prefix == path or is_own(info) else self._question(path, shape)
+        return Leaf(input_name, path, info, shape, advanced, str(extra(info, "unit") or ""), chosen, question)
+
+    def _question(self, path: tuple[str, ...], shape: Shape) -> str:
+        """What two variants' fields have alike if they have one name and hold the same kind of value."""
+        shapes = self._asked_alike.setdefault(".".join(path), [])
+        if shape not in shapes:
+            shapes.append(shape)
+        return f"{'.'.join(path)} {shapes.index(shape)}"
+
+    def _choice(
+        self,
+        name: str,
+        info: FieldInfo,
+        shape: Shape,
+        path: tuple[str, ...],
+        prefix: tuple[str, ...],
+        value: Any,
+        chosen: bool,
+    ) -> Choice:
+        values = value.model_dump() if isinstance(value, BaseModel) else dict(value or {})
+        first = next(iter(shape.variants.values()))
+        discriminator = discriminator_of(first)
+        input_name = ".".join((*prefix, discriminator))
+        labels = [(tag, described(member)[0]) for tag, member in shape.variants.items()]
+        self.fields[input_name] = AnyChoice(
+            choices=labels, required=False, label=title_of(name, info), help_text=info.description or ""
+        )
+        began_with = self.initial[input_name] = values.get(discriminator, tag_of(first))
+        selected = str(self.data.get(input_name) or self.initial[input_name])
+        if chosen:
+            self.input_of_path[".".join(path)] = input_name
+        choice = Choice(Leaf(input_name, path, info, shape, False, "", chosen), path)
+        for tag, member in shape.variants.items():
+            mine = tag == selected
+            title, description = described(member)
+            variant = Variant(title, path, member, description, tag=tag, selected=mine)
+            known = kept(values, shape.variants[began_with], member) if began_with in shape.variants else {}
+            known = values if tag == began_with else known
+            self._group(member, path, (*prefix, tag), title, known, chosen and mine, into=variant)
+            choice.variants.append(variant)
+        return choice
+
+    # Comparing
+
+    def compare_with(self, start: BaseModel | Mapping[str, Any]) -> None:
+        """Have every control know what it would be in a form that begins with `start`."""
+        mark_changes(self.tree, SpecForm(self.model, start=start, named=self._named).tree)
+
+    @property
+    def changes(self) -> list[Change]:
+        """What is asked for otherwise than in what the form is compared with, for its review."""
+        return list(changes_in(self.tree))
+
+    def as_typed(self) -> dict[str, Any]:
+        """What stands in every control, whether it is one that is asked for or not."""
+        return {name: as_typed(self[name].value()) for name in self.fields}
+
+    # Reading
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        try:
+            spec = self.model.model_validate(self._document(self.tree))
+            self.understood = spec
+            found = list(self.further_checks(spec))
+        except ValidationError as error:
+            found = problems(error, self.model)
+        for problem in found:
+            self.add_error(self._input_for(problem.path), problem.sentence)
+        if not found and not self.errors:
+            self.spec = spec
+        return cleaned
+
+    def _document(self, group: Group) -> dict[str, Any]:
+        """The nested document that was meant; members of unions that were not chosen are left out."""
+        document: dict[str, Any] = {}
+        for item in group.items:
+            name = item.path[-1]
+            if isinstance(item, Leaf):
+                document[name] = as_meant(item.shape, self.cleaned_data.get(item.name))
+            elif isinstance(item, Choice):
+                document[name] = self._chosen(item)
+            else:
+                document[name] = self._document(item)
+        return document
+
+    def _chosen(self, choice: Choice) -> dict[str, Any]:
+        for variant in choice.variants:
+            if variant.selected:
+                return {discriminator_of(variant.model): variant.tag, **self._document(variant)}
+        return {discriminator_of(choice.variants[0].model): self.data.get(choice.selector.name)}
+
+    def _input_for(self, path: str) -> str | None:
+        """The control a problem belongs to: its own, or the nearest one above; None for the form as a whole."""
+        parts = path.split(".")
+        for length in range(len(parts), 0, -1):
+            name = self.input_of_path.get(".".join(parts[:length]))
+            if name is not None:
+                return name
+        return None
+
+
+def _default(info: FieldInfo) -> Any:
+    value = info.get_default(call_default_factory=True)
+    return None if value is PydanticUndefined else value
+
+
+# The job form
+
+CLOUDS = ("aws_lambda", "azure_container")
+"""The platforms that run in an account of a connection."""
+_SCHEDULER = "training.scaling.learned.scheduler"
+_AT_ONCE = (
+    *("learner", "learner_sku", "learner_usd_per_hour", "region", "machine_usd_per_hour"),
+    *("rounds", "no_progress_evaluations"),
+)
+"""Where it learns and for how much, and everything that ends it: nobody should have to look for that."""
+
+
+def job_form(
+    data: Mapping[str, Any] | None = None,
+    start: JobSpec | Mapping[str, Any] | None = None,
+    further_checks: Callable[[JobSpec], Iterable[Problem]] = lambda spec: (),
+    connections: Mapping[str, Sequence[Named]] | None = None,
+    without_connections: Mapping[str, str] | None = None,
+    schedulers: Sequence[Named] = (),
+    without_schedulers: str = "",
+) -> SpecForm:
+    """`connections`: what the project has, by platform; without any, the words that stand in their place.
+
+    `schedulers` likewise: those that it has trained.
+    """
+    connections = connections or dict.fromkeys(CLOUDS, ())
+    named = {
+        "platform.profile": _named(profiles, "lambda"),
+        "platform.stack": _named(stacks, "starling-stack"),
+        "platform.simulated.learner": places.learners(),
+        "platform.simulated.learner_sku": places.machines_for_rent(),
+        "platform.simulated.region": places.regions(),
+        **{f"platform.{kind}.connection": found for kind, found in connections.items()},
+        _SCHEDULER: schedulers,
+    }
+    form = SpecForm(JobSpec, data, start, further_checks, named, _AT_ONCE)
+    form.fields["training.environment.id"].widget.attrs["list"] = "suggested-environments"
+    for kind, words in (without_connections or {}).items():
+        if not connections.get(kind):
+            form[f"platform.{kind}.connection"].help_text = words
+    if not schedulers and without_schedulers:
+        form[_SCHEDULER].help_text = without_schedulers
+    if not ray_driver.installed():
+        form["platform.ray.address"].help_text = "Ray is not installed here. It is an extra: make ray-setup."
+    return form
+
+
+def _named(files: Any, first: str) -> list[Named]:
+    """The profiles or the stacks there are, the usual one first."""
+    names = sorted(files.names(), key=lambda name: (name != first, name))
+    return [Named(name, files.load(name).title, files.load(name).words) for name in names]

@@ -1,0 +1,114 @@
+"""Where a job can learn on the simulated cloud, and what that costs an hour: what its form offers by name.
+
+Prices are those of the book; what has none there is not offered.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceBook, PriceError, UnknownSku
+from cloud.numbers import machines
+from cloud.numbers import profile as profiles
+from cloud.pricing import Part, Tariff
+from cloud.simulated_options import SimulatedOptions
+from webapp.jobs.form.spec_fields import Named
+from webapp.jobs.spec import JobSpec
+
+_HOUR_NS = 3600 * 10**9
+_USUAL_MB = 1024
+
+
+def learners() -> list[Named]:
+    return [
+        Named(
+            "server",
+            "A machine",
+            "Rented from the job's start to its end, whether it learns or waits.",
+        ),
+        Named(
+            "function",
+            "A function",
+            "Paid only while it learns, by the second, at the price of the machine below.",
+        ),
+    ]
+
+
+@cache
+def machines_for_rent() -> list[Named]:
+    """Every machine with a price, cheapest first; before them, what each cloud's profile names."""
+    known = machines.load()
+    priced = [
+        (row.usd, row.sku, row.region)
+        for row in PriceBook.load().rows()
+        if row.unit == "h" and row.usd is not None and row.sku.removesuffix(".spot") in known
+    ]
+    return [
+        Named("", "The one of the cloud's profile", "The check-list says which that is, and its price."),
+        *(
+            Named(sku, f"{sku} – ${price.normalize():f} an hour", _machine(sku, region))
+            for price, sku, region in sorted(priced)
+        ),
+    ]
+
+
+def _machine(sku: str, region: str) -> str:
+    found = machines.load()[sku.removesuffix(".spot")]
+    gpus = f", {found.gpus} × {found.gpu}" if found.gpus else ""
+    spot = " Spot: the cloud may take it back." if sku.endswith(".spot") else ""
+    return f"{found.vcpu} vCPU, {found.memory_gb:g} GB{gpus}; priced in {region}.{spot}"
+
+
+@cache
+def regions() -> list[Named]:
+    """Where something has a price; which of it has none there, the form says once it is chosen."""
+    usual = sorted({profiles.load(name).region for name in profiles.names()})
+    found = {row.region for row in PriceBook.load().rows()} - {"paper"}
+    own = Named("", "The one of the cloud's profile", f"{' or '.join(usual)}: all it buys has a price there.")
+    return [own, *(Named(one, one, _priced_words(one)) for one in sorted(found))]
+
+
+def _priced_words(region: str) -> str:
+    """On which of the simulated clouds a job can be paid in this region."""
+    priced = [name for name in profiles.names() if _all_priced(name, region)]
+    if priced:
+        return f"Everything has a price here on {', '.join(priced)}."
+    return "Not everything that a job buys has a price here: the check-list says what is missing."
+
+
+def _all_priced(profile: str, region: str) -> bool:
+    try:
+        SimulatedOptions(profile=profile, region=region).tariff(PriceBook.load(), _USUAL_MB)
+    except (UnknownSku, PriceError):
+        return False
+    return True
+
+
+def learner_words(spec: JobSpec) -> str:
+    """Where this job learns and what that costs an hour."""
+    try:
+        tariff = spec.platform.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+    except (UnknownSku, PriceError) as error:
+        return f"{str(error)[:1].upper()}{str(error)[1:]}."
+    rents = [one for one in tariff.standing if one.resource == "learner"]
+    if spec.platform.kind == "simulated":
+        return _simulated(spec, tariff, [part for one in rents for part in one.parts])
+    if rents:
+        return f"Here, on this installation, at {_hourly(rents[0].parts)} an hour from start to end, as you set it."
+    return "Here, on this installation, at $0 an hour: your own machine costs nothing unless you say so."
+
+
+def _simulated(spec: JobSpec, tariff: Tariff, parts: list[Part]) -> str:
+    machine = getattr(spec.platform, "machine", "")
+    if parts:
+        return f"On a {machine} at {_hourly(tuple(parts))} an hour from start to end, busy or not."
+    own = getattr(tariff.learner, "parts", ())
+    return (
+        f"In a function at {_hourly(own)} an hour, paid only while it learns." if own else "With the actors."
+    )
+
+
+def _hourly(parts: tuple[Part, ...]) -> str:
+    """Of everything that is paid at the same time."""
+    picodollars = sum(part.line(_HOUR_NS).picodollars for part in parts)
+    return f"${float(f'{picodollars / PICODOLLARS_PER_USD:.3g}'):g}"

@@ -1,0 +1,146 @@
+"""Specs as people write them: a preset or a TOML or JSON file, with single values set by path.
+
+Everything that can be wrong becomes a SpecError with one sentence a problem, naming the field and what is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from webapp.jobs.form.presets import preset_document, preset_names
+from webapp.jobs.form.spec_problems import Problem, problems
+from webapp.jobs.form.variant_switch import switched
+from webapp.jobs.spec import JobSpec, Limits
+
+_LARGEST_FILE_BYTES = 1_000_000
+_TAG = "kind"
+_LONGEST_SHOWN = 200
+
+
+class SpecError(ValueError):
+    """A spec that cannot be used; the text is one sentence a line."""
+
+    def __init__(self, found: Sequence[Problem]) -> None:
+        super().__init__("\n".join(problem.sentence for problem in found))
+        self.problems = list(found)
+
+
+def read_spec(preset_or_file: str, changes: Sequence[str], limits: Limits) -> JobSpec:
+    """The spec of that name or in that file, with `path=value` changes, validated and within the limits."""
+    document = _document(preset_or_file)
+    if changes:
+        document = _with_defaults(document)
+    # Which member of a union is meant comes first, whatever the order: the other changes are to its fields.
+    for change in sorted(changes, key=lambda change: not _chooses(change)):
+        set_value(document, change, JobSpec)
+    try:
+        spec = JobSpec.model_validate(document)
+    except ValidationError as error:
+        raise SpecError(problems(error, JobSpec)) from None
+    if refused := spec.check_limits(limits):
+        raise SpecError(refused)
+    return spec
+
+
+def _document(preset_or_file: str) -> dict[str, Any]:
+    if preset_or_file in preset_names():
+        return preset_document(preset_or_file)
+    path = Path(preset_or_file)
+    if not _is_file(path):
+        names = ", ".join(preset_names())
+        raise _wrong(f"{preset_or_file!r} is neither a preset ({names}) nor a file.")
+    return _parsed(path)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # no file can have such a name
+        return False
+
+
+def _with_defaults(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with every field written out, so that a change finds the table it belongs to."""
+    try:
+        return JobSpec.model_validate(document).model_dump(mode="json")
+    except ValidationError:
+        return document  # the changes may be what is to mend it
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    language = "JSON" if path.suffix == ".json" else "TOML"
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_FILE_BYTES + 1)
+        if len(text) > _LARGEST_FILE_BYTES:
+            raise _wrong(
+                f"{path} is larger than {_LARGEST_FILE_BYTES:,} bytes; a spec is a short {language} document."
+            )
+        content = json.loads(text) if language == "JSON" else tomllib.loads(text.decode())
+    except OSError as error:
+        raise _wrong(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, SpecError):
+            raise
+        raise _wrong(f"{path} is not a {language} document: {error}.") from None
+    if not isinstance(content, dict):
+        raise _wrong(
+            f"{path} must hold one table of fields, such as name, training, platform and budget_usd."
+        )
+    return content
+
+
+def set_value(document: dict[str, Any], change: str, model: type[BaseModel]) -> None:
+    """Put one value where `path=value` says. Whether the model has such a field is for the model to say."""
+    path, equals, text = change.partition("=")
+    if not equals or not path.strip():
+        raise _wrong(f"--set takes path=value, such as training.seed=7; {change!r} was given.")
+    *tables, name = path.strip().split(".")
+    here = document
+    for table in tables:
+        here = here.setdefault(table, {})
+        if not isinstance(here, dict):
+            raise _wrong(
+                f"{path.strip()} is not a field: {table} is a value, not a table of fields.", path.strip()
+            )
+    value = _value(text.strip())
+    if name == _TAG and here.get(_TAG) != value:
+        kept = switched(model, ".".join(tables), here, value)  # as in the form
+        here.clear()
+        here.update(kept)
+    here[name] = value
+
+
+def _chooses(change: str) -> bool:
+    return change.partition("=")[0].strip().endswith(f".{_TAG}")
+
+
+def _value(text: str) -> Any:
+    """As TOML has it; words need no quotes, and `none` stands for nothing."""
+    if text.lower() in ("none", "null"):
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _wrong(sentence: str, path: str = "") -> SpecError:
+    return SpecError([Problem(path, sentence)])
+
+
+def shortened(value: Any) -> Any:
+    """A spec as a page shows it: texts that nobody reads, such as the weights of a scheduler, are cut."""
+    if isinstance(value, dict):
+        return {key: shortened(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [shortened(one) for one in value]
+    if isinstance(value, str) and len(value) > _LONGEST_SHOWN:
+        return f"{value[:40]}… ({len(value):,} letters in all)"
+    return value

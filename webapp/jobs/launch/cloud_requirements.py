@@ -1,0 +1,193 @@
+"""What a job needs of its connection to a cloud, asked before it is launched: of what is stored, never of the cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from cloud.aws.invoke import INLINE_AT_MOST_BYTES
+from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
+from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.forecasting.workload import sizes_of, spaces_of
+from cloud.hosts import HostsOptions
+from webapp.connections import decrypt, queries
+from webapp.connections.models import Connection, SetUp
+from webapp.gateway import machines
+from webapp.jobs.form.spec_fields import Named
+from webapp.jobs.form.spec_problems import Problem, at_connection
+from webapp.jobs.launch import container_requirements
+from webapp.jobs.launch.preflight import cluster_obstacle, price_obstacle, unnamed_cluster
+from webapp.jobs.spec import JobSpec
+
+CLOUD_OF = {"aws_lambda": "aws", "azure_container": "azure"}
+"""Of which cloud a platform's connection is."""
+_NAMES = {"aws": "AWS", "azure": "Azure"}
+_MEMORY = "training.rollout.memory_mb"
+_AT_ONCE = "Functions at once"
+"""The quota's name in the report of a test (cloud.aws.checks)."""
+
+
+def offered(project: Any) -> dict[str, list[Named]]:
+    """The project's accounts, as the form offers them, by platform."""
+    found = list(queries.connections_of(project))
+    return {
+        kind: [
+            Named(one.pk, f"{one.name}{' (emulated)' if one.emulated else ''}", _words(one))
+            for one in found
+            if one.cloud == cloud
+        ]
+        for kind, cloud in CLOUD_OF.items()
+    }
+
+
+def _words(connection: Connection) -> str:
+    what = "Account" if connection.cloud == "aws" else "Subscription"
+    account = f"{what} {connection.account_id}" if connection.account_id else "Not tested yet"
+    emulated = ", emulated on this installation: nothing is paid" if connection.emulated else ""
+    return f"{account}, region {connection.region}{emulated}."
+
+
+def none_yet(project: Any) -> dict[str, SafeString]:
+    """What stands below the select of a project without any."""
+    address = reverse("connections:list", args=[project.slug])
+    words = {"aws": "No AWS account", "azure": "No Azure subscription"}
+    return {
+        kind: format_html(
+            '{} is connected yet. <a href="{}">Connect one under Clouds.</a>', words[cloud], address
+        )
+        for kind, cloud in CLOUD_OF.items()
+    }
+
+
+def connection_of(project: Any, spec: JobSpec) -> Connection | None:
+    """The connection that the spec names, if this project has it."""
+    if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
+        return None
+    return queries.connections_of(project).filter(pk=spec.platform.connection).first()
+
+
+def held_for(project: Any, spec: JobSpec) -> Connection | None:
+    """The same, locked until the job is stored: nobody takes its functions away between the look and the launch."""
+    connection = connection_of(project, spec)
+    return connection and Connection.objects.select_for_update().filter(pk=connection.pk).first()
+
+
+def placed(project: Any, spec: JobSpec) -> JobSpec:
+    """The spec in the region of its connection, with what was set up there: functions, or an image."""
+    connection = connection_of(project, spec)
+    if connection is None:
+        return spec
+    follows = {"region": connection.region}
+    if connection.cloud == "azure":
+        made = queries.set_up_of(connection)
+        follows["image"] = made.ready_image if made is not None else ""
+    platform = spec.platform.model_copy(update=follows)
+    return spec.model_copy(update={"platform": platform})
+
+
+def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
+    """Why this job cannot be launched on its cloud, if so; nothing for one that needs no cloud."""
+    unpriced = price_obstacle(spec.platform, spec.training.rollout.memory_mb)
+    if found := unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform) or unpriced:
+        return [found]
+    if isinstance(spec.platform, HostsOptions):
+        return machines.obstacles()
+    if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
+        return []
+    connection = connection_of(project, spec)
+    cloud = CLOUD_OF[spec.platform.kind]
+    if connection is None:
+        return [at_connection(f"choose one of this project's connections to {_NAMES[cloud]}, under Clouds.")]
+    if connection.cloud != cloud:
+        return [at_connection(f"{connection.name} is not a connection to {_NAMES[cloud]}.")]
+    if missing := list(_not_ready(connection)):
+        return missing
+    if isinstance(spec.platform, AzureContainerOptions):
+        return list(container_requirements.obstacles(connection, spec, spec.platform))
+    made = queries.set_up_of(connection)
+    missing = list(_without_function(connection, made, spec.training.rollout.memory_mb))
+    return missing or list(_too_much(connection, spec, spec.platform))
+
+
+def _not_ready(connection: Connection) -> Iterator[Problem]:
+    """What stands against any job on it, the first thing to be done only."""
+    try:
+        decrypt.require_usable(connection)
+    except decrypt.CannotOpen as error:
+        yield at_connection(str(error))
+        return
+    report = connection.test_report
+    if report is None:
+        yield at_connection(f"{connection.name} has not been tested. Test it under Clouds, then launch.")
+    elif not report["ok"]:
+        yield at_connection(
+            f"the last test of {connection.name} found something missing. Its page under Clouds says what to do."
+        )
+
+
+def _without_function(connection: Connection, made: SetUp | None, memory_mb: int) -> Iterator[Problem]:
+    if made is None or not made.ready_mb:
+        words = f"{connection.name} is not set up: there is no function to run. Set it up under Clouds, then launch."
+        yield at_connection(words)
+    elif memory_mb not in made.ready_mb:
+        there = ", ".join(f"{size:,} MB" for size in made.ready_mb)
+        yield Problem(
+            _MEMORY,
+            f"Memory of an actor ({_MEMORY}): {connection.name} has no function with {memory_mb:,} MB. It has {there}:"
+            " take that, or set another one up under Clouds.",
+        )
+
+
+def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> Iterator[Problem]:
+    """What this job asks for and the account does not have."""
+    there = options.model_copy(update={"region": connection.region})
+    try:
+        there.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+    except (UnknownSku, PriceError) as error:
+        yield at_connection(f"without a price no budget can be kept, and {error}.")
+        return
+    yield from _too_large(connection, spec)
+    allowed = functions_at_once(connection)
+    largest = spec.training.scaling.largest
+    wanted = largest if options.at_once is None else min(largest, options.at_once)
+    if allowed is not None and wanted > allowed:
+        path = spec.path_of_largest
+        yield Problem(
+            path,
+            f"This account runs {allowed:,} function{'' if allowed == 1 else 's'} at once; the job asks for {wanted:,}."
+            f" Ask for {allowed:,} at most ({path}), let some wait (platform.at_once), or have AWS allow more, which is"
+            " free: Service Quotas, AWS Lambda.",
+        )
+    if allowed is not None and options.provisioned > allowed:
+        path = "platform.provisioned"
+        yield Problem(path, f"Functions kept ready ({path}): this account runs {allowed:,} at once.")
+
+
+def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
+    """A network that does not fit into a call, where there is no bucket from which functions could fetch it."""
+    made = queries.set_up_of(connection)
+    spaces, known = spaces_of(spec.training)
+    if not known or (made is not None and made.ready_bucket):
+        return
+    sizes = sizes_of(spec.training, spaces)
+    if sizes.weights + sizes.state > INLINE_AT_MOST_BYTES:
+        path = "training.network"
+        yield Problem(
+            path,
+            f"Network ({path}): a policy of {sizes.weights / 2**20:.1f} MiB does not fit into a call to a function,"
+            f" which holds {INLINE_AT_MOST_BYTES / 2**20:.1f} MiB. Take a smaller network, or set {connection.name} up"
+            " again under Clouds with a bucket for large networks.",
+        )
+
+
+def functions_at_once(connection: Connection) -> int | None:
+    """What the account told at its last test, less what others have reserved of it; None if it did not tell."""
+    for quota in (connection.test_report or {}).get("quotas", []):
+        if quota["name"] == _AT_ONCE:
+            return int(quota["limit"]) - int(quota["used"] or 0)
+    return None

@@ -1,0 +1,69 @@
+"""What stands against a job in Azure's containers, of what is stored: never of the cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cloud.azure_container import AzureContainerOptions
+from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
+from webapp.connections import queries
+from webapp.connections.models import Connection
+from webapp.gateway import machines
+from webapp.jobs.form.spec_problems import Problem, at_connection
+from webapp.jobs.spec import JobSpec
+
+_CORES, _GROUPS = "Cores", "Container groups"
+"""The quotas' names in the report of a test (cloud.azure.checks)."""
+
+
+def obstacles(connection: Connection, spec: JobSpec, options: AzureContainerOptions) -> Iterator[Problem]:
+    """For a connection that was tested and found good."""
+    made = queries.set_up_of(connection)
+    if made is None or not made.ready_image:
+        words = (
+            f"{connection.name} is not set up: there is no image to run. Set it up under Clouds, then launch."
+        )
+        yield at_connection(words)
+        return
+    if not connection.emulated:
+        yield from _out_of_reach()
+    there = options.model_copy(update={"region": connection.region})
+    try:
+        there.tariff(PriceBook.load())
+    except (UnknownSku, PriceError) as error:
+        yield at_connection(f"without a price no budget can be kept, and {error}.")
+        return
+    yield from _too_much(connection, spec, options)
+
+
+def _out_of_reach() -> Iterator[Problem]:
+    """Containers elsewhere call at this site's own address."""
+    if machines.only_here() or machines.obstacles():
+        yield at_connection(
+            "containers fetch their work from this site, and its address is not one that they can reach over https."
+            " Whoever runs Starling sets STARLING_BASE_URL to such an address."
+        )
+
+
+def _too_much(connection: Connection, spec: JobSpec, options: AzureContainerOptions) -> Iterator[Problem]:
+    """More than the subscription had free at its last test."""
+    actors = min(spec.training.scaling.largest, options.most_actors)
+    groups = -(-actors // options.containers_a_group)
+    for name, wanted, unit in ((_CORES, actors * options.vcpu, "core"), (_GROUPS, groups, "container group")):
+        free = _free(connection, name)
+        if free is not None and wanted > free:
+            path = spec.path_of_largest
+            some = f"{free:,} {unit}{'' if free == 1 else 's'}"
+            yield Problem(
+                path,
+                f"This subscription has {some} free in {connection.region}; the job asks for {wanted:,}. Ask for fewer"
+                f" actors ({path}), let some calls wait (platform.most_actors), or have Azure allow more, which is"
+                " free: a support request.",
+            )
+
+
+def _free(connection: Connection, name: str) -> int | None:
+    for quota in (connection.test_report or {}).get("quotas", []):
+        if quota["name"] == name:
+            return max(0, int(quota["limit"]) - int(quota["used"] or 0))
+    return None

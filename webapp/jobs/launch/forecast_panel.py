@@ -1,0 +1,189 @@
+"""Forecasts of jobs in words: for the form's panel and for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from cloud.billing.price_book import PriceError, UnknownSku
+from cloud.forecast import Band, Forecast, NoForecast, forecast
+from training.environments.spaces import Spaces
+from webapp.jobs.launch.past_runs import NONE, Lessons, learned
+from webapp.jobs.launch.preflight import scheduler_obstacle
+from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import PICODOLLARS_PER_USD, display_least_usd, picodollars
+
+_KEPT = 128
+_PARTS = {
+    "actors": "Actors",
+    "learner": "Learner",
+    "evaluation": "Evaluation",
+    "standing": "Kept ready",
+    "requests": "Requests",
+}
+_UNITS = (("s", 1 / 60, 1.5), ("min", 1.0, 90.0), ("h", 60.0, 48 * 60.0), ("days", 1440.0, float("inf")))
+
+
+@dataclass(frozen=True)
+class Ranged:
+    """A figure with its range, as in `21 min (18–30)`."""
+
+    usual: str
+    low: str
+    high: str
+
+    def __str__(self) -> str:
+        return self.usual if self.low == self.high else f"{self.usual} ({self.low}–{self.high})"
+
+
+def forecast_of(spec: JobSpec, spaces: Spaces | None = None) -> Forecast:
+    """NoForecast, with a sentence or two for people, where nothing can be said."""
+    return _forecast(spec.model_dump_json(exclude={"name"}), spaces)
+
+
+@lru_cache(_KEPT)
+def _forecast(document: str, spaces: Spaces | None) -> Forecast:
+    spec = JobSpec.model_validate_json(document)
+    if missing := scheduler_obstacle(spec.training):
+        raise NoForecast(missing.sentence)
+    try:
+        return forecast(spec.training, spec.platform, picodollars(spec.budget_usd), spaces=spaces)
+    except (UnknownSku, PriceError) as error:
+        raise NoForecast(f"Without a price there is no forecast: {error}.") from None
+
+
+def panel(spec: JobSpec, lessons: Lessons = NONE) -> dict[str, Any]:
+    """What the form shows of a forecast, with what past runs teach."""
+    try:
+        found = learned(forecast_of(spec), lessons, float(spec.budget_usd))
+    except NoForecast as refusal:
+        return {"refusal": str(refusal)}
+    if found.rounds.p90 == 0:
+        return {"refusal": nothing_begins(found)}
+    return {
+        "forecast": found,
+        "cost": None if found.costs_nothing else money(found.dollars),
+        "time": time(found.minutes),
+        "until": until(found, spec),
+        "note": unbroken(note(found, spec)),
+        "assumptions": [unbroken(sentence) for sentence in found.assumptions],
+        "parts": breakdown(found),
+        "figures": [
+            ("Steps", counted(found.steps)),
+            ("Rounds", counted(found.rounds)),
+            ("Calls", counted(found.calls)),
+            ("Cold starts", counted(found.cold_starts)),
+        ],
+        "matters": [(matter.title, spread(matter, found)) for matter in found.matters],
+    }
+
+
+def unbroken(sentence: str) -> str:
+    """Ranges stay on one line: a word joiner after each dash."""
+    return sentence.replace("–", "–\u2060")
+
+
+def headline(found: Forecast, spec: JobSpec) -> str:
+    """The whole forecast in one sentence."""
+    if found.rounds.p90 == 0:
+        return nothing_begins(found)
+    if found.costs_nothing:
+        return f"Costs nothing; about {time(found.minutes)} on this machine {until(found, spec)}."
+    return f"About {money(found.dollars)} and {time(found.minutes)} {until(found, spec)}."
+
+
+def nothing_begins(found: Forecast) -> str:
+    least = display_least_usd(round(found.least_budget * PICODOLLARS_PER_USD))
+    return f"Nothing would begin: the budget must hold what the first round may cost at worst, {least}."
+
+
+def until(found: Forecast, spec: JobSpec) -> str:
+    """What the cost and the time are for."""
+    stop = spec.training.stop
+    match found.ends_by:
+        case "rounds":
+            return f"for {stop.rounds:,} rounds"
+        case "minutes":
+            return f"for about {counted(found.steps).usual} steps"
+        case "budget":
+            return f"until the budget ends it after about {counted(found.steps).usual} steps"
+    return f"for {stop.env_steps:,} steps"
+
+
+def note(found: Forecast, spec: JobSpec) -> str:
+    """How likely the budget ends it, where that may be, and why it may do so before all of it is spent."""
+    if found.budget_share == 0 or found.costs_nothing:
+        return ""
+    left = f"${usd(found.kept_back)} must stay free for calls and rent."
+    if found.ends_by == "budget":
+        stop = spec.training.stop
+        if stop.env_steps is None and stop.rounds is None and stop.minutes is None:
+            return f"Nothing but the budget is sure to end it. {left}"
+        return f"The whole: about {money(found.whole_dollars)}. {left}"
+    tenths = min(9, max(1, round(10 * found.budget_share)))
+    return f"The budget ends it early in about {tenths} of 10 cases. {left}"
+
+
+def usd(dollars: float) -> str:
+    return money(Band(dollars, dollars, dollars)).usual.removeprefix("$")
+
+
+def breakdown(found: Forecast) -> list[tuple[str, str]]:
+    """What each part comes to, all with as many decimals, so that they stand below each other."""
+    digits = 2 if found.dollars.p50 >= 10 else min(9, 2 - _exponent(max(found.dollars.p50, 1e-6)))
+    least = 10.0**-digits
+    rows = []
+    for part, title in _PARTS.items():
+        usual = found.parts[part].p50
+        if found.parts[part].p90 > 0:
+            rows.append((title, f"${usual:,.{digits}f}" if usual >= least else f"< ${least:.{digits}f}"))
+    return rows
+
+
+def money(dollars: Band) -> Ranged:
+    """Two significant digits below a dollar, cents above, whole dollars from a hundred on."""
+    digits = 0
+    if dollars.p50 < 100:
+        digits = 2
+        if 0 < dollars.p50 < 0.1:
+            digits = min(9, 1 - _exponent(dollars.p50))
+    shown = [f"{one:,.{digits}f}" for one in (dollars.p50, dollars.p10, dollars.p90)]
+    return Ranged(f"${shown[0]}", shown[1], shown[2])
+
+
+def time(minutes: Band) -> Ranged:
+    """In the unit that suits the usual case, with two or three digits."""
+    unit, size = next((unit, size) for unit, size, most in _UNITS if minutes.p50 < most)
+    shown = [_short(one / size) for one in (minutes.p50, minutes.p10, minutes.p90)]
+    return Ranged(f"{shown[0]} {unit}", shown[1], shown[2])
+
+
+def counted(band: Band) -> Ranged:
+    """A number of things: three digits are enough of what is not sure."""
+    exact = band.p10 == band.p90
+    shown = [f"{(one if exact else _three_digits(one)):,.0f}" for one in (band.p50, band.p10, band.p90)]
+    return Ranged(*shown)
+
+
+def spread(matter: Any, found: Forecast) -> str:
+    """What a number does to the job between the two ends of its range: to its money if it has any, else its time."""
+    ends: Sequence[float] = matter.minutes if found.costs_nothing else matter.dollars
+    low, high = sorted(ends)
+    band = Band(low, (low + high) / 2, high)
+    shown = time(band) if found.costs_nothing else money(band)
+    unit = shown.usual.partition(" ")[2]
+    return f"{shown.low}–{shown.high} {unit}" if found.costs_nothing else f"${shown.low}–{shown.high}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def _exponent(value: float) -> int:
+    return int(f"{value:e}".partition("e")[2])
+
+
+def _three_digits(value: float) -> float:
+    return float(f"{value:.3g}")

@@ -1,0 +1,89 @@
+"""What a job needs of money before it may begin: room for the worst case of its first round, and what it is expected
+to take, which the budgets above then hold for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+
+from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
+from cloud.forecast import NoForecast, first_round_picodollars
+from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.launch.forecast_panel import forecast_of
+from webapp.jobs.launch.past_runs import learned, lessons_of
+from webapp.jobs.models import Job, JobGroup, Tag
+from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import display_least_usd, picodollars
+from webapp.money.models import Budget, Scope
+
+BUDGET = "budget_usd"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Picodollars. `expected` is the ninth tenth of the forecast, or the whole budget where there is no forecast."""
+
+    least: int
+    expected: int
+
+
+def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False, actors: int | None = None) -> Needs:
+    """What the job needs; the forecast (a second's work) is only asked where a budget above might hold it, and not
+    where `whole_budget` is to be held for it."""
+    limit, least = picodollars(spec.budget_usd), least_of(spec, actors)
+    if isinstance(least, str):  # the run will say so; nothing can be set aside for it before
+        return Needs(0, limit)
+    above = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
+    above = above.exclude(~Q(group__name=spec.group), scope=Scope.GROUP)
+    expected = _expected(project, spec, limit) if above.exists() and not whole_budget else limit
+    return Needs(least, min(limit, max(least, expected)))
+
+
+def least_of(spec: JobSpec, actors: int | None = None) -> int | str:
+    """What must be free for a run's first round to begin; where something has no price, the words that say so.
+
+    `actors`: as many as the job had last, if it goes on.
+    """
+    try:
+        return first_round_picodollars(spec.training, spec.platform, actors)
+    except (UnknownSku, PriceError) as error:
+        return str(error)
+
+
+def _expected(project: Any, spec: JobSpec, limit: int) -> int:
+    try:
+        found = learned(
+            forecast_of(_any_of_its_seeds(spec)), lessons_of(project, spec), float(spec.budget_usd)
+        )
+        return min(limit, round(found.dollars.p90 * PICODOLLARS_PER_USD))
+    except NoForecast:
+        return limit
+
+
+def _any_of_its_seeds(spec: JobSpec) -> JobSpec:
+    """One forecast for all seeds of a question: what tells them apart, no forecast knows."""
+    training = spec.training.model_copy(update={"seed": 0})
+    return spec.model_copy(update={"training": training, "tags": (), "group": ""})
+
+
+def too_little(spec: JobSpec, needs: Needs) -> list[Problem]:
+    """The job's own budget would not even begin it, if so."""
+    if needs.least <= picodollars(spec.budget_usd):
+        return []
+    sentence = (
+        f"Budget ({BUDGET}) must be at least {display_least_usd(needs.least)}: so much may the first round cost at"
+        f" worst, and nothing begins unless that is free. Raise it, or ask for fewer actors."
+    )
+    return [Problem(BUDGET, sentence)]
+
+
+def put_on(job: Job, spec: JobSpec, now: Any) -> None:
+    """The job's tags and group, made in its project if they are new."""
+    for name in spec.tags:
+        job.tags.add(Tag.objects.get_or_create(project_id=job.project_id, name=name)[0])
+    if spec.group:
+        made = {"created_at": now}
+        group, _ = JobGroup.objects.get_or_create(project_id=job.project_id, name=spec.group, defaults=made)
+        job.groups.add(group)

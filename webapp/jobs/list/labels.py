@@ -1,0 +1,94 @@
+"""What people write on jobs to find their way: tags, a note, and putting a job away. Nothing here touches money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.events.event_log import append_events, note
+from webapp.jobs.models import Job, Tag
+from webapp.jobs.states import TERMINAL
+
+MOST_TAGS = 10
+LONGEST_TAG = 40
+LONGEST_NOTE = 5_000
+
+
+class LabelRefused(ValueError):
+    """A tag, note or putting away that cannot be; the text says why and what to do."""
+
+
+def tag_names(text: str) -> list[str]:
+    """The tags in a comma-separated text, each once, in order; LabelRefused for too many or too long ones."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if len(names) > MOST_TAGS:
+        raise LabelRefused(f"A job takes at most {MOST_TAGS} tags; {len(names)} were given.")
+    for name in names:
+        if len(name) > LONGEST_TAG:
+            raise LabelRefused(f"The tag “{name[:20]}…” has {len(name)} letters; at most {LONGEST_TAG} fit.")
+    return names
+
+
+def tag_named(project: Any, text: str) -> Tag:
+    """The project's tag of that name, made if no job has it yet; LabelRefused where the text is not one tag."""
+    names = tag_names(text)
+    if len(names) != 1:
+        raise LabelRefused(f"One tag is wanted, without commas; {text!r} is {len(names)}.")
+    return Tag.objects.get_or_create(project=project, name=names[0])[0]
+
+
+@transaction.atomic
+def set_tags(*, job: Job, names: Iterable[str]) -> None:
+    """These tags and no others. Budgets by tag hold for what was tagged when it was launched; reports go by today's."""
+    rows = [Tag.objects.get_or_create(project_id=job.project_id, name=name)[0] for name in names]
+    job.tags.set(rows)
+
+
+@transaction.atomic
+def add_tags(*, job: Job, names: Iterable[str]) -> None:
+    """These tags beside those it has; LabelRefused if they would be too many."""
+    before = list(job.tags.values_list("name", flat=True))
+    set_tags(job=job, names=tag_names(",".join([*before, *names])))
+
+
+def set_note(*, job: Job, text: str) -> None:
+    """The job's note; an empty one takes it away."""
+    text = text.strip()
+    if len(text) > LONGEST_NOTE:
+        raise LabelRefused(f"The note has {len(text):,} letters; at most {LONGEST_NOTE:,} fit.")
+    Job.objects.filter(pk=job.pk).update(note=text)
+
+
+@transaction.atomic
+def archive(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
+    """Leave the job out of lists; everything of it stays, its money above all. False if it was put away already.
+
+    LabelRefused for one that is not over: what may still cost money is not hidden.
+    """
+    held = Job.objects.select_for_update().get(pk=job.pk)
+    if held.archived_at is not None:
+        return False
+    if held.observed not in TERMINAL:
+        state = held.get_observed_display().lower()
+        raise LabelRefused(
+            f"The job is {state}, so it may still cost something. Stop it first, then archive it."
+        )
+    changes = {"archived_at": clock.now()}
+    append_events(job.pk, [note(f"Archived by {user}.")], clock=clock, changes=changes)
+    return True
+
+
+@transaction.atomic
+def unarchive(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
+    """Show the job in lists again; False if it was there."""
+    held = Job.objects.select_for_update().get(pk=job.pk)
+    if held.archived_at is None:
+        return False
+    changes = {"archived_at": None}
+    append_events(
+        job.pk, [note(f"Back from the archive, asked for by {user}.")], clock=clock, changes=changes
+    )
+    return True

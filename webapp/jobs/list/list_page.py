@@ -1,0 +1,183 @@
+"""The list of jobs: a question, columns, an order and saved views, all in its address; and what is done to many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs import queries
+from webapp.jobs.events.text import FILTERS
+from webapp.jobs.form.presets import presets
+from webapp.jobs.list import bulk, deleting, labels, run_table, saved_views
+from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns
+from webapp.jobs.list.list_rows import drawn_rows
+from webapp.jobs.list.search_query import FIGURES, WORDS, NotUnderstood, Term, parse
+
+JOBS_A_PAGE = 50
+UNDO = "archived_just_now"
+"""In the session: the jobs that the next look at the list offers to bring back."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the address asks for. `problem` says what of the question was not understood; then all jobs are shown."""
+
+    question: str
+    terms: tuple[Term, ...]
+    problem: str
+    order: str
+    columns: list[Column]
+
+    @classmethod
+    def of(cls, address: QueryDict) -> Asked:
+        question, problem, terms = address.get("q", "").strip(), "", ()
+        try:
+            terms = parse(question)
+        except NotUnderstood as refusal:
+            problem = str(refusal)
+        columns = chosen_columns(",".join(address.getlist("columns")))
+        return cls(question, terms, problem, run_table.order_of(address.get("sort", "")), columns)
+
+    def address(self, **instead: Any) -> str:
+        """This question as an address's part, with something else instead; what is usual is left out."""
+        keys = ",".join(column.key for column in self.columns)
+        parts = {"q": self.question, "sort": self.order, "columns": keys, **instead}
+        usual = {"q": "", "sort": run_table.FIRST, "columns": ",".join(USUAL), "page": 1}
+        return "?" + urlencode(
+            {key: value for key, value in parts.items() if value != usual.get(key)}, safe=":,"
+        )
+
+
+@project_page()
+@require_safe
+def job_list(request: HttpRequest, project: Project) -> HttpResponse:
+    """The project's jobs. With ?rows=1 only the table's rows, for the page that keeps itself fresh."""
+    asked = Asked.of(request.GET)
+    found = run_table.jobs_asked_for(project, asked.terms, asked.order, SYSTEM_CLOCK.now())
+    ids = found.values_list("pk", flat=True)
+    # What a question finds is not known without looking at every job: one look then gives the number and the page.
+    page = Paginator(list(ids) if asked.terms else ids, JOBS_A_PAGE).get_page(request.GET.get("page"))
+    shown = run_table.with_what_is_shown(list(page.object_list), asked.columns)
+    rows = drawn_rows(shown, asked.columns, reverse("jobs:list", args=[project.slug]))
+    context: dict[str, Any] = {"columns": asked.columns, "rows": rows, "asked": asked}
+    if request.GET.get("rows"):
+        return render(request, "jobs/rows.html", context)
+    context |= {"section": "jobs", "page": page, **_around(project, asked, page)}
+    context["undo"] = request.session.pop(UNDO, None)
+    return render(request, "jobs/list.html", context)
+
+
+def _around(project: Project, asked: Asked, page: Any) -> dict[str, Any]:
+    """Everything beside the rows."""
+    heads = [
+        {
+            "column": column,
+            "sorted": asked.order.removeprefix("-") == column.key,
+            "descending": asked.order.startswith("-"),
+            "address": asked.address(
+                sort=column.key if asked.order == f"-{column.key}" else f"-{column.key}"
+            ),
+        }
+        for column in asked.columns
+    ]
+    nothing = page.paginator.count == 0 and not asked.question
+    return {
+        "heads": heads,
+        "every_column": [(column, column in asked.columns) for column in COLUMNS],
+        "sorts": [column for column in COLUMNS if column.order],
+        "sorted_by": BY_KEY[asked.order.removeprefix("-")],
+        "filters": [
+            (f"state:{key}", word, asked.address(q=f"state:{key}")) for key, (word, _) in FILTERS.items()
+        ],
+        "all_jobs": asked.address(q=""),
+        "here": asked.address(),
+        "newer": asked.address(page=page.previous_page_number()) if page.has_previous() else "",
+        "older": asked.address(page=page.next_page_number()) if page.has_next() else "",
+        "views": run_table.saved_views(project),
+        "words": WORDS.items(),
+        "figures": FIGURES,
+        "presets": presets().values(),
+        "nothing_yet": nothing and not project.jobs.exists(),
+    }
+
+
+@project_page(needs="editor")
+@require_POST
+def job_act(request: HttpRequest, project: Project) -> HttpResponse:
+    """One thing done to all chosen jobs; or, with the action `compare`, off to their comparison."""
+    ids, action = request.POST.getlist("job"), request.POST.get("action", "")
+    if action == "compare" and ids:
+        chosen = urlencode([("of", job_id) for job_id in ids])
+        return redirect(f"{reverse('comparing:page', args=[project.slug])}?{chosen}")
+    try:
+        outcome = bulk.act(
+            project=project, user=request.user, action=action, job_ids=ids, tag=request.POST.get("tag", "")
+        )
+    except (bulk.NotPossible, labels.LabelRefused) as refusal:
+        messages.error(request, str(refusal))
+        return _back(request, project)
+    if request.POST.get("stay") and outcome.done:
+        return redirect("jobs:detail", project.slug, outcome.done[0])
+    if action == "archive" and outcome.done:
+        request.session[UNDO] = list(outcome.done)
+    if outcome.refused:
+        messages.warning(request, outcome.sentence)
+    elif action != "archive":  # the list itself says so, with a way back
+        messages.success(request, outcome.sentence)
+    return _back(request, project)
+
+
+@project_page(needs="editor")
+@require_POST
+def view_change(request: HttpRequest, project: Project) -> HttpResponse:
+    """Keep the way the list is shown now under a name, or forget a view (`remove`: its number)."""
+    remove = request.POST.get("remove", "")
+    try:
+        if remove:
+            saved_views.remove_view(project=project, view_id=int(remove) if remove.isdecimal() else 0)
+        else:
+            name, address = request.POST.get("name", ""), request.POST.get("back", "")
+            saved_views.save_view(project=project, user=request.user, name=name, address=address)
+    except saved_views.ViewRefused as refusal:
+        messages.error(request, str(refusal))
+    return _back(request, project)
+
+
+@project_page(needs="editor")
+@require_POST
+def job_labels(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """A job's tags and note as its page's form has them; or, with `archive`, `unarchive` or `delete`, its place."""
+    job = queries.job_in(project, job_id)
+    try:
+        if "delete" in request.POST:
+            deleting.delete(job=job, user=request.user)
+            messages.success(request, f"{job.name} is deleted. What it cost still stands in the reports.")
+            return redirect("jobs:list", project.slug)
+        if "archive" in request.POST:
+            labels.archive(job=job, user=request.user)
+        elif "unarchive" in request.POST:
+            labels.unarchive(job=job, user=request.user)
+        else:
+            names = labels.tag_names(request.POST.get("tags", ""))
+            labels.set_note(job=job, text=request.POST.get("note", ""))
+            labels.set_tags(job=job, names=names)
+    except labels.LabelRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("jobs:detail", project.slug, job.pk)
+
+
+def _back(request: HttpRequest, project: Project) -> HttpResponse:
+    """To the list as it was asked for: only the question comes from the form, never an address."""
+    question = request.POST.get("back", "").lstrip("?")
+    return redirect(f"{reverse('jobs:list', args=[project.slug])}{'?' if question else ''}{question}")

@@ -1,0 +1,65 @@
+"""The rows of the list of jobs.
+
+Pages show 50 at a time and most have not changed since somebody last looked: what a row
+is drawn from is a value, and one that was drawn lately is not drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from django.template.loader import render_to_string
+
+from webapp.jobs.events.text import Shown, reason_in_words, shown_state
+from webapp.jobs.list.columns import Column
+from webapp.jobs.models import Job
+
+_KEPT = 4_000
+"""Drawn rows of one process, some kilobytes each."""
+
+
+class Row(NamedTuple):
+    """Everything that a row shows. `version` changes with the job: pages replace rows whose version is another one."""
+
+    job_id: str
+    version: str
+    address: str
+    name: str
+    unreal: str
+    archived: bool
+    reason: str
+    pill: str
+    cells: tuple[tuple[str, str], ...]
+
+
+def drawn_rows(jobs: Iterable[Job], columns: Sequence[Column], jobs_url: str) -> list[str]:
+    """The jobs' rows as HTML, in their order."""
+    return [_drawn(_row(job, columns, jobs_url)) for job in jobs]
+
+
+def _row(job: Job, columns: Sequence[Column], jobs_url: str) -> Row:
+    account = job.account
+    return Row(
+        job_id=job.pk,
+        version=f"{job.last_seq}/{account.spent_picodollars}/{account.reserved_picodollars}",
+        address=f"{jobs_url}{job.pk}/",
+        name=job.name,
+        unreal=job.unreal,
+        archived=job.archived_at is not None,
+        reason=reason_in_words(job),
+        pill=_pill(shown_state(job)),
+        cells=tuple((column.cell, column.text(job)) for column in columns),
+    )
+
+
+@lru_cache(_KEPT)
+def _drawn(row: Row) -> str:
+    return render_to_string("jobs/row.html", row._asdict())
+
+
+@cache
+def _pill(state: Shown) -> str:
+    """A state's pill: there are few states and many rows."""
+    return render_to_string("jobs/pill.html", {"state": state})

@@ -1,0 +1,132 @@
+"""What the list of jobs reads: the jobs that a question asks for, in the order that was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from webapp.jobs.list.columns import BY_KEY, Column
+from webapp.jobs.list.search_query import STATES, Term
+from webapp.jobs.models import Job, JobGroup, SavedView, Tag
+from webapp.money.amounts import PICODOLLARS_PER_USD
+
+_LOOKUPS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte", "=": "exact"}
+_TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "="}
+_FIELDS = {
+    "return": "episode_return_mean",
+    "best": "return_best",
+    "least": "return_least",
+    "evaluation": "evaluation_return_mean",
+    "steps": "env_steps",
+    "rounds": "round_no",
+    "actors": "actors",
+    "time": "platform_s",
+}
+_OFFERED = 50
+FIRST = "-started"
+"""The order if none is asked for: the newest first."""
+
+
+def jobs_asked_for(project: Any, terms: Sequence[Term], order: str, now: datetime) -> QuerySet[Job]:
+    """The project's jobs for which all terms hold; archived ones only where the question speaks of them."""
+    rows = Job.objects.filter(project=project)
+    if any(term.key == "is" and "archived" in term.values for term in terms):
+        rows = rows.filter(deleted_at=None)
+    else:
+        rows = rows.filter(archived_at=None)
+    needs_cost = any(term.key == "cost" for term in terms) or order.lstrip("-") == "spent"
+    if needs_cost:
+        rows = rows.annotate(cost=F("account__spent_picodollars") + F("account__overrun_picodollars"))
+    for term in terms:
+        holds = _holds(term, now)
+        rows = rows.filter(~holds if term.negated else holds)
+    return rows.order_by(*_order(order))
+
+
+def with_what_is_shown(job_ids: Sequence[str], columns: Iterable[Column]) -> list[Job]:
+    """These jobs, in this order, with all that the columns show; the number of queries does not depend on theirs."""
+    reads = {part for column in columns for part in column.reads}
+    joined = sorted(part for part in reads if part not in ("tags", "groups"))
+    rows = Job.objects.filter(pk__in=job_ids).select_related("account", *joined)
+    rows = rows.defer("spec", "summary", "note").prefetch_related(*sorted(reads & {"tags", "groups"}))
+    found = {job.pk: job for job in rows}
+    return [found[job_id] for job_id in job_ids if job_id in found]
+
+
+def saved_views(project: Any) -> list[SavedView]:
+    return list(SavedView.objects.filter(project=project))
+
+
+def order_of(text: str) -> str:
+    """A known order, such as "-spent" (the most first); the newest first for anything else."""
+    column = BY_KEY.get(text.removeprefix("-"))
+    return text if column is not None and column.order else FIRST
+
+
+def _order(order: str) -> list[Any]:
+    if order == FIRST:  # as the index has it
+        return ["-created_at", "pk"]
+    field = F(BY_KEY[order.removeprefix("-")].order)
+    first = field.desc(nulls_last=True) if order.startswith("-") else field.asc(nulls_last=True)
+    return [first, "-created_at", "pk"]
+
+
+def _holds(term: Term, now: datetime) -> Q:
+    if not term.values:
+        return _figure(term, now)
+    found = Q()
+    for value in term.values:
+        found |= _word(term.key, value)
+    return found
+
+
+def _word(key: str, value: str) -> Q:
+    match key:
+        case "state":
+            states = Q(observed__in=STATES[value])
+            if value == "budget":
+                return states & Q(reason_code="budget")
+            return states
+        case "algorithm" | "cloud":
+            return Q(**{f"{key}__iexact": value})
+        case "environment":
+            return Q(environment__icontains=value)
+        case "tag":
+            return Exists(Tag.objects.filter(jobs=OuterRef("pk"), name__iexact=value))
+        case "group":
+            return Exists(JobGroup.objects.filter(jobs=OuterRef("pk"), name__iexact=value))
+        case "by":
+            return Q(created_by__email__icontains=value)
+        case "is":
+            return Q(simulated=True) if value == "simulated" else Q(archived_at__isnull=False)
+    return Q(name__icontains=value) | Q(pk=value) | Q(note__icontains=value)
+
+
+def _figure(term: Term, now: datetime) -> Q:
+    if term.key == "age":  # the older, the smaller the moment
+        moment = now - timedelta(seconds=min(term.number, 1e9))
+        return Q(**{f"created_at__{_LOOKUPS[_TURNED[term.operator]]}": moment})
+    if term.key in ("cost", "limit"):
+        field = "cost" if term.key == "cost" else "account__limit_picodollars"
+        number = round(min(max(term.number, -9e6), 9e6) * PICODOLLARS_PER_USD)
+        return Q(**{f"{field}__{_LOOKUPS[term.operator]}": number})
+    return Q(**{f"{_FIELDS[term.key]}__{_LOOKUPS[term.operator]}": term.number})
+
+
+def jobs_asked_for_group(project: Any, group: JobGroup) -> QuerySet[Job]:
+    """The runs of a group, the first launched first."""
+    rows = Job.objects.filter(project=project, groups=group, deleted_at=None).select_related("account")
+    return rows.defer("summary", "note").order_by("created_at", "pk")
+
+
+def what_may_be_compared(project: Any) -> dict[str, Any]:
+    """What a comparison is offered to add: the newest groups, and the newest jobs that have a return."""
+    groups = JobGroup.objects.filter(project=project, jobs__archived_at=None).distinct()
+    jobs = Job.objects.filter(project=project, archived_at=None, episode_return_mean__isnull=False)
+    return {
+        "groups": list(groups.order_by("-created_at")[:_OFFERED]),
+        "offered": list(jobs.only("id", "name", "episode_return_mean").order_by("-created_at")[:_OFFERED]),
+    }

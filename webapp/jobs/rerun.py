@@ -1,0 +1,36 @@
+"""The same job once more: with the same seed, to see whether it comes out alike, or with one that it has not had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.lineage import From, same_beginning
+from webapp.jobs.models import Job, Way
+from webapp.jobs.seed_groups import with_seed, without_seed
+from webapp.jobs.services import submit_job
+
+
+def run_again(
+    *, job: Job, user: Any, new_seed: bool, key: str | None = None, clock: Clock = SYSTEM_CLOCK
+) -> Job:
+    """A job like `job`, with the budget it was launched with, outside its group. SpecRefused says why not.
+
+    A fork's repetition begins with what the fork began with.
+    """
+    spec = job.parsed_spec().model_copy(update={"group": ""})
+    if new_seed:
+        spec = with_seed(spec.model_copy(update={"name": without_seed(spec.name)}), _unused_seed(job))
+    made_from = same_beginning(job) or From(job, Way.AGAIN)
+    return submit_job(
+        project=job.project, user=user, spec=spec, idempotency_key=key, made_from=made_from, clock=clock
+    )
+
+
+def _unused_seed(job: Job) -> int:
+    """One more than the job, its group and its repetitions have had."""
+    alike = Q(pk=job.pk) | Q(origin__of=job) | Q(groups__in=job.groups.all())
+    specs = Job.objects.filter(alike).values_list("spec__training__seed", flat=True)
+    return max(int(seed) for seed in specs) + 1

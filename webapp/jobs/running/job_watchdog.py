@@ -1,0 +1,106 @@
+"""The regular look at all jobs: whatever messages were lost and whatever died, each job is brought on from its row.
+
+Two looks at once do no harm: each change holds only if the job still is as it was found.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db.models import F, Q
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.events.doorbell import ask_to_launch
+from webapp.jobs.models import Desired, Job, Observed
+from webapp.jobs.running.job_slots import COMPUTE_HERE
+from webapp.jobs.running.lease_holders import life_of
+from webapp.jobs.running.leases import LEASE_TTL, idle
+from webapp.jobs.running.pausing import pause_idle
+from webapp.jobs.running.recovery import LOST, run_ended
+from webapp.jobs.services import cancel_idle
+from webapp.jobs.states import ACTIVE, TERMINAL
+from webapp.money.models import Charge, ChargeState
+from webapp.money.services import settle_leftovers
+
+ASK_AGAIN_AFTER = timedelta(seconds=4)
+_JOBS_AT_ONCE = 100
+
+
+def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Cancel, pause, restart and ask again for what needs it, and book what dead runs left open."""
+    free_leases_of_the_dead(clock=clock)
+    now = clock.shared_now()
+    for job in _to_cancel(now):
+        cancel_idle(job.pk, clock=clock)
+    for job in _to_pause(now):
+        pause_idle(job.pk, clock=clock)
+    deserted = _deserted(now)
+    for job in deserted:
+        run_ended(
+            job_id=job.pk,
+            epoch=job.lease_epoch,
+            reason=_why_lost(job),
+            reason_code=LOST,
+            only_if_idle=True,
+            clock=clock,
+        )
+    # Those found deserted just now do not wait another turn; whoever is not to be launched is passed over there.
+    for job_id in dict.fromkeys([*(job.pk for job in deserted), *_waiting(now)]):
+        if not ask_to_launch(job_id):
+            break  # no broker: the next look tries again
+    for job in _owing(now):
+        settle_leftovers(job_id=job.pk, before_epoch=job.lease_epoch + (not job.lease_owner), clock=clock)
+
+
+def free_leases_of_the_dead(*, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Leases whose worker is known to be gone run out now: its jobs died with it."""
+    now = clock.shared_now()
+    held = Job.objects.filter(lease_expires_at__gt=now).exclude(lease_owner="")
+    for job_id, owner in held.values_list("pk", "lease_owner"):
+        if life_of(owner) == "gone":
+            Job.objects.filter(pk=job_id, lease_owner=owner).update(lease_expires_at=now)
+
+
+def _why_lost(job: Job) -> str:
+    """What became of a run that no longer renews its lease, as far as it can be known from here."""
+    if life_of(job.lease_owner) == "gone":
+        return "The worker that ran the job was killed."
+    unheard = f"nothing was heard of its process for {LEASE_TTL.total_seconds():.0f} s"
+    if life_of(job.lease_owner) == "alive":
+        return f"This machine was too busy to keep the job alive: {unheard}."
+    return f"The machine that ran the job is gone, or was too busy to keep the job alive: {unheard}."
+
+
+def _to_cancel(now: datetime) -> list[Job]:
+    wanted = Job.objects.filter(idle(now), desired=Desired.CANCELLED).exclude(observed__in=TERMINAL)
+    return list(wanted[:_JOBS_AT_ONCE])
+
+
+def _to_pause(now: datetime) -> list[Job]:
+    wanted = Job.objects.filter(idle(now), desired=Desired.PAUSED, observed__in=ACTIVE)
+    return list(wanted[:_JOBS_AT_ONCE])
+
+
+def _deserted(now: datetime) -> list[Job]:
+    at_work = Q(observed__in=ACTIVE - {Observed.QUEUED, Observed.RECOVERING})
+    died_early = Q(observed=Observed.RECOVERING, lease_expires_at__isnull=False)
+    return list(Job.objects.filter(idle(now), at_work | died_early)[:_JOBS_AT_ONCE])
+
+
+def _waiting(now: datetime) -> list[str]:
+    """Those for which no message came. However many wait for a core, they keep none waiting that needs no core."""
+    waiting = Job.objects.filter(
+        idle(now),
+        desired=Desired.RUN,
+        observed__in=(Observed.QUEUED, Observed.RECOVERING),
+        since__lte=now - ASK_AGAIN_AFTER,
+    ).order_by("since", "pk")
+    here = Q(cloud__in=COMPUTE_HERE)
+    found = [*waiting.exclude(here)[:_JOBS_AT_ONCE], *waiting.filter(here)[:_JOBS_AT_ONCE]]
+    return [job.pk for job in found]
+
+
+def _owing(now: datetime) -> list[Job]:
+    open_charges = Charge.objects.filter(state=ChargeState.OPEN)
+    left = open_charges.filter(
+        Q(epoch__lt=F("account__job__lease_epoch")) | Q(account__job__lease_owner="")
+    ).values_list("account__job_id", flat=True)
+    return list(Job.objects.filter(pk__in=left)[:_JOBS_AT_ONCE])

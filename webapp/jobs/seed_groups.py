@@ -1,0 +1,167 @@
+"""Runs of one question that differ in their seed only, as a group: begun together, or more of them later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.launch import launch_budget
+from webapp.jobs.lineage import From, same_beginning
+from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.services import SpecRefused, submit_job
+from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import picodollars
+from webapp.money.budgets import change_budget, create_budget
+from webapp.money.models import Budget, Scope
+
+MOST_SEEDS = 50
+_LONGEST_NAME = 100
+
+
+def seeds_asked(text: str) -> int:
+    """How many seeds a form asks for; 1 for an empty field, SpecRefused for what is no such number."""
+    text = text.strip() or "1"
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_SEEDS:
+        sentence = f"Seeds (seeds) must be a whole number between 1 and {MOST_SEEDS}; {text[:20]} was given."
+        raise SpecRefused([Problem("seeds", sentence)])
+    return int(text)
+
+
+def with_seed(spec: JobSpec, seed: int) -> JobSpec:
+    """The same job from another seed. A simulated cloud takes its chance from it too, so that times and costs of
+    several seeds are as far apart as those of several days."""
+    training = spec.training.model_copy(update={"seed": seed})
+    platform = spec.platform
+    if "seed" in type(platform).model_fields:
+        platform = platform.model_copy(update={"seed": seed})
+    name = f"{spec.name[: _LONGEST_NAME - 12]}, seed {seed}"
+    return spec.model_copy(update={"name": name, "training": training, "platform": platform})
+
+
+def launch_seeds(
+    *,
+    project: Any,
+    user: Any,
+    spec: JobSpec,
+    count: int,
+    key: str | None = None,
+    made_from: From | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> JobGroup:
+    """`count` jobs from the spec's seed on, as one group below one budget of as many times the spec's; all or none.
+
+    SpecRefused says why not. The same key gives the same group again.
+    """
+    if not 2 <= count <= MOST_SEEDS:
+        sentence = f"Seeds (seeds) must be between 1 and {MOST_SEEDS}; {count} were given."
+        raise SpecRefused([Problem("seeds", sentence)])
+    if key and (known := JobGroup.objects.filter(project=project, jobs__idempotency_key=f"{key}:0").first()):
+        return known
+    first = spec.training.seed
+    name = spec.group or free_group_name(project, spec.name)
+    specs = [with_seed(spec, seed).model_copy(update={"group": name}) for seed in range(first, first + count)]
+    options = {"key": key, "made_from": made_from, "clock": clock}
+    with transaction.atomic():
+        group, is_new = JobGroup.objects.get_or_create(
+            project=project, name=name, defaults={"created_at": clock.now(), "of_seeds": True}
+        )
+        if is_new:
+            _together(group, user, count * picodollars(spec.budget_usd), clock)
+        elif group.of_seeds:
+            _grow(group, count * picodollars(spec.budget_usd), clock)
+        launch_together(project=project, user=user, specs=specs, **options)
+    return group
+
+
+def _together(group: JobGroup, user: Any, limit_picodollars: int, clock: Clock) -> None:
+    """One budget for all seeds of a group."""
+    create_budget(
+        project=group.project,
+        name=f"Seeds: {group.name}"[:80],
+        limit_picodollars=limit_picodollars,
+        scope=Scope.GROUP,
+        of={"group": group},
+        user=user,
+        clock=clock,
+    )
+
+
+def _grow(group: JobGroup, more_picodollars: int, clock: Clock) -> None:
+    """Room for more seeds in the budget of those there are, if that is still kept."""
+    for budget in Budget.objects.filter(group=group, closed_at=None):
+        limit = budget.limit_picodollars + more_picodollars
+        change_budget(budget=budget, clock=clock, limit_picodollars=limit)
+
+
+@transaction.atomic
+def more_seeds(
+    *, user: Any, like: Job, count: int, key: str | None = None, clock: Clock = SYSTEM_CLOCK
+) -> JobGroup:
+    """`count` more runs of a job's question, with seeds that none of its group has had; a job of no group founds one.
+
+    SpecRefused if they cannot be launched; nothing is changed then.
+    """
+    if not 1 <= count <= MOST_SEEDS:
+        sentence = f"Between 1 and {MOST_SEEDS} seeds are added at once; {count} were asked for."
+        raise SpecRefused([Problem("seeds", sentence)])
+    group = like.groups.order_by("pk").first() or _founded(like, clock)
+    taken = [job.spec["training"]["seed"] for job in group.jobs.only("spec")]
+    spec = like.parsed_spec().model_copy(update={"group": group.name, "name": without_seed(like.name)})
+    specs = [with_seed(spec, max(taken) + at) for at in range(1, count + 1)]
+    if group.of_seeds and not (key and Job.objects.filter(idempotency_key=f"{key}:0").exists()):
+        _grow(group, count * picodollars(spec.budget_usd), clock)
+    made_from = same_beginning(like)
+    launch_together(project=like.project, user=user, specs=specs, key=key, made_from=made_from, clock=clock)
+    return group
+
+
+def launch_together(
+    *,
+    project: Any,
+    user: Any,
+    specs: Sequence[JobSpec],
+    key: str | None,
+    whole_budget: bool = False,
+    made_from: From | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> list[Job]:
+    """All of these jobs, or SpecRefused and none."""
+    # A forecast takes a second and is kept: it is made here, before rows are locked.
+    launch_budget.needs_of(project, specs[0], whole_budget=whole_budget)
+    with transaction.atomic():
+        return [
+            submit_job(
+                project=project,
+                user=user,
+                spec=spec,
+                idempotency_key=f"{key}:{at}" if key else None,
+                whole_budget=whole_budget,
+                made_from=made_from,
+                clock=clock,
+            )
+            for at, spec in enumerate(specs)
+        ]
+
+
+def free_group_name(project: Any, wanted: str) -> str:
+    """The name, or with a number behind it where the project has such a group already."""
+    taken = set(JobGroup.objects.filter(project=project).values_list("name", flat=True))
+    tries = (wanted if at == 1 else f"{wanted[: _LONGEST_NAME - 5]} {at}" for at in range(1, len(taken) + 2))
+    return next(name for name in tries if name not in taken)
+
+
+def _founded(like: Job, clock: Clock) -> JobGroup:
+    name = free_group_name(like.project, without_seed(like.name))
+    group = JobGroup.objects.create(project=like.project, name=name, created_at=clock.now())
+    like.groups.add(group)
+    return group
+
+
+def without_seed(name: str) -> str:
+    """A job's name before it was told apart by its seed."""
+    stem, found, rest = name.rpartition(", seed ")
+    return stem if found and rest.isdecimal() else name

@@ -1,0 +1,38 @@
+"""What a job was made from and what can be made from it; how many actors it may have."""
+
+from __future__ import annotations
+
+import secrets
+from decimal import Decimal
+from typing import Any
+
+from django import template
+
+from webapp.accounts.templatetags.navigation import current_membership
+from webapp.jobs import lineage
+from webapp.jobs.actor_bounds import words
+from webapp.jobs.models import Job
+from webapp.jobs.states import TERMINAL
+from webapp.money.amounts import picodollars
+
+register = template.Library()
+
+
+@register.inclusion_tag("jobs/making.html", takes_context=True)
+def making_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
+    """A line about the job's origin, and the menus of an editor."""
+    membership = current_membership(context)
+    bounded = job.actors_least is not None or job.actors_most is not None
+    return {
+        "job": job,
+        "slug": membership.project.slug if membership else "",
+        "may_change": membership is not None and membership.allows("editor"),
+        "over": job.observed in TERMINAL,
+        "origin": lineage.origin_of(job),
+        "descendants": lineage.launched_from(job),
+        "has_checkpoint": job.has_checkpoint,
+        "bounds": words(job.actors_least, job.actors_most) if bounded else "",
+        "most": picodollars(Decimal(job.spec["budget_usd"])),
+        "key": secrets.token_urlsafe(12),
+        "csrf_token": context.get("csrf_token"),
+    }
