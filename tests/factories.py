@@ -124,7 +124,7 @@ def make_webhook(
     project: Any, url: str = "https://192.0.2.80/hook", clock: Any = None, on: bool = True
 ) -> Any:
     """A webhook channel; whether its address may be reached is for the sending to say."""
-    from webapp.alerts import vault
+    from webapp.alerts import secrets
     from webapp.alerts.models import Channel
     from webapp.clock import SYSTEM_CLOCK
     from webapp.connections.secret import Secret
@@ -132,8 +132,8 @@ def make_webhook(
     at = (clock or SYSTEM_CLOCK).now()
     name = f"Hook {next(_numbers)}"
     channel = Channel.objects.create(project=project, way="webhook", name=name, created_at=at, on=on)
-    vault.put(channel, "url", Secret(url))
-    vault.put(channel, "signing_key", Secret("whsec_of_a_test"))
+    secrets.put(channel, "url", Secret(url))
+    secrets.put(channel, "signing_key", Secret("whsec_of_a_test"))
     return channel
 
 

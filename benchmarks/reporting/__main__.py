@@ -38,7 +38,7 @@ from webapp.jobs.services import submit_job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Charge
 from webapp.reports.files import formats
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 
 _FIRST_AT = datetime(2026, 11, 1, tzinfo=UTC)

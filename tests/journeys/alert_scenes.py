@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from webapp.accounts.models import Project, User
-from webapp.alerts import channels, mail_consent, services, vault
+from webapp.alerts import channels, mail_consent, services
+from webapp.alerts import secrets as alerts_secrets
 from webapp.alerts.models import Alert, Channel, Delivery, DeliveryState, Seen, Way
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.secret import Secret
@@ -131,7 +132,7 @@ def _made(project: Project, way: Way, name: str, place: str, secrets: dict[str, 
         project=project, way=way, name=name, place=place, created_at=SYSTEM_CLOCK.now()
     )
     for field, value in secrets.items():
-        vault.put(channel, field, Secret(value))
+        alerts_secrets.put(channel, field, Secret(value))
     return channel
 
 

@@ -13,7 +13,7 @@ from training.scaling.learned import as_text
 from training.scheduling.trainer import initial_state
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
-from webapp.schedulers import storing
+from webapp.schedulers import persist
 from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.services import ask_for_training
 from webapp.surfaces.models import Surface, SurfaceState
@@ -38,7 +38,7 @@ def schedulers_in_every_state(project: Any, user: Any) -> dict[str, SchedulerTra
         made_at=done.asked_at + timedelta(minutes=52),
         weights=as_text(agent.actor_weights(done.parsed_spec.network)),
         learner=agent.encode(),
-        facts=storing.facts(done),
+        facts=persist.facts(done),
     )
     running = _asked(
         project, user, TrainingState.RUNNING, name="Humanoid, fine-tuned", workload="humanoid", **whole

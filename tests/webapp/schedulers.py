@@ -7,11 +7,11 @@ import uuid
 from typing import Any
 
 from tests.factories import make_project
-from webapp.schedulers import leases, storing
-from webapp.schedulers.asked import Asked
+from webapp.schedulers import leases, persist
 from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
-from webapp.schedulers.running import run_training
+from webapp.schedulers.request import Asked
 from webapp.schedulers.services import ask_for_training
+from webapp.schedulers.training_run import run_training
 
 
 def asked(**changes: Any) -> Asked:
@@ -47,7 +47,7 @@ def make_rows(project: Any, **changes: Any) -> SchedulerTraining:
     """A training and its version as rows to look at: no agent is in them."""
     training = ask(project, **changes)
     scheduler = Scheduler.objects.create(project=project, name=training.name, created_at=training.asked_at)
-    facts = storing.facts(training)
+    facts = persist.facts(training)
     Version.objects.create(
         scheduler=scheduler, number=1, training=training, made_at=training.asked_at, learner=b"", facts=facts
     )
@@ -66,4 +66,4 @@ def make_version(project: Any = None, **changes: Any) -> Version:
         learner=state, state="done", lease_expires_at=None
     )
     training.refresh_from_db()
-    return storing.store_version(training, epoch)
+    return persist.store_version(training, epoch)

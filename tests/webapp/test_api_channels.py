@@ -13,7 +13,7 @@ from tests.factories import make_alert, make_project, make_user, make_webhook
 from tests.members import add_member
 from tests.receivers import WebReceiver, web_receiver
 from tests.webapp.api_callers import ApiCaller
-from webapp.alerts import outbox, services, vault
+from webapp.alerts import outbox, secrets, services
 from webapp.alerts.models import Channel
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,7 @@ def test_a_webhook_is_added_tried_and_its_messages_sent_again(
     made = call.post(_base(project), {"way": "webhook", "name": "Ops", "url": url})
     assert made.status_code == 201, made.content
     channel = Channel.objects.get(way="webhook")
-    key = vault.opened(channel, "signing_key").reveal()
+    key = secrets.opened(channel, "signing_key").reveal()
     assert made.json()["signing_key"] == key
     assert made.headers["Cache-Control"] == "no-store"
     address = f"{_base(project)}/{channel.pk}"
@@ -63,7 +63,7 @@ def test_a_webhook_is_added_tried_and_its_messages_sent_again(
     outbox.send_due()
     assert [json.loads(post.body)["type"] for post in receiver.posts] == ["test", "test"]
     renewed = call.post(f"{address}/key").json()["signing_key"]
-    assert renewed == vault.opened(channel, "signing_key").reveal() != key
+    assert renewed == secrets.opened(channel, "signing_key").reveal() != key
     everything = [
         call.get(path).content.decode() for path in (_base(project), address, f"{address}/deliveries")
     ]

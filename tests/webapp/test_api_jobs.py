@@ -22,7 +22,7 @@ from tests.webapp.api_callers import ApiCaller
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.runner import run_job
 from webapp.money.amounts import exact_usd
-from webapp.reports.building import build, folder
+from webapp.reports.report_builds import build, folder
 
 pytestmark = pytest.mark.django_db
 

@@ -130,7 +130,7 @@ def test_a_fault_of_ours_is_a_problem_too(monkeypatch: pytest.MonkeyPatch) -> No
         raise RuntimeError("secret detail")
 
     mine = ApiCaller(make_user())
-    monkeypatch.setattr("webapp.api.routes.places.presets", broken)
+    monkeypatch.setattr("webapp.api.routes.choices.presets", broken)
     answer = mine.get("/presets")
     assert answer.status_code == 500
     assert answer.json()["type"] == "urn:starling:fault"

@@ -27,7 +27,7 @@ from webapp.overview import month
 from webapp.reports.calls import calls
 from webapp.reports.files import focus_file
 from webapp.reports.files.focus_rules import problems
-from webapp.reports.question import BY
+from webapp.reports.report_query import BY
 from webapp.reports.table import Costs
 
 pytestmark = pytest.mark.django_db

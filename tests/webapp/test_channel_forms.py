@@ -10,7 +10,7 @@ from django.test import Client
 
 from tests.factories import make_alert, make_project, make_user, make_webhook
 from tests.signed_in import sign_in
-from webapp.alerts import services, vault
+from webapp.alerts import secrets, services
 from webapp.alerts.models import Channel, ChannelSecret, Delivery
 from webapp.connections import key_ring, rotation
 
@@ -31,7 +31,7 @@ def test_a_signing_key_is_shown_once_and_an_address_never(
     secret_path = "http://127.0.0.1:9/t0p-s3cret-token"
     page = client.post(f"/p/{project.slug}/alerts/channels/new/webhook/", {"name": "Ops", "url": secret_path})
     channel = Channel.objects.get(way="webhook")
-    key = vault.opened(channel, "signing_key").reveal()
+    key = secrets.opened(channel, "signing_key").reveal()
     assert page.status_code == 200
     assert key in page.content.decode()
     assert "no-store" in page.headers["Cache-Control"]
@@ -46,7 +46,7 @@ def test_a_signing_key_is_shown_once_and_an_address_never(
     assert "127.0.0.1" in shown
     renewed = client.post(f"/p/{project.slug}/alerts/channels/{channel.pk}/key/").content.decode()
     assert key not in renewed
-    assert vault.opened(channel, "signing_key").reveal() in renewed
+    assert secrets.opened(channel, "signing_key").reveal() in renewed
 
 
 def test_secrets_of_channels_get_other_master_keys_and_a_moved_one_does_not_open(project: Any) -> None:
@@ -57,12 +57,12 @@ def test_secrets_of_channels_get_other_master_keys_and_a_moved_one_does_not_open
     before = key_ring.ring().first.id
     done = rotation.rotate(retire=True)
     assert (done.rewrapped, done.retired) == (4, (before,))
-    assert vault.opened(first, "url").reveal() == "https://one.example.org/"
+    assert secrets.opened(first, "url").reveal() == "https://one.example.org/"
     row, other = (ChannelSecret.objects.get(channel=one, field="url") for one in (first, second))
     row.wrapped_key, row.ciphertext = other.wrapped_key, other.ciphertext
     row.save()
-    with pytest.raises(vault.CannotOpen):
-        vault.opened(first, "url")
+    with pytest.raises(secrets.CannotOpen):
+        secrets.opened(first, "url")
 
 
 def test_a_form_says_what_is_wrong_and_stores_nothing(client: Client, project: Any) -> None:

@@ -18,7 +18,8 @@ from tests.members import add_member
 from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
 from tests.servers import reserved_port
 from tests.signed_in import signed_in
-from webapp.alerts import channels, outbox, services, wording
+from webapp.alerts import channels, outbox, services
+from webapp.alerts import text as alerts_text
 from webapp.alerts.models import Alert, Channel, Delivery, Kind, State
 from webapp.alerts.senders import mail
 from webapp.connections.secret import Secret
@@ -76,7 +77,7 @@ def test_a_mail_reaches_the_owners_without_any_set_up(project: Any, catcher: Mai
     assert "Hopper has spent &lt;half&gt; &amp; more." in page.get_content()
     assert (delivery.state, delivery.attempts, delivery.last_error) == ("sent", 1, "")
     assert outbox.send_due() == 0
-    assert wording.standing(delivery.channel).word == "Working"
+    assert alerts_text.standing(delivery.channel).word == "Working"
 
 
 def test_without_a_mail_server_the_channel_is_missing_and_says_so(owner: Any, project: Any) -> None:
@@ -84,7 +85,7 @@ def test_without_a_mail_server_the_channel_is_missing_and_says_so(owner: Any, pr
     outbox.send_due()
     delivery = Delivery.objects.get()
     assert (delivery.state, delivery.last_error) == ("failed", mail.NO_SERVER)
-    assert wording.standing(delivery.channel).word == "Missing"
+    assert alerts_text.standing(delivery.channel).word == "Missing"
     assert not Alert.objects.filter(kind=Kind.CHANNEL).exists(), "the page says it; an alert would be noise"
     page = _client(owner).get(f"/p/{project.slug}/alerts/channels/").content.decode()
     assert mail.NO_SERVER in page
@@ -254,7 +255,7 @@ def test_a_failing_channel_is_told_by_the_others_once_and_over_when_it_works(
     alert.refresh_from_db()
     assert alert.state == State.RESOLVED
     bad.refresh_from_db()
-    assert (bad.failures, wording.standing(bad).word) == (0, "Working")
+    assert (bad.failures, alerts_text.standing(bad).word) == (0, "Working")
 
 
 def test_a_channel_takes_what_it_was_told_to_and_nothing_while_off(

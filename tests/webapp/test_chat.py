@@ -11,7 +11,7 @@ from hypothesis import given, strategies
 
 from tests.factories import make_alert, make_project
 from tests.receivers import WebReceiver, web_receiver
-from webapp.alerts import channels, outbox, outward
+from webapp.alerts import channels, outbox, safe_http
 from webapp.alerts.models import Delivery, DeliveryState
 from webapp.alerts.senders import chat
 from webapp.connections.secret import Secret
@@ -64,7 +64,7 @@ def test_services_with_hosts_of_their_own_are_taken(url: str, service: str) -> N
     ],
 )
 def test_whatever_could_lead_elsewhere_is_not(url: str) -> None:
-    with pytest.raises(outward.Refused):
+    with pytest.raises(safe_http.Refused):
         chat.notifier(url)
 
 
@@ -103,7 +103,7 @@ def test_an_argument_that_is_not_the_services_own_is_refused_in_every_spelling(
     name: str, forms: list[int], before: str
 ) -> None:
     spelled = _spelled([(letter, form) for letter, form in zip(name, forms, strict=False)])
-    with pytest.raises(outward.Refused, match="more than the service's own arguments"):
+    with pytest.raises(safe_http.Refused, match="more than the service's own arguments"):
         chat.notifier(
             f"slack://T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX/?{before}{spelled}=/etc/hostname"
         )

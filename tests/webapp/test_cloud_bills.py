@@ -17,12 +17,12 @@ from tests.members import add_member
 from tests.webapp.settled import DAY, lambda_lines, settle
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
-from webapp.reports import shown
+from webapp.reports import page as reports_page
 from webapp.reports.bills import bill_file, bill_reading
 from webapp.reports.bills.reconciling import compared
 from webapp.reports.calls import calls
 from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -130,8 +130,8 @@ def test_only_what_is_on_a_bill_is_compared_with_it(scene: Scene) -> None:
     scene.read(scene.cur())
     table = Costs(scene.question.model_copy(update={"by": "day"})).table()
     assert table.total.cost == scene.metered + 1_010_000_000_000
-    assert shown.total(table).difference == "−$0.01000, −1.0 %"
-    assert [row.difference for row in shown.rows(table)] == ["−$0.01000, −1.0 %", ""]
+    assert reports_page.total(table).difference == "−$0.01000, −1.0 %"
+    assert [row.difference for row in reports_page.rows(table)] == ["−$0.01000, −1.0 %", ""]
 
 
 def test_the_same_file_and_the_same_line_count_once(scene: Scene) -> None:

@@ -20,16 +20,16 @@ from django.test import Client
 from tests.factories import make_alert, make_job, make_project, make_spec, make_user
 from webapp.api import reference
 from webapp.api.client import Starling, StarlingError, starling
-from webapp.api.client.asking import Asking
 from webapp.api.client.commands import COMMANDS
+from webapp.api.client.execute import Asking
 from webapp.api.client.main import main, parser
-from webapp.api.client.showing import Part, shown, usd
+from webapp.api.client.tables import Part, shown, usd
 from webapp.api.command_file import FOLDER, packed_command
 from webapp.api.tokens import make_token
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.money.models import Budget
-from webapp.reports import building
+from webapp.reports import report_builds
 from webapp.reports.models import ReportFile
 
 ROOT = Path(settings.BASE_DIR)
@@ -163,7 +163,7 @@ class TestAgainstTheApi:
 
     def test_lists_go_on_over_pages(self, there: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         jobs = [make_job(there) for _ in range(3)]
-        monkeypatch.setattr("webapp.api.client.asking.min", lambda *_: 1, raising=False)  # one row a page
+        monkeypatch.setattr("webapp.api.client.execute.min", lambda *_: 1, raising=False)  # one row a page
         assert main(["jobs", "list", "--limit", "2", "--json"]) == 0
         told = capsys.readouterr()
         assert [json.loads(line)["id"] for line in told.out.splitlines()] == [jobs[2].pk, jobs[1].pk]
@@ -203,7 +203,7 @@ class TestAgainstTheApi:
         asked = json.loads(capsys.readouterr().out)
         assert (asked["format"], asked["state"]) == ("csv", "queued")
         assert ReportFile.objects.get().question["job"] == job.pk
-        building.build(asked["id"])
+        report_builds.build(asked["id"])
         assert main(["reports", "show", str(asked["id"]), "--wait"]) == 0
         assert "ready" in capsys.readouterr().out
         file = tmp_path / "november.csv"

@@ -10,13 +10,13 @@ from tests.factories import make_job, make_project, make_running_job, make_spec,
 from tests.members import add_member
 from tests.webapp.test_forms import posted
 from training.environments import catalogue
-from webapp.comparing import telling_apart
+from webapp.comparing import significance
 from webapp.comparing.curves import curves_of, drawn, iqm_with_band
 from webapp.comparing.figures import Comparison, compared, differences
+from webapp.comparing.groups import picked
 from webapp.comparing.pareto import plane
-from webapp.comparing.reaching import Getting, Goal, getting_to, goal_of
-from webapp.comparing.sides import picked
-from webapp.comparing.wording import getting_words, row
+from webapp.comparing.text import getting_words, row
+from webapp.comparing.time_to_return import Getting, Goal, getting_to, goal_of
 from webapp.jobs import seed_groups
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.models import Job, JobGroup, Round
@@ -197,12 +197,12 @@ def test_every_pair_won_is_a_count_and_not_an_interval_of_no_width() -> None:
 
 def test_some_pairs_won_are_a_count_with_a_share_and_its_interval() -> None:
     ours, theirs = np.array([10.0, 11.0, 12.0, 13.0, 14.0]), np.array([10.0, 10.5, 11.5, 12.5, 9.0])
-    found = telling_apart.apart(ours, theirs)
+    found = significance.apart(ours, theirs)
     assert (found.won, found.pairs) == (18.5, 25)
     assert found.better is not None
     assert found.better.value == pytest.approx(18.5 / 25)
     assert found.better.low < found.better.value < found.better.high
-    few = telling_apart.apart(ours[:3], theirs[:3])
+    few = significance.apart(ours[:3], theirs[:3])
     assert (few.won, few.pairs, few.better) == (5.5, 9, None), "three seeds have no interval"
 
 
@@ -291,32 +291,32 @@ def test_the_share_that_got_there_is_said_first() -> None:
 
 def test_permutations_are_counted_exactly() -> None:
     far = np.array([10.0, 11.0, 12.0, 13.0])
-    assert telling_apart.permutation_p(far, far - 9) == pytest.approx(2 / 70)
-    assert telling_apart.permutation_p(far[:3], far[:3] - 9) == pytest.approx(0.1)
-    assert telling_apart.permutation_p(far, far.copy()) == 1.0
+    assert significance.permutation_p(far, far - 9) == pytest.approx(2 / 70)
+    assert significance.permutation_p(far[:3], far[:3] - 9) == pytest.approx(0.1)
+    assert significance.permutation_p(far, far.copy()) == 1.0
     many = np.arange(30.0)
-    assert telling_apart.permutation_p(many, many + 40) < 0.001
+    assert significance.permutation_p(many, many + 40) < 0.001
 
 
 def test_three_seeds_tell_nothing_apart_and_four_may() -> None:
     ours = np.array([10.0, 11.0, 12.0])
-    few = telling_apart.apart(ours, ours - 9)
+    few = significance.apart(ours, ours - 9)
     assert (few.told, few.more) == (False, 1)
     assert (few.won, few.pairs, few.better) == (9, 9, None)
-    enough = telling_apart.apart(np.append(ours, 13.0), np.append(ours - 9, 4.0))
+    enough = significance.apart(np.append(ours, 13.0), np.append(ours - 9, 4.0))
     assert (enough.told, enough.more) == (True, 0)
-    single = telling_apart.apart(ours[:1], ours[:1] - 9)
+    single = significance.apart(ours[:1], ours[:1] - 9)
     assert (single.told, single.more) == (False, 3)
-    same = telling_apart.apart(np.full(5, 3.0), np.full(5, 3.0))
+    same = significance.apart(np.full(5, 3.0), np.full(5, 3.0))
     assert (same.told, same.more) == (False, None)
 
 
 def test_as_many_seeds_as_are_said_to_be_needed_do_tell_them_apart() -> None:
     difference, spread = 1.0, 1.0
-    needed = telling_apart.seeds_needed(difference, spread)
+    needed = significance.seeds_needed(difference, spread)
     rng = np.random.default_rng(1)
     told = [
-        telling_apart.permutation_p(rng.normal(difference, spread, needed), rng.normal(0, spread, needed))
+        significance.permutation_p(rng.normal(difference, spread, needed), rng.normal(0, spread, needed))
         <= 0.05
         for _ in range(60)
     ]

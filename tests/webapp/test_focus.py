@@ -22,7 +22,7 @@ from webapp.jobs.models import Job
 from webapp.money.models import Charge
 from webapp.reports.files import focus_file
 from webapp.reports.files.focus_rules import problems, rules
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 from webapp.resources.models import Holding
 

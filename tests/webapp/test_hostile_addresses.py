@@ -16,7 +16,7 @@ import pytest
 
 from tests.factories import make_alert, make_project
 from tests.own_network import OwnNetwork, own_network
-from webapp.alerts import channels, outward, vault
+from webapp.alerts import channels, safe_http, secrets
 from webapp.alerts.message import Message, message_of
 from webapp.alerts.models import Channel
 from webapp.alerts.senders import chat, webhook
@@ -156,16 +156,16 @@ def here(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
 def _stored(project: Any, way: str, address: str) -> Channel:
     """A channel that was stored before its address would have been refused."""
     channel = Channel.objects.create(project=project, way=way, name="Old", created_at=project.created_at)
-    vault.put(channel, "url", Secret(address))
+    secrets.put(channel, "url", Secret(address))
     if way == "webhook":
-        vault.put(channel, "signing_key", Secret("whsec_of_a_test"))
+        secrets.put(channel, "signing_key", Secret("whsec_of_a_test"))
     return channel
 
 
 def _require_nothing_reached(hostile: Hostile, what: str) -> None:
     assert hostile.network.connections() == 0, what
     assert str(hostile.secret) not in hostile.network.opened, what
-    own = [address for address in hostile.network.connected if not outward.is_public(address)]
+    own = [address for address in hostile.network.connected if not safe_http.is_public(address)]
     assert own == [], what
 
 

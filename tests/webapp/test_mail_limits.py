@@ -19,7 +19,7 @@ from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
 from tests.servers import reserved_port
 from tests.signed_in import signed_in
 from webapp.accounts.models import User
-from webapp.alerts import channels, hourly_limits, mail_consent, outbox, wording
+from webapp.alerts import channels, hourly_limits, mail_consent, outbox, text
 from webapp.alerts.models import Alert, Channel, Delivery, HourlyUse, Kind
 from webapp.alerts.senders import mail
 
@@ -151,7 +151,7 @@ def test_a_hundred_mails_an_hour_leave_a_project_and_the_rest_waits(
     assert waiting.exists()
     assert {one.attempts for one in waiting} == {0}, "nothing was tried"
     assert "100 mails an hour" in waiting[0].last_error
-    assert wording.standing(Channel.objects.get(name="All")).word == "Working"
+    assert text.standing(Channel.objects.get(name="All")).word == "Working"
     assert not Alert.objects.filter(kind=Kind.CHANNEL).exists()
     for _ in range(3):
         clock.forward(3601)

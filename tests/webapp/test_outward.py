@@ -13,7 +13,7 @@ from hypothesis import given, strategies
 
 from tests.receivers import WebReceiver, web_receiver
 from tests.servers import reserved_port
-from webapp.alerts import outward
+from webapp.alerts import safe_http
 
 
 @pytest.fixture
@@ -49,14 +49,14 @@ def _answers(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
     ],
 )
 def test_no_address_of_a_private_network_is_public(address: str) -> None:
-    assert not outward.is_public(address)
+    assert not safe_http.is_public(address)
 
 
 @pytest.mark.parametrize(
     "address", ["8.8.8.8", "1.1.1.1", "192.88.98.1", "192.88.100.1", "2606:4700:4700::1111", "::ffff:8.8.8.8"]
 )
 def test_the_internet_is_public(address: str) -> None:
-    assert outward.is_public(address)
+    assert safe_http.is_public(address)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_this_machine_is_refused_in_every_dress_and_hears_nothing(
     dressed: str, receiver: WebReceiver
 ) -> None:
     for scheme in ("https", "http"):
-        with pytest.raises(outward.Refused):
-            outward.post(f"{scheme}://{dressed}:{receiver.port}/hook", b"{}", {})
+        with pytest.raises(safe_http.Refused):
+            safe_http.post(f"{scheme}://{dressed}:{receiver.port}/hook", b"{}", {})
     assert receiver.posts == []
 
 
@@ -96,14 +96,14 @@ def test_this_machine_is_refused_in_every_dress_and_hears_nothing(
     ],
 )
 def test_what_is_no_good_address_is_refused_in_words(url: str, words: str) -> None:
-    with pytest.raises(outward.Refused, match=words):
-        outward.target_of(url)
+    with pytest.raises(safe_http.Refused, match=words):
+        safe_http.target_of(url)
 
 
 def test_one_private_address_among_public_ones_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
     _answers(monkeypatch, ["93.184.215.14", "10.0.0.7"])
-    with pytest.raises(outward.Refused, match="private network"):
-        outward.target_of("https://mixed.example.org/")
+    with pytest.raises(safe_http.Refused, match="private network"):
+        safe_http.target_of("https://mixed.example.org/")
 
 
 def test_a_name_that_changes_its_mind_gains_nothing(
@@ -118,34 +118,34 @@ def test_a_name_that_changes_its_mind_gains_nothing(
 
     asked = _answers(monkeypatch, ["93.184.215.14"], ["127.0.0.1"])
     monkeypatch.setattr(socket, "create_connection", create_connection)
-    with pytest.raises(outward.Away):
-        outward.post(f"https://flips.example.org:{receiver.port}/hook", b"{}", {})
+    with pytest.raises(safe_http.Away):
+        safe_http.post(f"https://flips.example.org:{receiver.port}/hook", b"{}", {})
     assert asked == ["flips.example.org"]
     assert gone_to == [("93.184.215.14", receiver.port)]
-    with pytest.raises(outward.Refused):
-        outward.post(f"https://flips.example.org:{receiver.port}/hook", b"{}", {})
+    with pytest.raises(safe_http.Refused):
+        safe_http.post(f"https://flips.example.org:{receiver.port}/hook", b"{}", {})
     assert receiver.posts == []
 
 
 def test_a_name_that_nobody_knows_may_be_known_later() -> None:
-    with pytest.raises(outward.Away, match="could not be looked up"):
-        outward.target_of("https://no-such-host.invalid/")
+    with pytest.raises(safe_http.Away, match="could not be looked up"):
+        safe_http.target_of("https://no-such-host.invalid/")
 
 
 def test_a_host_that_the_operator_named_is_reached(receiver: WebReceiver, settings: Any) -> None:
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{receiver.port}"]
-    answer = outward.post(receiver.url + "?a=b", b"{}", {"X-One": "1"})
+    answer = safe_http.post(receiver.url + "?a=b", b"{}", {"X-One": "1"})
     assert answer.status == 204
     (post,) = receiver.posts
     assert (post.path, post.body, post.headers["X-One"]) == ("/hook?a=b", b"{}", "1")
-    with pytest.raises(outward.Refused):
-        outward.post(f"http://127.0.0.1:{reserved_port()}/hook", b"{}", {})
+    with pytest.raises(safe_http.Refused):
+        safe_http.post(f"http://127.0.0.1:{reserved_port()}/hook", b"{}", {})
 
 
 def test_redirects_are_not_followed(receiver: WebReceiver, settings: Any) -> None:
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{receiver.port}"]
     receiver.status, receiver.headers = 302, {"Location": f"http://127.0.0.1:{receiver.port}/elsewhere"}
-    assert outward.post(receiver.url, b"{}", {}).status == 302
+    assert safe_http.post(receiver.url, b"{}", {}).status == 302
     assert [post.path for post in receiver.posts] == ["/hook"]
 
 
@@ -154,22 +154,22 @@ def test_whoever_answers_slowly_is_left(receiver: WebReceiver, settings: Any, dr
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{receiver.port}"]
     receiver.pause_s, receiver.drip = (0.0, True) if drip else (60.0, False)
     began = time.monotonic()
-    with pytest.raises(outward.Away):
-        outward.post(receiver.url, b"{}", {}, within_s=0.3)
+    with pytest.raises(safe_http.Away):
+        safe_http.post(receiver.url, b"{}", {}, within_s=0.3)
     assert time.monotonic() - began < 20.0
 
 
 def test_nobody_there_is_said_in_words(settings: Any) -> None:
     port = reserved_port()
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{port}"]
-    with pytest.raises(outward.Away, match=f"takes no connections on port {port}"):
-        outward.post(f"http://127.0.0.1:{port}/hook", b"{}", {})
+    with pytest.raises(safe_http.Away, match=f"takes no connections on port {port}"):
+        safe_http.post(f"http://127.0.0.1:{port}/hook", b"{}", {})
 
 
 def test_a_certificate_of_somebody_else_is_not_taken(settings: Any, receiver: WebReceiver) -> None:
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{receiver.port}"]
-    with pytest.raises(outward.Away):
-        outward.post(f"https://127.0.0.1:{receiver.port}/hook", b"{}", {})
+    with pytest.raises(safe_http.Away):
+        safe_http.post(f"https://127.0.0.1:{receiver.port}/hook", b"{}", {})
     assert receiver.posts == []
 
 
@@ -179,8 +179,8 @@ _IPV4 = strategies.ip_addresses(v=4)
 @given(_IPV4, strategies.integers(0, 2**32 - 1))
 def test_an_ipv4_address_inside_an_ipv6_one_makes_it_no_more_public(inner: Any, rest: int) -> None:
     number = int(inner)
-    mapped = outward.is_public(str(ipaddress.IPv6Address(0xFFFF << 32 | number)))
-    assert mapped == outward.is_public(str(inner))
+    mapped = safe_http.is_public(str(ipaddress.IPv6Address(0xFFFF << 32 | number)))
+    assert mapped == safe_http.is_public(str(inner))
     wrapped = (
         number,
         0x64FF9B << 96 | number,
@@ -190,4 +190,4 @@ def test_an_ipv4_address_inside_an_ipv6_one_makes_it_no_more_public(inner: Any, 
         0x26064700 << 96 | 0x5EFE << 32 | number,
     )
     for form in wrapped:
-        assert not outward.is_public(str(ipaddress.IPv6Address(form)))
+        assert not safe_http.is_public(str(ipaddress.IPv6Address(form)))

@@ -17,9 +17,9 @@ from tests.webapp.settled import DAY, many_charges
 from webapp.alerts.models import Alert, Kind
 from webapp.celery import app
 from webapp.money.amounts import exact_usd
-from webapp.reports import asking, building
+from webapp.reports import query_params, report_builds
 from webapp.reports.models import FileState, ReportFile
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -41,7 +41,7 @@ class Scene:
 
     def ask(self, format_key: str = "json", **changes: Any) -> ReportFile:
         question = self.question.model_copy(update=changes)
-        return building.ask_for_file(
+        return report_builds.ask_for_file(
             question=question, format_key=format_key, user=self.owner, clock=self.clock
         )
 
@@ -61,8 +61,8 @@ def test_a_report_is_built_once_told_and_handed_to_members(scene: Scene, client:
     client.force_login(scene.owner)
     assert client.get(scene.address(report)).status_code == 404
 
-    building.build(report.pk, clock=scene.clock)
-    building.build(report.pk, clock=scene.clock)
+    report_builds.build(report.pk, clock=scene.clock)
+    report_builds.build(report.pk, clock=scene.clock)
     report.refresh_from_db()
     assert (report.state, report.rows_done) == (FileState.READY, 2500)
     answer = client.get(scene.address(report))
@@ -76,8 +76,8 @@ def test_a_report_is_built_once_told_and_handed_to_members(scene: Scene, client:
 
 def test_who_has_waited_for_long_is_told(scene: Scene) -> None:
     report = scene.ask("focus")
-    scene.clock.forward(building.WAITED_FOR.total_seconds())
-    building.build(report.pk, clock=scene.clock)
+    scene.clock.forward(report_builds.WAITED_FOR.total_seconds())
+    report_builds.build(report.pk, clock=scene.clock)
     alert = Alert.objects.get(kind=Kind.REPORT)
     assert (alert.project, alert.severity) == (scene.project, "info")
 
@@ -86,7 +86,7 @@ def test_a_report_that_a_program_asks_for_raises_no_alert(scene: Scene) -> None:
     caller = ApiCaller(scene.owner)
     asked = {"first_day": "2026-11-03", "last_day": "2026-11-03", "format": "csv", "prices": "simulated"}
     made = caller.post(f"/projects/{scene.project.slug}/reports", asked).json()
-    building.build(made["id"])
+    report_builds.build(made["id"])
     assert caller.get(f"/projects/{scene.project.slug}/reports/{made['id']}").json()["state"] == "ready"
     assert not Alert.objects.exists()
 
@@ -98,7 +98,7 @@ def test_the_page_leaves_only_large_files_to_the_worker(
     client.force_login(scene.owner)
     page, file = (reverse(f"reports:{name}", args=[scene.project.slug]) for name in ("page", "file"))
     assert "Build JSON" not in client.get(page, query).content.decode()
-    monkeypatch.setattr(asking, "_MADE_AT_ONCE", 1000)
+    monkeypatch.setattr(query_params, "_MADE_AT_ONCE", 1000)
     text = client.get(page, query).content.decode()
     assert "Build JSON" in text
     assert "Build CSV" not in text, "it streams"
@@ -119,12 +119,12 @@ def test_the_page_leaves_only_large_files_to_the_worker(
 def test_what_a_dead_worker_left_is_built_again(scene: Scene) -> None:
     report = scene.ask()
     ReportFile.objects.update(state=FileState.BUILDING)
-    building.look_after_files(clock=scene.clock)
+    report_builds.look_after_files(clock=scene.clock)
     report.refresh_from_db()
     assert report.state == FileState.BUILDING, "it may still be at work"
-    scene.clock.forward(building.SILENT_FOR.total_seconds() + 1)
-    building.look_after_files(clock=scene.clock)
-    building.build(report.pk, clock=scene.clock)
+    scene.clock.forward(report_builds.SILENT_FOR.total_seconds() + 1)
+    report_builds.look_after_files(clock=scene.clock)
+    report_builds.build(report.pk, clock=scene.clock)
     report.refresh_from_db()
     assert report.state == FileState.READY
 
@@ -142,28 +142,28 @@ def test_the_worker_does_what_messages_and_the_beat_say(scene: Scene) -> None:
 
 def test_a_report_goes_after_a_week_with_its_file(scene: Scene) -> None:
     report = scene.ask()
-    building.build(report.pk, clock=scene.clock)
+    report_builds.build(report.pk, clock=scene.clock)
     report.refresh_from_db()
-    path = building.folder() / report.file
+    path = report_builds.folder() / report.file
     assert path.stat().st_size == report.byte_count
-    scene.clock.forward(building.KEPT_FOR.total_seconds() + 1)
-    building.look_after_files(clock=scene.clock)
+    scene.clock.forward(report_builds.KEPT_FOR.total_seconds() + 1)
+    report_builds.look_after_files(clock=scene.clock)
     assert not path.exists()
     assert not ReportFile.objects.exists()
 
 
 def test_one_project_cannot_fill_the_worker(scene: Scene) -> None:
-    for day in range(1, building.MOST_UNFINISHED + 1):
+    for day in range(1, report_builds.MOST_UNFINISHED + 1):
         scene.ask(first_day=DAY.replace(day=day).date(), last_day=DAY.replace(day=20).date())
-    with pytest.raises(building.TooMany, match="are being built"):
+    with pytest.raises(report_builds.TooMany, match="are being built"):
         scene.ask("xlsx")
 
 
 def test_one_that_cannot_be_built_says_so(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     report = scene.ask()
-    gone = building.folder() / "nowhere"
-    monkeypatch.setattr(building, "folder", lambda: gone)
-    building.build(report.pk, clock=scene.clock)
+    gone = report_builds.folder() / "nowhere"
+    monkeypatch.setattr(report_builds, "folder", lambda: gone)
+    report_builds.build(report.pk, clock=scene.clock)
     report.refresh_from_db()
     assert report.state == FileState.FAILED
     assert "Build it again" in report.reason

@@ -25,11 +25,11 @@ from training.ports import PriceLine
 from webapp.jobs.models import Job, Tag
 from webapp.money.amounts import display_usd, exact_usd
 from webapp.reports import period
-from webapp.reports.asking import asked
 from webapp.reports.calls import calls
 from webapp.reports.files import formats
 from webapp.reports.job_facts import facts_of
-from webapp.reports.question import BY, Question
+from webapp.reports.query_params import asked
+from webapp.reports.report_query import BY, Question
 from webapp.reports.table import Costs
 
 pytestmark = [

@@ -13,10 +13,10 @@ from tests.factories import FixedClock, make_project
 from tests.webapp import schedulers
 from training.scheduling.judging import better
 from webapp.jobs.running.leases import LEASE_TTL
-from webapp.schedulers import leases, queries, services, storing
-from webapp.schedulers.learning import grid_sizes
+from webapp.schedulers import leases, persist, queries, services
 from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.services import TrainingRefused
+from webapp.schedulers.trainer import grid_sizes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -88,7 +88,7 @@ def test_what_was_judged_decides(best: float, last: float, used: str) -> None:
             wall_s=1.0, cost_picodollars=1, reached=False, score=score, actors=[1],
         )  # fmt: skip
     training.refresh_from_db()
-    version = storing.store_version(training, epoch)
+    version = persist.store_version(training, epoch)
     assert bytes(version.learner) == agents[used]
     assert version.facts["chosen"]["agent"] == used
 

@@ -19,7 +19,7 @@ from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, Way
 from webapp.alerts.senders import mail
-from webapp.alerts.wording import DELIVERY_SHOWN, WAY_ICONS, WAYS, mail_readers, readers, standing
+from webapp.alerts.text import DELIVERY_SHOWN, WAY_ICONS, WAYS, mail_readers, readers, standing
 from webapp.connections.secret import Secret
 
 _LOG_A_PAGE = 25

@@ -11,7 +11,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.views.decorators.debug import sensitive_variables
 
-from webapp.alerts import doorbell, hourly_limits, mail_consent, outward, vault
+from webapp.alerts import doorbell, hourly_limits, mail_consent, safe_http
+from webapp.alerts import secrets as alerts_secrets
 from webapp.alerts.models import (
     Alert,
     Channel,
@@ -59,7 +60,7 @@ def add_chat(*, project: Any, name: str, url: Secret, clock: Clock = SYSTEM_CLOC
     """A channel through a chat service, by the address that it gave out."""
     try:
         service = chat.service_of(chat.notifier(url.reveal()))
-    except outward.Refused as refusal:
+    except safe_http.Refused as refusal:
         raise ChannelRefused(str(refusal)) from None
     return _add(project, Way.CHAT, name, clock, {"url": url}, place=service)
 
@@ -70,10 +71,10 @@ def add_webhook(
 ) -> tuple[Channel, Secret]:
     """A channel that posts there, and the key that its messages are signed with, to be shown once."""
     try:
-        outward.target_of(url.reveal())
-    except (outward.Refused, outward.Away) as refusal:
+        safe_http.target_of(url.reveal())
+    except (safe_http.Refused, safe_http.Away) as refusal:
         raise ChannelRefused(str(refusal)) from None
-    key = vault.new_signing_key()
+    key = alerts_secrets.new_signing_key()
     place = urlsplit(url.reveal()).hostname or ""
     secrets = {"url": url, "signing_key": key}
     return _add(project, Way.WEBHOOK, name, clock, secrets, place=place[:200]), key
@@ -95,7 +96,7 @@ def _add(
                 project=project, way=way, name=name, created_at=clock.now(), **fields
             )
             for field, secret in (secrets or {}).items():
-                vault.put(made, field, secret, clock)
+                alerts_secrets.put(made, field, secret, clock)
             return made
     except IntegrityError:
         raise ChannelRefused(f"This project has a channel named {name} already.") from None
@@ -132,8 +133,8 @@ def renew_key(*, channel: Channel, clock: Clock = SYSTEM_CLOCK) -> Secret:
     """Another signing key from now on, to be shown once."""
     if channel.way != Way.WEBHOOK:
         raise ChannelRefused(f"{channel.name} signs nothing: only webhooks do.")
-    key = vault.new_signing_key()
-    vault.put(channel, "signing_key", key, clock)
+    key = alerts_secrets.new_signing_key()
+    alerts_secrets.put(channel, "signing_key", key, clock)
     return key
 
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from webapp.alerts import outward
+from webapp.alerts import safe_http
 
 _thread = threading.local()
 _hook_lock = threading.Lock()
@@ -86,7 +86,7 @@ def _judge_connection(guard: Guard, arguments: tuple[Any, ...]) -> None:
         ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         guard.refuse(f"{host} was not looked up before it was to be reached.")
-    if not guard.private_too and not outward.is_public(host):
+    if not guard.private_too and not safe_http.is_public(host):
         guard.refuse(f"Its host's name leads to {host}, an address of a private network.")
     if port != guard.port:
         guard.refuse(f"Port {port} is not where this service listens.")

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from webapp.alerts import services, wording
+from webapp.alerts import services, text
 from webapp.alerts.message import message_of
 from webapp.alerts.models import Channel, Delivery, DeliveryState, Kind, Severity
 from webapp.alerts.senders import SENDERS
@@ -121,7 +121,7 @@ def book(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -
     if changes["state"] == DeliveryState.FAILED and not delivery.over:
         ends = Delivery.objects.filter(alert=delivery.alert_id, channel=delivery.channel_id, over=True)
         ends.filter(state=DeliveryState.WAITING).update(state=DeliveryState.FAILED, last_error=_NOT_TOLD)
-    if outcome.tried and delivery.channel.on and not wording.is_missing(delivery.channel):
+    if outcome.tried and delivery.channel.on and not text.is_missing(delivery.channel):
         _note_on_channel(delivery.channel, outcome, now, clock, changes["state"] == DeliveryState.FAILED)
     return True
 

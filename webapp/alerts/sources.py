@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 
-from webapp.alerts import services, wording
+from webapp.alerts import services, text
 from webapp.alerts.models import Alert, Kind, Severity, State
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job, Observed
@@ -73,7 +73,7 @@ def _tell_crossing(row: Crossing, clock: Clock) -> None:
         project_id=project_id,
         kind=Kind.FORECAST if forecast else Kind.BUDGET,
         subject=f"job:{one.job_id}" if isinstance(one, Account) else f"budget:{one.pk}",
-        sentence=wording.crossing_sentence(row),
+        sentence=text.crossing_sentence(row),
         severity=_severity(row),
         dedupe_key=f"{_limit_key(row)}{row.kind}:{row.threshold}:{row.arming}",
         clock=clock,
@@ -108,7 +108,7 @@ def tell_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
             project_id=job.project_id,
             kind=kind,
             subject=f"job:{job.pk}",
-            sentence=wording.end_sentence(job),
+            sentence=text.end_sentence(job),
             severity=severity,
             dedupe_key=job.end_key,
             clock=clock,
@@ -158,7 +158,7 @@ def _armed_anew(alert: Alert) -> str:
         return "That limit is there no more."
     if isinstance(one, Budget) and one.closed_at is not None:
         return "The budget was taken away."
-    return wording.rearmed_sentence(one) if one.arming != int(parts[5]) else ""
+    return text.rearmed_sentence(one) if one.arming != int(parts[5]) else ""
 
 
 def _paused_job() -> QuerySet[Job]:

@@ -4,7 +4,7 @@ import logging
 
 from celery import shared_task
 
-from webapp.alerts import mail_consent, outbox, services, sources, watching
+from webapp.alerts import anomaly_scan, mail_consent, outbox, services, sources
 
 log = logging.getLogger(__name__)
 _TURN = (
@@ -38,5 +38,5 @@ def send_due() -> None:
 @shared_task(name="webapp.alerts.tasks.look_for_anomalies")
 def look_for_anomalies() -> None:
     """Every half minute: look at how running jobs spend."""
-    watching.look_at_jobs()
+    anomaly_scan.look_at_jobs()
     services.put_away_old()

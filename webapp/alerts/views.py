@@ -18,7 +18,7 @@ from webapp.alerts import queries, services
 from webapp.alerts.message import path_to
 from webapp.alerts.models import Alert, State
 from webapp.alerts.senders import mail
-from webapp.alerts.wording import ICONS, SNOOZE_WORDS, TONES
+from webapp.alerts.text import ICONS, SNOOZE_WORDS, TONES
 
 ALERTS_A_PAGE = 50
 

@@ -9,7 +9,7 @@ from ninja import Header
 from ninja.responses import Status
 from pydantic import BaseModel
 
-from webapp.api.job_words import etag_of
+from webapp.api.job_serialization import etag_of
 
 IfNoneMatch = Annotated[
     str, Header(alias="If-None-Match", max_length=200, description="304 if the ETag is still this one.")

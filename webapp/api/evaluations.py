@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webapp.api.shapes.jobs import EvaluationShape
+from webapp.api.schemas.jobs import EvaluationShape
 from webapp.jobs.models import Event, EventKind, Job
 
 

@@ -15,27 +15,27 @@ from ninja.parser import Parser
 from pydantic import BaseModel, ValidationError
 
 from webapp.api import problems
-from webapp.api.guard import Token
+from webapp.api.auth import Token
 from webapp.api.routes import (
     bills,
     budgets,
     channels,
+    choices,
     comparing,
     connections,
     drafts,
     films,
     history,
+    job_actions,
+    job_copies,
     jobs,
-    making,
     money,
     papers,
     people,
-    places,
     profiles,
+    reward_surfaces,
     schedulers,
     schedules,
-    surfaces,
-    tending,
 )
 from webapp.api.tokens import note
 from webapp.connections.secret import Secret
@@ -167,11 +167,11 @@ api = Api(
     parser=NoNul(),
 )
 ROUTES = (
-    places,
+    choices,
     jobs,
-    making,
+    job_copies,
     drafts,
-    tending,
+    job_actions,
     comparing,
     history,
     money,
@@ -181,7 +181,7 @@ ROUTES = (
     channels,
     connections,
     people,
-    surfaces,
+    reward_surfaces,
     films,
     schedulers,
     profiles,
@@ -206,7 +206,7 @@ def _asked_as_described(view: Any) -> Any:
 
 
 api.add_decorator(_asked_as_described, mode="operation")
-for router in (*(one.router for one in ROUTES), places.choices):
+for router in (*(one.router for one in ROUTES), choices.choices):
     api.add_router("", router)
 
 

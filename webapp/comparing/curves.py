@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import F, Q
 
-from webapp.comparing.sides import Side
+from webapp.comparing.groups import Side
 from webapp.jobs.models import Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from webapp.comparing.curves import RunCurve
-from webapp.comparing.sides import Picked, Side, different_paths, flattened, question_of, told_value
-from webapp.comparing.telling_apart import Apart, apart, is_told_greater, with_width
+from webapp.comparing.groups import Picked, Side, different_paths, flattened, question_of, told_value
+from webapp.comparing.significance import Apart, apart, is_told_greater, with_width
 from webapp.jobs.models import Job
 from webapp.papers.statistics import Doubles, Interval, bootstrap
 

@@ -14,14 +14,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.comparing import wording
+from webapp.comparing import text
 from webapp.comparing.curves import AXES, curves_of, drawn
 from webapp.comparing.figures import Comparison, compared, differences
+from webapp.comparing.groups import MOST_SIDES, Picked, of_group, picked
 from webapp.comparing.pareto import plane
-from webapp.comparing.reaching import getting_to, goal_of
-from webapp.comparing.sides import MOST_SIDES, Picked, of_group, picked
 from webapp.comparing.sweep_form import SweepForm, base_of
 from webapp.comparing.sweeps import SweepRefused, launch_sweep
+from webapp.comparing.time_to_return import getting_to, goal_of
 from webapp.jobs.list import run_table
 from webapp.jobs.models import JobGroup
 from webapp.jobs.seed_groups import MOST_SEEDS, more_seeds
@@ -53,7 +53,7 @@ def group(request: HttpRequest, project: Project, group_id: int) -> HttpResponse
     """A group of runs: its seeds as one curve, or the points of its sweep compared, each with its seeds."""
     found = _group_in(project, group_id)
     chosen = of_group(project, found)
-    rows = wording.member_rows(run_table.jobs_asked_for_group(project, found))
+    rows = text.member_rows(run_table.jobs_asked_for_group(project, found))
     context = {
         "section": "compare",
         "group": found,
@@ -76,10 +76,10 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
     return {
         "comparison": found,
         "left_out": chosen.left_out,
-        "verdicts": wording.verdicts(found),
+        "verdicts": text.verdicts(found),
         "goal": goal,
-        "table": [wording.row(one, found, getting.get(one.side.place)) for one in found.sides],
-        "chart": {"sides": drawn(chosen.sides, curves), "sentence": wording.chart_sentence(found)},
+        "table": [text.row(one, found, getting.get(one.side.place)) for one in found.sides],
+        "chart": {"sides": drawn(chosen.sides, curves), "sentence": text.chart_sentence(found)},
         "planes": [
             ("usd", "Return and dollars a run", plane(found.sides, "usd")),
             ("time", "Return and time a run", plane(found.sides, "time")),

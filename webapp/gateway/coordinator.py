@@ -14,7 +14,7 @@ from django.db import transaction
 from cloud.pulled import Reached
 from training.ports import Delivery, Offer, Puller
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.gateway import bells, queries, services
+from webapp.gateway import notify, queries, services
 from webapp.gateway.leases import due, sweep
 from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
 from webapp.jobs.events.event_log import LeaseLost
@@ -85,7 +85,7 @@ class DatabaseMailbox:
             for one in new.values()
         )
         Parcel.objects.bulk_create(Parcel(call=row, data=new[row.call_id].request) for row in rows)
-        bells.offers_on_commit(self._job_id)
+        notify.offers_on_commit(self._job_id)
 
     def withdraw(self, call_ids: Sequence[str]) -> None:
         open_calls = self._calls.filter(
@@ -116,7 +116,7 @@ class DatabaseMailbox:
 
     def dismiss(self, names: Sequence[str]) -> None:
         SeenPuller.objects.filter(box_id=self._job_id, name__in=list(names)).update(leaving=True)
-        bells.offers_on_commit(self._job_id)
+        notify.offers_on_commit(self._job_id)
 
     def close(self) -> None:
         if self._sends_away:
@@ -173,7 +173,7 @@ class _Ear:
     """Listens for bells in a thread that never touches the database. Without Redis one looks more often."""
 
     def __init__(self, job_id: str) -> None:
-        self._channel = f"{bells.ANSWERS}{job_id}"
+        self._channel = f"{notify.ANSWERS}{job_id}"
         self._rung = threading.Event()
         self._woken = False
         self._over = threading.Event()

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.gateway import bells
+from webapp.gateway import notify
 from webapp.gateway.models import Box, BoxToken, HeldWeights, PulledCall, SeenPuller
 from webapp.jobs.states import TERMINAL
 
@@ -36,7 +36,7 @@ def close_box(*, job_id: str, epoch: int | None = None) -> bool:
     if not (boxes if epoch is None else boxes.filter(epoch=epoch)).update(closed=True):
         return False
     _empty(job_id)
-    bells.offers_on_commit(job_id)
+    notify.offers_on_commit(job_id)
     return True
 
 

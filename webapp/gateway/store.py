@@ -15,7 +15,7 @@ from cloud.actor.protocol import Beat, Receipt
 from cloud.gateway import store as gateway
 from cloud.gateway.store import Caller, Given, HandOut
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.gateway import bells
+from webapp.gateway import notify
 from webapp.gateway.leases import due, sweep
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
 from webapp.gateway.services import digest
@@ -92,7 +92,7 @@ class DatabaseStore:
             state=CallState.ANSWERED, puller=puller, heard_unix_s=self._now()
         )
         Parcel.objects.filter(pk=call.pk).update(data=answer)
-        bells.answers_on_commit(box)
+        notify.answers_on_commit(box)
         return Receipt(word="taken")
 
     @transaction.atomic
@@ -102,7 +102,7 @@ class DatabaseStore:
         if held.update(lease_until_unix_s=0.0):
             sweep(box, now)
         SeenPuller.objects.filter(box_id=box, name=puller).update(leaving=True, last_seen_unix_s=now)
-        bells.offers_on_commit(box)
+        notify.offers_on_commit(box)
 
     def weights(self, box: str, sha256: str) -> bytes | None:
         data = HeldWeights.objects.filter(box_id=box, sha256=sha256).values_list("data", flat=True).first()

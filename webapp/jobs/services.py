@@ -26,7 +26,7 @@ from webapp.money.amounts import display_least_usd, display_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account
 from webapp.money.services import LimitTooLow, close_books, open_account, raise_limit
-from webapp.schedulers import choosing
+from webapp.schedulers import job_choice
 
 __all__ = [
     "JobFinished",
@@ -79,8 +79,8 @@ def submit_job(
 
     SpecRefused also where the first round's worst case fits neither its own budget nor all of those above it.
     """
-    spec = choosing.placed(project, spec)
-    refused = [*spec.check_limits(limits()), *choosing.obstacles(project, spec)]
+    spec = job_choice.placed(project, spec)
+    refused = [*spec.check_limits(limits()), *job_choice.obstacles(project, spec)]
     if refused := [*refused, *(made_from.obstacles(spec) if made_from is not None else ())]:
         raise SpecRefused(refused)
     needs = launch_budget.needs_of(project, spec, whole_budget=whole_budget)

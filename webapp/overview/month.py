@@ -20,7 +20,7 @@ from django.db.models import Case, CharField, Sum, Value, When
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.billed import has_bills
 from webapp.reports.cells import UtcDay
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 
 KEPT_S = 10

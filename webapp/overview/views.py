@@ -18,9 +18,10 @@ from webapp.alerts.queries import bell_of
 from webapp.alerts.views import shown
 from webapp.clock import SYSTEM_CLOCK
 from webapp.money.models import Budget, Period, Scope
-from webapp.overview import finding, month, running, wording
-from webapp.overview.guide import guide_for
-from webapp.overview.rate import rate
+from webapp.overview import month, running_jobs, search
+from webapp.overview import text as overview_text
+from webapp.overview.first_steps import guide_for
+from webapp.overview.spend_rate import rate
 
 NEEDS_SOMEBODY = 4
 
@@ -37,13 +38,13 @@ def page(request: HttpRequest, project: Project) -> HttpResponse:
 def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
     now = SYSTEM_CLOCK.now()
     membership: Membership = request.membership  # type: ignore[attr-defined]
-    burn, rows = rate(project), running.running(project)
+    burn, rows = rate(project), running_jobs.running(project)
     told = bell_of(request.user, project).alerts
     needs = [shown(alert) for alert in told if alert.severity != Severity.INFO]
-    recent = running.recent(project)
+    recent = running_jobs.recent(project)
     return {
         "guide": guide_for(membership) if membership.allows("editor") else None,
-        "sentence": wording.state_sentence(burn),
+        "sentence": overview_text.state_sentence(burn),
         "running": rows,
         "more_running": max(0, burn.jobs - len(rows)),
         "needs": needs[:NEEDS_SOMEBODY],
@@ -62,8 +63,8 @@ def _months(project: Project, now: datetime) -> list[dict[str, Any]]:
             "month": one,
             "limit": limit,
             "drawing": month.drawing(one, limit),
-            "words": wording.month_in_words(one, limit),
-            "pace": wording.pace_sentence(one),
+            "words": overview_text.month_in_words(one, limit),
+            "pace": overview_text.pace_sentence(one),
         }
         for one in found
     ]
@@ -90,7 +91,7 @@ def spending(request: HttpRequest, project: Project) -> HttpResponse:
 def find(request: HttpRequest, project: Project) -> HttpResponse:
     """What fits the typed words: a page, or with ?options=1 the palette's options."""
     text = request.GET.get("q", "")[:200]
-    kinds = finding.find(request.membership, text)  # type: ignore[attr-defined]
+    kinds = search.find(request.membership, text)  # type: ignore[attr-defined]
     template = "overview/options.html" if request.GET.get("options") else "overview/find.html"
     return render(request, template, {"kinds": kinds, "text": text})
 

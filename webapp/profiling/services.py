@@ -21,8 +21,8 @@ from webapp.connections import account_lease
 from webapp.connections.models import Connection
 from webapp.money.amounts import display_usd
 from webapp.profiling import queries
+from webapp.profiling.budget_check import NoRoom, require_room
 from webapp.profiling.models import MemoryProfile
-from webapp.profiling.room import NoRoom, require_room
 
 log = logging.getLogger(__name__)
 

@@ -2,10 +2,10 @@
 
 from celery import shared_task
 
-from webapp.profiling import running
+from webapp.profiling import profile_run
 
 
 @shared_task(name="webapp.profiling.tasks.profile_memory", expires=60)
 def profile_memory(profile_id: int) -> None:
     """Make a profile that somebody asked for."""
-    running.run(profile_id)
+    profile_run.run(profile_id)

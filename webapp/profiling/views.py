@@ -22,7 +22,7 @@ from webapp.connections.text import step_rows
 from webapp.profiling import queries, services
 from webapp.profiling.forms import ProfileForm
 from webapp.profiling.models import MemoryProfile
-from webapp.profiling.wording import caution, into_the_form, profile_standing, result_of
+from webapp.profiling.text import caution, into_the_form, profile_standing, result_of
 
 _EARLIER_SHOWN = 5
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from webapp.reports.bills.billed import Scope, Sharings
 from webapp.reports.cells import UtcSecond, settled
+from webapp.reports.cost_query import Part, known_by
 from webapp.reports.job_facts import JobFacts
-from webapp.reports.reading import Part, known_by
 from webapp.reports.sold_services import billed_service, service_of
 from webapp.reports.table import Costs
 

@@ -18,7 +18,7 @@ from django.db.models import CharField, Count, F, Func, Q, QuerySet, Sum
 
 from webapp.money.models import Charge, ChargeKind, ChargeState
 from webapp.reports.period import Period
-from webapp.reports.question import Prices, Question
+from webapp.reports.report_query import Prices, Question
 
 
 @dataclass(frozen=True)

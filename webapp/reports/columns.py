@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from webapp.reports.calls import SettledCall
-from webapp.reports.question import PRICES, Question
+from webapp.reports.report_query import PRICES, Question
 from webapp.reports.table import Amounts, Costs, Row, Table
 
 Kind = Literal["text", "money", "count"]

@@ -9,7 +9,7 @@ from django import forms
 from webapp.accounts.models import Project, User
 from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import Every
-from webapp.reports.question import BY, PRICES
+from webapp.reports.report_query import BY, PRICES
 
 _FILES = ("pdf", "xlsx", "csv", "focus")
 

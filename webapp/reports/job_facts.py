@@ -10,7 +10,7 @@ from cloud.numbers import profile as profiles
 from cloud.numbers.quantity import ProfileError
 from webapp.accounts.models import Project
 from webapp.jobs.models import Job
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 from webapp.reports.sold_services import AWS, LOCAL, MICROSOFT
 
 OF_NO_JOB = "Of no single job"

@@ -11,7 +11,7 @@ from django.http import Http404
 from webapp.accounts.models import Project
 from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import CloudBill, FileState, ReportFile, Schedule, Sending
-from webapp.reports.question import BY, Question
+from webapp.reports.report_query import BY, Question
 from webapp.reports.schedules import next_day
 
 _FILES_SHOWN = 20

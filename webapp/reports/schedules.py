@@ -27,12 +27,12 @@ from webapp.alerts.senders.mail import NO_SERVER
 from webapp.alerts.services import raise_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.amounts import display_usd
-from webapp.reports.building import whose_words
 from webapp.reports.columns import money_words
 from webapp.reports.files.formats import FORMATS, make
 from webapp.reports.models import Every, Schedule, Sending, SendingState
 from webapp.reports.period import Period, month_before, week_before
-from webapp.reports.question import Question
+from webapp.reports.report_builds import whose_words
+from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 
 log = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 
+from webapp.reports.cost_query import Part, Reading, read
 from webapp.reports.job_facts import JobFacts
-from webapp.reports.question import BY, By, Question
-from webapp.reports.reading import Part, Reading, read
+from webapp.reports.report_query import BY, By, Question
 from webapp.reports.sold_services import service_of
 
 NO_TAG = "no tag"

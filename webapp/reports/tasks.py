@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from webapp.reports.bills.bill_reading import look_after_bills, read_bill
-from webapp.reports.building import build, look_after_files
+from webapp.reports.report_builds import build, look_after_files
 from webapp.reports.schedules import send_due
 
 

@@ -14,7 +14,7 @@ from django.urls import Resolver404, resolve
 
 from webapp.accounts.access import membership_for
 from webapp.accounts.session_user import session_holder
-from webapp.api.guard import project_of, require_scope
+from webapp.api.auth import project_of, require_scope
 from webapp.api.models import Scope
 from webapp.api.problems import Refused
 from webapp.api.tokens import caller_with

@@ -21,16 +21,17 @@ from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.downloads import refused, unknown_words
-from webapp.reports import queries, shown
+from webapp.reports import page as reports_page
+from webapp.reports import queries
 from webapp.reports.access import address, staff_page
-from webapp.reports.asking import NAMES, Asked, asked, refusal, too_large
 from webapp.reports.bills.difference import beside_words, far_off, warning_words
-from webapp.reports.building import TooMany, ask_for_file, folder, whose_words
 from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, Format, make
 from webapp.reports.forms import ScheduleForm
 from webapp.reports.period import PRESETS
-from webapp.reports.question import BY, PRICES, Question
+from webapp.reports.query_params import NAMES, Asked, asked, refusal, too_large
+from webapp.reports.report_builds import TooMany, ask_for_file, folder, whose_words
+from webapp.reports.report_query import BY, PRICES, Question
 from webapp.reports.schedules import NO_SERVER, can_send
 from webapp.reports.table import Costs, choices
 
@@ -48,11 +49,11 @@ def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
         "asked": wanted,
         "question": wanted.question,
         "table": table,
-        "rows": shown.rows(table),
-        "total": shown.total(table),
-        "left_out": shown.left_out(table),
-        "chart": shown.chart(costs),
-        "known": shown.known_words(costs),
+        "rows": reports_page.rows(table),
+        "total": reports_page.total(table),
+        "left_out": reports_page.left_out(table),
+        "chart": reports_page.chart(costs),
+        "known": reports_page.known_words(costs),
         "bill_warning": warning_words(far_off(costs.parts)),
         "beside": beside_words(costs),
         "ranges": PRESETS,

@@ -11,7 +11,7 @@ from webapp.jobs.form.forms import SpecForm
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_fields import Named
 from webapp.schedulers import queries, services
-from webapp.schedulers.asked import Asked, workload_of
+from webapp.schedulers.request import Asked, workload_of
 
 _FROM_SCRATCH = Named("", "Nothing: from scratch", "An agent that knows nothing yet.")
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from training.seeds import derive
-from webapp.schedulers import services, storing
-from webapp.schedulers.asked import Asked
+from webapp.schedulers import persist, services
 from webapp.schedulers.models import SchedulerTraining, TrainingState
+from webapp.schedulers.request import Asked
 
 Setting = Mapping[str, float]
 
@@ -80,7 +80,7 @@ def rows(project: Any, name: str) -> list[Row]:
 
 
 def _row(training: SchedulerTraining) -> Row:
-    facts = storing.facts(training)
+    facts = persist.facts(training)
     judged = facts["real"] or facts["rehearsed"]
     score = judged["score"] if judged and training.state == TrainingState.DONE else None
     return Row(training.pk, dict(_setting_of(training)), training.state, score, facts["wall_s"])

@@ -15,9 +15,9 @@ from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.running.leases import idle, is_idle
 from webapp.money.amounts import picodollars
 from webapp.schedulers import leases, queries
-from webapp.schedulers.asked import Asked, Wanted, fine_tuned, wanted, workload_of
 from webapp.schedulers.leases import ACTIVE
 from webapp.schedulers.models import Scheduler, SchedulerTraining, TrainingState, Version
+from webapp.schedulers.request import Asked, Wanted, fine_tuned, wanted, workload_of
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from celery import shared_task
 from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT
 from webapp.jobs.running.launcher import how_it_ended, watched
 from webapp.jobs.running.lease_holders import new_owner
-from webapp.schedulers import leases, services, storing
+from webapp.schedulers import leases, persist, services
 from webapp.schedulers.models import SchedulerTraining
-from webapp.schedulers.running import CRASHED_EXIT
+from webapp.schedulers.training_run import CRASHED_EXIT
 
 # It keeps every core busy for minutes; jobs that somebody watches need them more.
 _one_at_a_time = threading.Lock()
@@ -44,7 +44,7 @@ def _watch(training_id: int) -> None:
     training = SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner).first()
     if training is not None and code not in (0, CRASHED_EXIT):
         reason = f"Its process ended unexpectedly ({how_it_ended(code)})."
-        storing.crashed(training_id, training.lease_epoch, reason)
+        persist.crashed(training_id, training.lease_epoch, reason)
 
 
 @shared_task(name="webapp.schedulers.tasks.tick")

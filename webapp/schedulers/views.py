@@ -13,11 +13,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.schedulers import queries, services, storing
+from webapp.schedulers import persist, queries, services
 from webapp.schedulers.documents import exported
 from webapp.schedulers.forms import training_form
 from webapp.schedulers.models import JUDGED, EpisodeKind, SchedulerTraining
-from webapp.schedulers.wording import chosen, dots, drawn, environment_title, gap, scale, standing
+from webapp.schedulers.text import chosen, dots, drawn, environment_title, gap, scale, standing
 
 _TRAININGS_SHOWN = 20
 _EPISODES_SHOWN = 100
@@ -125,7 +125,7 @@ def _told(project: Project, training_id: int) -> dict[str, Any]:
     training: SchedulerTraining = queries.training_in(project, training_id)
     spec = training.parsed_spec
     episodes = list(training.episodes.defer("reports"))
-    facts = storing.facts(training)
+    facts = persist.facts(training)
     real = [one for one in episodes if one.kind == EpisodeKind.REAL]
     ran = [one for one in episodes if one.kind != EpisodeKind.REHEARSAL]
     return {

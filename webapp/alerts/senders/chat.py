@@ -12,7 +12,7 @@ from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
 
-from webapp.alerts import connection_guard, outward, vault
+from webapp.alerts import connection_guard, safe_http, secrets
 from webapp.alerts.message import Message
 from webapp.alerts.models import Channel, Severity
 from webapp.alerts.senders.chat_services import SERVICE_NAMES, SERVICES, TEAMS_HOSTS
@@ -34,7 +34,7 @@ def notifier(url: str) -> Any:
     # What Apprise read is judged, not the address: nothing can be written so that it reads it otherwise.
     parsed = url_to_dict(url.strip())
     if not parsed:
-        raise outward.Refused(
+        raise safe_http.Refused(
             f"This is no address of {SERVICE_NAMES}. Copy the whole webhook URL, or write an Apprise URL."
         )
     _require_service(parsed)
@@ -42,7 +42,7 @@ def notifier(url: str) -> Any:
     with connection_guard.only(connection_guard.Guard()):
         made = apprise.Apprise.instantiate(parsed, asset=asset, suppress_exceptions=True)
     if made is None:
-        raise outward.Refused("The service does not know this address. Copy the whole webhook URL again.")
+        raise safe_http.Refused("The service does not know this address. Copy the whole webhook URL again.")
     made.redirects = False
     made.verify_certificate = True
     made.socket_connect_timeout, made.socket_read_timeout = _CONNECT_S, _READ_S
@@ -65,13 +65,13 @@ def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Out
         Severity.CRITICAL: apprise.NotifyType.FAILURE,
     }
     try:
-        url: Secret = vault.opened(channel, "url")
+        url: Secret = secrets.opened(channel, "url")
         made = notifier(url.reveal())
         body = f"{message.sentence}\n{message.link}"
         kind = apprise.NotifyType.SUCCESS if message.over else kinds[message.severity]
         with connection_guard.only(guard_for(made)) as guard:
             taken = made.notify(title=message.title, body=body, notify_type=kind)
-    except (vault.CannotOpen, outward.Refused) as error:
+    except (secrets.CannotOpen, safe_http.Refused) as error:
         return refused(str(error))
     except Exception as error:  # whatever its plugins raise must not end the worker's turn
         return later(f"{channel.place} could not be told: {type(error).__name__}.")
@@ -89,30 +89,30 @@ def guard_for(made: Any) -> connection_guard.Guard:
     if hosts := SERVICES[schema].hosts:
         return connection_guard.Guard(hosts)
     host, port = str(made.host).lower(), made.port or (443 if made.secure else 80)
-    return connection_guard.Guard(frozenset({host}), port, outward.is_exempt(host, port))
+    return connection_guard.Guard(frozenset({host}), port, safe_http.is_exempt(host, port))
 
 
 def _require_service(parsed: dict[str, Any]) -> None:
     schema = str(parsed["schema"]).lower()
     service = SERVICES.get(schema)
     if service is None:
-        raise outward.Refused(f"Alerts do not go out by {schema}. Use {SERVICE_NAMES}.")
+        raise safe_http.Refused(f"Alerts do not go out by {schema}. Use {SERVICE_NAMES}.")
     if not service.hosts:
         _require_host(schema, str(parsed.get("host") or "").lower(), parsed.get("port"))
     if set(parsed.get("qsd", ())) - service.arguments:
         taken = ", ".join(sorted(service.arguments))
-        raise outward.Refused(
+        raise safe_http.Refused(
             f"The address carries more than the service's own arguments, of which these are taken: {taken}."
             " Copy it again as the service gave it out."
         )
 
 
 def _require_host(schema: str, host: str, port: int | None) -> None:
-    if outward.is_exempt(host, port) and not schema.startswith("workflow"):
+    if safe_http.is_exempt(host, port) and not schema.startswith("workflow"):
         return
     if schema.startswith("workflow") and host.endswith(TEAMS_HOSTS) and port in (None, 443):
         return
-    raise outward.Refused(
+    raise safe_http.Refused(
         f"{host} is a host of somebody's own. Chat goes there once this installation's operator names it in"
         " STARLING_ALERT_HOSTS. For your own receiver, a webhook is the better channel."
     )

@@ -11,7 +11,7 @@ import hmac
 
 from django.views.decorators.debug import sensitive_variables
 
-from webapp.alerts import outward, vault
+from webapp.alerts import safe_http, secrets
 from webapp.alerts.message import Message
 from webapp.alerts.models import Channel
 from webapp.alerts.senders.outcome import Outcome, later, refused
@@ -25,11 +25,13 @@ _LATER = frozenset({408, 409, 425, 429})
 def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Outcome:
     """One attempt. Whatever the receiver answers but 2xx is a failure; redirects are not followed."""
     try:
-        url, key = vault.opened(channel, "url"), vault.opened(channel, "signing_key")
-        answer = outward.post(url.reveal(), message.body, headers(message, key, int(clock.now().timestamp())))
-    except (vault.CannotOpen, outward.Refused) as error:
+        url, key = secrets.opened(channel, "url"), secrets.opened(channel, "signing_key")
+        answer = safe_http.post(
+            url.reveal(), message.body, headers(message, key, int(clock.now().timestamp()))
+        )
+    except (secrets.CannotOpen, safe_http.Refused) as error:
         return refused(str(error))
-    except outward.Away as error:
+    except safe_http.Away as error:
         return later(str(error))
     return _judged(answer)
 
@@ -52,7 +54,7 @@ def signature(body: bytes, key: Secret, now_unix_s: int) -> str:
     return hmac.new(key.reveal().encode(), b"%d.%b" % (now_unix_s, body), hashlib.sha256).hexdigest()
 
 
-def _judged(answer: outward.Answer) -> Outcome:
+def _judged(answer: safe_http.Answer) -> Outcome:
     status = answer.status
     if 200 <= status < 300:
         return Outcome(True, status=status)

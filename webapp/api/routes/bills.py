@@ -10,11 +10,11 @@ from django.urls import reverse
 from ninja import File, Router, UploadedFile
 from ninja.responses import Status
 
-from webapp.api.guard import Token, project_of
+from webapp.api.auth import Token, project_of
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import Refused
 from webapp.api.routes.money import question_of
-from webapp.api.shapes.reports import BilledDifference, BilledRow, BillShape
+from webapp.api.schemas.reports import BilledDifference, BilledRow, BillShape
 from webapp.money.amounts import exact_usd
 from webapp.reports import queries
 from webapp.reports.bills.bill_reading import NotTaken, hand_over

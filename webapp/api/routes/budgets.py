@@ -14,9 +14,9 @@ from ninja.responses import Status
 from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.accounts.models import Project, User
-from webapp.api.guard import Token, project_of
+from webapp.api.auth import Token, project_of
 from webapp.api.problems import Refused
-from webapp.api.shapes.money import BudgetShape
+from webapp.api.schemas.money import BudgetShape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.list.labels import LabelRefused, tag_named
 from webapp.jobs.models import JobGroup, Tag

@@ -14,12 +14,12 @@ from webapp.accounts.models import Project
 from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, Delivery, Way
-from webapp.alerts.wording import mail_readers, readers, standing
+from webapp.alerts.text import mail_readers, readers, standing
+from webapp.api.auth import Token, member_of, project_of
 from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, member_of, project_of
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import Cursor, Limit, Page, newest_first
-from webapp.api.shapes.channels import (
+from webapp.api.schemas.channels import (
     AddedChannel,
     ChannelChange,
     ChannelShape,

@@ -13,10 +13,10 @@ from ninja import Query, Router
 from ninja.responses import Status
 
 from webapp.accounts.models import Project
-from webapp.api.guard import Token, project_of
+from webapp.api.auth import Token, project_of
 from webapp.api.problems import Refused, spec_refused
 from webapp.api.routes.jobs import Key, caller_of
-from webapp.api.shapes.comparing import (
+from webapp.api.schemas.comparing import (
     AgainstShape,
     ComparisonShape,
     DifferenceShape,
@@ -28,12 +28,12 @@ from webapp.api.shapes.comparing import (
     NewSweep,
     SideShape,
 )
-from webapp.comparing import wording
+from webapp.comparing import text as comparing_text
 from webapp.comparing.curves import curves_of
 from webapp.comparing.figures import SideFigures, compared, differences
-from webapp.comparing.reaching import Getting, getting_to, goal_of
-from webapp.comparing.sides import MOST_SIDES, picked
+from webapp.comparing.groups import MOST_SIDES, picked
 from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, launch_sweep
+from webapp.comparing.time_to_return import Getting, getting_to, goal_of
 from webapp.jobs.models import JobGroup
 from webapp.jobs.queries import job_in
 from webapp.jobs.seed_groups import more_seeds
@@ -72,7 +72,7 @@ def get_comparison(request: HttpRequest, slug: str, of: _Of) -> ComparisonShape:
         sides=[
             _side(one, None if goal is None else getting_to(goal, one.side, curves)) for one in found.sides
         ],
-        verdicts=wording.verdicts(found) if found.sides else [],
+        verdicts=comparing_text.verdicts(found) if found.sides else [],
         differences=[
             DifferenceShape(path=one.path, values=list(one.values)) for one in differences(chosen.sides)
         ]

@@ -15,10 +15,10 @@ from pydantic import SecretStr
 
 from cloud.billing.price_book import PriceBook
 from webapp.accounts.models import Membership, Project
+from webapp.api.auth import Token, member_of, project_of
 from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, member_of, project_of
 from webapp.api.page_forms import cleaned
-from webapp.api.shapes.connections import (
+from webapp.api.schemas.connections import (
     ConnectionShape,
     Identity,
     NewConnection,

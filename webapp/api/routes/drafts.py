@@ -12,13 +12,13 @@ from ninja import Router
 from ninja.responses import Status
 from pydantic import BaseModel
 
+from webapp.api.auth import Token, project_of
 from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, project_of
-from webapp.api.once import once
+from webapp.api.idempotency import once
 from webapp.api.paging import RowId
 from webapp.api.problems import FieldError, Refused, spec_refused
 from webapp.api.routes.jobs import Key, caller_of
-from webapp.api.shapes.drafts import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
+from webapp.api.schemas.drafts import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
 from webapp.jobs.form import drafts
 from webapp.jobs.form.form_draft import Sheet
 from webapp.jobs.form.form_prefill import FILE, beginning

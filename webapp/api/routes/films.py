@@ -11,13 +11,13 @@ from django.utils.http import content_disposition_header
 from ninja import Query, Router
 from ninja.responses import Status
 
+from webapp.api.auth import Token, project_of
 from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, project_of
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import Refused
 from webapp.api.routes.history import a_file
 from webapp.api.routes.jobs import caller_of
-from webapp.api.shapes.policies import FilmedShape, FilmShape, NewFilm
+from webapp.api.schemas.policies import FilmedShape, FilmShape, NewFilm
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import films

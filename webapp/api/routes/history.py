@@ -10,11 +10,11 @@ from django.utils.http import content_disposition_header
 from ninja import Query, Router
 
 from training.checkpoints import CheckpointError
+from webapp.api.auth import project_of
 from webapp.api.evaluations import evaluations_of
-from webapp.api.guard import project_of
 from webapp.api.paging import After, Limit, NumberedPage
 from webapp.api.problems import Refused
-from webapp.api.shapes.jobs import (
+from webapp.api.schemas.jobs import (
     BudgetAbove,
     CheckpointShape,
     EvaluationShape,

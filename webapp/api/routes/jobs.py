@@ -12,12 +12,12 @@ from ninja.responses import Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Project
+from webapp.api.auth import Token, project_of
 from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, project_of
-from webapp.api.job_words import etag_of, found_jobs, job_shape
+from webapp.api.job_serialization import etag_of, found_jobs, job_shape
 from webapp.api.paging import Cursor, Limit, Page, Word
 from webapp.api.problems import Refused, spec_refused
-from webapp.api.shapes.jobs import JobShape
+from webapp.api.schemas.jobs import JobShape
 from webapp.jobs import services
 from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.list import deleting, labels

@@ -15,12 +15,12 @@ from pydantic import ValidationError
 
 from cloud.forecast import NoForecast
 from webapp.accounts.models import Project
-from webapp.api.guard import project_of
+from webapp.api.auth import project_of
 from webapp.api.paging import Word
 from webapp.api.problems import Refused, spec_refused
 from webapp.api.routes.history import a_file
-from webapp.api.shapes.jobs import ForecastShape
-from webapp.api.shapes.money import CostRow, CostTable, ReportQuestion, ReportShape
+from webapp.api.schemas.jobs import ForecastShape
+from webapp.api.schemas.money import CostRow, CostTable, ReportQuestion, ReportShape
 from webapp.jobs.form.spec_problems import problems
 from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.launch.forecast_panel import forecast_of, headline
@@ -28,10 +28,10 @@ from webapp.jobs.launch.past_runs import learned, lessons_of
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import exact_usd
-from webapp.reports.building import TooMany, ask_for_file, folder
 from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import FileState, ReportFile
-from webapp.reports.question import Prices, Question
+from webapp.reports.report_builds import TooMany, ask_for_file, folder
+from webapp.reports.report_query import Prices, Question
 from webapp.reports.table import Costs, Row
 
 router = Router(tags=["money"])

@@ -10,8 +10,8 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from ninja import Router
 
-from webapp.api.shapes.comparing import IntervalShape
-from webapp.api.shapes.papers import ExperimentResult, ExperimentShape, FigureShape, VerdictShape
+from webapp.api.schemas.comparing import IntervalShape
+from webapp.api.schemas.papers import ExperimentResult, ExperimentShape, FigureShape, VerdictShape
 from webapp.papers import pages
 from webapp.papers.figures import FIGURES, PaperFigure, figures_of
 from webapp.papers.stored import names, stored

@@ -16,7 +16,7 @@ from webapp.accounts import invitations, queries, services
 from webapp.accounts.access import member_to_remove
 from webapp.accounts.forms import MemberForm
 from webapp.accounts.models import Invitation, Membership
-from webapp.api.guard import Token, project_of
+from webapp.api.auth import Token, project_of
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 

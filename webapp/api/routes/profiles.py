@@ -9,14 +9,14 @@ from ninja.responses import Status
 
 from cloud.profiling_runs import Plan
 from webapp.accounts.models import Project
+from webapp.api.auth import Token, project_of, require_scope
 from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, project_of, require_scope
+from webapp.api.idempotency import once
 from webapp.api.models import Scope
-from webapp.api.once import once
 from webapp.api.paging import Cursor, Limit, Page, RowId, newest_first
 from webapp.api.problems import Refused
 from webapp.api.routes.jobs import Key, caller_of
-from webapp.api.shapes.policies import NewProfile, ProfileCost, ProfiledSize, ProfileShape
+from webapp.api.schemas.policies import NewProfile, ProfileCost, ProfiledSize, ProfileShape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Connection
 from webapp.jobs.form.address_prefill import begun_with
@@ -24,7 +24,7 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import exact_usd
 from webapp.profiling import queries, services
 from webapp.profiling.models import MemoryProfile
-from webapp.profiling.wording import Row, into_the_form, profile_standing, result_of
+from webapp.profiling.text import Row, into_the_form, profile_standing, result_of
 
 router = Router(tags=["memory profiles"])
 _ALL = "/projects/{slug}/connections/{connection_id}/profiles"

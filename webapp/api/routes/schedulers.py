@@ -12,13 +12,13 @@ from ninja import Router
 from ninja.responses import Status
 
 from webapp.accounts.models import Project
+from webapp.api.auth import Token, project_of
 from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, project_of
-from webapp.api.once import once
+from webapp.api.idempotency import once
 from webapp.api.paging import After, Cursor, Limit, NumberedPage, Page, RowId, newest_first, oldest_first
 from webapp.api.problems import spec_refused
 from webapp.api.routes.jobs import Key, caller_of
-from webapp.api.shapes.schedulers import (
+from webapp.api.schemas.schedulers import (
     EpisodeShape,
     FactsShape,
     FineTuning,
@@ -29,11 +29,11 @@ from webapp.api.shapes.schedulers import (
     VersionShape,
 )
 from webapp.money.amounts import exact_usd
-from webapp.schedulers import queries, services, storing
-from webapp.schedulers.asked import Asked
+from webapp.schedulers import persist, queries, services
 from webapp.schedulers.documents import exported
 from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
-from webapp.schedulers.wording import chosen, standing
+from webapp.schedulers.request import Asked
+from webapp.schedulers.text import chosen, standing
 
 router = Router(tags=["schedulers"])
 _ONE = "/projects/{slug}/schedulers/{scheduler_id}"
@@ -153,7 +153,7 @@ def get_training(
     if_none_match: IfNoneMatch = "",
 ) -> Status:
     found = queries.training_in(project_of(request, slug), training_id)
-    shape = TrainingProgress(**_training(slug, found), facts=_facts(storing.facts(found)))
+    shape = TrainingProgress(**_training(slug, found), facts=_facts(persist.facts(found)))
     return if_changed(response, shape, if_none_match)
 
 

@@ -11,19 +11,14 @@ from ninja import Router
 from ninja.responses import Status
 
 from webapp.accounts.models import Project
+from webapp.api.auth import Token, project_of
 from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, project_of
-from webapp.api.once import once
+from webapp.api.idempotency import once
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import RowId
 from webapp.api.problems import Refused
 from webapp.api.routes.jobs import Key
-from webapp.api.shapes.reports import (
-    NewSchedule,
-    ReportScheduleShape,
-    ScheduleChange,
-    SendingShape,
-)
+from webapp.api.schemas.reports import NewSchedule, ReportScheduleShape, ScheduleChange, SendingShape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.reports import queries, schedules
 from webapp.reports.forms import ScheduleForm

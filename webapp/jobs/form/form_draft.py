@@ -16,7 +16,7 @@ from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import checklist, cloud_requirements
 from webapp.jobs.models import Draft
 from webapp.jobs.spec import JobSpec
-from webapp.schedulers import choosing
+from webapp.schedulers import job_choice
 
 
 @dataclass
@@ -75,12 +75,15 @@ class Sheet:
     def _offered(self) -> tuple[Any, ...]:
         project = self.project
         connected = (cloud_requirements.offered(project), cloud_requirements.none_yet(project))
-        return (*connected, choosing.offered(project), choosing.none_yet(project))
+        return (*connected, job_choice.offered(project), job_choice.none_yet(project))
 
     def _obstacles(self, spec: JobSpec) -> list[Problem]:
-        whole = choosing.placed(self.project, spec)
+        whole = job_choice.placed(self.project, spec)
         made_from = self.begun.made_from(self.beside["checkpoint"])
-        stands = [*choosing.obstacles(self.project, spec), *cloud_requirements.obstacles(self.project, spec)]
+        stands = [
+            *job_choice.obstacles(self.project, spec),
+            *cloud_requirements.obstacles(self.project, spec),
+        ]
         stands += made_from.obstacles(spec) if made_from is not None else []
         return [*whole.check_limits(services.limits()), *stands]
 

@@ -24,7 +24,7 @@ from webapp.money.amounts import display_least_usd, display_usd, picodollars
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.queries import as_of
-from webapp.schedulers import choosing
+from webapp.schedulers import job_choice
 
 _PACKAGES = {"MuJoCo": "mujoco", "Atari": "ale_py"}
 
@@ -60,8 +60,8 @@ def checklist(
     project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: From | None = None
 ) -> list[Check]:
     """Every row for a spec whose fields are understood, launched `count` times with other seeds."""
-    stands, undecided = cloud_requirements.obstacles(project, spec), choosing.obstacles(project, spec)
-    spec = choosing.placed(project, cloud_requirements.placed(project, spec))
+    stands, undecided = cloud_requirements.obstacles(project, spec), job_choice.obstacles(project, spec)
+    spec = job_choice.placed(project, cloud_requirements.placed(project, spec))
     rows = [_credentials(project, spec, stands), _quota(project, spec, stands)]
     if spec.training.scaling.kind == "learned":
         rows.append(_of("Scheduler", undecided, "It is trained and decides each round."))

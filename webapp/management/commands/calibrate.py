@@ -89,16 +89,18 @@ class Command(BaseCommand):
         from cloud.profiling_runs import NoWeights
         from webapp.connections.account_lease import NotBorrowed
         from webapp.money.amounts import display_usd
-        from webapp.profiling import calibrating
-        from webapp.profiling.room import NoRoom
+        from webapp.profiling import account_calibration
+        from webapp.profiling.budget_check import NoRoom
 
         connection = _connection(options["connection"])
         effort = QUICK if options["quick"] else Effort()
         sizes = tuple(options["memory"] or SIZES)
         try:
-            likely = calibrating.likely_cost(connection, effort, sizes)
-            self._agree(connection, display_usd(likely), display_usd(calibrating.LIMIT_PICODOLLARS), options)
-            found = calibrating.calibrate_account(connection, effort, sizes, tell=self._tell)
+            likely = account_calibration.likely_cost(connection, effort, sizes)
+            self._agree(
+                connection, display_usd(likely), display_usd(account_calibration.LIMIT_PICODOLLARS), options
+            )
+            found = account_calibration.calibrate_account(connection, effort, sizes, tell=self._tell)
         except ValidationError as error:
             raise CommandError(f"--memory: {error.errors()[0]['msg']}.", returncode=2) from None
         except (NotBorrowed, NotMeasured, NoRoom, NoWeights, UnknownSku) as error:
@@ -106,7 +108,9 @@ class Command(BaseCommand):
         for line in numbers("profile", found.profile):
             self._tell(line)
         self._tell(f"It cost {display_usd(found.spent_picodollars)}.")
-        self._tell(str(calibrating.write(found, connection, self._folder(options), datetime.now(UTC))))
+        self._tell(
+            str(account_calibration.write(found, connection, self._folder(options), datetime.now(UTC)))
+        )
 
     def _agree(self, connection: Any, likely: str, most: str, options: dict[str, Any]) -> None:
         """Ask before anything is spent; no answer is a no."""

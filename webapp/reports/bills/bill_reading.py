@@ -23,8 +23,8 @@ from webapp.reports.bills.bill_lines import Layout, read_lines
 from webapp.reports.bills.bill_storing import Attempt, Matching, TakenOver, surveyed, tidy
 from webapp.reports.bills.difference import tell_if_far
 from webapp.reports.bills.occurrences import Occurrences
-from webapp.reports.building import ASK_AGAIN_AFTER, SILENT_FOR, folder
 from webapp.reports.models import BilledLine, CloudBill, FileState
+from webapp.reports.report_builds import ASK_AGAIN_AFTER, SILENT_FOR, folder
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,6 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.reports import queries
 from webapp.reports.access import address
-from webapp.reports.asking import asked
 from webapp.reports.bills.bill_lines import layouts
 from webapp.reports.bills.bill_reading import NotTaken, hand_over
 from webapp.reports.bills.difference import difference_words, far_off, warning_words
@@ -23,6 +22,7 @@ from webapp.reports.bills.reconciling import Compared, compared
 from webapp.reports.forms import BillForm
 from webapp.reports.models import FileState
 from webapp.reports.period import PRESETS
+from webapp.reports.query_params import asked
 from webapp.reports.table import Costs
 
 _BILLS_SHOWN = 12

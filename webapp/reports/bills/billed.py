@@ -15,7 +15,7 @@ from django.db.models import QuerySet, Sum
 
 from webapp.reports.bills.shares import Sharing, paid_by_job
 from webapp.reports.models import BilledLine, MatchedBy
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 
 
 class Scope(NamedTuple):

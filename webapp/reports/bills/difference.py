@@ -12,10 +12,10 @@ from webapp.alerts.models import Kind, Severity
 from webapp.alerts.services import raise_alert, resolve_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.amounts import display_usd
+from webapp.reports.cost_query import Part
 from webapp.reports.models import BilledLine, CloudBill
 from webapp.reports.period import MOST_DAYS, Period
-from webapp.reports.question import Question
-from webapp.reports.reading import Part
+from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 
 _FAR = 10

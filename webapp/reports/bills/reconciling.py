@@ -9,7 +9,7 @@ from datetime import date
 from django.db.models import Count, Sum
 
 from webapp.reports.models import BilledLine, MatchedBy
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 from webapp.reports.sold_services import LOCAL, billed_service
 from webapp.reports.table import Costs
 

@@ -24,11 +24,11 @@ from webapp.money.costs import harmless
 from webapp.money.models import ChargeKind
 from webapp.reports.bills.billed import Scope
 from webapp.reports.cells import UtcHour, settled
+from webapp.reports.cost_query import Part, known_by
 from webapp.reports.files.csv_file import LINES_AT_ONCE, text_of
 from webapp.reports.files.focus_rules import rules
 from webapp.reports.job_facts import JobFacts
 from webapp.reports.period import Period, month_of
-from webapp.reports.reading import Part, known_by
 from webapp.reports.resources import Resource, Resources, rented
 from webapp.reports.sold_services import Service, billed_service, focus_unit, service_of
 from webapp.reports.table import Costs

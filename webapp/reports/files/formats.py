@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from webapp.reports.files import csv_file, focus_file, json_file
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 
 Tell = Callable[[int], None]

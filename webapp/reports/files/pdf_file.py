@@ -18,7 +18,7 @@ from webapp.reports.columns import BASES, money_words
 from webapp.reports.files import pdf_charts
 from webapp.reports.files.pdf_look import ACCENT, GREY, INK, LINE, MARGIN, WARNING, WIDTH
 from webapp.reports.files.pdf_tables import draw_table
-from webapp.reports.question import By
+from webapp.reports.report_query import By
 from webapp.reports.table import Costs
 
 FONT = "starling"

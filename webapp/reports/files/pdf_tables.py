@@ -8,7 +8,7 @@ from fpdf.enums import XPos, YPos
 from webapp.money.amounts import exact_usd
 from webapp.reports.files.pdf_charts import fitted
 from webapp.reports.files.pdf_look import BOTTOM, FAINT, GREY, INK, LINE, MARGIN, WIDTH
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 from webapp.reports.table import Amounts, Row, Table
 
 MOST_ROWS = 400

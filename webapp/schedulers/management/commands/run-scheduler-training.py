@@ -35,6 +35,6 @@ class Command(BaseCommand):
 
         leaving = Leaving(lambda: hand_back(training_id, owner))
         leaving.listen()
-        from webapp.schedulers.running import run_training
+        from webapp.schedulers.training_run import run_training
 
         leaving.leave(run_training(training_id, owner=owner, hand_over=leaving.asked))

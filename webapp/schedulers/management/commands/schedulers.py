@@ -62,7 +62,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, what: str, **options: Any) -> None:
         from webapp.jobs.form.spec_documents import SpecError
-        from webapp.schedulers.reading import NoProject, project_named
+        from webapp.schedulers.cli_args import NoProject, project_named
         from webapp.schedulers.services import TrainingRefused
 
         self._as_json = options["as_json"]
@@ -75,8 +75,8 @@ class Command(BaseCommand):
 
     def _train(self, options: dict[str, Any]) -> None:
         from webapp.schedulers import queries, services
-        from webapp.schedulers.reading import owner_of, read_asked
-        from webapp.schedulers.wording import version_line
+        from webapp.schedulers.cli_args import owner_of, read_asked
+        from webapp.schedulers.text import version_line
 
         if options["resume"] is not None:
             training = queries.trainings_of(self._project).filter(pk=options["resume"]).first()
@@ -99,7 +99,7 @@ class Command(BaseCommand):
 
     def _search(self, options: dict[str, Any]) -> None:
         from webapp.schedulers import search
-        from webapp.schedulers.reading import owner_of, read_asked
+        from webapp.schedulers.cli_args import owner_of, read_asked
 
         if not options["real"]:
             options["changes"] = ["scheduling.episodes=0", *options["changes"]]
@@ -121,7 +121,7 @@ class Command(BaseCommand):
     def _list(self, options: dict[str, Any]) -> None:
         from webapp.schedulers import queries
         from webapp.schedulers.documents import described
-        from webapp.schedulers.wording import version_line
+        from webapp.schedulers.text import version_line
 
         versions = list(queries.versions_of(self._project))
         for version in versions:
@@ -131,7 +131,7 @@ class Command(BaseCommand):
 
     def _show(self, options: dict[str, Any]) -> None:
         from webapp.schedulers.documents import described
-        from webapp.schedulers.wording import gap, version_line
+        from webapp.schedulers.text import gap, version_line
 
         version = self._version(options["id"])
         self._say(described(version), version_line(version))
@@ -161,8 +161,8 @@ class Command(BaseCommand):
 
     def _run(self, training: Any) -> None:
         """In this process, by the same code as the worker's; Ctrl-C ends it so that it can go on later."""
-        from webapp.schedulers.running import run_training
-        from webapp.schedulers.wording import told
+        from webapp.schedulers.text import told
+        from webapp.schedulers.training_run import run_training
 
         hand_over = threading.Event()
         for wanted in (signal.SIGINT, signal.SIGTERM):

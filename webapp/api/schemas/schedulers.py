@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from webapp.api.shapes.jobs import Usd
-from webapp.schedulers.asked import Asked
+from webapp.api.schemas.jobs import Usd
+from webapp.schedulers.request import Asked
 
 _Text = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 

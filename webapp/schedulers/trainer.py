@@ -18,7 +18,7 @@ from training.scheduling.model import SchedulingSpec
 from training.scheduling.rehearsal import Rehearsal
 from training.scheduling.trainer import Point, initial_state, train_scheduler
 from training.seeds import derive
-from webapp.schedulers.playing import Played, Stage
+from webapp.schedulers.episode import Played, Stage
 
 
 class NothingLearned(Exception):

@@ -15,7 +15,7 @@ from webapp.money.models import Basis
 from webapp.reports.bills.billed import Billed, Scope, bills_in
 from webapp.reports.cells import Cell, cells
 from webapp.reports.job_facts import JobFacts, facts_of, facts_of_no_job
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 from webapp.reports.sold_services import Service, billed_service, service_named, service_of
 
 Known = Literal["estimated", "metered", "billed"]

@@ -12,7 +12,7 @@ from django.conf import settings
 from cloud.actor.protocol import LEASE
 from cloud.gateway.asgi import Door, Receive, Scope, Send
 from cloud.gateway.waiters import Desk
-from webapp.gateway.bells import OFFERS
+from webapp.gateway.notify import OFFERS
 from webapp.gateway.store import DatabaseStore
 from webapp.jobs.events.feed import Readers
 

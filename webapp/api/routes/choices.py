@@ -12,9 +12,9 @@ from ninja import Query, Router
 from cloud.billing.price_book import PriceBook
 from training.environments import catalogue
 from webapp.accounts.models import Membership
-from webapp.api.guard import project_of
-from webapp.api.shapes.choices import EnvironmentShape, PresetShape, PriceShape
-from webapp.api.shapes.jobs import ProjectShape
+from webapp.api.auth import project_of
+from webapp.api.schemas.choices import EnvironmentShape, PresetShape, PriceShape
+from webapp.api.schemas.jobs import ProjectShape
 from webapp.jobs.form.presets import presets
 
 router = Router(tags=["places"])

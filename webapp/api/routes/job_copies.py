@@ -10,11 +10,11 @@ from ninja import Router
 from ninja.responses import Status
 from pydantic import BaseModel, Field, StringConstraints
 
-from webapp.api.guard import Token, project_of
-from webapp.api.job_words import etag_of, job_shape
+from webapp.api.auth import Token, project_of
+from webapp.api.job_serialization import etag_of, job_shape
 from webapp.api.problems import spec_refused
 from webapp.api.routes.jobs import Key, caller_of
-from webapp.api.shapes.jobs import JobShape
+from webapp.api.schemas.jobs import JobShape
 from webapp.jobs.lineage import forked
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in

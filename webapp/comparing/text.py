@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from webapp.comparing.figures import Comparison, SideFigures
-from webapp.comparing.reaching import Getting
-from webapp.comparing.telling_apart import FEWEST, MOST_MORE
+from webapp.comparing.significance import FEWEST, MOST_MORE
+from webapp.comparing.time_to_return import Getting
 from webapp.jobs.events.text import shown_state
 from webapp.jobs.models import Job
 from webapp.jobs.states import ACTIVE

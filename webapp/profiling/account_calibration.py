@@ -23,7 +23,7 @@ from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.account_lease import Borrowed, NotBorrowed, ask, borrowed
 from webapp.connections.models import Connection
-from webapp.profiling.room import require_room
+from webapp.profiling.budget_check import require_room
 
 LIMIT_PICODOLLARS = 10**12
 _BASE, _STACK = "lambda", "starling-stack"

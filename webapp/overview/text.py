@@ -7,7 +7,7 @@ from datetime import date
 from webapp.jobs.events.event_text import plural
 from webapp.money.amounts import display_usd
 from webapp.overview.month import Month
-from webapp.overview.rate import Kind, Rate
+from webapp.overview.spend_rate import Kind, Rate
 
 
 def state_sentence(rate: Rate) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from webapp.api.shapes.jobs import Usd
+from webapp.api.schemas.jobs import Usd
 from webapp.comparing.sweeps import MOST_RUNS
 from webapp.jobs.seed_groups import MOST_SEEDS
 from webapp.jobs.spec import JobSpec

@@ -11,7 +11,7 @@ from typing import Any
 from webapp.jobs.events.event_text import plural
 from webapp.money.amounts import display_usd
 from webapp.money.burn_rate import burns_of
-from webapp.overview.running import active
+from webapp.overview.running_jobs import active
 
 RATED = 50
 """How many of the running jobs a rate is summed over, those that cost money first."""

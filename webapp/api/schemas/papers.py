@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from webapp.api.shapes.comparing import IntervalShape
+from webapp.api.schemas.comparing import IntervalShape
 
 
 class VerdictShape(BaseModel):

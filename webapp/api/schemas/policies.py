@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, StringConstraints
 
 from cloud.profiling_runs import Plan
-from webapp.api.shapes.jobs import Usd
+from webapp.api.schemas.jobs import Usd
 from webapp.surfaces.services import Grid
 
 _Checkpoint = Annotated[

@@ -12,10 +12,10 @@ from pydantic import BaseModel, Field, StringConstraints
 from webapp.alerts import queries as alerts
 from webapp.alerts import services
 from webapp.alerts.models import Alert
-from webapp.api.guard import Token, project_of
+from webapp.api.auth import Token, project_of
 from webapp.api.paging import Cursor, Limit, Page, newest_first
 from webapp.api.routes.jobs import IfMatch, done
-from webapp.api.shapes.jobs import JobShape
+from webapp.api.schemas.jobs import JobShape
 from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.list import labels as list_labels
 from webapp.jobs.models import Job

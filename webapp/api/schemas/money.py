@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from webapp.api.shapes.jobs import Usd
-from webapp.reports.question import By, Prices
+from webapp.api.schemas.jobs import Usd
+from webapp.reports.report_query import By, Prices
 
 Filter = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 

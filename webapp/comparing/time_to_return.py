@@ -10,7 +10,7 @@ import numpy as np
 
 from training.environments import catalogue
 from webapp.comparing.curves import RunCurve
-from webapp.comparing.sides import Side
+from webapp.comparing.groups import Side
 from webapp.papers.statistics import Reached, interquartile_mean, time_to_threshold
 
 

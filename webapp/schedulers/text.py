@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from training.environments import catalogue
 from webapp.connections.text import Standing
 from webapp.money.amounts import display_usd
-from webapp.schedulers.learning import Step, grid_sizes
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
+from webapp.schedulers.trainer import Step, grid_sizes
 
 _STANDINGS = {
     TrainingState.QUEUED: ("waiting", "hourglass-split", "Queued"),

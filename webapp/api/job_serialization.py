@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from webapp.accounts.models import Project
 from webapp.api.paging import newest_first
 from webapp.api.problems import Refused
-from webapp.api.shapes.jobs import JobShape
+from webapp.api.schemas.jobs import JobShape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.events.text import FILTERS, reason_in_words, shown_state
 from webapp.jobs.list.run_table import FIRST, jobs_asked_for

@@ -14,7 +14,6 @@ from training.scaling.learned import as_text
 from training.scheduling.judging import Agent, better
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.schedulers import leases
-from webapp.schedulers.learning import Step
 from webapp.schedulers.models import (
     JUDGED,
     Episode,
@@ -24,6 +23,7 @@ from webapp.schedulers.models import (
     TrainingState,
     Version,
 )
+from webapp.schedulers.trainer import Step
 
 CRASHES_AT_MOST = 3
 _LAST_REHEARSALS = 20

@@ -6,7 +6,7 @@ from datetime import date
 
 from pydantic import BaseModel, Field
 
-from webapp.api.shapes.jobs import Usd
+from webapp.api.schemas.jobs import Usd
 from webapp.jobs.spec import JobSpec
 
 

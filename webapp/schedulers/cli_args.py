@@ -10,7 +10,7 @@ from webapp.accounts.models import Project, Role
 from webapp.jobs.form.spec_documents import SpecError, set_value
 from webapp.jobs.form.spec_problems import problems
 from webapp.schedulers import queries
-from webapp.schedulers.asked import Asked, fine_tuned
+from webapp.schedulers.request import Asked, fine_tuned
 
 
 class NoProject(ValueError):

@@ -17,8 +17,11 @@ from training.reports import RoundReport
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
-from webapp.schedulers import leases, queries, storing
-from webapp.schedulers.learning import (
+from webapp.schedulers import leases, persist, queries
+from webapp.schedulers.episode import Interrupted, Stage
+from webapp.schedulers.leases import LeaseLost
+from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState
+from webapp.schedulers.trainer import (
     NothingLearned,
     Past,
     Reached,
@@ -28,9 +31,6 @@ from webapp.schedulers.learning import (
     learn,
     record_grid,
 )
-from webapp.schedulers.leases import LeaseLost
-from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState
-from webapp.schedulers.playing import Interrupted, Stage
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class _Sitting:
         self._flush()
         if not self._training.search:
             self._judge(stage, past)
-            storing.store_version(self._training, self._epoch, clock=self._clock)
+            persist.store_version(self._training, self._epoch, clock=self._clock)
         self.end(TrainingState.DONE, "")
 
     def _judge(self, stage: Stage, past: Past) -> None:
@@ -137,7 +137,7 @@ class _Sitting:
         self._write(state=state, reason=reason[:500], since=at, finished_at=at, **leases.GIVEN_BACK)
 
     def crashed(self, reason: str) -> None:
-        storing.crashed(self._training.pk, self._epoch, reason, clock=self._clock)
+        persist.crashed(self._training.pk, self._epoch, reason, clock=self._clock)
 
     # What it begins with
 
@@ -193,7 +193,7 @@ class _Sitting:
         with transaction.atomic():
             self._write(**changes)
             Episode.objects.bulk_create(
-                storing.row(self._training, step, self._clock.now()) for step in steps
+                persist.row(self._training, step, self._clock.now()) for step in steps
             )
 
     def _write(self, **changes: object) -> None:

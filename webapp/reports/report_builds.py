@@ -22,7 +22,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, make
 from webapp.reports.models import FileState, ReportFile
-from webapp.reports.question import Question
+from webapp.reports.report_query import Question
 
 log = logging.getLogger(__name__)
 

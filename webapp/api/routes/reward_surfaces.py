@@ -9,11 +9,11 @@ from django.urls import reverse
 from ninja import Router
 from ninja.responses import Status
 
+from webapp.api.auth import Token, project_of
 from webapp.api.etags import IfNoneMatch, if_changed
-from webapp.api.guard import Token, project_of
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.routes.jobs import caller_of
-from webapp.api.shapes.policies import NewSurface, SurfaceResult, SurfaceShape
+from webapp.api.schemas.policies import NewSurface, SurfaceResult, SurfaceShape
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.queries import job_in
 from webapp.surfaces import services
