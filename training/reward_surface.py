@@ -1,8 +1,9 @@
 """The returns around a policy, along the two directions in which its objective is most curved (Nitro, figures 3 and 8).
 
 `python -m training.reward_surface CHECKPOINT [--grid N] [--span S] [--episodes N] [--seed N]` prints a JSON
-object a line: first the two eigenvalues, then each point of the grid as it is known. Samples for the curvature are drawn afresh with
-the checkpoint's policy; points are judged by whole deterministic episodes, the same seeds at every point.
+object a line: first the two eigenvalues, then each point of the grid as it is known. Samples for the curvature are
+drawn afresh with the checkpoint's policy. Points are judged by whole deterministic episodes, with the same seeds at
+every point.
 """
 
 from __future__ import annotations
