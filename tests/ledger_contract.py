@@ -91,6 +91,16 @@ class LedgerContract:
         ledger.settle([settlement("b", 20)])
         assert figures(ledger) == (35, 0, 100)
 
+    @pytest.mark.parametrize("bits", [15, 16, 30, 31, 32, 40, 56])
+    def test_amounts_of_every_width_fit(self, make_ledger: MakeLedger, bits: int) -> None:
+        """A database may compute with as few bits as a number has: twice the largest of 31 bits has 32."""
+        for name, amount in (("below", 2**bits - 1), ("at", 2**bits)):
+            ledger = make_ledger(4 * amount)
+            assert ledger.reserve([reservation(name, amount)]) == [True]
+            assert figures(ledger) == (0, amount, 4 * amount)
+            ledger.settle([settlement(name, amount)])
+            assert figures(ledger) == (amount, 0, 4 * amount)
+
     def test_empty_batches_are_fine(self, make_ledger: MakeLedger) -> None:
         ledger = make_ledger(100)
         assert ledger.reserve([]) == []

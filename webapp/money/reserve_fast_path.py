@@ -18,7 +18,7 @@ from training.ports import Reservation
 _TAKE = (
     "UPDATE money_account SET reserved_picodollars = reserved_picodollars + %s"
     " WHERE id = %s AND NOT frozen"
-    " AND granted_picodollars - spent_picodollars - overrun_picodollars - reserved_picodollars >= 2 * %s"
+    " AND granted_picodollars - spent_picodollars - overrun_picodollars - reserved_picodollars >= %s"
     " AND EXISTS (SELECT 1 FROM jobs_job WHERE jobs_job.id = money_account.job_id"
     " AND jobs_job.lease_epoch = %s AND jobs_job.lease_owner <> '')"
 )
@@ -40,7 +40,12 @@ def take_all(account_id: int, epoch: int, batch: Sequence[Reservation], now: dat
     amount = sum(item.picodollars for item in batch)
     if any(item.picodollars < 0 for item in batch):
         return False
-    usual = [amount, account_id, amount, epoch]
+    usual = [
+        amount,
+        account_id,
+        2 * amount,
+        epoch,
+    ]  # PostgreSQL would double it in as few bits as the number has
     try:
         if connection.vendor == "postgresql":
             return _in_one_statement(usual, epoch, batch, now)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import BigIntegerField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 
 from webapp.jobs.list.columns import BY_KEY, Column
 from webapp.jobs.list.search_query import STATES, Term
@@ -39,7 +39,9 @@ def jobs_asked_for(project: Any, terms: Sequence[Term], order: str, now: datetim
         rows = rows.filter(archived_at=None)
     needs_cost = any(term.key == "cost" for term in terms) or order.lstrip("-") == "spent"
     if needs_cost:
-        rows = rows.annotate(cost=F("account__spent_picodollars") + F("account__overrun_picodollars"))
+        cost = F("account__spent_picodollars") + F("account__overrun_picodollars")
+        # Without its type Django takes the sum for 32 bits, and PostgreSQL finds no job above $0.002.
+        rows = rows.annotate(cost=ExpressionWrapper(cost, output_field=BigIntegerField()))
     for term in terms:
         holds = _holds(term, now)
         rows = rows.filter(~holds if term.negated else holds)
