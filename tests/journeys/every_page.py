@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
-from django.urls import URLPattern, URLResolver, get_resolver, resolve
+from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve
 from playwright.sync_api import Page
 
 from tests.journeys import (
@@ -230,6 +230,21 @@ ONWARD = {"accounts:home", "account_confirm_login_code", "account_set_password"}
 def is_of_jobs(path: str) -> bool:
     """Whether jobs are what the page is about: about half of all pages."""
     return any(place in path for place in ("/jobs/", "/compare/", "/groups/", "/sweeps/"))
+
+
+def one_of_each(shown: dict[str, tuple[str, Act | None]]) -> dict[str, tuple[str, Act | None]]:
+    """The first of `shown` at each page, without its other states, such as an open menu or an empty list."""
+    first: dict[str, str] = {}
+    for name, (path, _) in shown.items():
+        first.setdefault(_view_name(path), name)
+    return {name: shown[name] for name in first.values()}
+
+
+def _view_name(path: str) -> str:
+    try:
+        return resolve(path.partition("?")[0]).view_name
+    except Resolver404:
+        return path
 
 
 def unseen(shown: Iterable[str]) -> set[str]:
