@@ -18,7 +18,7 @@ from webapp.gateway.mount import entrance  # noqa: E402
 from webapp.jobs.events.routing import websocket_urlpatterns  # noqa: E402
 from webapp.origins import own_pages_only  # noqa: E402
 from webapp.proxies import behind_proxies  # noqa: E402
-from webapp.reports.upload_limit import upload_limit  # noqa: E402
+from webapp.upload_limit import upload_limit  # noqa: E402
 
 application = behind_proxies(
     ProtocolTypeRouter(

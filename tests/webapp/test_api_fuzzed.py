@@ -36,7 +36,7 @@ CHECKS = [
 ]
 LITTLE_TO_DRAW = 20
 """Requests to an address that takes nothing."""
-QUIET = ("django.request", "webapp.jobs.events.doorbell", "webapp.jobs.launch.forecast_panel")
+QUIET = ("django.request", "webapp.doorbell", "webapp.jobs.launch.forecast_panel")
 
 
 def _fuzz(requests: int, modes: list[schemathesis.GenerationMode], config: Any) -> int:

@@ -13,7 +13,7 @@ from tests.factories import evaluated, make_running_job, round_finished
 from training.reports import CurvatureReport, NoiseScaleReport
 from webapp.api.event_records import crc32c, record, scalars
 from webapp.api.tensorboard import event_file
-from webapp.charts.figures import LINES
+from webapp.jobs.charts.figures import LINES
 from webapp.jobs.running.recorder import Recorder
 
 

@@ -8,7 +8,7 @@ import pytest
 from cloud.billing.parts import PARTS
 from cloud.local import LocalOptions
 from cloud.simulated_options import SimulatedOptions
-from webapp.money.bill_text import (
+from webapp.jobs.billing.bill_text import (
     Row,
     about_duration,
     actors_sentence,

@@ -13,10 +13,10 @@ from django.test import Client
 
 from cloud.billing import price_book
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
+from webapp.jobs.billing import bills
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header
 from webapp.jobs.running.runner import run_job
-from webapp.money import bills
 from webapp.money.models import Account, BillSheet
 
 SMALL: dict[str, Any] = {

@@ -9,13 +9,13 @@ import pytest
 
 from tests.factories import FixedClock, evaluated, make_job, make_running_job, make_spec, round_finished
 from tests.ledger_contract import reservation, settlement
+from webapp.jobs.billing.burn_rate import Burn, burn_of, burn_sentence
+from webapp.jobs.billing.limit_forecast import look_ahead, meets_at
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header, job_list
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import change_budget, create_budget
-from webapp.money.burn_rate import Burn, burn_of, burn_sentence
 from webapp.money.ledger import DatabaseLedger
-from webapp.money.limit_forecast import look_ahead, meets_at
 from webapp.money.models import Budget, Crossing
 from webapp.money.services import raise_limit
 

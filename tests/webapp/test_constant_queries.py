@@ -29,8 +29,8 @@ from tests.webapp.schedulers import make_rows
 from training.environments.model import EnvironmentSpec
 from webapp.accounts import services as accounts
 from webapp.api.tokens import make_token
-from webapp.charts.history import histories
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.charts.history import histories
 from webapp.jobs.form.drafts import save_draft
 from webapp.jobs.list import labels
 from webapp.jobs.list.saved_views import save_view

@@ -6,10 +6,10 @@ import pytest
 
 from cloud.forecast import Band
 from tests.factories import FixedClock, make_job, make_project, make_spec
+from webapp.jobs.launch.forecast_accuracy import calibration, calibration_sentence
 from webapp.jobs.launch.launch_forecasts import look_after_forecasts, store_forecast
 from webapp.jobs.launch.past_runs import Lesson, alike, lessons_of
 from webapp.jobs.models import Job
-from webapp.money.forecast_accuracy import calibration, calibration_sentence
 from webapp.money.models import Account, LaunchForecast
 
 pytestmark = pytest.mark.django_db

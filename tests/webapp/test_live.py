@@ -26,8 +26,9 @@ from django.test.utils import CaptureQueriesContext
 from tests.factories import checkpoint_saved, evaluated, make_running_job, make_user, round_finished
 from tests.members import add_member
 from tests.webapp.socket_client import SocketClient
+from webapp import doorbell
 from webapp.accounts.models import Role, User
-from webapp.jobs.events import consumers, doorbell, viewers
+from webapp.jobs.events import consumers, viewers
 from webapp.jobs.events import feed as feeds
 from webapp.jobs.events.routing import websocket_urlpatterns
 from webapp.jobs.models import Job

@@ -17,11 +17,12 @@ from tests.factories import FixedClock, make_job, make_running_job, make_spec, m
 from tests.servers import wait_until
 from tests.webapp.bookkeeping import assert_whole
 from training.ports import Offer
-from webapp.gateway import machines, services
+from webapp.gateway import services
 from webapp.gateway.coordinator import reached
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, PulledCall, SeenPuller
 from webapp.gateway.queries import Machines
 from webapp.gateway.store import Caller, DatabaseStore
+from webapp.jobs import machines
 from webapp.jobs.models import Job
 from webapp.jobs.running.runner import run_job
 

@@ -20,8 +20,8 @@ from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.models import Connection
 from webapp.jobs.events.job_summary import why_waiting
 from webapp.jobs.models import Job, Observed
+from webapp.jobs.running.platform_notes import Notes
 from webapp.resources.models import Asked, PlatformNote
-from webapp.resources.platform_notes import Notes
 from webapp.resources.rate_limit import SubscriptionCreates
 
 pytestmark = pytest.mark.django_db

@@ -7,8 +7,9 @@ import pytest
 from django.db import transaction
 
 from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, stopped
+from webapp import doorbell
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.events import doorbell
+from webapp.job_states import SUCCESSORS, TERMINAL, IllegalTransition
 from webapp.jobs.events.event_log import transition
 from webapp.jobs.models import Event, Job, Observed
 from webapp.jobs.running.leases import LEASE_TTL, release_lease, renew_lease, take_lease
@@ -22,7 +23,6 @@ from webapp.jobs.services import (
     stop_job,
     submit_job,
 )
-from webapp.jobs.states import SUCCESSORS, TERMINAL, IllegalTransition
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from tests.members import add_member
 from webapp.api.tokens import make_token, revoke_token
 from webapp.asgi_handler import PageHandler
 from webapp.reports.models import CloudBill
-from webapp.reports.upload_limit import BILL_BODY_BYTES, upload_limit
+from webapp.upload_limit import BILL_BODY_BYTES, upload_limit
 
 ALL_SCOPES = ("jobs", "budget", "manage")
 

@@ -18,10 +18,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from webapp.alerts.models import Alert, State
-from webapp.gateway.machines import LOOPBACK_HOSTS, only_here
+from webapp.jobs.billing.burn_rate import burns_of
+from webapp.jobs.machines import LOOPBACK_HOSTS, only_here
 from webapp.jobs.models import Job, Observed
 from webapp.money.amounts import exact_usd
-from webapp.money.burn_rate import burns_of
 from webapp.money.models import Budget, Charge, ChargeKind, ChargeState
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

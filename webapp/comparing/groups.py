@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from webapp.job_states import TERMINAL
 from webapp.jobs.models import Job, JobGroup
-from webapp.jobs.states import TERMINAL
 
 MOST_SIDES = 10
 MOST_JOBS = 100

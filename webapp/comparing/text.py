@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from webapp.comparing.figures import Comparison, SideFigures
 from webapp.comparing.significance import FEWEST, MOST_MORE
 from webapp.comparing.time_to_return import Getting
+from webapp.job_states import ACTIVE
 from webapp.jobs.events.text import shown_state
 from webapp.jobs.models import Job
-from webapp.jobs.states import ACTIVE
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
 from webapp.templatetags.look import UNKNOWN, duration, score
 

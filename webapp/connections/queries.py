@@ -10,8 +10,8 @@ from django.db.models import Count, Q, QuerySet
 from django.http import Http404
 
 from webapp.connections.models import CheckState, Connection, SealedRow, SealedSecret, SetUp
+from webapp.job_states import TERMINAL
 from webapp.jobs.models import Job
-from webapp.jobs.states import TERMINAL
 
 NOBODY_CAME_AFTER = timedelta(seconds=30)
 """A test that no worker has taken up by then is one that nobody works on; one that began has three times that."""

@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from webapp.jobs.events import doorbell
+from webapp import doorbell
 
 OFFERS = "starling:offers:"
 ANSWERS = "starling:answers:"

@@ -11,7 +11,7 @@ from django.db import transaction
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import notify
 from webapp.gateway.models import Box, BoxToken, HeldWeights, PulledCall, SeenPuller
-from webapp.jobs.states import TERMINAL
+from webapp.job_states import TERMINAL
 
 TOKENS_KEPT = 50
 # Who comes before the job's process does waits so long for it.

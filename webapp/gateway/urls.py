@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from webapp.gateway import views
+from webapp.jobs import machine_views
 
 app_name = "gateway"
 urlpatterns = [
-    path("p/<slug:slug>/jobs/<str:job_id>/machines", views.machines_panel, name="machines"),
-    path("p/<slug:slug>/jobs/<str:job_id>/machines/join", views.machine_join, name="join"),
-    path("p/<slug:slug>/jobs/<str:job_id>/machines/actor.zip", views.actor_package, name="package"),
+    path("p/<slug:slug>/jobs/<str:job_id>/machines", machine_views.machines_panel, name="machines"),
+    path("p/<slug:slug>/jobs/<str:job_id>/machines/join", machine_views.machine_join, name="join"),
+    path("p/<slug:slug>/jobs/<str:job_id>/machines/actor.zip", machine_views.actor_package, name="package"),
 ]

@@ -9,12 +9,12 @@ from django.db import transaction
 from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.job_states import TERMINAL
 from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.models import Job
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
-from webapp.jobs.states import TERMINAL
 
 BECAUSE = "by the bounds set for this job"
 

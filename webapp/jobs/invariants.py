@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from django.db.models import Count, F, Max, Min, Q
 
+from webapp.job_states import ACTIVE, SUCCESSORS, TERMINAL
 from webapp.jobs.models import EventKind, Job, Observed
 from webapp.jobs.running.job_slots import core_places, on_cores, waiting_for_core
-from webapp.jobs.states import ACTIVE, SUCCESSORS, TERMINAL
 
 FORGOTTEN_AFTER = timedelta(seconds=60)
 # Of deleted ones the history is gone on purpose.

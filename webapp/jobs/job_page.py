@@ -15,21 +15,19 @@ from django.views.decorators.http import require_safe
 from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.charts.series import series_of
 from webapp.clock import SYSTEM_CLOCK
-from webapp.gateway import machines
-from webapp.jobs import cost_breakdown, queries
+from webapp.job_states import TERMINAL
+from webapp.jobs import machines, queries
+from webapp.jobs.billing import bill_panel, cost_breakdown
+from webapp.jobs.charts.series import series_of
 from webapp.jobs.events import job_summary
 from webapp.jobs.events.text import EVENT_ICONS, reason_in_words, shown_state, states_for_script
 from webapp.jobs.form.spec_documents import shortened
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.policies.policy_views import panel
 from webapp.jobs.round_calls import round_calls
-from webapp.jobs.running import run_log
-from webapp.jobs.states import TERMINAL
-from webapp.money import bill_panel
+from webapp.jobs.running import platform_notes, run_log
 from webapp.money.queries import budgets_above, held_by
-from webapp.resources import platform_notes
 
 TABS = (
     ("detail", "Charts"),

@@ -254,7 +254,7 @@ class SavedView(models.Model):
 class Event(models.Model):
     """Something that happened to a job. `payload` is the engine's event, or {"text": ...} of our own.
 
-    Of a round, `figures` repeats what charts show, packed (webapp/charts/figures.py); `packing` says in which order.
+    Of a round, `figures` repeats what charts show, packed (jobs/charts/figures.py); `packing` says in which order.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="events")

@@ -9,15 +9,15 @@ from typing import Any
 from django.db.models import F, QuerySet
 from django.http import Http404
 
-from webapp.charts.figures import point_of
-from webapp.charts.series import series_of
 from webapp.clock import SYSTEM_CLOCK
 from webapp.error_pages import Gone
+from webapp.jobs.billing.burn_rate import told_ahead
+from webapp.jobs.charts.figures import point_of
+from webapp.jobs.charts.series import series_of
 from webapp.jobs.events import job_summary
 from webapp.jobs.events.event_text import told
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.amounts import exact_usd
-from webapp.money.burn_rate import told_ahead
 from webapp.money.models import Account, ChargeKind, ChargeState
 
 EVENTS_IN_SNAPSHOT = 50

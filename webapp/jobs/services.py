@@ -12,8 +12,9 @@ from django.db import IntegrityError, transaction
 from pydantic import ValidationError
 
 from training.checkpoints import CheckpointError
+from webapp import doorbell
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.events import doorbell
+from webapp.job_states import TERMINAL
 from webapp.jobs.events.event_log import Entry, append_events, note, transition
 from webapp.jobs.form.spec_problems import Problem, problems
 from webapp.jobs.launch import cloud_requirements, launch_budget
@@ -21,7 +22,6 @@ from webapp.jobs.lineage import From, remember
 from webapp.jobs.models import Desired, EventKind, Job, Observed
 from webapp.jobs.running.leases import is_idle
 from webapp.jobs.spec import JobSpec, Limits
-from webapp.jobs.states import TERMINAL
 from webapp.money.amounts import display_least_usd, display_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account

@@ -3,12 +3,12 @@
 from celery import shared_task
 from celery.signals import worker_ready
 
+from webapp.jobs.billing.bills import look_after_bills
+from webapp.jobs.billing.limit_forecast import look_ahead
 from webapp.jobs.launch.launch_forecasts import look_after_forecasts
 from webapp.jobs.policies.films import look_after_films, make_film
 from webapp.jobs.running.job_watchdog import look_after_jobs
 from webapp.jobs.running.launcher import launch_and_watch, watched
-from webapp.money.bills import look_after_bills
-from webapp.money.limit_forecast import look_ahead
 from webapp.worker_stop import worker_stop
 
 

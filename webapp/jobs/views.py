@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 from webapp.accounts.access import project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
+from webapp.job_states import TERMINAL
 from webapp.jobs import queries, services
-from webapp.jobs.states import TERMINAL
 
 
 @project_page(needs="editor")

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from webapp.money import bills
+from webapp.jobs.billing import bills
 
 
 @shared_task(name="webapp.money.tasks.draw_up_bill")

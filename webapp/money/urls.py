@@ -2,15 +2,17 @@
 
 from django.urls import path
 
-from webapp.money import bill_panel, budget_pages, views
+from webapp.budgets import views as budgets_views
+from webapp.jobs.billing import bill_panel
+from webapp.money import views
 
 app_name = "money"
 
 urlpatterns = [
-    path("p/<slug:slug>/budgets/", budget_pages.budget_list, name="budgets"),
-    path("p/<slug:slug>/budgets/new/", budget_pages.budget_new, name="budget_new"),
-    path("p/<slug:slug>/budgets/<int:budget_id>/", budget_pages.budget_detail, name="budget"),
-    path("p/<slug:slug>/budgets/<int:budget_id>/close/", budget_pages.budget_close, name="budget_close"),
+    path("p/<slug:slug>/budgets/", budgets_views.budget_list, name="budgets"),
+    path("p/<slug:slug>/budgets/new/", budgets_views.budget_new, name="budget_new"),
+    path("p/<slug:slug>/budgets/<int:budget_id>/", budgets_views.budget_detail, name="budget"),
+    path("p/<slug:slug>/budgets/<int:budget_id>/close/", budgets_views.budget_close, name="budget_close"),
     path("p/<slug:slug>/jobs/<str:job_id>/cost.csv", views.cost_csv, name="cost_csv"),
     path("p/<slug:slug>/jobs/<str:job_id>/bill", bill_panel.bill, name="bill"),
     path("p/<slug:slug>/numbers/<str:profile>/<str:stack>/", bill_panel.numbers, name="numbers"),

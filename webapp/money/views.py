@@ -8,8 +8,8 @@ from django.views.decorators.http import require_safe
 
 from webapp.accounts.access import project_page
 from webapp.downloads import refused, unknown_words
+from webapp.jobs.billing.cost_csv import by_call, by_round
 from webapp.jobs.queries import job_in
-from webapp.money.costs import by_call, by_round
 
 _REPORTS = {"round": by_round, "call": by_call}
 

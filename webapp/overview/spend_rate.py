@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from webapp.jobs.billing.burn_rate import burns_of
 from webapp.jobs.events.event_text import plural
 from webapp.money.amounts import display_usd
-from webapp.money.burn_rate import burns_of
 from webapp.overview.running_jobs import active
 
 RATED = 50

@@ -30,9 +30,9 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.sealing import CannotUnseal
+from webapp.job_states import TERMINAL
 from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.models import Job
-from webapp.jobs.states import TERMINAL
 from webapp.money.models import Basis, Charge, ChargeKind, ChargeState
 from webapp.money.services import correct
 from webapp.resources.models import LogReading

@@ -14,8 +14,8 @@ from cloud.billing.price_book import PriceBook
 from cloud.pricing import total
 from cloud.unattended_cost import InFlight, LeftAlone, Stands, deadline_s, left_alone
 from webapp.connections.models import Connection
+from webapp.job_states import ACTIVE
 from webapp.jobs.models import Job
-from webapp.jobs.states import ACTIVE
 from webapp.money.models import Basis, ChargeKind, ChargeState
 from webapp.resources import late_rent
 from webapp.resources.models import LIVE, Holding, HoldingKind, Look

@@ -1,6 +1,6 @@
 /**
  * A job's rounds as columns of points, kept up to date from the live messages; the server's twin is
- * webapp/charts/buckets.py. A point is 1, 2, 4, 8, ... rounds: of lines it holds the last value with the least and the
+ * webapp/jobs/charts/buckets.py. A point is 1, 2, 4, 8, ... rounds: of lines it holds the last value with the least and the
  * most, of parts their mean. What a resume repeats is dropped as soon as it is told.
  */
 const MOST_POINTS = 800;

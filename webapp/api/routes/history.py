@@ -25,13 +25,13 @@ from webapp.api.schemas.jobs import (
 )
 from webapp.api.tensorboard import event_file
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.cost_breakdown import cost_by_kind
+from webapp.jobs.billing.cost_breakdown import cost_by_kind
+from webapp.jobs.billing.cost_csv import prices_of
 from webapp.jobs.models import Job, Round
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.queries import job_in
 from webapp.money.amounts import exact_usd
 from webapp.money.budget_chain import headroom
-from webapp.money.costs import prices_of
 from webapp.money.queries import budgets_above
 
 router = Router(tags=["a job's history"])

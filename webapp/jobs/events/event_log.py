@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import F
 
-from webapp.charts.figures import PACKING, packed
+from webapp import doorbell
 from webapp.clock import Clock
-from webapp.jobs.events import doorbell
+from webapp.job_states import TERMINAL, require_allowed
+from webapp.jobs.charts.figures import PACKING, packed
 from webapp.jobs.models import Event, EventKind, Job, Observed
-from webapp.jobs.states import TERMINAL, require_allowed
 
 Changes = Mapping[str, Any]
 

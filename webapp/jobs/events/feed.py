@@ -22,8 +22,8 @@ from django.conf import settings
 from django.db import DatabaseError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from webapp.doorbell import CHANNEL_PREFIX
 from webapp.jobs import queries
-from webapp.jobs.events.doorbell import CHANNEL_PREFIX
 from webapp.jobs.events.viewers import Seats
 from webapp.jobs.models import Job
 

@@ -8,7 +8,9 @@ from django.db.models import Q
 
 from cloud.platforms import PlatformOptions
 from training.environments import catalogue
-from webapp.charts.history import Evaluation, History, histories
+from webapp.job_states import ACTIVE
+from webapp.jobs.billing.bill_text import numbers_behind, shown_bill
+from webapp.jobs.charts.history import Evaluation, History, histories
 from webapp.jobs.events.sentences import (
     Judged,
     no_news_sentence,
@@ -20,6 +22,7 @@ from webapp.jobs.events.sentences import (
     stalled_sentence,
 )
 from webapp.jobs.models import Checkpoint, Job, Observed, Round
+from webapp.jobs.running import platform_notes
 from webapp.jobs.running.job_slots import (
     core_places,
     core_sentence,
@@ -28,12 +31,9 @@ from webapp.jobs.running.job_slots import (
     places,
     waiting_for_core,
 )
-from webapp.jobs.states import ACTIVE
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
-from webapp.money.bill_text import numbers_behind, shown_bill
 from webapp.money.models import ChargeKind, ChargeState
 from webapp.money.queries import bill_sheet
-from webapp.resources import platform_notes
 
 _USUAL_OVER = 20
 

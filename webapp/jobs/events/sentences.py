@@ -1,6 +1,6 @@
 """What a paying person wants to know of a job, in sentences. Pure: figures in, words out; empty where nothing is known.
 
-The sentences about its limit stand in webapp/money/burn_rate.py, those about other places in webapp/money/bill_text.py.
+The sentences about its limit are in webapp/jobs/billing/burn_rate.py, those about other places in bill_text.py there.
 """
 
 from __future__ import annotations

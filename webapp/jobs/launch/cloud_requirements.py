@@ -17,7 +17,7 @@ from cloud.forecasting.workload import sizes_of, spaces_of
 from cloud.hosts import HostsOptions
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
-from webapp.gateway import machines
+from webapp.jobs import machines
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.form.spec_problems import Problem, at_connection
 from webapp.jobs.launch import container_requirements

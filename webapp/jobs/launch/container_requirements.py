@@ -8,7 +8,7 @@ from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from webapp.connections import queries
 from webapp.connections.models import Connection
-from webapp.gateway import machines
+from webapp.jobs import machines
 from webapp.jobs.form.spec_problems import Problem, at_connection
 from webapp.jobs.spec import JobSpec
 

@@ -8,9 +8,9 @@ from typing import Any
 from django.db import transaction
 
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.job_states import TERMINAL
 from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.models import Job, Tag
-from webapp.jobs.states import TERMINAL
 
 MOST_TAGS = 10
 LONGEST_TAG = 40

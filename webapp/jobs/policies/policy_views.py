@@ -14,11 +14,11 @@ from django.views.decorators.http import require_POST, require_safe
 from training.checkpoints import CheckpointError
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
+from webapp.job_states import TERMINAL
 from webapp.jobs.models import FilmState, Job
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies.films import ask_for_film, film_path
 from webapp.jobs.queries import job_in
-from webapp.jobs.states import TERMINAL
 
 _PENDING = (FilmState.QUEUED, FilmState.FILMING)
 

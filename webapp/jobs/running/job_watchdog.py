@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from django.db.models import F, Q
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.events.doorbell import ask_to_launch
+from webapp.doorbell import ask_to_launch
+from webapp.job_states import ACTIVE, TERMINAL
 from webapp.jobs.models import Desired, Job, Observed
 from webapp.jobs.running.job_slots import COMPUTE_HERE
 from webapp.jobs.running.lease_holders import life_of
@@ -16,7 +17,6 @@ from webapp.jobs.running.leases import LEASE_TTL, idle
 from webapp.jobs.running.pausing import pause_idle
 from webapp.jobs.running.recovery import LOST, run_ended
 from webapp.jobs.services import cancel_idle
-from webapp.jobs.states import ACTIVE, TERMINAL
 from webapp.money.models import Charge, ChargeState
 from webapp.money.services import settle_leftovers
 

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from django.conf import settings
 
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.events.doorbell import ask_to_launch
+from webapp.doorbell import ask_to_launch
+from webapp.job_states import ACTIVE
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.running.graceful_exit import LEAVE_WITHIN_S
 from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT
@@ -22,7 +23,6 @@ from webapp.jobs.running.lease_holders import new_owner
 from webapp.jobs.running.leases import is_idle
 from webapp.jobs.running.recovery import LOST, hand_back, run_ended
 from webapp.jobs.running.runner import CRASHED_EXIT
-from webapp.jobs.states import ACTIVE
 
 log = logging.getLogger(__name__)
 

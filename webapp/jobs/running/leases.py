@@ -14,8 +14,8 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.job_states import ACTIVE
 from webapp.jobs.models import Desired, Job
-from webapp.jobs.states import ACTIVE
 
 LEASE_TTL = timedelta(seconds=90)
 RENEW_EVERY = timedelta(seconds=3)

@@ -5,10 +5,10 @@ from typing import Any
 from django.db import transaction
 
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.job_states import ACTIVE
 from webapp.jobs.events.event_log import append_events, note, transition
 from webapp.jobs.models import Desired, Job, Observed
 from webapp.jobs.running.leases import is_idle
-from webapp.jobs.states import ACTIVE
 from webapp.money.services import close_books
 
 

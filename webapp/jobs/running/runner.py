@@ -38,6 +38,7 @@ from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drai
 from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten
 from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.jobs.running.leases import take_lease
+from webapp.jobs.running.platform_notes import Notes
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import (
     HANDOVER,
@@ -52,7 +53,6 @@ from webapp.jobs.running.trajectories import remembered
 from webapp.jobs.services import limits
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.limits import Limit, limits_of
-from webapp.resources.platform_notes import Notes
 from webapp.resources.rate_limit import SubscriptionCreates
 from webapp.resources.register import DatabaseRegister
 

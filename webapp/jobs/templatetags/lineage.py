@@ -9,10 +9,10 @@ from typing import Any
 from django import template
 
 from webapp.accounts.templatetags.navigation import current_membership
+from webapp.job_states import TERMINAL
 from webapp.jobs import lineage
 from webapp.jobs.actor_bounds import words
 from webapp.jobs.models import Job
-from webapp.jobs.states import TERMINAL
 from webapp.money.amounts import picodollars
 
 register = template.Library()

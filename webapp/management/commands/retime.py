@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 if TYPE_CHECKING:
     from cloud.billing.price_book import PriceBook
     from cloud.place import Place
-    from webapp.money.retimed import StoredRun
+    from webapp.jobs.billing.retiming import StoredRun
 
 WRONG_INPUT_EXIT = 2
 _MOST_DRAWS = 10_000
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         from cloud.billing.price_book import PriceError, UnknownSku
         from cloud.billing.work import WorkError
         from cloud.numbers.quantity import ProfileError
-        from webapp.money.retimed import words
+        from webapp.jobs.billing.retiming import words
 
         try:
             document = _document(run, options)
@@ -59,11 +59,11 @@ class Command(BaseCommand):
 def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
     from cloud.billing.price_book import PriceBook
     from cloud.billing.work import WorkError
-    from webapp.money import retimed
+    from webapp.jobs.billing import retiming
 
     if not 0 <= options["draws"] <= _MOST_DRAWS:
         raise WorkError(f"--draws must be between 0 and {_MOST_DRAWS:,}")
-    run = retimed.stored_run(name)
+    run = retiming.stored_run(name)
     if options["profile"] is None and not run.simulated:
         raise WorkError(f"{name} did not run on a simulated cloud: say with --profile where it should")
     book = PriceBook.load()
@@ -71,11 +71,11 @@ def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
         book = book.merged(PriceBook.load(options["prices"]))
     place = _place(run, options["profile"], options["stack"], book)
     against = _place(run, options["against"], options["stack"], book) if options["against"] else None
-    document = retimed.retimed(run, place)
+    document = retiming.retimed(run, place)
     if options["draws"]:
-        document |= retimed.ranges(run, place, against, options["draws"], options["seed"])
+        document |= retiming.ranges(run, place, against, options["draws"], options["seed"])
     if against is not None:
-        document["verdict"] = document.get("verdict", {}) | retimed.verdict(run, place, against)
+        document["verdict"] = document.get("verdict", {}) | retiming.verdict(run, place, against)
     return document
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from webapp.jobs.billing.cost_csv import harmless
 from webapp.money.amounts import exact_usd
-from webapp.money.costs import harmless
 from webapp.reports.calls import SettledCall, calls
 from webapp.reports.columns import COST_OF_CALL, Column, call_cells, call_columns, table_cells, table_columns
 from webapp.reports.table import Costs

@@ -19,8 +19,8 @@ from django.db.models.fields.json import KT
 
 from cloud.billing.price_book import PriceBook, UnknownSku
 from webapp.connections.models import Connection
+from webapp.jobs.billing.cost_csv import harmless
 from webapp.money.amounts import exact_usd
-from webapp.money.costs import harmless
 from webapp.money.models import ChargeKind
 from webapp.reports.bills.billed import Scope
 from webapp.reports.cells import UtcHour, settled

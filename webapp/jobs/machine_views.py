@@ -12,10 +12,11 @@ from cloud.actor import bundle
 from cloud.hosts import HostsOptions
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.gateway import machines, services
+from webapp.gateway import services
+from webapp.job_states import TERMINAL
+from webapp.jobs import machines
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
-from webapp.jobs.states import TERMINAL
 
 
 @project_page()
@@ -23,7 +24,7 @@ from webapp.jobs.states import TERMINAL
 @never_cache
 def machines_panel(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """The words by themselves, for the page that keeps itself fresh."""
-    return render(request, "gateway/machines.html", machines.panel(_job(project, job_id)))
+    return render(request, "jobs/machines/machines.html", machines.panel(_job(project, job_id)))
 
 
 @project_page(needs="editor")
@@ -38,7 +39,7 @@ def machine_join(request: HttpRequest, project: Project, job_id: str) -> HttpRes
         token = services.new_token(job_id=job.pk, user=request.user)
         options = HostsOptions.model_validate(job.spec["platform"])
         context |= {"command": machines.command(token, options), "processes": options.processes}
-    return render(request, "gateway/join.html", context)
+    return render(request, "jobs/machines/join.html", context)
 
 
 @project_page(needs="editor")

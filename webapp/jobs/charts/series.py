@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from webapp.charts.buckets import bucketed
-from webapp.charts.figures import LINES, PARTS
-from webapp.charts.history import histories
+from webapp.jobs.charts.buckets import bucketed
+from webapp.jobs.charts.figures import LINES, PARTS
+from webapp.jobs.charts.history import histories
 from webapp.jobs.models import Job
 
 _EVERY_ROUND = 2**53

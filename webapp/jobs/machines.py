@@ -12,9 +12,9 @@ from cloud.hosts import HostsOptions
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import queries
 from webapp.gateway.queries import Machines
+from webapp.job_states import TERMINAL
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.models import Job
-from webapp.jobs.states import TERMINAL
 
 LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 _KIND = "platform.kind"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from webapp.charts.figures import AXES, LINES, PARTS, WALL, significant
+from webapp.jobs.charts.figures import AXES, LINES, PARTS, WALL, significant
 
 MOST_POINTS = 400
 Numbers = npt.NDArray[np.float64]

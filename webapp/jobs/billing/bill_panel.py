@@ -14,10 +14,10 @@ from cloud.numbers import stack as stacks
 from cloud.numbers.as_tables import rows
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
+from webapp.job_states import TERMINAL
+from webapp.jobs.billing.bill_text import numbers_behind, shown_bill
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.queries import job_in
-from webapp.jobs.states import TERMINAL
-from webapp.money.bill_text import numbers_behind, shown_bill
 from webapp.money.queries import bill_sheet
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import Case, DateTimeField, JSONField, When
 
-from webapp.charts.figures import AXES, NAMES, PACKING, WALL, packed, unpacked
+from webapp.jobs.charts.figures import AXES, NAMES, PACKING, WALL, packed, unpacked
 from webapp.jobs.models import Event, EventKind
 
 BOUNDS = "bounds"

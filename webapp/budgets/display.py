@@ -8,13 +8,13 @@ from datetime import datetime
 
 from django.db.models import Count, F
 
+from webapp.jobs.billing.burn_rate import Burn, burns_of
+from webapp.jobs.billing.limit_forecast import meets_at
 from webapp.jobs.events.text import Shown
 from webapp.jobs.models import Job, Observed
 from webapp.money.amounts import display_usd
 from webapp.money.budget_chain import headroom
 from webapp.money.budget_text import day, period_words, scope_words
-from webapp.money.burn_rate import Burn, burns_of
-from webapp.money.limit_forecast import meets_at
 from webapp.money.models import Account, AtLine, Budget
 from webapp.money.periods import period_end
 from webapp.money.queries import as_of, unreal_below

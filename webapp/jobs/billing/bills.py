@@ -28,9 +28,9 @@ from cloud.numbers import profile as profiles
 from cloud.simulated_options import SimulatedOptions
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.job_states import TERMINAL
 from webapp.jobs.models import Job, Observed
 from webapp.jobs.spec import AnyPlatformOptions
-from webapp.jobs.states import TERMINAL
 from webapp.money.models import Account, BillSheet
 from webapp.money.queries import works_of
 

@@ -18,12 +18,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.access import project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
+from webapp.budgets.display import shown_budget, shown_budgets
+from webapp.budgets.forms import BudgetForm, NewBudgetForm, form_of
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.launch.forecast_accuracy import calibration_sentence
 from webapp.jobs.models import Job
-from webapp.money.budget_display import shown_budget, shown_budgets
-from webapp.money.budget_forms import BudgetForm, NewBudgetForm, form_of
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
-from webapp.money.forecast_accuracy import calibration_sentence
 from webapp.money.models import Budget
 
 
@@ -40,7 +40,7 @@ def budget_list(request: HttpRequest, project: Project) -> HttpResponse:
         "above": [one for one in budgets if not one.budget.project_id],
         "calibration": calibration_sentence(project),
     }
-    return render(request, "money/budgets.html", context)
+    return render(request, "budgets/list.html", context)
 
 
 @project_page(needs="editor")
@@ -58,7 +58,7 @@ def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
             return redirect("money:budgets", project.slug)
     status = 422 if form.errors else 200
     context = {"section": "budgets", "form": form, "above": whose is None}
-    return render(request, "money/budget_new.html", context, status=status)
+    return render(request, "budgets/new.html", context, status=status)
 
 
 @project_page(needs="editor")
@@ -85,7 +85,7 @@ def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> Htt
             )
     shown = shown_budget(budget, SYSTEM_CLOCK.now())
     context = {"section": "budgets", "form": form, "shown": shown, "job": job}
-    return render(request, "money/budget.html", context, status=422 if form.errors else 200)
+    return render(request, "budgets/detail.html", context, status=422 if form.errors else 200)
 
 
 def _is_staff(request: HttpRequest) -> bool:
