@@ -306,7 +306,7 @@ def _job(asked: dict[str, Any]) -> tuple[str, int, int]:
     spec = JobSpec(training=_spec(asked), budget_usd=Decimal(1000)).model_dump(mode="json")
     # Row by row: a launch would ring for a worker.
     job = Job.objects.create(project=project, spec=spec, created_by=user, created_at=now, since=now)
-    account = open_account(job_id=job.pk, limit_usd=Decimal(1000))
+    account = open_account(job=job, limit_usd=Decimal(1000))
     epoch = take_lease(job_id=job.pk, owner="bench")
     assert epoch is not None
     return job.pk, account.pk, epoch

@@ -151,8 +151,8 @@ def _open(limit: int, size: int) -> None:
             lease_epoch=1,
         )
         with transaction.atomic():
-            account = open_account(job_id=job.pk, limit_usd=Decimal(limit) / PICODOLLARS_PER_USD)
-            attach(job=job, account=account, least=0, expected=0)
+            account = open_account(job=job, limit_usd=Decimal(limit) / PICODOLLARS_PER_USD)
+            attach(account=account, least=0, expected=0)
 
 
 def _reserve(process: int, threads: int, each: int, size: int) -> None:

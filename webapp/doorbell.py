@@ -1,4 +1,6 @@
-"""Hints through Redis that something new is in the database. A lost hint costs seconds, never truth.
+"""Hints that something new is in the database: to pages through Redis, to the worker as tasks.
+
+A lost hint costs seconds, never truth: the row says the same, and everyone looks at the database now and then.
 
 Nothing here raises for a Redis that is away, and nothing waits long for one: after a failure hints are left out
 for a moment, as whoever listens looks at the database by itself.
@@ -17,6 +19,7 @@ from webapp.celery import app as celery_app
 log = logging.getLogger(__name__)
 
 CHANNEL_PREFIX = "starling:job:"
+_ALERT_HINT_LIVES_S = 10.0
 _TIMEOUT_S = 1.0
 _SILENT_AFTER_FAILURE_S = 2.0
 
@@ -71,3 +74,15 @@ def ask_to_launch(job_id: str) -> bool:
         log.warning("job %s waits for the next look, no message could be sent: %s", job_id, error)
         return False
     return True
+
+
+def alerts_on_commit() -> None:
+    """Once the present transaction is committed, have alerts that are due sent now rather than at the next tick."""
+    transaction.on_commit(_send_alerts, robust=True)
+
+
+def _send_alerts() -> None:
+    try:
+        celery_app.send_task("webapp.alerts.tasks.send_due", expires=_ALERT_HINT_LIVES_S)
+    except Exception as error:  # whatever the broker's client raises: nobody's change must fail for a hint
+        log.debug("alerts wait for the next tick, no message could be sent: %s", error)

@@ -1,6 +1,19 @@
 """The states of a job and which may follow which. Terminal states have no successor."""
 
-from webapp.jobs.models import Observed
+from django.db import models
+
+
+class Observed(models.TextChoices):
+    QUEUED = "queued", "Queued"
+    STARTING = "starting", "Starting"
+    RUNNING = "running", "Running"
+    RECOVERING = "recovering", "Recovering"
+    DRAINING = "draining", "Stopping"
+    PAUSED = "paused", "Paused"
+    SUCCEEDED = "succeeded", "Succeeded"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Stopped"
+
 
 TERMINAL = frozenset({Observed.SUCCEEDED, Observed.FAILED, Observed.CANCELLED})
 ACTIVE = frozenset(

@@ -145,6 +145,7 @@ INSTALLED_APPS = [
     "webapp.accounts",
     "webapp.alerts",
     "webapp.api",
+    "webapp.budgets",
     "webapp.connections",
     "webapp.gateway",
     "webapp.comparing",

@@ -25,8 +25,9 @@ from django.utils import timezone
 
 from tests.factories import round_finished
 from webapp.accounts import services as accounts
+from webapp.job_states import Observed
 from webapp.jobs.form.presets import presets
-from webapp.jobs.models import Job, JobGroup, Observed, Round
+from webapp.jobs.models import Job, JobGroup, Round
 from webapp.jobs.services import submit_job
 from webapp.money.models import Account
 

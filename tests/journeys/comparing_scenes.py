@@ -11,9 +11,10 @@ from training.algorithms import AnyAlgorithm
 from training.algorithms.a2c import A2C
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
+from webapp.job_states import Observed
 from webapp.jobs.list import labels
 from webapp.jobs.list.saved_views import save_view
-from webapp.jobs.models import Job, JobGroup, Observed, Round
+from webapp.jobs.models import Job, JobGroup, Round
 
 ROUNDS = 120
 

@@ -200,12 +200,12 @@ PARTS = {
         "alerts:bell",
         "connections:steps",
         "overview:spending",
-        "gateway:machines",
+        "jobs:machines",
         "jobs:calls",
         "jobs:log_lines",
         "jobs:policy",
     ),
-    *("surfaces:surfaces", "money:bill", "profiling:result", "reports:files", "schedulers:decisions"),
+    *("surfaces:surfaces", "jobs:bill", "profiling:result", "reports:files", "schedulers:decisions"),
     *("reports:installation_files", "schedulers:progress", "resources:job", "resources:project"),
 }
 """Addresses of parts of a page, seen in their pages."""
@@ -218,8 +218,8 @@ FILES = {
         "connections:paper",
         "connections:report",
     ),
-    *("gateway:package", "jobs:film", "jobs:log_file", "jobs:policy_zip", "jobs:series", "jobs:spec_file"),
-    *("jobs:stream", "livez", "metrics", "money:cost_csv", "readyz", "reports:built", "reports:file"),
+    *("jobs:actor_package", "jobs:film", "jobs:log_file", "jobs:policy_zip", "jobs:series", "jobs:spec_file"),
+    *("jobs:stream", "livez", "metrics", "jobs:cost_csv", "readyz", "reports:built", "reports:file"),
     *("reports:installation_built", "reports:installation_file", "schedulers:export"),
 }
 """Addresses that answer with data."""

@@ -9,7 +9,8 @@ from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.gateway import services
 from webapp.gateway.store import DatabaseStore
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 from webapp.jobs.services import submit_job
 
 

@@ -11,7 +11,8 @@ from cloud.pricing import price_line
 from tests.journeys.scenes import USD, put, spend, submitted
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.models import Job, Observed, Tag
+from webapp.job_states import Observed
+from webapp.jobs.models import Job, Tag
 from webapp.money.models import Charge, ChargeState
 from webapp.reports import schedules
 from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy, ReportFile, Sending

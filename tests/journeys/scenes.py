@@ -17,10 +17,11 @@ from training.messages import Evaluated
 from training.reports import RoundReport, Spend, UpdateReport, Usage
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
+from webapp.job_states import Observed
 from webapp.jobs import services
 from webapp.jobs.form.presets import presets
 from webapp.jobs.list import deleting, labels
-from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Observed, Round
+from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Round
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import film_process, films
 from webapp.money.models import Account, Charge, ChargeKind

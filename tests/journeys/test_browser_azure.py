@@ -13,7 +13,8 @@ from cloud.emulator.azure.subscription import App, RoleAssignment, Subscription
 from cloud.provision.permissions import AZURE
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

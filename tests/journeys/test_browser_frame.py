@@ -9,7 +9,8 @@ from tests.factories import make_job, make_project, make_running_job, make_spec,
 from tests.journeys import scenes
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.ledger_contract import reservation, settlement
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.ledger import DatabaseLedger
 

@@ -15,7 +15,8 @@ from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.journeys.stacks import made_from
 from tests.servers import wait_until
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 from webapp.money.models import BillSheet
 
 if TYPE_CHECKING:

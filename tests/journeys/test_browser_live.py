@@ -19,8 +19,9 @@ from tests.factories import (
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.members import add_member
 from webapp.clock import SYSTEM_CLOCK
+from webapp.job_states import Observed
 from webapp.jobs.events.event_log import transition
-from webapp.jobs.models import Desired, Job, Observed
+from webapp.jobs.models import Desired, Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import resume_point
 

@@ -8,7 +8,8 @@ from tests.factories import make_job, make_project, make_user
 from tests.journeys import scenes
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from webapp.accounts.services import create_person, one_time_sign_in_path
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -16,8 +16,9 @@ from tests.members import add_member
 from webapp.alerts import queries, services, sources
 from webapp.alerts.message import message_of
 from webapp.alerts.models import Alert, Delivery, Kind, State
+from webapp.job_states import Observed
 from webapp.jobs.events.event_log import transition
-from webapp.jobs.models import Job, Observed
+from webapp.jobs.models import Job
 from webapp.jobs.services import raise_budget
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account, Crossing

@@ -193,7 +193,7 @@ def test_the_regular_look_asks_for_what_is_due(job: Job, monkeypatch: pytest.Mon
     asked: list[Any] = []
     monkeypatch.setattr(bills.celery_app, "send_task", lambda name, args: asked.append((name, args)))
     bills.look_after_bills(clock=FixedClock())
-    assert asked == [("webapp.money.tasks.draw_up_bill", [job.pk])]
+    assert asked == [("webapp.jobs.tasks.draw_up_bill", [job.pk])]
 
 
 def test_a_spec_of_long_ago_is_told_once_and_not_tried_for_ever(job: Job, client: Client) -> None:

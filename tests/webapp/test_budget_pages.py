@@ -32,13 +32,13 @@ class Visitor:
         self.client.force_login(self.user, backend="django.contrib.auth.backends.ModelBackend")
 
     def address(self, name: str, **parts: Any) -> str:
-        return reverse(f"money:{name}", kwargs={"slug": self.project.slug, **parts})
+        return reverse(f"budgets:{name}", kwargs={"slug": self.project.slug, **parts})
 
     def sees(self, name: str, **parts: Any) -> str:
         return self.client.get(self.address(name, **parts)).content.decode()
 
     def sets(self, **fields: Any) -> Any:
-        return self.client.post(self.address("budget_new"), {**FIELDS, "thresholds": "50, 90 %", **fields})
+        return self.client.post(self.address("new"), {**FIELDS, "thresholds": "50, 90 %", **fields})
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def visitor() -> Visitor:
 
 
 def test_a_project_without_budgets_is_told_what_they_are_for(visitor: Visitor) -> None:
-    assert "No budget stands above" in visitor.sees("budgets")
+    assert "No budget stands above" in visitor.sees("list")
 
 
 def test_a_budget_is_set_for_a_tag_that_no_job_has_yet(visitor: Visitor) -> None:
@@ -71,7 +71,7 @@ def test_a_budget_is_set_and_shown_with_its_figures(visitor: Visitor) -> None:
     budget = Budget.objects.get()
     assert (budget.limit_picodollars, budget.period, budget.at_line) == (USD, "monthly", "fewer")
     assert (budget.thresholds, budget.created_by) == ([50, 90], visitor.user)
-    page = visitor.sees("budgets")
+    page = visitor.sees("list")
     for words in (
         "March",
         "85 % spent",
@@ -85,7 +85,7 @@ def test_a_budget_is_set_and_shown_with_its_figures(visitor: Visitor) -> None:
 def test_what_counts_is_chosen_from_what_the_project_has(visitor: Visitor) -> None:
     make_job(visitor.project, spec=make_spec(tags=["sweep"], group="seeds"))
     foreign = Tag.objects.create(project=make_project(), name="theirs")
-    page = visitor.sees("budget_new")
+    page = visitor.sees("new")
     assert "Jobs tagged sweep" in page
     assert "Jobs of the group seeds" in page
     assert f"Jobs of {visitor.user}" in page
@@ -125,13 +125,13 @@ def test_a_limit_below_what_is_spent_is_refused(visitor: Visitor) -> None:
 def test_raising_wants_the_password_and_goes_on_from_there(visitor: Visitor) -> None:
     budget = create_budget(project=visitor.project, name="March", limit_picodollars=USD)
     fields = {"name": "April", "limit": "2", "at_line": "stop", "thresholds": "50"}
-    answer = visitor.client.post(visitor.address("budget", budget_id=budget.pk), fields)
+    answer = visitor.client.post(visitor.address("detail", budget_id=budget.pk), fields)
     assert answer.status_code == 302
     assert answer.url.startswith("/accounts/reauthenticate/")
     budget.refresh_from_db()
     assert budget.limit_picodollars == USD
     answer = visitor.client.post(answer.url, {"password": "a long pass phrase"})
-    assert answer.url == visitor.address("budgets")
+    assert answer.url == visitor.address("list")
     budget.refresh_from_db()
     assert (budget.limit_picodollars, budget.name, budget.at_line, budget.arming) == (
         2 * USD,
@@ -144,19 +144,19 @@ def test_raising_wants_the_password_and_goes_on_from_there(visitor: Visitor) -> 
 def test_lowering_and_renaming_want_no_password(visitor: Visitor) -> None:
     budget = create_budget(project=visitor.project, name="March", limit_picodollars=USD)
     fields = {"name": "Less", "limit": "0.5", "at_line": "drain", "thresholds": "50"}
-    answer = visitor.client.post(visitor.address("budget", budget_id=budget.pk), fields)
-    assert answer.url == visitor.address("budgets")
+    answer = visitor.client.post(visitor.address("detail", budget_id=budget.pk), fields)
+    assert answer.url == visitor.address("list")
     assert Budget.objects.get().limit_picodollars == USD // 2
 
 
 def test_taking_a_budget_away_wants_the_password_too(visitor: Visitor) -> None:
     budget = create_budget(project=visitor.project, name="March", limit_picodollars=USD)
-    close = visitor.address("budget_close", budget_id=budget.pk)
+    close = visitor.address("close", budget_id=budget.pk)
     assert visitor.client.post(close).url.startswith("/accounts/reauthenticate/")
     confirm(visitor.client, visitor.user)
-    assert visitor.client.post(close).url == visitor.address("budgets")
+    assert visitor.client.post(close).url == visitor.address("list")
     assert Budget.objects.get().closed_at is not None
-    assert visitor.client.get(visitor.address("budget", budget_id=budget.pk)).status_code == 404
+    assert visitor.client.get(visitor.address("detail", budget_id=budget.pk)).status_code == 404
 
 
 def test_raising_a_jobs_budget_wants_the_password(visitor: Visitor) -> None:
@@ -180,10 +180,10 @@ def test_a_stopped_job_goes_on_from_its_page_or_says_why_not(visitor: Visitor) -
     page = visitor.client.get(reverse("jobs:detail", args=[visitor.project.slug, job.pk])).content.decode()
     assert "Go on within the budget it has" in page
     assert "Raise the budget and go on" not in page, "its own limit is not what stopped it"
-    raise_it = f"{visitor.address('budget', budget_id=budget.pk)}?job={job.pk}"
+    raise_it = f"{visitor.address('detail', budget_id=budget.pk)}?job={job.pk}"
     assert f'href="{raise_it}"' in page
     assert 'value="0.18"' in visitor.client.get(raise_it).content.decode()
-    assert job.name in visitor.sees("budgets")
+    assert job.name in visitor.sees("list")
     go_on = reverse("jobs:go_on", args=[visitor.project.slug, job.pk])
     page = visitor.client.post(go_on, follow=True).content.decode()
     assert "of its $0.0900 free" in page
@@ -198,12 +198,12 @@ def test_a_stopped_job_goes_on_from_its_page_or_says_why_not(visitor: Visitor) -
 
 
 def test_staff_sets_and_raises_what_stands_above_all_projects(visitor: Visitor) -> None:
-    assert "New budget above all projects" not in visitor.sees("budgets")
-    new = f"{visitor.address('budget_new')}?above"
+    assert "New budget above all projects" not in visitor.sees("list")
+    new = f"{visitor.address('new')}?above"
     assert "All jobs of this installation" not in visitor.client.get(new).content.decode()
     User.objects.filter(pk=visitor.user.pk).update(is_staff=True)
     stranger = make_job(spec=make_spec()).created_by
-    assert "New budget above all projects" in visitor.sees("budgets")
+    assert "New budget above all projects" in visitor.sees("list")
     page = visitor.client.get(new).content.decode()
     assert "All jobs of this installation" in page
     assert f"Jobs of {stranger}" in page
@@ -212,7 +212,7 @@ def test_staff_sets_and_raises_what_stands_above_all_projects(visitor: Visitor) 
     assert visitor.client.post(new, fields).status_code == 302
     budget = Budget.objects.get()
     assert (budget.project, budget.scope, budget.accounts.count()) == (None, "everything", 1)
-    address = visitor.address("budget", budget_id=budget.pk)
+    address = visitor.address("detail", budget_id=budget.pk)
     raised = {"name": "House", "limit": "9", "at_line": "stop", "thresholds": "50"}
     assert visitor.client.post(address, raised).url.startswith("/accounts/reauthenticate/")
     confirm(visitor.client, visitor.user)
@@ -225,6 +225,6 @@ def test_staff_sets_and_raises_what_stands_above_all_projects(visitor: Visitor) 
 
 def test_what_stands_above_all_projects_is_shown_without_whose_money_it_is(visitor: Visitor) -> None:
     create_budget(project=None, name="House", limit_picodollars=7 * USD, scope="everything")
-    page = visitor.sees("budgets")
+    page = visitor.sees("list")
     assert "Above all projects" in page
     assert "$7.00 of $7.00 is free" in page

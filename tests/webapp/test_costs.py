@@ -91,7 +91,7 @@ def test_what_ran_over_is_on_the_bill_too_before_and_after_the_budget_is_raised(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous:Warning")
 def test_only_members_get_the_file(job: Any, client: Any) -> None:
-    address = reverse("money:cost_csv", args=[job.project.slug, job.pk])
+    address = reverse("jobs:cost_csv", args=[job.project.slug, job.pk])
     client.force_login(job.created_by)
     answer = client.get(address, {"by": "call"})
     assert answer.status_code == 200

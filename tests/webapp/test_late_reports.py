@@ -27,7 +27,8 @@ from training.functions.body import Result, Warmth
 from training.functions.run import execute
 from training.ports import Reservation
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Charge
 from webapp.money.services import settle_leftovers

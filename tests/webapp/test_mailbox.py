@@ -11,10 +11,9 @@ from tests.factories import FixedClock, make_job, make_running_job
 from tests.mailbox_contract import WEIGHTS, MailboxContract, Post
 from training.ports import Offer
 from webapp.gateway import services
-from webapp.gateway.coordinator import DatabaseMailbox, reached
+from webapp.gateway.coordinator import DatabaseMailbox, MailboxClosed, reached
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
 from webapp.gateway.store import DatabaseStore
-from webapp.jobs.events.event_log import LeaseLost
 from webapp.jobs.models import Job
 
 
@@ -82,11 +81,11 @@ def test_a_later_run_finds_an_empty_box_and_the_earlier_one_cannot_write() -> No
     token = services.new_token(job_id=job.pk)
     later = reached(job_id=job.pk, epoch=epoch + 1)
     assert not PulledCall.objects.exists()
-    with pytest.raises(LeaseLost):
+    with pytest.raises(MailboxClosed):
         earlier.offer([Offer("e1-d", b"", 2e9, 10.0, 10.0, 10)])
-    with pytest.raises(LeaseLost):
+    with pytest.raises(MailboxClosed):
         earlier.stay(10.0)
-    with pytest.raises(LeaseLost):
+    with pytest.raises(MailboxClosed):
         earlier.publish(WEIGHTS, b"")
     earlier.close()
     assert not Box.objects.get().closed

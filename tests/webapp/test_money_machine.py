@@ -203,10 +203,8 @@ class DatabaseMachine(Machine):
                 )
                 if tag:
                     job.tags.add(self.tags[tag])
-                account = open_account(job_id=job.pk, limit_usd=Decimal(limit * UNIT) / PICODOLLARS_PER_USD)
-                attach(
-                    job=job, account=account, least=least * UNIT, expected=expected * UNIT, clock=self.clock
-                )
+                account = open_account(job=job, limit_usd=Decimal(limit * UNIT) / PICODOLLARS_PER_USD)
+                attach(account=account, least=least * UNIT, expected=expected * UNIT, clock=self.clock)
         except NoRoom:
             return False
         self.accounts.append(account)

@@ -50,8 +50,8 @@ def _account(project: Any, spec: dict[str, Any], limit: int, expected: int) -> A
         lease_owner="test",
         lease_epoch=1,
     )
-    account = open_account(job_id=job.pk, limit_usd=Decimal(limit) / 10**12)
-    attach(job=job, account=account, least=0, expected=expected)
+    account = open_account(job=job, limit_usd=Decimal(limit) / 10**12)
+    attach(account=account, least=0, expected=expected)
     return account
 
 

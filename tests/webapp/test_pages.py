@@ -13,10 +13,11 @@ from tests.factories import evaluated, make_job, make_project, make_running_job,
 from tests.members import add_member
 from tests.signed_in import sign_in
 from tests.webapp.test_forms import posted
+from webapp.job_states import Observed
 from webapp.jobs.events.text import STATES, shown
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.presets import presets
-from webapp.jobs.models import Desired, Job, Observed
+from webapp.jobs.models import Desired, Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.models import Account
 

@@ -18,10 +18,11 @@ from tests.factories import FixedClock, make_connection, make_project, make_user
 from tests.training.inline_platform import InlinePlatform
 from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.models import Connection
+from webapp.job_states import Observed
 from webapp.jobs.events.job_summary import why_waiting
-from webapp.jobs.models import Job, Observed
+from webapp.jobs.models import Job, PlatformNote
 from webapp.jobs.running.platform_notes import Notes
-from webapp.resources.models import Asked, PlatformNote
+from webapp.resources.models import Asked
 from webapp.resources.rate_limit import SubscriptionCreates
 
 pytestmark = pytest.mark.django_db

@@ -326,7 +326,7 @@ def test_a_file_is_never_of_something_else_than_was_asked_for(
 
 def test_the_file_of_a_jobs_cost_takes_what_it_knows(scene: Scene, client: Any) -> None:
     client.force_login(scene.owner)
-    file = reverse("money:cost_csv", args=[scene.project.slug, scene.first.pk])
+    file = reverse("jobs:cost_csv", args=[scene.project.slug, scene.first.pk])
     assert client.get(file, {"by": "call"}).status_code == 200
     assert "does not take round" in client.get(file, {"round": "1"}).content.decode()
     assert client.get(file, {"by": "week"}).status_code == 400

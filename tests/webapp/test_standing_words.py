@@ -24,7 +24,8 @@ from tests.webapp.held import MB, PaperCloud
 from training.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Aim, Connection, SetUp
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 from webapp.money.ledger import DatabaseLedger
 from webapp.resources import queries, scanner, text
 from webapp.resources.models import Holding

@@ -12,8 +12,9 @@ from webapp.alerts import anomalies, services
 from webapp.alerts.anomalies import Facts
 from webapp.alerts.models import Alert, State
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.job_states import Observed
 from webapp.jobs.launch import forecast_panel
-from webapp.jobs.models import Event, EventKind, Job, Observed, Round
+from webapp.jobs.models import Event, EventKind, Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.money.models import Charge, ChargeKind, ChargeState
 

@@ -11,7 +11,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.views.decorators.debug import sensitive_variables
 
-from webapp.alerts import doorbell, hourly_limits, mail_consent, safe_http
+from webapp import doorbell
+from webapp.alerts import hourly_limits, mail_consent, safe_http
 from webapp.alerts import secrets as alerts_secrets
 from webapp.alerts.models import (
     Alert,
@@ -165,7 +166,7 @@ def send_test(*, channel: Channel, user: Any, clock: Clock = SYSTEM_CLOCK) -> De
         state_by=user,
     )
     delivery = Delivery.objects.create(alert=alert, channel=channel, turn=1, created_at=now, due_at=now)
-    doorbell.ring_on_commit()
+    doorbell.alerts_on_commit()
     return delivery
 
 
@@ -182,7 +183,7 @@ def replay(*, delivery: Delivery, clock: Clock = SYSTEM_CLOCK) -> bool:
     if again:
         if delivery.alert.kind == Kind.TEST:
             _take_test(delivery.channel, clock)
-        doorbell.ring_on_commit()
+        doorbell.alerts_on_commit()
     return bool(again)
 
 

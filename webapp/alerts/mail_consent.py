@@ -22,7 +22,8 @@ from django.db.models import F
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from webapp.alerts import doorbell, hourly_limits, project_mail
+from webapp import doorbell
+from webapp.alerts import hourly_limits, project_mail
 from webapp.alerts.models import MailConsent
 from webapp.clock import SYSTEM_CLOCK, Clock
 
@@ -77,7 +78,7 @@ def ask(project_id: int | None, addresses: Iterable[str], *, clock: Clock = SYST
     rows = [MailConsent(project_id=project_id, address=address, ask_at=now) for address in sorted(new)]
     MailConsent.objects.bulk_create(rows, ignore_conflicts=True)
     if count + len(rows):
-        doorbell.ring_on_commit()
+        doorbell.alerts_on_commit()
     return count + len(rows)
 
 

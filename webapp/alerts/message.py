@@ -15,7 +15,7 @@ from webapp.alerts.models import Alert, Delivery, Kind, Severity
 
 _PLACES = {
     "job": "jobs:detail",
-    "budget": "money:budget",
+    "budget": "budgets:detail",
     "connection": "connections:detail",
     "channel": "alerts:channel",
 }

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from webapp.alerts import doorbell
+from webapp import doorbell
 from webapp.alerts.models import Alert, Channel, Delivery, DeliveryState, Kind, Seen, Severity, State, Way
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
@@ -184,7 +184,7 @@ def _send_out(alert: Alert, now: datetime) -> None:
         for channel in wanted
     )
     if wanted:
-        doorbell.ring_on_commit()
+        doorbell.alerts_on_commit()
 
 
 def _tell_end(alert: Alert, now: datetime) -> None:
@@ -197,7 +197,7 @@ def _tell_end(alert: Alert, now: datetime) -> None:
         for channel in wanted
     )
     if wanted:
-        doorbell.ring_on_commit()
+        doorbell.alerts_on_commit()
 
 
 def _wants(channel: Channel, alert: Alert) -> bool:

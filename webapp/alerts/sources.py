@@ -14,7 +14,8 @@ from django.db.models.functions import Cast, Concat
 from webapp.alerts import services, text
 from webapp.alerts.models import Alert, Kind, Severity, State
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
 
 _NEWS_FOR = timedelta(days=1)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from webapp.alerts import mail_consent
 from webapp.alerts.models import Channel, DeliveryState, Kind, MailConsent, Severity, Way
 from webapp.alerts.senders import mail
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 from webapp.money.amounts import display_usd
 from webapp.money.models import Account, AtLine, Budget, Crossing, CrossingKind
 

@@ -15,12 +15,12 @@ from webapp.api.paging import newest_first
 from webapp.api.problems import Refused
 from webapp.api.schemas.jobs import JobShape
 from webapp.clock import SYSTEM_CLOCK
-from webapp.job_states import TERMINAL
+from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.billing.cost_csv import prices_of
 from webapp.jobs.events.text import FILTERS, reason_in_words, shown_state
 from webapp.jobs.list.run_table import FIRST, jobs_asked_for
 from webapp.jobs.list.search_query import NotUnderstood, parse
-from webapp.jobs.models import Job, Observed
+from webapp.jobs.models import Job
 from webapp.jobs.queries import job_list
 from webapp.money.amounts import exact_usd
 

@@ -18,9 +18,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from webapp.alerts.models import Alert, State
+from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import burns_of
-from webapp.jobs.machines import LOOPBACK_HOSTS, only_here
-from webapp.jobs.models import Job, Observed
+from webapp.jobs.launch.site_address import LOOPBACK_HOSTS, only_here
+from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Budget, Charge, ChargeKind, ChargeState
 

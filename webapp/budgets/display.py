@@ -8,10 +8,11 @@ from datetime import datetime
 
 from django.db.models import Count, F
 
+from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of
 from webapp.jobs.billing.limit_forecast import meets_at
 from webapp.jobs.events.text import Shown
-from webapp.jobs.models import Job, Observed
+from webapp.jobs.models import Job
 from webapp.money.amounts import display_usd
 from webapp.money.budget_chain import headroom
 from webapp.money.budget_text import day, period_words, scope_words

@@ -55,7 +55,7 @@ def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
         except BudgetRefused as refusal:
             form.add_error("limit", str(refusal))
         else:
-            return redirect("money:budgets", project.slug)
+            return redirect("budgets:list", project.slug)
     status = 422 if form.errors else 200
     context = {"section": "budgets", "form": form, "above": whose is None}
     return render(request, "budgets/new.html", context, status=status)
@@ -81,7 +81,7 @@ def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> Htt
             return (
                 redirect("jobs:detail", project.slug, job.pk)
                 if job
-                else redirect("money:budgets", project.slug)
+                else redirect("budgets:list", project.slug)
             )
     shown = shown_budget(budget, SYSTEM_CLOCK.now())
     context = {"section": "budgets", "form": form, "shown": shown, "job": job}
@@ -107,7 +107,7 @@ def budget_close(request: HttpRequest, project: Project, budget_id: int) -> Http
     budget = budget_in(project, budget_id, closed=True, above=_is_staff(request))
     close_budget(budget=budget)
     messages.info(request, f"“{budget.name}” holds nobody any more.")
-    return redirect("money:budgets", project.slug)
+    return redirect("budgets:list", project.slug)
 
 
 def budget_in(project: Any, budget_id: int, *, closed: bool = False, above: bool = False) -> Budget:

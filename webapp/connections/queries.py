@@ -11,7 +11,6 @@ from django.http import Http404
 
 from webapp.connections.models import CheckState, Connection, SealedRow, SealedSecret, SetUp
 from webapp.job_states import TERMINAL
-from webapp.jobs.models import Job
 
 NOBODY_CAME_AFTER = timedelta(seconds=30)
 """A test that no worker has taken up by then is one that nobody works on; one that began has three times that."""
@@ -35,13 +34,13 @@ def secret_of(connection: Connection) -> SealedSecret | None:
     return connection.secrets.only("field", "hint", "set_at", "connection_id").first()
 
 
-def jobs_naming(connection: Connection) -> QuerySet[Job]:
+def jobs_naming(connection: Connection) -> QuerySet[Any]:
     """Every job that was launched on it, newest first."""
-    jobs = Job.objects.filter(project_id=connection.project_id, spec__platform__connection=connection.pk)
+    jobs = connection.project.jobs.filter(spec__platform__connection=connection.pk)
     return jobs.order_by("-created_at", "pk")
 
 
-def jobs_going_on(connection: Connection) -> QuerySet[Job]:
+def jobs_going_on(connection: Connection) -> QuerySet[Any]:
     """Those of them that are not over, and so need it still."""
     return jobs_naming(connection).exclude(observed__in=TERMINAL)
 
@@ -62,7 +61,7 @@ def in_use(connections: list[Connection]) -> dict[str, int]:
         wanted |= Q(spec__platform__connection=connection.pk)
     if not connections:
         return {}
-    jobs = Job.objects.filter(wanted, project_id=connections[0].project_id).exclude(observed__in=TERMINAL)
+    jobs = connections[0].project.jobs.filter(wanted).exclude(observed__in=TERMINAL)
     counts: dict[str, int] = {}
     for named in jobs.values_list("spec__platform__connection", flat=True):
         counts[named] = counts.get(named, 0) + 1

@@ -17,7 +17,6 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import notify, queries, services
 from webapp.gateway.leases import due, sweep
 from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
-from webapp.jobs.events.event_log import LeaseLost
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +24,10 @@ _LOOK_EVERY_S = 1.0
 _LOOK_UNHEARD_S = 0.2
 _REMEMBERED_S = 3600.0
 _FORGET_EVERY_S = 60.0
+
+
+class MailboxClosed(Exception):
+    """The box is no longer this run's: another run opened it, or the job is over."""
 
 
 def reached(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
@@ -42,7 +45,7 @@ def reached(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
 
 
 class DatabaseMailbox:
-    """To be used by one thread; `wake` by any. LeaseLost once another run has opened the box."""
+    """To be used by one thread; `wake` by any. MailboxClosed once another run has opened the box."""
 
     def __init__(
         self, job_id: str, epoch: int, *, clock: Clock = SYSTEM_CLOCK, sends_away: bool = True
@@ -109,7 +112,7 @@ class DatabaseMailbox:
     def stay(self, seconds: float) -> None:
         mine = Box.objects.filter(pk=self._job_id, epoch=self._epoch, closed=False)
         if not mine.update(stay_until_unix_s=self._now() + seconds):
-            raise LeaseLost(f"the mailbox of {self._job_id} is another run's, or closed")
+            raise MailboxClosed(f"the mailbox of {self._job_id} is another run's, or closed")
 
     def pullers(self) -> list[Puller]:
         return queries.pullers(self._job_id)
@@ -151,7 +154,7 @@ class DatabaseMailbox:
     def _require_mine(self) -> None:
         mine = Box.objects.select_for_update().filter(pk=self._job_id, epoch=self._epoch, closed=False)
         if not mine.exists():
-            raise LeaseLost(f"the mailbox of {self._job_id} is another run's, or closed")
+            raise MailboxClosed(f"the mailbox of {self._job_id} is another run's, or closed")
 
     def _now(self) -> float:
         return self._clock.now().timestamp()

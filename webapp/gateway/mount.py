@@ -12,9 +12,9 @@ from django.conf import settings
 from cloud.actor.protocol import LEASE
 from cloud.gateway.asgi import Door, Receive, Scope, Send
 from cloud.gateway.waiters import Desk
+from webapp.database_readers import Readers
 from webapp.gateway.notify import OFFERS
 from webapp.gateway.store import DatabaseStore
-from webapp.jobs.events.feed import Readers
 
 log = logging.getLogger(__name__)
 

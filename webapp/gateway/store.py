@@ -19,8 +19,7 @@ from webapp.gateway import notify
 from webapp.gateway.leases import due, sweep
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
 from webapp.gateway.services import digest
-from webapp.job_states import TERMINAL
-from webapp.jobs.models import Observed
+from webapp.job_states import TERMINAL, Observed
 
 _SEEN_EVERY_S = 5.0
 _NEEDS_NOBODY = (*TERMINAL, Observed.PAUSED)

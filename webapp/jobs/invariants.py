@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from django.db.models import Count, F, Max, Min, Q
 
-from webapp.job_states import ACTIVE, SUCCESSORS, TERMINAL
-from webapp.jobs.models import EventKind, Job, Observed
+from webapp.job_states import ACTIVE, SUCCESSORS, TERMINAL, Observed
+from webapp.jobs.models import EventKind, Job
 from webapp.jobs.running.job_slots import core_places, on_cores, waiting_for_core
 
 FORGOTTEN_AFTER = timedelta(seconds=60)

@@ -16,14 +16,14 @@ from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
-from webapp.job_states import TERMINAL
+from webapp.job_states import TERMINAL, Observed
 from webapp.jobs import machines, queries
 from webapp.jobs.billing import bill_panel, cost_breakdown
 from webapp.jobs.charts.series import series_of
 from webapp.jobs.events import job_summary
 from webapp.jobs.events.text import EVENT_ICONS, reason_in_words, shown_state, states_for_script
 from webapp.jobs.form.spec_documents import shortened
-from webapp.jobs.models import Job, Observed
+from webapp.jobs.models import Job
 from webapp.jobs.policies.policy_views import panel
 from webapp.jobs.round_calls import round_calls
 from webapp.jobs.running import platform_notes, run_log

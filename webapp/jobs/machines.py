@@ -1,23 +1,28 @@
-"""Machines of the user's own, in words: for a job's page, and before a launch."""
+"""Machines of the user's own: their part of a job's page, and the command that makes a machine call for the job."""
 
 from __future__ import annotations
 
 import shlex
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_POST, require_safe
 
+from cloud.actor import bundle
 from cloud.hosts import HostsOptions
+from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.gateway import queries
+from webapp.gateway import queries, services
 from webapp.gateway.queries import Machines
 from webapp.job_states import TERMINAL
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.launch.site_address import only_here
 from webapp.jobs.models import Job
-
-LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
-_KIND = "platform.kind"
+from webapp.jobs.queries import job_in
 
 
 def panel(job: Job, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
@@ -58,22 +63,47 @@ def command(token: str, options: HostsOptions) -> str:
     return f"STARLING_RUN_TOKEN={token} \\\n  python -m cloud.actor.puller --gateway {address}{processes}"
 
 
-def only_here() -> bool:
-    """Whether this site's address leads nowhere from other machines."""
-    return urlsplit(settings.STARLING_BASE_URL).hostname in LOOPBACK_HOSTS
-
-
-def obstacles() -> list[Problem]:
-    """Why no machine could reach this site."""
-    base = urlsplit(settings.STARLING_BASE_URL)
-    if base.scheme == "https" or base.hostname in LOOPBACK_HOSTS:
-        return []
-    sentence = (
-        f"Platform ({_KIND}): machines call at {settings.STARLING_BASE_URL}, which is not encrypted, and their token"
-        " would be readable on the way. Whoever runs this site puts it behind https and sets STARLING_BASE_URL to that."
-    )
-    return [Problem(_KIND, sentence)]
-
-
 def _count(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
+
+
+@project_page()
+@require_safe
+@never_cache
+def machines_panel(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """The words by themselves, for the page that keeps itself fresh."""
+    return render(request, "jobs/machines/machines.html", panel(_job(project, job_id)))
+
+
+@project_page(needs="editor")
+@require_POST
+@never_cache
+@sensitive_variables("token", "context")
+def machine_join(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """A new token, shown this once within the command that uses it."""
+    job = _job(project, job_id)
+    context: dict[str, object] = {"section": "jobs", "job": job, "only_here": only_here()}
+    if job.observed not in TERMINAL:
+        token = services.new_token(job_id=job.pk, user=request.user)
+        options = HostsOptions.model_validate(job.spec["platform"])
+        context |= {"command": command(token, options), "processes": options.processes}
+    return render(request, "jobs/machines/join.html", context)
+
+
+@project_page(needs="editor")
+@require_safe
+def actor_package(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """What a machine needs to run the command, as a zip."""
+    _job(project, job_id)
+    headers = {
+        "Content-Disposition": 'attachment; filename="starling-actor.zip"',
+        "Cache-Control": "no-store",
+    }
+    return HttpResponse(bundle.portable().data, content_type="application/zip", headers=headers)
+
+
+def _job(project: Project, job_id: str) -> Job:
+    job = job_in(project, job_id)
+    if job.spec["platform"]["kind"] != "hosts":
+        raise Http404("This job does not run on machines that call.")
+    return job

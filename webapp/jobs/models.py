@@ -14,6 +14,9 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from webapp.job_states import Observed
+from webapp.money.amounts import unreal_word
+
 if TYPE_CHECKING:
     from webapp.jobs.spec import JobSpec
 
@@ -29,18 +32,6 @@ class Desired(models.TextChoices):
     RUN = "run", "Run"
     PAUSED = "paused", "Pause"
     CANCELLED = "cancelled", "Stop"
-
-
-class Observed(models.TextChoices):
-    QUEUED = "queued", "Queued"
-    STARTING = "starting", "Starting"
-    RUNNING = "running", "Running"
-    RECOVERING = "recovering", "Recovering"
-    DRAINING = "draining", "Stopping"
-    PAUSED = "paused", "Paused"
-    SUCCEEDED = "succeeded", "Succeeded"
-    FAILED = "failed", "Failed"
-    CANCELLED = "cancelled", "Stopped"
 
 
 class EventKind(models.TextChoices):
@@ -169,7 +160,7 @@ class Job(models.Model):
     @property
     def unreal(self) -> str:
         """The word for a job whose money nobody pays: simulated or emulated; empty for a real one."""
-        return "simulated" if self.simulated else "emulated" if self.emulated else ""
+        return unreal_word(self.simulated, self.emulated)
 
     @property
     def has_checkpoint(self) -> bool:
@@ -345,3 +336,23 @@ class Film(models.Model):
 
     def __str__(self) -> str:
         return f"film of {self.checkpoint}"
+
+
+class PlatformNote(models.Model):
+    """What a job's platform says of itself under `epoch`: why its calls wait (`held_back`, whole sentences), and what
+    its trajectory cache did in all its runs.
+    """
+
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="platform_note")
+    epoch = models.BigIntegerField(default=0)
+    held_back = models.CharField(max_length=400, blank=True, default="")
+    cache_hits = models.BigIntegerField(default=0)
+    cache_misses = models.BigIntegerField(default=0)
+    cache_bytes = models.BigIntegerField(default=0)
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "standing_platformnote"  # the rows of installations made when `resources` had this table
+
+    def __str__(self) -> str:
+        return f"note of {self.job_id}"

@@ -14,19 +14,19 @@ from pydantic import ValidationError
 from training.checkpoints import CheckpointError
 from webapp import doorbell
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.job_states import TERMINAL
+from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.events.event_log import Entry, append_events, note, transition
 from webapp.jobs.form.spec_problems import Problem, problems
 from webapp.jobs.launch import cloud_requirements, launch_budget
+from webapp.jobs.launch.scheduler_choice import schedulers
 from webapp.jobs.lineage import From, remember
-from webapp.jobs.models import Desired, EventKind, Job, Observed
+from webapp.jobs.models import Desired, EventKind, Job
 from webapp.jobs.running.leases import is_idle
 from webapp.jobs.spec import JobSpec, Limits
 from webapp.money.amounts import display_least_usd, display_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account
 from webapp.money.services import LimitTooLow, close_books, open_account, raise_limit
-from webapp.schedulers import job_choice
 
 __all__ = [
     "JobFinished",
@@ -79,8 +79,8 @@ def submit_job(
 
     SpecRefused also where the first round's worst case fits neither its own budget nor all of those above it.
     """
-    spec = job_choice.placed(project, spec)
-    refused = [*spec.check_limits(limits()), *job_choice.obstacles(project, spec)]
+    spec = schedulers().placed(project, spec)
+    refused = [*spec.check_limits(limits()), *schedulers().obstacles(project, spec)]
     if refused := [*refused, *(made_from.obstacles(spec) if made_from is not None else ())]:
         raise SpecRefused(refused)
     needs = launch_budget.needs_of(project, spec, whole_budget=whole_budget)
@@ -133,8 +133,8 @@ def _create(
         cloud=spec.platform.kind,
     )
     launch_budget.put_on(job, spec, now)
-    account = open_account(job_id=job.pk, limit_usd=spec.budget_usd)
-    attach(job=job, account=account, least=needs.least, expected=needs.expected, clock=clock)
+    account = open_account(job=job, limit_usd=spec.budget_usd)
+    attach(account=account, least=needs.least, expected=needs.expected, clock=clock)
     if made_from is not None:
         remember(job, made_from)
     from_where = made_from.words if made_from is not None else ""

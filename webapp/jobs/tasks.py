@@ -3,7 +3,7 @@
 from celery import shared_task
 from celery.signals import worker_ready
 
-from webapp.jobs.billing.bills import look_after_bills
+from webapp.jobs.billing import bills
 from webapp.jobs.billing.limit_forecast import look_ahead
 from webapp.jobs.launch.launch_forecasts import look_after_forecasts
 from webapp.jobs.policies.films import look_after_films, make_film
@@ -23,9 +23,15 @@ def tick() -> None:
     """Every few seconds: bring on what lost messages and dead processes left behind."""
     look_after_jobs()
     look_after_films()
-    look_after_bills()
+    bills.look_after_bills()
     look_ahead()
     look_after_forecasts()
+
+
+@shared_task(name="webapp.jobs.tasks.draw_up_bill")
+def draw_up_bill(job_id: str) -> None:
+    """Draw a job's bill up by part, if that is due."""
+    bills.draw_up_bill(job_id)
 
 
 @shared_task(name="webapp.jobs.tasks.film")

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from webapp.jobs import clone_views, job_page, views
+from webapp.jobs import clone_views, job_page, machines, views
+from webapp.jobs.billing import bill_panel, cost_csv
 from webapp.jobs.form import form_page
 from webapp.jobs.list import list_page
 from webapp.jobs.policies import policy_views
@@ -25,6 +26,12 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/logs/lines", job_page.job_log_lines, name="log_lines"),
     path("p/<slug:slug>/jobs/<str:job_id>/logs/log.jsonl", job_page.job_log_file, name="log_file"),
     path("p/<slug:slug>/jobs/<str:job_id>/cost/", job_page.job_cost, name="cost"),
+    path("p/<slug:slug>/jobs/<str:job_id>/cost.csv", cost_csv.cost_csv, name="cost_csv"),
+    path("p/<slug:slug>/jobs/<str:job_id>/bill", bill_panel.bill, name="bill"),
+    path("p/<slug:slug>/numbers/<str:profile>/<str:stack>/", bill_panel.numbers, name="numbers"),
+    path("p/<slug:slug>/jobs/<str:job_id>/machines", machines.machines_panel, name="machines"),
+    path("p/<slug:slug>/jobs/<str:job_id>/machines/join", machines.machine_join, name="machine_join"),
+    path("p/<slug:slug>/jobs/<str:job_id>/machines/actor.zip", machines.actor_package, name="actor_package"),
     path("p/<slug:slug>/jobs/<str:job_id>/checkpoints/", job_page.job_checkpoints, name="checkpoints"),
     path("p/<slug:slug>/jobs/<str:job_id>/spec/", job_page.job_spec, name="spec"),
     path("p/<slug:slug>/jobs/<str:job_id>/spec.json", clone_views.job_spec_file, name="spec_file"),

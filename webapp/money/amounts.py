@@ -32,6 +32,11 @@ def display_least_usd(amount_picodollars: int) -> str:
     return _displayed(amount_picodollars, ROUND_CEILING, BUDGET_DECIMALS)
 
 
+def unreal_word(simulated: bool, emulated: bool) -> str:
+    """The word for money that nobody pays: simulated or emulated; empty for real money."""
+    return "simulated" if simulated else "emulated" if emulated else ""
+
+
 def _displayed(amount_picodollars: int, rounding: str, most_places: int = 99) -> str:
     usd = Decimal(amount_picodollars) / PICODOLLARS_PER_USD
     sign, usd = ("-" if usd < 0 else ""), abs(usd)

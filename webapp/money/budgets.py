@@ -15,7 +15,6 @@ from django.db.models.functions import Coalesce
 
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.models import Job
 from webapp.money.amounts import display_usd
 from webapp.money.budget_chain import Chain, locked, turned_over
 from webapp.money.budget_text import no_room
@@ -111,8 +110,9 @@ def accounts_of(budget: Budget) -> QuerySet[Account]:
     return rows
 
 
-def budgets_over(job: Job) -> QuerySet[Budget]:
-    """The open budgets in whose scope a job is. Its tags and groups must be there already."""
+def budgets_over(account: Account) -> QuerySet[Budget]:
+    """The open budgets in whose scope an account's job is. The job must have its tags and groups already."""
+    job = account.job
     here = Q(project__isnull=True) | Q(project_id=job.project_id)
     scopes = (
         Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT))
@@ -178,12 +178,12 @@ class NoRoom(ValueError):
     """The budgets above have no room for what a job needs at least; the text says which, and what to do."""
 
 
-def attach(*, job: Job, account: Account, least: int, expected: int, clock: Clock = SYSTEM_CLOCK) -> None:
+def attach(*, account: Account, least: int, expected: int, clock: Clock = SYSTEM_CLOCK) -> None:
     """Put the job's new account below all budgets in whose scope it is, and set aside what it is expected to take.
 
     NoRoom if one of them does not have room for `least`. Call it under `lock_project`, in the job's transaction.
     """
-    over = list(budgets_over(job))
+    over = list(budgets_over(account))
     if not over:
         return
     account.budgets.set(over)

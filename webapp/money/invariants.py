@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from django.db.models import BigIntegerField, F, OuterRef, Q, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
-from webapp.job_states import TERMINAL
-from webapp.jobs.models import Observed
+from webapp.job_states import TERMINAL, Observed
 from webapp.money.budgets import accounts_of
 from webapp.money.models import Account, Basis, Budget, Charge, ChargeState, Crossing, CrossingKind
 

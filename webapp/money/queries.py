@@ -1,4 +1,4 @@
-"""What is read of money: charges' works, the bill that was made of them, and what stands above an account."""
+"""What is read of money: the bill of a job, and the budgets above an account."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,24 +6,10 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from cloud.billing.work_file import Sitting
-from training.ports import PriceLine, Settlement
-from webapp.jobs.models import Job
+from webapp.money.amounts import unreal_word
 from webapp.money.budget_chain import headroom
-from webapp.money.models import Account, BillSheet, Budget, Charge, ChargeState
+from webapp.money.models import Account, BillSheet, Budget
 from webapp.money.periods import period_start
-
-
-def works_of(job: Job) -> list[Sitting]:
-    """What the job did, a sitting for each process that ran it, calls in the order of their reservation.
-
-    Calls whose process died were booked without a record of their work, so that the graph of a sitting may have holes.
-    """
-    by_epoch: dict[int, list[Settlement]] = {}
-    charges = Charge.objects.filter(account__job=job, state=ChargeState.SETTLED).order_by("epoch", "pk")
-    for charge in charges.iterator(chunk_size=1000):
-        by_epoch.setdefault(charge.epoch, []).append(_settlement(charge))
-    return [Sitting.of(job.spec, settlements) for settlements in by_epoch.values()]
 
 
 def bill_sheet(job_id: str) -> BillSheet | None:
@@ -58,22 +44,16 @@ def held_by(account: Account, above: Sequence[Budget]) -> Budget | None:
 def unreal_below(budget_ids: Sequence[int]) -> dict[int, str]:
     """By budget, the word for money below it that nobody pays: "simulated", "partly emulated"; not there, or empty,
     where all is paid."""
-    jobs = Job.objects.filter(account__budgets__in=budget_ids).filter(
-        Q(account__spent_picodollars__gt=0) | Q(account__granted_picodollars__gt=0)
+    accounts = Account.objects.filter(budgets__in=budget_ids).filter(
+        Q(spent_picodollars__gt=0) | Q(granted_picodollars__gt=0)
     )
     kinds = defaultdict[int, set[str]](set)
-    for budget_id, simulated, emulated in jobs.values_list(
-        "account__budgets", "simulated", "emulated"
-    ).distinct():
-        kinds[budget_id].add(Job(simulated=simulated, emulated=emulated).unreal)
+    rows = accounts.values_list("budgets", "job__simulated", "job__emulated")
+    for budget_id, simulated, emulated in rows.distinct():
+        kinds[budget_id].add(unreal_word(simulated, emulated))
     return {budget_id: _unreal_words(found) for budget_id, found in kinds.items()}
 
 
 def _unreal_words(kinds: set[str]) -> str:
     words = " and ".join(sorted(kinds - {""}, reverse=True))
     return f"partly {words}" if words and "" in kinds else words
-
-
-def _settlement(charge: Charge) -> Settlement:
-    lines = tuple(PriceLine(**line) for line in charge.lines)
-    return Settlement(charge.name, charge.settled_picodollars or 0, charge.basis, lines, charge.usage)

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Model
 
 from training.ports import Settlement
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -18,10 +18,10 @@ class LimitTooLow(ValueError):
     """A new budget that does not raise the old one; the text says what would."""
 
 
-def open_account(*, job_id: str, limit_usd: Decimal) -> Account:
+def open_account(*, job: Model, limit_usd: Decimal) -> Account:
     """The job's account, holding nothing yet; all of its limit is its own until budgets stand above it."""
     limit = picodollars(limit_usd)
-    return Account.objects.create(job_id=job_id, limit_picodollars=limit, granted_picodollars=limit)
+    return Account.objects.create(job=job, limit_picodollars=limit, granted_picodollars=limit)
 
 
 @transaction.atomic

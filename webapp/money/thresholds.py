@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from webapp.alerts import doorbell
+from webapp import doorbell
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
 
 JOB_THRESHOLDS = (50, 80, 90, 100)
@@ -52,7 +52,7 @@ def _write(
     ]
     if rows:
         Crossing.objects.bulk_create(rows, ignore_conflicts=True)
-        doorbell.ring_on_commit()
+        doorbell.alerts_on_commit()
 
 
 def unhandled() -> Sequence[Crossing]:

@@ -76,7 +76,7 @@ def guide_for(membership: Membership) -> Guide:
         Step(
             "Set a budget",
             "Above all jobs of this project, by the month or in all. Jobs pause before its line.",
-            reverse("money:budget_new", args=[slug]),
+            reverse("budgets:new", args=[slug]),
             "Set a budget",
             taken["budget"],
         ),

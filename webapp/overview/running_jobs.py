@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db.models import Case, Q, QuerySet, When
 
-from webapp.job_states import ACTIVE, TERMINAL
+from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.events.event_text import score
 from webapp.jobs.events.text import Shown, reason_in_words, shown_state
-from webapp.jobs.models import Job, Observed, Round
+from webapp.jobs.models import Job, Round
 from webapp.overview.sparkline import polyline, sampled
 
 SHOWN = 8

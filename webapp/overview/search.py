@@ -91,7 +91,7 @@ def _acts(membership: Membership, slug: str, with_presets: bool) -> list[Found]:
             "grid-3x3-gap",
             reverse("comparing:sweep_new", args=[slug]),
         ),
-        Found("Set a budget", "Above many jobs", "piggy-bank", reverse("money:budget_new", args=[slug])),
+        Found("Set a budget", "Above many jobs", "piggy-bank", reverse("budgets:new", args=[slug])),
         Found("Connect a cloud", "AWS or Azure", "cloud-plus", reverse("connections:list", args=[slug])),
     ]
     if with_presets:

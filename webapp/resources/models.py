@@ -111,20 +111,3 @@ class Asked(models.Model):
 
     def __str__(self) -> str:
         return f"{len(self.moments)} asked of {self.place}"
-
-
-class PlatformNote(models.Model):
-    """What a job's platform says of itself under `epoch`: why its calls wait (`held_back`, whole sentences), and what
-    its trajectory cache did in all its runs.
-    """
-
-    job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="platform_note")
-    epoch = models.BigIntegerField(default=0)
-    held_back = models.CharField(max_length=400, blank=True, default="")
-    cache_hits = models.BigIntegerField(default=0)
-    cache_misses = models.BigIntegerField(default=0)
-    cache_bytes = models.BigIntegerField(default=0)
-    at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"note of {self.job_id}"

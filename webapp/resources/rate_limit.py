@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from cloud.register import wait_s
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.models import Connection
 from webapp.resources.models import Asked
-from webapp.resources.register import no_connection_left
 
 
 class SubscriptionCreates:
@@ -37,3 +38,13 @@ class SubscriptionCreates:
                 row.moments = [*lately, now_s]
                 row.save(update_fields=["moments"])
             return left_s
+
+
+@contextmanager
+def no_connection_left() -> Iterator[None]:
+    """A platform's own threads end without a word; what they opened to the database would stay open."""
+    try:
+        yield
+    finally:
+        if threading.current_thread() is not threading.main_thread():
+            connection.close()

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
-from cloud.register import Kind, RegisterClosed, Taken
+from cloud.register import Holder, Kind, RegisterClosed, Taken
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import failpoints
 from webapp.jobs.models import Job
 from webapp.resources import late_rent
 from webapp.resources.models import LIVE, Holding, State
+from webapp.resources.rate_limit import SubscriptionCreates, no_connection_left
 
 _TAKEN_OVER = "Taken over by the run that came after."
 
@@ -119,15 +118,12 @@ class DatabaseRegister:
         return rows.select_related("job").first()
 
 
-@contextmanager
-def no_connection_left() -> Iterator[None]:
-    """A platform's own threads end without a word; what they opened to the database would stay open."""
-    try:
-        yield
-    finally:
-        if threading.current_thread() is not threading.main_thread():
-            connection.close()
-
-
 def _moment(unix_s: float) -> datetime:
     return datetime.fromtimestamp(unix_s, UTC)
+
+
+def holder(job: Job, epoch: int, connection_id: str, clock: Clock) -> Holder:
+    """On whose behalf the run of `job` under `epoch` holds resources in the account of a connection."""
+    register = DatabaseRegister(connection_id, job.pk, epoch, clock=clock)
+    creates = SubscriptionCreates(connection_id, clock=clock)
+    return Holder(register, connection_id, job.pk, epoch, job.project.slug, creates=creates)

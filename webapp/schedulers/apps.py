@@ -6,3 +6,9 @@ class SchedulersConfig(AppConfig):
 
     default_auto_field = "django.db.models.BigAutoField"
     name = "webapp.schedulers"
+
+    def ready(self) -> None:
+        """Forms and launches of jobs offer this app's schedulers."""
+        from webapp.jobs.launch import scheduler_choice
+
+        scheduler_choice.answered_by("webapp.schedulers.job_choice")

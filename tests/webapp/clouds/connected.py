@@ -8,7 +8,8 @@ from tests.factories import make_job, make_user
 from tests.members import add_member
 from tests.signed_in import signed_in
 from webapp.connections.models import Connection
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYzzzzzzzzLAST"
 KEYS = {"access_key_id": "AKIAABCDEFGHIJKLMNOP", "secret_access_key": SECRET}

@@ -9,7 +9,8 @@ from tests.factories import make_connection, make_job, make_project
 from tests.webapp.clouds.connected import KEYS, SECRET, member, url, using
 from webapp.connections import decrypt, queries, services, text
 from webapp.connections.models import Connection, SealedSecret
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Job
 
 pytestmark = pytest.mark.django_db
 

@@ -33,7 +33,7 @@ PLACES = (
     Place("overview", "Overview", "speedometer2", "o", "overview:page", in_bar=True),
     Place("jobs", "Jobs", "play-btn", "j", "jobs:list", in_bar=True),
     Place("compare", "Compare", "intersect", "c", "comparing:page"),
-    Place("budgets", "Budgets", "piggy-bank", "b", "money:budgets", in_bar=True),
+    Place("budgets", "Budgets", "piggy-bank", "b", "budgets:list", in_bar=True),
     Place("reports", "Reports", "bar-chart", "r", "reports:page"),
     Place("clouds", "Clouds", "cloud", "l", "connections:list", in_bar=True),
     Place("schedulers", "Schedulers", "diagram-3", "s", "schedulers:list"),

@@ -14,9 +14,9 @@ from cloud.numbers import stack as stacks
 from cloud.numbers.as_tables import rows
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.job_states import TERMINAL
+from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, shown_bill
-from webapp.jobs.models import Job, Observed
+from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 from webapp.money.queries import bill_sheet
 

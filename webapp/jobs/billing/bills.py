@@ -28,11 +28,11 @@ from cloud.numbers import profile as profiles
 from cloud.simulated_options import SimulatedOptions
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.job_states import TERMINAL
-from webapp.jobs.models import Job, Observed
+from webapp.job_states import TERMINAL, Observed
+from webapp.jobs.billing.work_records import works_of
+from webapp.jobs.models import Job
 from webapp.jobs.spec import AnyPlatformOptions
 from webapp.money.models import Account, BillSheet
-from webapp.money.queries import works_of
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def look_after_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
         return
     for job_id in due_bills(clock.now()).values_list("pk", flat=True)[:_BILLS_AT_ONCE]:
         try:
-            celery_app.send_task("webapp.money.tasks.draw_up_bill", args=[job_id])
+            celery_app.send_task("webapp.jobs.tasks.draw_up_bill", args=[job_id])
         except Exception as error:  # whatever the broker's client raises: the next look tries again
             log.warning("the bill of %s waits for the next look: %s", job_id, error)
             return

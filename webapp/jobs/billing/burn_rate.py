@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from webapp.jobs.models import Job, Observed, Round
+from webapp.job_states import Observed
+from webapp.jobs.models import Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Account

@@ -10,8 +10,14 @@ from itertools import groupby
 from typing import Any
 
 from django.db.models import Count, Sum
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_safe
 
+from webapp.accounts.access import project_page
+from webapp.downloads import refused, unknown_words
 from webapp.jobs.models import Job
+from webapp.jobs.queries import job_in
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Basis, Charge, ChargeKind, ChargeState
 
@@ -136,3 +142,24 @@ def _call_cells(charge: Charge, job: Job) -> list[Any]:
 
 def _price_line(line: Mapping[str, Any]) -> str:
     return f"{line['quantity']} {line['unit']} {line['sku']} = {exact_usd(line['picodollars'])}"
+
+
+_REPORTS = {"round": by_round, "call": by_call}
+
+
+@project_page()
+@require_safe
+def cost_csv(request: HttpRequest, project: Any, job_id: str) -> HttpResponseBase:
+    """The job's bill as a file, by round (or `?by=call`)."""
+    job = job_in(project, job_id)
+    by = request.GET.get("by", "round")
+    if words := unknown_words(request, "by") or (
+        "" if by in _REPORTS else f"by is {by}. It may be round or call."
+    ):
+        return refused(words)
+    name = f"starling-{job.pk}-cost-by-{by}.csv"
+    return StreamingHttpResponse(
+        _REPORTS[by](job),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
+    )

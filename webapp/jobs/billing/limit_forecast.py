@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of
-from webapp.jobs.models import Job, Observed
+from webapp.jobs.models import Job
 from webapp.money.budget_chain import locked, turned_over
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
 from webapp.money.periods import period_end

@@ -51,8 +51,8 @@ def stored_run(name: str) -> StoredRun:
 def _of_job(name: str) -> list[Sitting]:
     from django.db import DatabaseError
 
+    from webapp.jobs.billing.work_records import works_of
     from webapp.jobs.models import Job
-    from webapp.money.queries import works_of
 
     try:
         job = Job.objects.filter(pk=name).first()

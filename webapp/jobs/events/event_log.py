@@ -13,9 +13,9 @@ from django.db.models import F
 
 from webapp import doorbell
 from webapp.clock import Clock
-from webapp.job_states import TERMINAL, require_allowed
+from webapp.job_states import TERMINAL, Observed, require_allowed
 from webapp.jobs.charts.figures import PACKING, packed
-from webapp.jobs.models import Event, EventKind, Job, Observed
+from webapp.jobs.models import Event, EventKind, Job
 
 Changes = Mapping[str, Any]
 

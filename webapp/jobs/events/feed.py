@@ -13,29 +13,26 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import redis.asyncio
 from django.conf import settings
-from django.db import DatabaseError, connection, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import DatabaseError
 
+from webapp.database_readers import Readers, Result
 from webapp.doorbell import CHANNEL_PREFIX
 from webapp.jobs import queries
 from webapp.jobs.events.viewers import Seats
 from webapp.jobs.models import Job
 
 log = logging.getLogger(__name__)
-Result = TypeVar("Result")
 
 LOOK_EVERY_S = 2.0
 TELL_EVERY_S = 1.0
 QUEUE_LENGTH = 200
 _SNAPSHOT_AGE_S = 0.5
 _WAITING_AGE_S = 2.0
-_READERS = 2
 _LISTEN_AGAIN_AFTER_S = 1.0
 
 
@@ -49,36 +46,6 @@ class Chunk(NamedTuple):
 
 def encode(message: dict[str, Any]) -> str:
     return json.dumps(message, separators=(",", ":"))
-
-
-class Readers:
-    """A few threads that keep their database connections, so that a look costs a query and not a connection."""
-
-    def __init__(self) -> None:
-        self._connections: list[BaseDatabaseWrapper] = []
-        self._pool = ThreadPoolExecutor(_READERS, "feed", initializer=self._remember)
-
-    def _remember(self) -> None:
-        mine = connections["default"]
-        mine.inc_thread_sharing()  # so that `close` may close it from another thread
-        self._connections.append(mine)
-
-    async def read(self, query: Callable[..., Result], *arguments: Any) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, _query, query, *arguments)
-
-    def close(self) -> None:
-        """Ends the threads and their connections, once what they are at is done."""
-        self._pool.shutdown(wait=True)
-        for one in self._connections:
-            one.close()
-
-
-def _query(query: Callable[..., Result], *arguments: Any) -> Result:
-    try:
-        return query(*arguments)
-    except DatabaseError:
-        connection.close()  # the next look begins with a fresh one
-        raise
 
 
 class JobFeed:

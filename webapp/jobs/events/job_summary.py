@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from cloud.platforms import PlatformOptions
 from training.environments import catalogue
-from webapp.job_states import ACTIVE
+from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, shown_bill
 from webapp.jobs.charts.history import Evaluation, History, histories
 from webapp.jobs.events.sentences import (
@@ -21,7 +21,7 @@ from webapp.jobs.events.sentences import (
     simulated_sentence,
     stalled_sentence,
 )
-from webapp.jobs.models import Checkpoint, Job, Observed, Round
+from webapp.jobs.models import Checkpoint, Job, Round
 from webapp.jobs.running import platform_notes
 from webapp.jobs.running.job_slots import (
     core_places,

@@ -14,9 +14,9 @@ from webapp.jobs.form.form_prefill import Beginning, beginning, of_address
 from webapp.jobs.form.forms import SpecForm, job_form
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import checklist, cloud_requirements
+from webapp.jobs.launch.scheduler_choice import schedulers
 from webapp.jobs.models import Draft
 from webapp.jobs.spec import JobSpec
-from webapp.schedulers import job_choice
 
 
 @dataclass
@@ -75,13 +75,13 @@ class Sheet:
     def _offered(self) -> tuple[Any, ...]:
         project = self.project
         connected = (cloud_requirements.offered(project), cloud_requirements.none_yet(project))
-        return (*connected, job_choice.offered(project), job_choice.none_yet(project))
+        return (*connected, schedulers().offered(project), schedulers().none_yet(project))
 
     def _obstacles(self, spec: JobSpec) -> list[Problem]:
-        whole = job_choice.placed(self.project, spec)
+        whole = schedulers().placed(self.project, spec)
         made_from = self.begun.made_from(self.beside["checkpoint"])
         stands = [
-            *job_choice.obstacles(self.project, spec),
+            *schedulers().obstacles(self.project, spec),
             *cloud_requirements.obstacles(self.project, spec),
         ]
         stands += made_from.obstacles(spec) if made_from is not None else []

@@ -28,7 +28,7 @@ from webapp.jobs.form.spec_files import read_spec_file
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import cloud_requirements, forecast_panel
 from webapp.jobs.launch.past_runs import lessons_of
-from webapp.schedulers import job_choice
+from webapp.jobs.launch.scheduler_choice import schedulers
 
 
 def _sheet(request: HttpRequest, project: Project) -> Sheet:
@@ -173,7 +173,7 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     if not form.is_valid():
         refusal = "There is a forecast once every field is understood."
         return render(request, "jobs/forecast.html", {"refusal": refusal})
-    spec = job_choice.placed(project, cloud_requirements.placed(project, form.spec))
+    spec = schedulers().placed(project, cloud_requirements.placed(project, form.spec))
     shown = forecast_panel.panel(spec, lessons_of(project, spec))
     return render(request, "jobs/forecast.html", {**shown, "simulated": spec.simulated})
 

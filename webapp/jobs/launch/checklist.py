@@ -18,13 +18,13 @@ from webapp.jobs.form.learner_places import learner_words
 from webapp.jobs.form.spec_problems import CONNECTION, Problem
 from webapp.jobs.launch import cloud_requirements, launch_budget
 from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unnamed_cluster
+from webapp.jobs.launch.scheduler_choice import schedulers
 from webapp.jobs.lineage import From
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_least_usd, display_usd, picodollars
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.queries import as_of
-from webapp.schedulers import job_choice
 
 _PACKAGES = {"MuJoCo": "mujoco", "Atari": "ale_py"}
 
@@ -60,8 +60,8 @@ def checklist(
     project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: From | None = None
 ) -> list[Check]:
     """Every row for a spec whose fields are understood, launched `count` times with other seeds."""
-    stands, undecided = cloud_requirements.obstacles(project, spec), job_choice.obstacles(project, spec)
-    spec = job_choice.placed(project, cloud_requirements.placed(project, spec))
+    stands, undecided = cloud_requirements.obstacles(project, spec), schedulers().obstacles(project, spec)
+    spec = schedulers().placed(project, cloud_requirements.placed(project, spec))
     rows = [_credentials(project, spec, stands), _quota(project, spec, stands)]
     if spec.training.scaling.kind == "learned":
         rows.append(_of("Scheduler", undecided, "It is trained and decides each round."))
@@ -126,7 +126,7 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
     if refused := launch_budget.too_little(spec, launch_budget.Needs(least, least)):
         return _of(title, refused, "")
     wanted = count * picodollars(spec.budget_usd)
-    link = reverse("money:budgets", args=[project.slug])
+    link = reverse("budgets:list", args=[project.slug])
     above = sorted(_above(project, user, spec), key=headroom)
     if above and headroom(above[0]) < count * least:
         words = (

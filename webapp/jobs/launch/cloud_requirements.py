@@ -17,10 +17,9 @@ from cloud.forecasting.workload import sizes_of, spaces_of
 from cloud.hosts import HostsOptions
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
-from webapp.jobs import machines
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.form.spec_problems import Problem, at_connection
-from webapp.jobs.launch import container_requirements
+from webapp.jobs.launch import container_requirements, site_address
 from webapp.jobs.launch.preflight import cluster_obstacle, price_obstacle, unnamed_cluster
 from webapp.jobs.spec import JobSpec
 
@@ -96,7 +95,7 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     if found := unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform) or unpriced:
         return [found]
     if isinstance(spec.platform, HostsOptions):
-        return machines.obstacles()
+        return site_address.obstacles()
     if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
         return []
     connection = connection_of(project, spec)

@@ -8,8 +8,8 @@ from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from webapp.connections import queries
 from webapp.connections.models import Connection
-from webapp.jobs import machines
 from webapp.jobs.form.spec_problems import Problem, at_connection
+from webapp.jobs.launch import site_address
 from webapp.jobs.spec import JobSpec
 
 _CORES, _GROUPS = "Cores", "Container groups"
@@ -38,7 +38,7 @@ def obstacles(connection: Connection, spec: JobSpec, options: AzureContainerOpti
 
 def _out_of_reach() -> Iterator[Problem]:
     """Containers elsewhere call at this site's own address."""
-    if machines.only_here() or machines.obstacles():
+    if site_address.only_here() or site_address.obstacles():
         yield at_connection(
             "containers fetch their work from this site, and its address is not one that they can reach over https."
             " Whoever runs Starling sets STARLING_BASE_URL to such an address."

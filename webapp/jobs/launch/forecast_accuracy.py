@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from webapp.jobs.models import Observed
+from webapp.job_states import Observed
 from webapp.money.models import LaunchForecast
 
 FORECASTS_LOOKED_AT = 40

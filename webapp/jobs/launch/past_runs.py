@@ -13,7 +13,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from cloud.forecast import Band, Forecast
-from webapp.jobs.models import Observed
+from webapp.job_states import Observed
 from webapp.jobs.spec import JobSpec
 from webapp.money.models import LaunchForecast
 

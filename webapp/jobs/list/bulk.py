@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.job_states import TERMINAL
+from webapp.job_states import TERMINAL, Observed
 from webapp.jobs import services
 from webapp.jobs.list import deleting, labels
-from webapp.jobs.models import Desired, Job, Observed
+from webapp.jobs.models import Desired, Job
 from webapp.jobs.running.pausing import CannotPause, pause_job
 
 MOST_AT_ONCE = 200

@@ -6,7 +6,8 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from cloud.workers.executor import cores
-from webapp.jobs.models import Desired, Job, Observed
+from webapp.job_states import Observed
+from webapp.jobs.models import Desired, Job
 
 _THREADS_LEFT_FOR_OTHERS = 4
 """Each watched job holds a thread of the worker; looks after jobs need some too."""

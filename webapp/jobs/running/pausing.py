@@ -5,9 +5,9 @@ from typing import Any
 from django.db import transaction
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.job_states import ACTIVE
+from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.events.event_log import append_events, note, transition
-from webapp.jobs.models import Desired, Job, Observed
+from webapp.jobs.models import Desired, Job
 from webapp.jobs.running.leases import is_idle
 from webapp.money.services import close_books
 

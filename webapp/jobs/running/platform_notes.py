@@ -12,8 +12,7 @@ from typing import TypeVar
 from cloud.throttling import HeldBack
 from cloud.trajectory_cache import Remembering
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.models import Job
-from webapp.resources.models import PlatformNote
+from webapp.jobs.models import Job, PlatformNote
 
 _EVERY_S = 2.0
 _LETTERS = 400

@@ -24,9 +24,10 @@ from training.messages import (
     Tick,
 )
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.job_states import Observed
 from webapp.jobs import failpoints
 from webapp.jobs.events.event_log import Entry, append_events, transition
-from webapp.jobs.models import Checkpoint, Job, Observed, Round
+from webapp.jobs.models import Checkpoint, Job, Round
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Account
 from webapp.money.services import close_books

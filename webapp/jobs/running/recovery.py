@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.job_states import ACTIVE, TERMINAL
+from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.events.event_log import LeaseLost, append_events, note, transition
-from webapp.jobs.models import Checkpoint, EventKind, Job, Observed, Round
+from webapp.jobs.models import Checkpoint, EventKind, Job, Round
 from webapp.jobs.running.leases import is_idle
 from webapp.jobs.running.recorder import NOT_HELD
 from webapp.money.services import close_books, settle_leftovers

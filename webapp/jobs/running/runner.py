@@ -8,7 +8,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from django.conf import settings
@@ -26,7 +26,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.sealing import CannotUnseal
-from webapp.gateway.coordinator import reached
+from webapp.gateway.coordinator import MailboxClosed, reached
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
 from webapp.jobs.events.event_log import LeaseLost
@@ -53,30 +53,56 @@ from webapp.jobs.running.trajectories import remembered
 from webapp.jobs.services import limits
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.limits import Limit, limits_of
-from webapp.resources.rate_limit import SubscriptionCreates
-from webapp.resources.register import DatabaseRegister
 
 log = logging.getLogger(__name__)
 
 CRASHED_EXIT = 70
 _ASK_EVERY_S = 1.0
 
+HolderOf = Callable[[Job, int, str, Clock], Holder]
+"""On whose behalf a job's run, under an epoch, holds resources in the account of a connection."""
 
-def run_job(job_id: str, *, owner: str, hand_over: threading.Event, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Run the job to an end, or until `hand_over` is set; the process's exit code. 0 also if it is not ours to run."""
+
+class CannotRun(Exception):
+    """What is asked for cannot be had on this machine, however often it is tried. The text says why."""
+
+
+def _no_account(job: Job, epoch: int, connection_id: str, clock: Clock) -> Holder:
+    raise CannotRun("This process keeps no register of resources, so it runs nothing in an account.")
+
+
+def run_job(
+    job_id: str,
+    *,
+    owner: str,
+    hand_over: threading.Event,
+    holder_of: HolderOf = _no_account,
+    clock: Clock = SYSTEM_CLOCK,
+) -> int:
+    """Run the job to an end, or until `hand_over` is set; the process's exit code. 0 also if it is not ours to run.
+
+    A job in an account runs only with `holder_of`: what it starts there has to be found again and ended.
+    """
     if hand_over.is_set():
         return 0
     epoch = take_lease(job_id=job_id, owner=owner, clock=clock)
     if epoch is None:
         return 0
     with RunLog(job_id) as run_log:
-        return _run_under(job_id, epoch, hand_over, clock, run_log)
+        return _run_under(job_id, epoch, hand_over, holder_of, clock, run_log)
 
 
-def _run_under(job_id: str, epoch: int, hand_over: threading.Event, clock: Clock, run_log: RunLog) -> int:
+def _run_under(
+    job_id: str,
+    epoch: int,
+    hand_over: threading.Event,
+    holder_of: HolderOf,
+    clock: Clock,
+    run_log: RunLog,
+) -> int:
     try:
         with Heartbeat(job_id, epoch):
-            run = _Run(job_id, epoch, hand_over, clock, run_log)
+            run = _Run(job_id, epoch, hand_over, holder_of, clock, run_log)
             stopped = run.train()
         # The heart stands still by now: it would take the lease that is given back here for one that was lost.
         run.end(stopped)
@@ -86,7 +112,7 @@ def _run_under(job_id: str, epoch: int, hand_over: threading.Event, clock: Clock
         log.error("job %s: %s", job_id, error)
         code = "disk" if isinstance(error, CheckpointNotWritten) else "unfit"
         give_up(job_id=job_id, epoch=epoch, reason=_limited(str(error)), reason_code=code, clock=clock)
-    except (LeaseLost, LedgerClosed, RegisterClosed) as error:
+    except (LeaseLost, LedgerClosed, MailboxClosed, RegisterClosed) as error:
         log.error("job %s: %s", job_id, error)
         return LEASE_LOST_EXIT
     except Exception as error:
@@ -106,19 +132,22 @@ class _HandedOver(Exception):
     """The process is being stopped, and nothing was under way yet."""
 
 
-class CannotRun(Exception):
-    """What is asked for cannot be had on this machine, however often it is tried. The text says why."""
-
-
 class _Run:
     """One run of a job under one epoch of its lease."""
 
     def __init__(
-        self, job_id: str, epoch: int, hand_over: threading.Event, clock: Clock, run_log: RunLog
+        self,
+        job_id: str,
+        epoch: int,
+        hand_over: threading.Event,
+        holder_of: HolderOf,
+        clock: Clock,
+        run_log: RunLog,
     ) -> None:
         self._job = Job.objects.select_related("account").get(pk=job_id)
         self._epoch = epoch
         self._hand_over = hand_over
+        self._holder_of = holder_of
         self._clock = clock
         self._spec = self._job.parsed_spec()
         keep = self._spec.training.checkpoints.keep
@@ -221,11 +250,7 @@ class _Run:
         return reached(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
 
     def _hold(self, connection_id: str) -> Holder:
-        register = DatabaseRegister(connection_id, self._job.pk, self._epoch, clock=self._clock)
-        creates = SubscriptionCreates(connection_id, clock=self._clock)
-        return Holder(
-            register, connection_id, self._job.pk, self._epoch, self._job.project.slug, creates=creates
-        )
+        return self._holder_of(self._job, self._epoch, connection_id, self._clock)
 
     def _events(self, platform: object) -> Iterator[Event]:
         from training.engine import train

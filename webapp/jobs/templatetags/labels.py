@@ -7,8 +7,8 @@ from typing import Any
 from django import template
 
 from webapp.accounts.templatetags.navigation import current_membership
-from webapp.job_states import ACTIVE, TERMINAL
-from webapp.jobs.models import Desired, Job, Observed
+from webapp.job_states import ACTIVE, TERMINAL, Observed
+from webapp.jobs.models import Desired, Job
 
 register = template.Library()
 

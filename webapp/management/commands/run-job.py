@@ -35,8 +35,9 @@ class Command(BaseCommand):
         leaving.listen()
         from webapp.jobs.models import Job
         from webapp.jobs.running.runner import run_job
+        from webapp.resources.register import holder
 
         if Job.objects.filter(pk=job_id, simulated=True).exists():
             os.nice(_SIMULATED_NICENESS)
 
-        leaving.leave(run_job(job_id, owner=owner, hand_over=leaving.asked))
+        leaving.leave(run_job(job_id, owner=owner, hand_over=leaving.asked, holder_of=holder))
