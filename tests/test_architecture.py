@@ -3,7 +3,7 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -151,6 +151,75 @@ def _run_on_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             case ast.Try(body=inner, handlers=handlers, orelse=otherwise, finalbody=last):
                 handled = [line for handler in handlers for line in handler.body]
                 yield from _run_on_import([*inner, *handled, *otherwise, *last])
+
+
+def _app_graph(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Which app of webapp imports which, imports inside functions included; `sources` by module.
+
+    A module directly below webapp counts as an app of its own.
+    """
+    graph: dict[str, set[str]] = {}
+    for module, source in sources.items():
+        importer = _app_of(module)
+        imported = graph.setdefault(importer, set())
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                package = module.split(".")[: -node.level] if node.level else []
+                origin = ".".join([*package, *([node.module] if node.module else [])])
+                names = [f"{origin}.{alias.name}" for alias in node.names]
+            else:
+                continue
+            imported |= {_app_of(name) for name in names if name.startswith("webapp.")} - {importer}
+    return graph
+
+
+def _app_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else module
+
+
+def _knots(graph: Mapping[str, set[str]]) -> list[set[str]]:
+    """The groups of apps that import each other, directly or through others."""
+    reached = {app: _reached_from(app, graph) for app in graph}
+    groups = {frozenset(other for other in reached[app] if app in reached.get(other, ())) for app in graph}
+    return [set(group) for group in groups if len(group) > 1]
+
+
+def _reached_from(app: str, graph: Mapping[str, set[str]]) -> set[str]:
+    found, waiting = set[str](), [app]
+    while waiting:
+        for imported in graph.get(waiting.pop(), set()) - found:
+            found.add(imported)
+            waiting.append(imported)
+    return found
+
+
+def test_the_apps_of_webapp_form_no_knot() -> None:
+    """Also an import contract, which names the layers; this one knows nothing but the imports."""
+    files = [path for path in _sources("webapp") if "migrations" not in path.parts]
+    sources = {".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text() for path in files}
+    graph = _app_graph(sources)
+    graph["jobs"].discard("papers")  # the fingerprint of a run, which is about to move below both
+    mutual = [(app, other) for app in graph for other in graph[app] if app in graph.get(other, ())]
+    assert len(graph) > 20
+    assert not mutual
+    assert not _knots(graph)
+
+
+def test_a_knot_of_apps_is_found() -> None:
+    sources = {
+        "webapp.jobs.views": "from webapp.money.ledger import Ledger",
+        "webapp.money.ledger": "import webapp.clock",
+        "webapp.clock": "import time",
+    }
+    assert _app_graph(sources) == {"jobs": {"money"}, "money": {"clock"}, "clock": set()}
+    assert not _knots(_app_graph(sources))
+    sources["webapp.clock"] = "def now():\n    from . import jobs"
+    assert _knots(_app_graph(sources)) == [{"jobs", "money", "clock"}]
+    sources["webapp.clock"] = "import time"
+    sources["webapp.money.ledger"] = "def pay():\n    import webapp.jobs.views"
+    assert _knots(_app_graph(sources)) == [{"jobs", "money"}]
 
 
 _LOAD_THE_WHOLE_WEB_PROCESS = """
