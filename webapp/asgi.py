@@ -15,7 +15,7 @@ django.setup(set_prefix=False)
 # Only now are the models there that pages and consumers import.
 from webapp.asgi_handler import PageHandler  # noqa: E402
 from webapp.gateway.mount import entrance  # noqa: E402
-from webapp.jobs.events.routing import websocket_urlpatterns  # noqa: E402
+from webapp.jobs.events.consumers import websocket_urlpatterns  # noqa: E402
 from webapp.origins import own_pages_only  # noqa: E402
 from webapp.proxies import behind_proxies  # noqa: E402
 from webapp.upload_limit import upload_limit  # noqa: E402

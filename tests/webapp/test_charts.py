@@ -11,8 +11,7 @@ from tests.factories import call_failed, checkpoint_saved, evaluated, make_runni
 from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.charts.buckets import bucketed
 from webapp.jobs.charts.figures import LINES, NAMES, PACKING, packed, point_of, unpacked
-from webapp.jobs.charts.history import MARKED, Histories, History
-from webapp.jobs.charts.series import series_of
+from webapp.jobs.charts.history import MARKED, Histories, History, series_of
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import resume_point

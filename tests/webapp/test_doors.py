@@ -16,7 +16,7 @@ from webapp.accounts.invitations import invite
 from webapp.accounts.models import Invitation, Membership
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
 from webapp.connections.models import Connection, SealedSecret
-from webapp.jobs.events.routing import websocket_urlpatterns
+from webapp.jobs.events.consumers import websocket_urlpatterns
 from webapp.jobs.models import Film, Job, JobGroup
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account, Budget

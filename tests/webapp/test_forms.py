@@ -9,7 +9,7 @@ from django.http import QueryDict
 from pydantic import BaseModel, Field
 
 from tests.factories import make_spec
-from webapp.jobs.form.form_sections import sections
+from webapp.jobs.form.form_page import sections
 from webapp.jobs.form.forms import SpecForm, job_form
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_fields import Shape, as_meant, as_typed

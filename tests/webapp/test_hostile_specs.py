@@ -14,8 +14,7 @@ import pytest
 from tests.factories import make_project, make_spec, make_user
 from tests.memory import memory_peak
 from tests.webapp.api_callers import ApiCaller
-from webapp.jobs.form.spec_documents import SpecError, read_spec
-from webapp.jobs.form.spec_files import LARGEST_BYTES, read_spec_file
+from webapp.jobs.form.spec_documents import LARGEST_BYTES, SpecError, read_spec, read_spec_file
 from webapp.jobs.spec import Limits
 
 FILE_BYTES, BODY_BYTES = 250_000, 1_000_000

@@ -30,7 +30,7 @@ from webapp import doorbell
 from webapp.accounts.models import Role, User
 from webapp.jobs.events import consumers, viewers
 from webapp.jobs.events import feed as feeds
-from webapp.jobs.events.routing import websocket_urlpatterns
+from webapp.jobs.events.consumers import websocket_urlpatterns
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 

@@ -15,7 +15,7 @@ from tests.webapp.test_policy import job_with_checkpoints
 from webapp.jobs.form import drafts
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.presets import presets
-from webapp.jobs.form.spec_files import LARGEST_BYTES
+from webapp.jobs.form.spec_documents import LARGEST_BYTES
 from webapp.jobs.launch.checklist import checklist
 from webapp.jobs.launch.forecast_panel import forecast_of
 from webapp.jobs.models import Draft, Job

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_project, make_user
 from tests.webapp.test_forms import posted
-from webapp.jobs.form.address_prefill import begun_with
+from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.form.forms import SpecForm, job_form
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import read_spec

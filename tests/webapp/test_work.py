@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from cloud.billing.work_file import Sitting, read_work_file
 from tests.factories import make_job, make_spec
-from webapp.jobs.billing.work_records import works_of
+from webapp.jobs.billing.bills import works_of
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.spec import JobSpec

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db.models import Count, F
 
+from webapp.budgets.text import period_words, scope_words
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of
 from webapp.jobs.billing.limit_forecast import meets_at
@@ -15,9 +16,8 @@ from webapp.jobs.events.text import Shown
 from webapp.jobs.models import Job
 from webapp.money.amounts import display_usd
 from webapp.money.budget_chain import headroom
-from webapp.money.budget_text import day, period_words, scope_words
 from webapp.money.models import Account, AtLine, Budget
-from webapp.money.periods import period_end
+from webapp.money.periods import day, period_end
 from webapp.money.queries import as_of, unreal_below
 
 _STOPPED_SHOWN = 5

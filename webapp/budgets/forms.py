@@ -9,10 +9,10 @@ from typing import Any
 from django import forms
 
 from webapp.accounts.models import User
+from webapp.budgets.text import CLOUDS
 from webapp.jobs.list.labels import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
-from webapp.money.budget_text import CLOUDS
 from webapp.money.models import AtLine, Budget, Period, Scope, default_thresholds
 
 _PEOPLE_OFFERED = 500

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 
 from webapp.comparing.sweeps import MOST_RUNS, Sweep, axes_from, fields_of
-from webapp.jobs.form.address_prefill import begun_with
+from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.spec import JobSpec
 
 MOST_AXES = 3

@@ -19,7 +19,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs import machines, queries
 from webapp.jobs.billing import bill_panel, cost_breakdown
-from webapp.jobs.charts.series import series_of
+from webapp.jobs.charts.history import series_of
 from webapp.jobs.events import job_summary
 from webapp.jobs.events.text import EVENT_ICONS, reason_in_words, shown_state, states_for_script
 from webapp.jobs.form.spec_documents import shortened

@@ -13,7 +13,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.error_pages import Gone
 from webapp.jobs.billing.burn_rate import told_ahead
 from webapp.jobs.charts.figures import point_of
-from webapp.jobs.charts.series import series_of
+from webapp.jobs.charts.history import series_of
 from webapp.jobs.events import job_summary
 from webapp.jobs.events.event_text import told
 from webapp.jobs.models import Event, EventKind, Job

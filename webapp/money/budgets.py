@@ -7,6 +7,7 @@ in between without the budget above it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -15,9 +16,8 @@ from django.db.models.functions import Coalesce
 
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.money.amounts import display_usd
-from webapp.money.budget_chain import Chain, locked, turned_over
-from webapp.money.budget_text import no_room
+from webapp.money.amounts import display_least_usd, display_usd
+from webapp.money.budget_chain import Chain, headroom, locked, turned_over
 from webapp.money.models import (
     Account,
     AtLine,
@@ -28,7 +28,7 @@ from webapp.money.models import (
     Scope,
     default_thresholds,
 )
-from webapp.money.periods import period_start
+from webapp.money.periods import day, period_end, period_start
 
 
 class BudgetRefused(ValueError):
@@ -211,4 +211,25 @@ def no_room_sentence(chain: Chain, least: int) -> str:
     tightest = chain.tightest()
     if tightest is None:
         raise ValueError("without budgets above there is always room")
-    return no_room(tightest, least, chain.now)
+    return _no_room(tightest, least, chain.now)
+
+
+def _no_room(budget: Budget, least: int, now: datetime) -> str:
+    """What a launch needs at least, how much is free where, and what to do."""
+    whose = "of the installation" if budget.project_id is None else "of this project"
+    ways = ["raise that budget", "let other jobs end"]
+    end = period_end(budget.period, now)
+    if end is not None:
+        ways.insert(1, f"wait until {day(end)}, when it begins anew")
+    return (
+        f"The first round may cost up to {display_least_usd(least)}, and the budget “{budget.name}” {whose} has"
+        f" {display_usd(headroom(budget))} of its {display_usd(budget.limit_picodollars)} free:"
+        f" {display_usd(budget.spent_picodollars + budget.overrun_picodollars)} is spent and"
+        f" {display_usd(budget.reserved_picodollars)} is set aside for jobs."
+        f" {_listed(ways)}."
+    )
+
+
+def _listed(ways: list[str]) -> str:
+    text = f"{', '.join(ways[:-1])}{',' if len(ways) > 2 else ''} or {ways[-1]}"
+    return text[:1].upper() + text[1:]

@@ -18,12 +18,12 @@ from webapp.api.auth import Token, project_of
 from webapp.api.problems import Refused
 from webapp.api.schemas.money import BudgetShape
 from webapp.budgets.display import ShownBudget, shown_budget, shown_budgets
+from webapp.budgets.text import CLOUDS
 from webapp.budgets.views import budget_in
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.list.labels import LabelRefused, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
-from webapp.money.budget_text import CLOUDS
 from webapp.money.budgets import change_budget, close_budget, create_budget
 from webapp.money.models import Budget
 

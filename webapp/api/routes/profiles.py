@@ -19,7 +19,7 @@ from webapp.api.routes.jobs import Key, caller_of
 from webapp.api.schemas.policies import NewProfile, ProfileCost, ProfiledSize, ProfileShape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Connection
-from webapp.jobs.form.address_prefill import begun_with
+from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import exact_usd
 from webapp.profiling import queries, services

@@ -26,13 +26,13 @@ from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting
 from cloud.numbers import profile as profiles
 from cloud.simulated_options import SimulatedOptions
+from training.ports import PriceLine, Settlement
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL, Observed
-from webapp.jobs.billing.work_records import works_of
 from webapp.jobs.models import Job
 from webapp.jobs.spec import AnyPlatformOptions
-from webapp.money.models import Account, BillSheet
+from webapp.money.models import Account, BillSheet, Charge, ChargeState
 
 log = logging.getLogger(__name__)
 
@@ -142,6 +142,23 @@ def document_of(
             for row in book.own((line.sku for line in bill.lines), _region(options))
         ],
     }
+
+
+def works_of(job: Job) -> list[Sitting]:
+    """What the job did, a sitting for each process that ran it, calls in the order of their reservation.
+
+    Calls whose process died were booked without a record of their work, so that the graph of a sitting may have holes.
+    """
+    by_epoch: dict[int, list[Settlement]] = {}
+    charges = Charge.objects.filter(account__job=job, state=ChargeState.SETTLED).order_by("epoch", "pk")
+    for charge in charges.iterator(chunk_size=1000):
+        by_epoch.setdefault(charge.epoch, []).append(_settlement(charge))
+    return [Sitting.of(job.spec, settlements) for settlements in by_epoch.values()]
+
+
+def _settlement(charge: Charge) -> Settlement:
+    lines = tuple(PriceLine(**line) for line in charge.lines)
+    return Settlement(charge.name, charge.settled_picodollars or 0, charge.basis, lines, charge.usage)
 
 
 def _region(options: AnyPlatformOptions) -> str:

@@ -51,7 +51,7 @@ def stored_run(name: str) -> StoredRun:
 def _of_job(name: str) -> list[Sitting]:
     from django.db import DatabaseError
 
-    from webapp.jobs.billing.work_records import works_of
+    from webapp.jobs.billing.bills import works_of
     from webapp.jobs.models import Job
 
     try:

@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import Case, DateTimeField, JSONField, When
 
-from webapp.jobs.charts.figures import AXES, NAMES, PACKING, WALL, packed, unpacked
-from webapp.jobs.models import Event, EventKind
+from webapp.jobs.charts.buckets import bucketed
+from webapp.jobs.charts.figures import AXES, LINES, NAMES, PACKING, PARTS, WALL, packed, unpacked
+from webapp.jobs.models import Event, EventKind, Job
 
 BOUNDS = "bounds"
 """Somebody changed between how many actors the job decides: a note with facts, no kind of event of its own."""
@@ -32,6 +33,7 @@ MOST_ROUNDS_KEPT = 400_000
 """Over all jobs this process has shown; those that were not looked at for longest are read again when they are."""
 _KINDS = (EventKind.STARTED, EventKind.ROUND, EventKind.EVALUATION, EventKind.NOTE, *_SHOWN)
 _EVENTS_AT_ONCE = 2_000
+_EVERY_ROUND = 2**53
 
 Numbers = npt.NDArray[np.float64]
 
@@ -200,3 +202,26 @@ def _rows(job_id: str, after: int, upto: int) -> Iterable[tuple[int, Any, Any, s
 
 
 histories = Histories()
+
+
+def series_of(job: Job, first: int = 1, last: int = _EVERY_ROUND) -> dict[str, Any]:
+    """Rounds `first` to `last` of the job, as of its row's last event or a little later."""
+    lock, history = histories.of(job.pk, job.started_at, job.last_seq)
+    with lock:
+        drawn = bucketed(history.columns, first, last)
+        evaluations = [one for one in history.evaluations if first <= one.round_no <= last]
+        return {
+            "per_point": drawn.per_point,
+            "rounds": history.rounds,
+            "lines": list(LINES),
+            "parts": list(PARTS),
+            "columns": drawn.columns,
+            "low": drawn.low,
+            "high": drawn.high,
+            "evaluations": {
+                "round": [one.round_no for one in evaluations],
+                "steps": [one.steps for one in evaluations],
+                "mean": [one.mean for one in evaluations],
+            },
+            "marks": {kind: list(rounds) for kind, rounds in history.marks.items()},
+        }

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
+from django.urls import path
 
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import queries
@@ -141,3 +142,6 @@ class JobConsumer(AsyncWebsocketConsumer):
     async def _send(self, text: str) -> None:
         async with asyncio.timeout(SEND_WITHIN_S):
             await self.send(text_data=text)
+
+
+websocket_urlpatterns = [path("ws/v1/jobs/<str:job_id>/", JobConsumer.as_asgi())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -20,15 +21,38 @@ from webapp.jobs.clone_views import spec_file
 from webapp.jobs.form import drafts
 from webapp.jobs.form.form_draft import Sheet
 from webapp.jobs.form.form_prefill import FILE, beginning
-from webapp.jobs.form.form_sections import sections
+from webapp.jobs.form.form_tree import Group
 from webapp.jobs.form.forms import SpecForm, job_form
 from webapp.jobs.form.presets import presets
-from webapp.jobs.form.spec_documents import SpecError
-from webapp.jobs.form.spec_files import read_spec_file
+from webapp.jobs.form.spec_documents import SpecError, read_spec_file
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import cloud_requirements, forecast_panel
 from webapp.jobs.launch.past_runs import lessons_of
 from webapp.jobs.launch.scheduler_choice import schedulers
+
+SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("what", "What is learned", ("name", "tags", "group", "training")),
+    ("where", "Where it runs", ("platform",)),
+    ("how-much", "How much", ("training.stop", "budget_usd", "at_line")),
+)
+"""Key, heading and the paths shown there; a longer path wins, and what no path names comes last."""
+
+
+def sections(tree: Group) -> list[dict[str, Any]]:
+    """The tree's parts in the order of the page: each with its key, its heading and a group to draw."""
+    parts = {key: Group("", (), tree.model) for key, _, _ in SECTIONS}
+    own_place = {path: key for key, _, paths in SECTIONS for path in paths}
+    for item in tree.items:
+        key = own_place.get(".".join(item.path), SECTIONS[-1][0])
+        if isinstance(item, Group):
+            moved = [child for child in item.items if ".".join(child.path) in own_place]
+            for child in moved:
+                parts[own_place[".".join(child.path)]].items.append(child)
+            rest = Group("", item.path, item.model, items=[c for c in item.items if c not in moved])
+            parts[key].items.append(rest)
+        else:
+            parts[key].items.append(item)
+    return [{"key": key, "title": title, "group": parts[key]} for key, title, _ in SECTIONS]
 
 
 def _sheet(request: HttpRequest, project: Project) -> Sheet:

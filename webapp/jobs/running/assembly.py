@@ -1,6 +1,9 @@
 """Where training and cloud meet: a spec and a ledger in, a platform that cannot spend around that ledger out."""
 
 from collections.abc import Callable
+from typing import cast
+
+from django.conf import settings
 
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
@@ -10,8 +13,12 @@ from cloud.hosts import HostsOptions
 from cloud.metering import MeteredPlatform
 from cloud.pulled import Reached
 from cloud.register import Holder
+from cloud.trajectory_cache import Remembering, TrajectoryCache
 from training.ports import Ledger, Platform
 from webapp.jobs.spec import JobSpec
+
+_CACHE_PATIENCE_S = 2.0
+_MEGABYTE = 10**6
 
 Connect = Callable[[str], AwsConnection | AzureConnection]
 """Opens the connection of that id, with its secrets, for the process that asks."""
@@ -21,7 +28,6 @@ Reach = Callable[[], Reached]
 
 Hold = Callable[[str], Holder]
 """On whose behalf things are held in the account of the connection of that id."""
-
 
 Remember = Callable[[Platform], Platform]
 """Puts a cache before a platform."""
@@ -70,3 +76,21 @@ def _opened(spec: JobSpec, connect: Connect | None, reach: Reach | None, hold: H
             raise NoConnection("Machines of yours call at the dashboard; launch the job there.")
         return options.open(reach())
     return options.open()
+
+
+def remembered(platform: Platform, job_id: str) -> Platform:
+    """`platform` behind the job's cache; as it is where the cache is switched off."""
+    if not settings.STARLING_TRAJECTORY_CACHE_MB:
+        return platform
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    store = redis.Redis.from_url(
+        settings.REDIS_URL,
+        socket_timeout=_CACHE_PATIENCE_S,
+        socket_connect_timeout=_CACHE_PATIENCE_S,
+        retry=Retry(NoBackoff(), 0),
+    )
+    cache = TrajectoryCache(store, job_id, settings.STARLING_TRAJECTORY_CACHE_MB * _MEGABYTE)
+    return cast(Platform, Remembering(platform, cache))

@@ -49,7 +49,6 @@ from webapp.jobs.running.recovery import (
     run_ended,
 )
 from webapp.jobs.running.run_log import RunLog
-from webapp.jobs.running.trajectories import remembered
 from webapp.jobs.services import limits
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.limits import Limit, limits_of
@@ -204,7 +203,7 @@ class _Run:
 
     def _recorded(self) -> Stopped:
         """Record all events but the last."""
-        from webapp.jobs.running.assembly import assemble  # only a run needs it
+        from webapp.jobs.running.assembly import assemble, remembered  # only a run needs it
 
         self._go_on_unless_stopped()
         failpoints.reach("before_open")
