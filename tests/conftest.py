@@ -115,7 +115,7 @@ def _books_hold(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if watched:
         from webapp.clock import SYSTEM_CLOCK
-        from webapp.invariants import findings
+        from webapp.jobs.invariants import findings
 
         assert findings(SYSTEM_CLOCK.now()) == []
 

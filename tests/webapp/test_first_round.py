@@ -22,7 +22,7 @@ from training.ports import Room
 from webapp.alerts import sources
 from webapp.alerts.models import Alert
 from webapp.clock import SYSTEM_CLOCK
-from webapp.invariants import findings
+from webapp.jobs.invariants import findings
 from webapp.jobs.launch.checklist import checklist
 from webapp.jobs.launch.forecast_panel import forecast_of, headline
 from webapp.jobs.launch.launch_budget import least_of

@@ -10,7 +10,7 @@ from tests.factories import make_job, make_project, make_spec
 from tests.ledger_contract import reservation, settlement
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK
-from webapp.invariants import findings
+from webapp.jobs.invariants import findings
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.leases import release_lease, take_lease
@@ -18,8 +18,8 @@ from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import go_on
 from webapp.money.budgets import change_budget, create_budget
 from webapp.money.ledger import DatabaseLedger
-from webapp.money.limits import Limit
 from webapp.money.models import Account, Crossing
+from webapp.money.queries import Limit
 
 USD = 10**12
 

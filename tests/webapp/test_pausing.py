@@ -8,7 +8,7 @@ from django.db.models.signals import post_save
 
 from tests.factories import FixedClock, make_job, make_running_job, make_spec, stopped
 from webapp.clock import SYSTEM_CLOCK
-from webapp.invariants import findings
+from webapp.jobs.invariants import findings
 from webapp.jobs.models import Job, Round
 from webapp.jobs.running import runner
 from webapp.jobs.running.job_watchdog import look_after_jobs

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from tests.factories import FixedClock, make_job, make_running_job, round_finished, stopped
 from tests.ledger_contract import reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
-from webapp.invariants import findings
+from webapp.jobs.invariants import findings
 from webapp.jobs.models import Event, Job, Round
 from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.running.recorder import Recorder

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from django.db.models import Count, F
 
-from webapp.budgets.text import period_words, scope_words
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of
 from webapp.jobs.billing.limit_forecast import meets_at
@@ -16,10 +15,18 @@ from webapp.jobs.events.text import Shown
 from webapp.jobs.models import Job
 from webapp.money.amounts import display_usd
 from webapp.money.budget_chain import headroom
-from webapp.money.models import Account, AtLine, Budget
+from webapp.money.models import Account, AtLine, Budget, Period, Scope
 from webapp.money.periods import day, period_end
 from webapp.money.queries import as_of, unreal_below
 
+CLOUDS = {
+    "local": "this machine",
+    "simulated": "the simulated cloud",
+    "aws_lambda": "AWS Lambda",
+    "azure_container": "Azure Container Instances",
+    "hosts": "machines of yours",
+    "ray": "a Ray cluster",
+}
 _STOPPED_SHOWN = 5
 
 
@@ -131,3 +138,23 @@ def _outlook(budget: Budget, burns: list[Burn], spent: int, now: datetime) -> st
     margin_s = max(burn.doubt for burn in burns) * (meets - now).total_seconds()
     when = f"{meets:%H:%M} UTC" if meets.date() == now.date() else f"{day(meets)}, {meets:%H:%M} UTC"
     return f"{rate}; the line is met at {when} (± {max(1, round(margin_s / 60))} min)."
+
+
+def scope_words(budget: Budget) -> str:
+    """What counts: "all jobs of this project", "jobs tagged sweep"."""
+    match budget.scope:
+        case Scope.EVERYTHING:
+            return "all jobs of this installation"
+        case Scope.PROJECT:
+            return "all jobs of this project"
+        case Scope.USER:
+            return f"jobs of {budget.user}"
+        case Scope.CLOUD:
+            return f"jobs on {CLOUDS.get(budget.cloud, budget.cloud)}"
+        case Scope.TAG:
+            return f"jobs tagged {budget.tag}"
+    return f"jobs of the group {budget.group}"
+
+
+def period_words(budget: Budget) -> str:
+    return {Period.MONTHLY: "a month", Period.WEEKLY: "a week"}.get(Period(budget.period), "in all")

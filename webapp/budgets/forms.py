@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 
 from webapp.accounts.models import User
-from webapp.budgets.text import CLOUDS
+from webapp.budgets.display import CLOUDS
 from webapp.jobs.list.labels import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars

@@ -11,10 +11,16 @@ from django.db.models import Count, F, Max, Min, Q
 from webapp.job_states import ACTIVE, SUCCESSORS, TERMINAL, Observed
 from webapp.jobs.models import EventKind, Job
 from webapp.jobs.running.job_slots import core_places, on_cores, waiting_for_core
+from webapp.money.invariants import money_findings
 
 FORGOTTEN_AFTER = timedelta(seconds=60)
 # Of deleted ones the history is gone on purpose.
 _WHOLE = Job.objects.filter(deleted_at=None)
+
+
+def findings(now: datetime) -> list[str]:
+    """What is wrong with jobs and their money, a sentence each. Tests in which processes die ask as well."""
+    return [*money_findings(), *job_findings(now)]
 
 
 def job_findings(now: datetime) -> Iterator[str]:

@@ -17,9 +17,8 @@ from training.ports import Reservation, Room, Settlement
 from training.reports import Spend
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.budget_chain import Chain, headroom
-from webapp.money.limits import limits_of
 from webapp.money.models import Account, AtLine, Charge, ChargeState
-from webapp.money.queries import budgets_above
+from webapp.money.queries import budgets_above, limits_of
 from webapp.money.reserve_fast_path import take_all
 from webapp.money.thresholds import note_crossings
 

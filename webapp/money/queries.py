@@ -1,7 +1,8 @@
-"""What is read of money: the bill of a job, and the budgets above an account."""
+"""What is read of money: the bill of a job, the budgets above an account, and the limits that hold a running job."""
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q
@@ -29,6 +30,30 @@ def budgets_above(account_id: int, now: datetime) -> list[Budget]:
     """The open budgets over an account, the tightest first. Nothing is locked."""
     rows = Budget.objects.filter(accounts=account_id, closed_at=None)
     return sorted((as_of(budget, now) for budget in rows), key=lambda budget: (headroom(budget), budget.pk))
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One of the limits that hold a job: its own or a budget's above. `room`: what it may still reserve under it."""
+
+    name: str
+    at_line: str
+    spent_share: float
+    room: int
+
+
+def limits_of(account_id: int, at_line: str, now: datetime) -> list[Limit]:
+    """What holds the job: its own limit first, at which `at_line` happens, then the budgets above."""
+    account = Account.objects.get(pk=account_id)
+    spent = account.spent_picodollars + account.overrun_picodollars
+    held = spent + account.reserved_picodollars
+    own = account.limit_picodollars
+    found = [Limit("the job's own budget", at_line, spent / own, max(0, own - held))]
+    for budget in budgets_above(account_id, now):
+        share = (budget.spent_picodollars + budget.overrun_picodollars) / budget.limit_picodollars
+        room = account.granted_picodollars - held + headroom(budget)
+        found.append(Limit(f"the budget “{budget.name}”", budget.at_line, share, max(0, room)))
+    return found
 
 
 def held_by(account: Account, above: Sequence[Budget]) -> Budget | None:

@@ -17,8 +17,7 @@ from webapp.accounts.models import Project, User
 from webapp.api.auth import Token, project_of
 from webapp.api.problems import Refused
 from webapp.api.schemas.money import BudgetShape
-from webapp.budgets.display import ShownBudget, shown_budget, shown_budgets
-from webapp.budgets.text import CLOUDS
+from webapp.budgets.display import CLOUDS, ShownBudget, shown_budget, shown_budgets
 from webapp.budgets.views import budget_in
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.list.labels import LabelRefused, tag_named

@@ -12,8 +12,8 @@ from training.ports import Ledger, Reservation, Room, Settlement
 from training.reports import Spend
 from training.scaling.plan import Bounds
 from webapp.money.amounts import display_usd
-from webapp.money.limits import Limit
 from webapp.money.models import AtLine
+from webapp.money.queries import Limit
 
 FEWER_FROM = 0.8
 

@@ -51,7 +51,7 @@ from webapp.jobs.running.recovery import (
 from webapp.jobs.running.run_log import RunLog
 from webapp.jobs.services import limits
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
-from webapp.money.limits import Limit, limits_of
+from webapp.money.queries import Limit, limits_of
 
 log = logging.getLogger(__name__)
 

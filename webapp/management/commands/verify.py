@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from webapp.clock import SYSTEM_CLOCK
-from webapp.invariants import findings
+from webapp.jobs.invariants import findings
 
 
 class Command(BaseCommand):
