@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .answers import (
+from .output_columns import (
     ALERTS,
     BUDGETS,
     CHECKPOINTS,
@@ -44,7 +44,7 @@ from .answers import (
     TRAININGS,
     VERSIONS,
 )
-from .showing import Part
+from .tables import Part
 
 
 class Option(NamedTuple):

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from .commands import Command
-from .showing import shown
 from .starling import Starling, StarlingError
+from .tables import shown
 
 _SHOWN = 20
 _LOOKED_AGAIN_AFTER_S = 2.0

@@ -7,8 +7,8 @@ import json
 import sys
 from typing import Any
 
-from .asking import Asking
 from .commands import COMMANDS, Command, Option
+from .execute import Asking
 from .starling import Starling, StarlingError
 
 _ENDS = """exit codes:

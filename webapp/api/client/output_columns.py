@@ -1,8 +1,8 @@
-"""What is shown of each kind of answer; with --json all of it is. How columns are written: see `showing`."""
+"""What is shown of each kind of answer; with --json all of it is. How columns are written: see `tables`."""
 
 from __future__ import annotations
 
-from .showing import Part
+from .tables import Part
 
 JOBS = (
     Part(
