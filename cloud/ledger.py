@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cloud.pricing import usd
+from cloud.formatting import display_usd
 from training.ports import Ledger, Reservation, Room, Settlement
 from training.reports import Spend
 
@@ -13,7 +13,7 @@ from training.reports import Spend
 def what_is_left(ledger: Ledger) -> str:
     """For a sentence about what was refused: "$0.0092 of the budget “March” is left"."""
     room = ledger.room()
-    return f"{usd(room.picodollars)} of {room.limit} is left"
+    return f"{display_usd(room.picodollars)} of {room.limit} is left"
 
 
 @dataclass

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cloud.billing.work import WorkWriter, work_of
+from cloud.formatting import display_usd
 from cloud.ledger import what_is_left
-from cloud.pricing import Tariff, usd
+from cloud.pricing import Tariff
 from cloud.rents.job import Rents
 from cloud.rents.payer import PayingRents, Renting
 from cloud.timing import NS, to_ns
@@ -166,7 +167,7 @@ class MeteredPlatform:
         if refused:
             left = what_is_left(self._ledger)
             for reserved in refused:
-                most = usd(reserved.reservation.picodollars)
+                most = display_usd(reserved.reservation.picodollars)
                 self._refuse([reserved.call], f"this call may cost up to {most} and {left}")
 
     def _refuse(self, calls: Iterable[Call], reason: str) -> None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import cache
 from typing import Protocol
 
-from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, PriceRow
+from cloud.billing.price_book import PriceError, PriceRow
 from training.messages import Call, Outcome
 from training.ports import PriceLine
 from training.reports import Usage
@@ -38,13 +37,6 @@ def price_line(row: PriceRow, quantity: int, per: int = 1) -> PriceLine:
     # Half up: twice the exact amount and one more, over two.
     picodollars = (2 * quantity * numerator + denominator) // (2 * denominator)
     return PriceLine(row.sku, shown, row.unit, picodollars)
-
-
-def usd(picodollars: int) -> str:
-    """An amount for people: `$1.25`, with as many digits as small amounts need."""
-    amount = Decimal(picodollars) / PICODOLLARS_PER_USD
-    digits = 2 if amount == 0 or abs(amount) >= 1 else min(12, 2 - amount.adjusted())
-    return f"${amount:.{digits}f}"
 
 
 def total(lines: Iterable[PriceLine]) -> int:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from cloud.formatting import format_percent
+
 MILLION = 10**6
 SLOWER_AT_MOST = 0.20
 """A choice may be so much slower than the fastest size: beyond that, waiting costs more than functions do."""
@@ -98,8 +100,8 @@ def _why(best: Size, fastest: Size, measured: Sequence[Size], slower_at_most: fl
     if best != fastest:
         less = 1 - best.picodollars_per_million / fastest.picodollars_per_million
         return (
-            f"{name}: {_percent(less)} cheaper per step than {fastest.memory_mb:,} MB"
-            f" and within {_percent(slower_at_most)} of its speed."
+            f"{name}: {format_percent(less)} cheaper per step than {fastest.memory_mb:,} MB"
+            f" and within {format_percent(slower_at_most)} of its speed."
         )
     cheapest = min(measured, key=lambda one: one.picodollars_per_million)
     if cheapest.picodollars_per_million == best.picodollars_per_million:
@@ -107,10 +109,6 @@ def _why(best: Size, fastest: Size, measured: Sequence[Size], slower_at_most: fl
     less = 1 - cheapest.picodollars_per_million / best.picodollars_per_million
     slower = cheapest.seconds_per_million / best.seconds_per_million - 1
     return (
-        f"{name}: the fastest. {cheapest.memory_mb:,} MB would be {_percent(less)} cheaper per step"
-        f" and {_percent(slower)} slower."
+        f"{name}: the fastest. {cheapest.memory_mb:,} MB would be {format_percent(less)} cheaper per step"
+        f" and {format_percent(slower)} slower."
     )
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %" if share >= 0.01 else "under 1 %"

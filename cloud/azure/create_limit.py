@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from cloud.formatting import format_rough_duration
 from cloud.register import Creates
 
 WINDOWS = ((100, 300.0), (300, 3600.0))
@@ -51,10 +52,9 @@ class CreateLimit:
         (most, window_s), *others = self._windows
         takes = f"{most} creates of container groups {_within(window_s)}"
         takes += "".join(f" and {most} {_within(window_s)}" for most, window_s in others)
-        left = f"{wait_s:.0f} s" if wait_s < 100.0 else f"{wait_s / 60:.0f} min"
         return (
             f"Azure takes {takes}, counted over all jobs in this subscription; there is room for the next one in"
-            f" {left}"
+            f" {format_rough_duration(wait_s)}"
         )
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from cloud.billing.price_book import FreeTier, PriceBook
-from cloud.pricing import total, usd
+from cloud.formatting import display_usd
+from cloud.pricing import total
 from training.ports import PriceLine
 
 
@@ -22,7 +23,7 @@ class FreeTierShare:
     def words(self) -> str:
         if not self.covered_picodollars:
             return "no free tier covers any of this"
-        covered, whole = usd(self.covered_picodollars), usd(self.total_picodollars)
+        covered, whole = display_usd(self.covered_picodollars), display_usd(self.total_picodollars)
         return f"the free tier of a fresh account would cover {covered} of {whole}, once a month"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from cloud.aws.error_text import ABSENT, DENIED, code_of
 from cloud.connections import AwsClients
+from cloud.formatting import plural
 from cloud.provision.steps import Step
 
 LIFE_DAYS = 1
@@ -55,7 +56,7 @@ def gone(clients: AwsClients, connection_id: str) -> Step:
         if code_of(error) in ABSENT:
             return Step(title, "gone", "It was gone already.")
         return Step(title, "missing", _why(error), _NEEDS)
-    return Step(title, "gone", f"Emptied of {count} object{'' if count == 1 else 's'} and deleted.")
+    return Step(title, "gone", f"Emptied of {plural(count, 'object')} and deleted.")
 
 
 def _there(s3: Any, name: str) -> bool:

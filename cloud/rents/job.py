@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cloud.formatting import display_usd, plural
 from cloud.ledger import what_is_left
-from cloud.pricing import Standing, Tariff, usd
+from cloud.pricing import Standing, Tariff
 from cloud.rents.pool import PoolRent
 from cloud.rents.slices import Rented, rent_from_start, rent_going_on
 from cloud.timing import to_ns
@@ -110,7 +111,7 @@ class Rents:
         rented = Rented(group, self._ledger, self._id_prefix, now_s)
         refused = rented.keep(now_s, round_no)
         if refused is not None:
-            what = f"{rented.slice_s} s of {actors} more actor{'' if actors == 1 else 's'} ({group.skus})"
+            what = f"{rented.slice_s} s of {plural(actors, 'more actor')} ({group.skus})"
             return self._too_dear(what, refused.picodollars)
         self._groups[number] = rented
         return ""
@@ -130,4 +131,4 @@ class Rents:
             self._pool.end(now_s)
 
     def _too_dear(self, what: str, picodollars: int) -> str:
-        return f"{what} would cost {usd(picodollars)} and {what_is_left(self._ledger)}"
+        return f"{what} would cost {display_usd(picodollars)} and {what_is_left(self._ledger)}"

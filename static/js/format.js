@@ -1,6 +1,8 @@
-/** Figures, money and times in words; the server's twin is webapp/templatetags/look.py. */
+/** Figures, money and times in words; the server's twin is webapp/formatting.py, and one test holds both to one table. */
 
 export const UNKNOWN = "\u2013";
+/** As the server rounds: half-way goes to the even digit, and what rounds to nothing has no sign. */
+const AS_SERVER = { roundingMode: "halfEven", signDisplay: "negative" };
 
 /** Dollars: two digits from $1 on, three significant ones below. @param {string|number|null} usd */
 export function money(usd) {
@@ -8,15 +10,21 @@ export function money(usd) {
   const value = Number(usd);
   const size = Math.abs(value);
   const sign = value < 0 ? "-" : "";
-  if (size >= 1 || size === 0) return sign + "$" + grouped(size, 2);
-  let places = Math.max(2, 2 - Math.floor(Math.log10(size)));
+  let places = size >= 1 || size === 0 ? 2 : Math.max(2, 2 - Math.floor(Math.log10(size)));
   if (Number(size.toFixed(places)) >= 1) places = 2;
-  return sign + "$" + size.toFixed(places);
+  // Text is rounded as it is written, half up as bills are: as a number, $1.005 would be a little less.
+  const digits = new Intl.NumberFormat("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places });
+  return `${sign}$${digits.format(String(usd).replace(/^-/, ""))}`;
 }
 
 /** A number with thousands separators. */
 export function grouped(value, places = 0) {
-  return value.toLocaleString("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places });
+  return value.toLocaleString("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places, ...AS_SERVER });
+}
+
+/** To three digits that count, with thousands separators. */
+function threeDigits(value) {
+  return value.toLocaleString("en-GB", { maximumSignificantDigits: 3, ...AS_SERVER }).replace("-", "\u2212");
 }
 
 export function count(value) {
@@ -31,27 +39,31 @@ export function wholeCount(value) {
 /** A return: one decimal under a thousand, none above. */
 export function score(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
-  return grouped(value, Math.abs(value) < 1000 ? 1 : 0).replace("-", "\u2212");
+  return grouped(value, Math.abs(value) < 999.95 ? 1 : 0).replace("-", "\u2212");
 }
 
 /** Any other figure: three significant digits, thousands grouped. */
 export function figures(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
-  return value.toLocaleString("en-GB", { maximumSignificantDigits: 3 }).replace("-", "\u2212");
+  return threeDigits(value);
 }
 
+/** 8.2 s, 12 min 5 s, 3 h 20 min. */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return UNKNOWN;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const whole = Math.floor(seconds);
+  if (seconds < 0) return `\u2212${duration(-seconds)}`;
+  if (seconds < 59.95) return `${grouped(seconds, 1)} s`;
+  const whole = Math.max(60, Math.floor(seconds));
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
   return `${grouped(Math.floor(whole / 3600))} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
-/** A short time, as of a call or a round: three significant digits. */
+/** As of a call or a round, to three digits: 350 ms, 8.21 s, 1,230 s. */
 export function shortTime(seconds) {
   if (seconds === null || seconds === undefined) return UNKNOWN;
-  return seconds > 0 && seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${Number(seconds.toPrecision(3))} s`;
+  if (seconds < 0) return `\u2212${shortTime(-seconds)}`;
+  if (seconds > 0 && seconds <= 0.0005) return "< 1 ms";
+  return seconds > 0 && seconds < 0.9995 ? `${grouped(seconds * 1000)} ms` : `${threeDigits(seconds)} s`;
 }
 
 /** Seconds at a tick of an axis: 30 s, 2 min, 1 h 30 min. */

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from cloud.billing.price_book import PriceBook, PriceError, PriceRow, UnknownSku
 from cloud.local import LocalOptions
-from cloud.pricing import price_line, total, usd
+from cloud.pricing import price_line, total
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls
 from training.messages import Outcome
@@ -173,14 +173,6 @@ def test_local_rent_is_what_the_user_says() -> None:
 def test_options_travel_as_json() -> None:
     for options in (LocalOptions(learner_usd_per_hour=Decimal("0.5")), SimulatedOptions(seed=4)):
         assert type(options).model_validate(json.loads(options.model_dump_json())) == options
-
-
-@pytest.mark.parametrize(
-    ("picodollars", "text"),
-    [(0, "$0.00"), (1_250_000_000_000, "$1.25"), (11_333_333_333, "$0.0113"), (200_000, "$0.000000200")],
-)
-def test_amounts_for_people(picodollars: int, text: str) -> None:
-    assert usd(picodollars) == text
 
 
 def test_a_row_must_be_complete() -> None:

@@ -78,4 +78,4 @@ def test_one_size_alone_says_so_and_none_is_no_choice() -> None:
 def test_what_is_hardly_cheaper_is_not_called_nothing() -> None:
     found = choice([_size(1024, 110.0, 0.996), _size(2048, 100.0, 1.0)])
     assert found is not None
-    assert "under 1 % cheaper" in found.why
+    assert "< 1 % cheaper" in found.why

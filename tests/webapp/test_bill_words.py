@@ -10,7 +10,6 @@ from cloud.local import LocalOptions
 from cloud.simulated_options import SimulatedOptions
 from webapp.jobs.billing.bill_text import (
     Row,
-    about_duration,
     actors_sentence,
     breakdown_sentence,
     numbers_behind,
@@ -67,14 +66,6 @@ def test_what_cannot_be_priced_is_unknown_and_not_nothing() -> None:
     made["compared"][0]["problem"] = "there is no price for 'c5.4xlarge'"
     (sentence,) = shown_bill(BillSheet(document=made), SimulatedOptions()).elsewhere
     assert sentence == "On one c5.4xlarge: unknown, because there is no price for 'c5.4xlarge'."
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(4.21, "4.2 s"), (36.4, "36 s"), (107.7, "1 min 48 s"), (2160, "36 min"), (9000, "2.5 h")],
-)
-def test_about_how_long(seconds: float, words: str) -> None:
-    assert about_duration(seconds) == words
 
 
 def test_how_well_a_clouds_numbers_are_known() -> None:

@@ -22,8 +22,8 @@ from tests.factories import make_connection, make_project
 from webapp.connections import services
 from webapp.connections.models import CheckState, Connection, SetUp
 from webapp.connections.secret import Secret
+from webapp.formatting import display_usd
 from webapp.jobs.form.forms import job_form
-from webapp.money.amounts import display_usd
 from webapp.money.budgets import create_budget
 
 pytestmark = pytest.mark.django_db

@@ -130,7 +130,8 @@ class TestShowing:
         [("0", "$0.00"), ("1234.567", "$1,234.57"), ("0.5", "$0.500"), ("0.0312", "$0.0312")],
     )
     def test_dollars_are_as_on_pages(self, text: str, read: str) -> None:
-        from webapp.money.amounts import display_usd, picodollars
+        from webapp.formatting import display_usd
+        from webapp.money.amounts import picodollars
 
         assert usd(text) == read == display_usd(picodollars(Decimal(text)))
 

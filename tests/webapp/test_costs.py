@@ -11,11 +11,12 @@ from django.urls import reverse
 
 from tests.factories import make_running_job, make_spec, make_user
 from training.ports import Reservation, Settlement
+from webapp.formatting import display_usd
 from webapp.jobs.billing.cost_csv import by_call, by_round, csv_line
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header
 from webapp.jobs.services import raise_budget
-from webapp.money.amounts import display_least_usd, display_usd, exact_usd, picodollars
+from webapp.money.amounts import display_least_usd, exact_usd, picodollars
 from webapp.money.ledger import DatabaseLedger
 
 

@@ -22,8 +22,9 @@ from tests.factories import make_project, make_running_job, make_spec, make_user
 from tests.members import add_member
 from tests.webapp.settled import DAY, booked, lambda_lines, settle
 from training.ports import PriceLine
+from webapp.formatting import display_usd
 from webapp.jobs.models import Job, Tag
-from webapp.money.amounts import display_usd, exact_usd
+from webapp.money.amounts import exact_usd
 from webapp.reports import period
 from webapp.reports.calls import calls
 from webapp.reports.files import formats

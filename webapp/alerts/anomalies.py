@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from webapp.alerts.models import Kind, Severity
-from webapp.money.amounts import display_usd
+from webapp.formatting import display_usd
 
 BURN_TIMES = 3.0
 BURN_OVER_TIMES = 2.0

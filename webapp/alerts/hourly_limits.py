@@ -14,6 +14,7 @@ from django.db import transaction
 from webapp.alerts import services
 from webapp.alerts.models import Channel, HourlyUse
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.formatting import plural
 
 LIMITS: dict[str, int] = {HourlyUse.What.MAIL: 100, HourlyUse.What.TEST: 5}
 """A mail to three people counts as three."""
@@ -29,7 +30,7 @@ class OverLimit(Exception):
         self.wait_s = wait_s
         super().__init__(
             f"A project sends {LIMITS[what]} {_WORDS[HourlyUse.What(what)]} an hour at most."
-            f" There is room again in {minutes} {'minute' if minutes == 1 else 'minutes'}."
+            f" There is room again in {plural(minutes, 'minute')}."
         )
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import NamedTuple
 
 from webapp.alerts import mail_consent
 from webapp.alerts.models import Channel, DeliveryState, Kind, MailConsent, Severity, Way
 from webapp.alerts.senders import mail
+from webapp.formatting import display_usd, format_moment, format_score
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
-from webapp.money.amounts import display_usd
 from webapp.money.models import Account, AtLine, Budget, Crossing, CrossingKind
 
 ICONS: dict[str, str] = {
@@ -144,7 +143,7 @@ def crossing_sentence(row: Crossing) -> str:
     name = one.job.name if isinstance(one, Account) else f"The budget {one.name}"
     spent, limit = display_usd(row.spent_picodollars), display_usd(row.limit_picodollars)
     if row.kind == CrossingKind.FORECAST:
-        when = f" at about {_moment(row.expected_at)}" if row.expected_at else ""
+        when = f" at about {format_moment(row.expected_at)}" if row.expected_at else ""
         return f"{name} is going to meet its limit of {limit}{when}; {spent} is spent. {_what_then(one)}"
     if row.threshold >= 100:
         return f"{name} has spent all of its {limit}. {_what_then(one)}"
@@ -186,9 +185,5 @@ def end_sentence(job: Job) -> str:
     reached = (
         job.evaluation_return_mean if job.evaluation_return_mean is not None else job.episode_return_mean
     )
-    score = f" and a return of {reached:,.0f}" if reached is not None else ""
+    score = f" and a return of {format_score(reached)}" if reached is not None else ""
     return f"{job.name} finished after {steps}{score}. {reason}".strip()
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment:%H:%M} UTC on {moment.day} {moment:%B}"

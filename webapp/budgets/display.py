@@ -8,15 +8,15 @@ from datetime import datetime
 
 from django.db.models import Count, F
 
+from webapp.formatting import display_usd, format_day, format_moment, plural
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of
 from webapp.jobs.billing.limit_forecast import meets_at
 from webapp.jobs.events.text import Shown
 from webapp.jobs.models import Job
-from webapp.money.amounts import display_usd
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Account, AtLine, Budget, Period, Scope
-from webapp.money.periods import day, period_end
+from webapp.money.periods import period_end
 from webapp.money.queries import as_of, unreal_below
 
 CLOUDS = {
@@ -103,7 +103,7 @@ def _shown(budget: Budget, below: _Below, unreal: str, now: datetime) -> ShownBu
     return ShownBudget(
         budget=budget,
         counts=scope_words(budget),
-        period=words if end is None else f"{words}, anew on {day(end)}",
+        period=words if end is None else f"{words}, anew on {format_day(end)}",
         spent=spent,
         reserved=budget.reserved_picodollars,
         free=headroom(budget),
@@ -130,13 +130,12 @@ def _state(percent: float) -> Shown | None:
 def _outlook(budget: Budget, burns: list[Burn], spent: int, now: datetime) -> str:
     if not burns:
         return ""
-    jobs = "1 job" if len(burns) == 1 else f"{len(burns)} jobs"
-    rate = f"{jobs} at {display_usd(sum(burn.hourly for burn in burns))} an hour"
+    rate = f"{plural(len(burns), 'job')} at {display_usd(sum(burn.hourly for burn in burns))} an hour"
     meets = meets_at(burns, spent, budget, now)
     if meets is None:
         return f"{rate}; done before the line."
     margin_s = max(burn.doubt for burn in burns) * (meets - now).total_seconds()
-    when = f"{meets:%H:%M} UTC" if meets.date() == now.date() else f"{day(meets)}, {meets:%H:%M} UTC"
+    when = format_moment(meets, today=now.date())
     return f"{rate}; the line is met at {when} (± {max(1, round(margin_s / 60))} min)."
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 
 from webapp.comparing.figures import SideFigures, ahead_of_each
-from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
-from webapp.templatetags.look import duration, score
+from webapp.formatting import display_usd, format_duration, format_score
+from webapp.money.amounts import PICODOLLARS_PER_USD
 
 WIDTH, HEIGHT = 440, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 28, 20, 32
@@ -70,7 +70,7 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     return Plane(
         dots,
         tuple(Tick(horizontal(value), _axis(value, by, max(across))) for value in x_steps),
-        tuple(Tick(vertical(value), score(value).removesuffix(".0")) for value in y_steps),
+        tuple(Tick(vertical(value), format_score(value).removesuffix(".0")) for value in y_steps),
         _front(dots, by),
     )
 
@@ -100,9 +100,9 @@ def _time_unit(longest_s: float) -> tuple[float, str]:
 
 
 def _words(one: SideFigures) -> str:
-    value = score(one.iqm.value) if one.iqm else ""
+    value = format_score(one.iqm.value) if one.iqm else ""
     cost = "unknown cost" if one.cost_a_run is None else display_usd(one.cost_a_run)
-    time = "unknown time" if one.time_s is None else duration(one.time_s)
+    time = "unknown time" if one.time_s is None else format_duration(one.time_s)
     return f"{one.side.name}: return {value}, {cost} and {time} a run"
 
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from webapp.comparing.figures import Comparison, SideFigures
 from webapp.comparing.significance import FEWEST, MOST_MORE
 from webapp.comparing.time_to_return import Getting
+from webapp.formatting import UNKNOWN, display_usd, format_duration, format_score, plural
 from webapp.job_states import ACTIVE
 from webapp.jobs.events.text import shown_state
 from webapp.jobs.models import Job
-from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
-from webapp.templatetags.look import UNKNOWN, duration, score
+from webapp.money.amounts import PICODOLLARS_PER_USD
 
 
 def row(one: SideFigures, whole: Comparison, getting: Getting | None) -> dict[str, Any]:
@@ -21,8 +21,8 @@ def row(one: SideFigures, whole: Comparison, getting: Getting | None) -> dict[st
         "getting": getting_words(getting) if getting else None,
         "one": one,
         "side": one.side,
-        "score": score(one.iqm.value) if one.iqm else UNKNOWN,
-        "time": "unknown" if one.time_s is None else duration(one.time_s),
+        "score": format_score(one.iqm.value) if one.iqm else UNKNOWN,
+        "time": "unknown" if one.time_s is None else format_duration(one.time_s),
         "interval": _interval(one),
         "runs": _runs(one),
         "against": _against(one),
@@ -40,11 +40,11 @@ class GettingWords(NamedTuple):
 
 
 def getting_words(one: Getting) -> GettingWords:
-    count = f"{one.reached} of {one.runs} run{'' if one.runs == 1 else 's'}"
+    count = f"{one.reached} of {plural(one.runs, 'run')}"
     if one.usd is None or one.time_s is None:
         return GettingWords(count, "fewer than half: no median" if one.reached else "")
     usd = display_usd(round(one.usd * PICODOLLARS_PER_USD))
-    return GettingWords(count, "by" if one.runs == 1 else "half by", usd, duration(one.time_s))
+    return GettingWords(count, "by" if one.runs == 1 else "half by", usd, format_duration(one.time_s))
 
 
 def _interval(one: SideFigures) -> str:
@@ -53,10 +53,10 @@ def _interval(one: SideFigures) -> str:
         return "no round has ended"
     if len(one.scores) < 2:
         return "one run: no interval"
-    if score(one.iqm.low) == score(one.iqm.high):
-        alike = sum(score(float(each)) == score(one.iqm.value) for each in one.scores)
+    if format_score(one.iqm.low) == format_score(one.iqm.high):
+        alike = sum(format_score(float(each)) == format_score(one.iqm.value) for each in one.scores)
         return f"in {alike} of {len(one.scores)} runs"
-    return f"{score(one.iqm.low)} – {score(one.iqm.high)}"
+    return f"{format_score(one.iqm.low)} – {format_score(one.iqm.high)}"
 
 
 def _runs(one: SideFigures) -> str:
@@ -70,7 +70,7 @@ def _against(one: SideFigures) -> str:
         return "the best so far"
     if one.against is None:
         return UNKNOWN
-    pairs = f"{one.against.won:g} of {one.against.pairs} pair{'' if one.against.pairs == 1 else 's'} of runs"
+    pairs = f"{one.against.won:g} of {plural(one.against.pairs, 'pair')} of runs"
     share = one.against.better
     if share is None:
         return f"beaten by the best in {pairs}"
@@ -101,7 +101,7 @@ def verdicts(whole: Comparison) -> list[str]:
     if len(whole.sides) > 1:
         told += [sentence for one in whole.sides if (sentence := _verdict(one, whole.leader))]
     if whole.running:
-        runs = "1 of the runs is" if whole.running == 1 else f"{whole.running} of the runs are"
+        runs = plural(whole.running, "of the runs is", "of the runs are")
         told.append(f"{runs} not over: these are the figures so far.")
     return told
 
@@ -115,7 +115,7 @@ def _verdict(one: SideFigures, leader: SideFigures) -> str:
     if one.against.more is None:
         return f"{pair} are too close: more than {MOST_MORE} further seeds each would be needed to tell them apart."
     fewest = min(len(one.scores), len(leader.scores))
-    seeds = f"{one.against.more} more seed{'' if one.against.more == 1 else 's'} each"
+    seeds = f"{plural(one.against.more, 'more seed')} each"
     if fewest < FEWEST:
         return (
             f"{pair} cannot be told apart by so few seeds; {seeds} would be a beginning."
@@ -127,7 +127,7 @@ def _verdict(one: SideFigures, leader: SideFigures) -> str:
 
 def chart_sentence(whole: Comparison) -> str:
     """The chart for those who do not see it."""
-    ends = [f"{one.side.name} {score(one.iqm.value)}" for one in whole.sides if one.iqm]
+    ends = [f"{one.side.name} {format_score(one.iqm.value)}" for one in whole.sides if one.iqm]
     return f"Return at the end: {', '.join(ends)}." if ends else "Return: no rounds yet."
 
 

@@ -9,6 +9,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.provision.regions import has_prices
 from webapp.connections.models import Aim, CheckState, Connection, Kind, SetUp
 from webapp.connections.queries import set_up_given_up, test_given_up, under_way
+from webapp.formatting import plural
 
 
 class Way(NamedTuple):
@@ -86,7 +87,7 @@ def _tested(report: dict[str, Any]) -> Standing:
         )
         return Standing("failed", "x-octagon-fill", "Not ready", words)
     if lesser:
-        what = "1 thing" if len(lesser) == 1 else f"{len(lesser)} things"
+        what = plural(len(lesser), "thing")
         return Standing(
             "ok", "check-circle-fill", "Ready", f"Everything needed is there; {what} could be better."
         )

@@ -9,6 +9,7 @@ from django.db import transaction
 from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.formatting import plural
 from webapp.job_states import TERMINAL
 from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.launch import cloud_requirements
@@ -51,7 +52,7 @@ def change_bounds(
 def words(least: int | None, most: int | None) -> str:
     """What bounds come to, in a sentence."""
     if least is not None and least == most:
-        return f"{least:,} actor{'' if least == 1 else 's'} in every round."
+        return f"{plural(least, 'actor')} in every round."
     if least is not None and most is not None:
         return f"From {least:,} to {most:,} actors in a round."
     if least is not None:

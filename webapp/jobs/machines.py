@@ -17,6 +17,7 @@ from cloud.hosts import HostsOptions
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.formatting import plural
 from webapp.gateway import queries, services
 from webapp.gateway.queries import Machines
 from webapp.job_states import TERMINAL
@@ -49,8 +50,8 @@ def words(found: Machines, options: HostsOptions) -> str:
             f"None of your machines is here now; {found.called} of {options.machines} have called."
             f" Calls wait {options.wait_min:g} min for one."
         )
-    here = _count(found.present, "machine is", "machines are")
-    at_work = f"{_count(found.actors, 'actor', 'actors')}, {found.working} at work"
+    here = plural(found.present, "machine is", "machines are")
+    at_work = f"{plural(found.actors, 'actor')}, {found.working} at work"
     if found.present >= options.machines:
         return f"{here} here: {at_work}."
     return f"{here} here, {options.machines} are expected: {at_work}."
@@ -61,10 +62,6 @@ def command(token: str, options: HostsOptions) -> str:
     processes = f" --processes {options.processes}" if options.processes > 1 else ""
     address = shlex.quote(settings.STARLING_BASE_URL)
     return f"STARLING_RUN_TOKEN={token} \\\n  python -m cloud.actor.puller --gateway {address}{processes}"
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 @project_page()

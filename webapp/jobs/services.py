@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from training.checkpoints import CheckpointError
 from webapp import doorbell
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.formatting import display_usd
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.events.event_log import Entry, append_events, note, transition
 from webapp.jobs.form.spec_problems import Problem, problems
@@ -23,7 +24,7 @@ from webapp.jobs.lineage import From, remember
 from webapp.jobs.models import Desired, EventKind, Job
 from webapp.jobs.running.leases import is_idle
 from webapp.jobs.spec import JobSpec, Limits
-from webapp.money.amounts import display_least_usd, display_usd
+from webapp.money.amounts import display_least_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account
 from webapp.money.services import LimitTooLow, close_books, open_account, raise_limit

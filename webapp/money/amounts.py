@@ -1,8 +1,19 @@
-"""Amounts for people and for files. Inside, money is a whole number of picodollars (1 USD = 10**12)."""
+"""Money without rounding: whole picodollars (1 USD = 10**12), as text for files and from what people type."""
 
-from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, Decimal
 
-PICODOLLARS_PER_USD = 10**12
+from cloud.billing.price_book import PICODOLLARS_PER_USD
+from webapp.formatting import display_usd
+
+__all__ = [
+    "BUDGET_DECIMALS",
+    "PICODOLLARS_PER_USD",
+    "display_least_usd",
+    "exact_usd",
+    "picodollars",
+    "unreal_word",
+]
+
 BUDGET_DECIMALS = 6
 """The decimals that a budget may have."""
 
@@ -22,28 +33,11 @@ def exact_usd(amount_picodollars: int) -> str:
     return f"{sign}{digits[:-12]}{'.' + fraction if fraction else ''}"
 
 
-def display_usd(amount_picodollars: int) -> str:
-    """For reading: two decimals from one dollar on, below it three significant digits."""
-    return _displayed(amount_picodollars, ROUND_HALF_UP)
-
-
 def display_least_usd(amount_picodollars: int) -> str:
-    """The same of what somebody has to give at least: never less than it is, and no finer than a budget can be."""
-    return _displayed(amount_picodollars, ROUND_CEILING, BUDGET_DECIMALS)
+    """For reading, of what somebody has to give at least: never less than it is, and no finer than a budget can be."""
+    return display_usd(amount_picodollars, ROUND_CEILING, BUDGET_DECIMALS)
 
 
 def unreal_word(simulated: bool, emulated: bool) -> str:
     """The word for money that nobody pays: simulated or emulated; empty for real money."""
     return "simulated" if simulated else "emulated" if emulated else ""
-
-
-def _displayed(amount_picodollars: int, rounding: str, most_places: int = 99) -> str:
-    usd = Decimal(amount_picodollars) / PICODOLLARS_PER_USD
-    sign, usd = ("-" if usd < 0 else ""), abs(usd)
-    if usd >= 1 or usd == 0:
-        return f"{sign}${usd.quantize(Decimal('0.01'), rounding):,}"
-    places = min(most_places, max(2, 2 - usd.adjusted()))
-    rounded = usd.quantize(Decimal(1).scaleb(-places), rounding)
-    if rounded >= 1:
-        rounded = rounded.quantize(Decimal("0.01"))
-    return f"{sign}${rounded:f}"

@@ -16,7 +16,8 @@ from django.db.models.functions import Coalesce
 
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.money.amounts import display_least_usd, display_usd
+from webapp.formatting import display_usd, format_day
+from webapp.money.amounts import display_least_usd
 from webapp.money.budget_chain import Chain, headroom, locked, turned_over
 from webapp.money.models import (
     Account,
@@ -28,7 +29,7 @@ from webapp.money.models import (
     Scope,
     default_thresholds,
 )
-from webapp.money.periods import day, period_end, period_start
+from webapp.money.periods import period_end, period_start
 
 
 class BudgetRefused(ValueError):
@@ -220,7 +221,7 @@ def _no_room(budget: Budget, least: int, now: datetime) -> str:
     ways = ["raise that budget", "let other jobs end"]
     end = period_end(budget.period, now)
     if end is not None:
-        ways.insert(1, f"wait until {day(end)}, when it begins anew")
+        ways.insert(1, f"wait until {format_day(end)}, when it begins anew")
     return (
         f"The first round may cost up to {display_least_usd(least)}, and the budget “{budget.name}” {whose} has"
         f" {display_usd(headroom(budget))} of its {display_usd(budget.limit_picodollars)} free:"

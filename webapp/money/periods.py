@@ -27,8 +27,3 @@ def period_end(period: str, now: datetime) -> datetime | None:
     if period == Period.WEEKLY:
         return start + timedelta(days=7)
     return None
-
-
-def day(moment: datetime) -> str:
-    """ "8 November": the day a period begins on."""
-    return f"{moment.day} {moment:%B}"

@@ -8,7 +8,8 @@ from django.db.models import F, Model
 
 from training.ports import Settlement
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.money.amounts import display_usd, picodollars
+from webapp.formatting import display_usd
+from webapp.money.amounts import picodollars
 from webapp.money.budget_chain import Chain, give_back_grant
 from webapp.money.models import Account, Basis, Charge, ChargeState
 from webapp.money.thresholds import note_crossings

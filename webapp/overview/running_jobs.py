@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db.models import Case, Q, QuerySet, When
 
+from webapp.formatting import format_rough_duration, format_score
 from webapp.job_states import ACTIVE, TERMINAL, Observed
-from webapp.jobs.events.event_text import score
 from webapp.jobs.events.text import Shown, reason_in_words, shown_state
 from webapp.jobs.models import Job, Round
 from webapp.overview.sparkline import polyline, sampled
@@ -51,7 +51,11 @@ def running(project: Any) -> list[Running]:
 def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
     account = job.account
     spent, limit = account.spent_picodollars + account.overrun_picodollars, account.limit_picodollars
-    words = f"Return from {score(returns[0][1])} to {score(returns[-1][1])}" if returns else "No return yet"
+    words = (
+        f"Return from {format_score(returns[0][1])} to {format_score(returns[-1][1])}"
+        if returns
+        else "No return yet"
+    )
     return Running(
         job=job,
         state=shown_state(job),
@@ -71,9 +75,7 @@ def _left(job: Job) -> str:
     if not wanted or not job.env_steps or not job.platform_s or job.observed != Observed.RUNNING:
         return ""
     seconds = job.platform_s * max(0, wanted - job.env_steps) / job.env_steps
-    if seconds < 90:
-        return f"{round(seconds)} s"
-    return f"{round(seconds / 60)} min" if seconds < 90 * 60 else f"{seconds / 3600:,.1f} h"
+    return format_rough_duration(seconds)
 
 
 def _returns(jobs: Sequence[Job]) -> dict[str, list[tuple[int, float]]]:

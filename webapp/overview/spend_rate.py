@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from webapp.formatting import display_usd, plural
 from webapp.jobs.billing.burn_rate import burns_of
-from webapp.jobs.events.event_text import plural
-from webapp.money.amounts import display_usd
 from webapp.overview.running_jobs import active
 
 RATED = 50

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
-
-from webapp.jobs.events.event_text import plural
-from webapp.money.amounts import display_usd
+from webapp.formatting import display_usd, format_day, plural
 from webapp.overview.month import Month
 from webapp.overview.spend_rate import Kind, Rate
 
@@ -16,11 +13,11 @@ def state_sentence(rate: Rate) -> str:
         return "Nothing of this project runs, so nothing of it costs anything."
     parts = []
     if rate.real.jobs:
-        parts.append(f"{_so_many(rate.real.jobs, 'costs', 'cost')} money ({_hourly(rate.real)})")
+        parts.append(f"{plural(rate.real.jobs, 'costs', 'cost')} money ({_hourly(rate.real)})")
     for word, kind in rate.unreal.items():
-        parts.append(f"{_so_many(kind.jobs, 'is', 'are')} {word} ({_hourly(kind)}, which nobody pays)")
+        parts.append(f"{plural(kind.jobs, 'is', 'are')} {word} ({_hourly(kind)}, which nobody pays)")
     if rate.free:
-        parts.append(f"{_so_many(rate.free, 'costs', 'cost')} nothing")
+        parts.append(f"{plural(rate.free, 'costs', 'cost')} nothing")
     jobs = f"{plural(rate.jobs, 'job')} {'is' if rate.jobs == 1 else 'are'} under way"
     if len(parts) > 1:
         return f"{jobs}: {', '.join(parts[:-1])} and {parts[-1]}."
@@ -38,10 +35,6 @@ def _of_one_kind(rate: Rate) -> str:
     return f", spending {display_usd(kind.hourly)} an hour{only}."
 
 
-def _so_many(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
-
-
 def _hourly(kind: Kind) -> str:
     return f"{display_usd(kind.hourly)} an hour" if kind.hourly else "how much an hour is not known yet"
 
@@ -52,21 +45,15 @@ def pace_sentence(month: Month) -> str:
     if expected is None:
         return ""
     low, middle, high = (display_usd(amount) for amount in expected)
-    return (
-        f"At the pace of the last days it comes to about {middle} by {_day(month.last_day)} ({low}–{high})."
-    )
+    return f"At the pace of the last days it comes to about {middle} by {format_day(month.last_day)} ({low}–{high})."
 
 
 def month_in_words(month: Month, limit: int | None) -> str:
     """What the drawing shows, for those who hear it."""
     words = (
-        f"Spent this month, day by day: {display_usd(month.spent)} by {_day(month.today)},"
+        f"Spent this month, day by day: {display_usd(month.spent)} by {format_day(month.today)},"
         f" {display_usd(month.spent_today)} of it today."
     )
     if limit is not None:
         words += f" The budget's line is at {display_usd(limit)}."
     return f"{words} {pace_sentence(month)}".strip()
-
-
-def _day(one: date) -> str:
-    return f"{one.day} {one:%B}"

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Q
 
 from webapp.accounts.models import Project
-from webapp.money.amounts import display_usd
+from webapp.formatting import display_usd
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.periods import period_start

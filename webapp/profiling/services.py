@@ -19,7 +19,7 @@ from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import account_lease
 from webapp.connections.models import Connection
-from webapp.money.amounts import display_usd
+from webapp.formatting import display_usd
 from webapp.profiling import queries
 from webapp.profiling.budget_check import NoRoom, require_room
 from webapp.profiling.models import MemoryProfile

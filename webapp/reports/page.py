@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from typing import Any
 
-from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd, exact_usd
+from webapp.formatting import bar_share, display_usd, format_axis_usd, format_day, format_percent
+from webapp.money.amounts import exact_usd
 from webapp.reports.bills.difference import difference_words
 from webapp.reports.columns import BASES
 from webapp.reports.table import Costs, Row, Table
@@ -72,10 +72,13 @@ def chart(costs: Costs) -> Chart:
         )
         for at, (first, last, amount) in enumerate(spans)
     ]
-    levels = [(f"{100 - 100 * level / highest:.3f}%", _axis(level)) for level in range(0, highest + 1, step)]
+    levels = [
+        (f"{100 - 100 * level / highest:.3f}%", format_axis_usd(level))
+        for level in range(0, highest + 1, step)
+    ]
     every = -(-len(spans) // _LABELS)
     days = [
-        (f"{slot * (at + 0.5):.3f}%", f"{spans[at][0].day} {spans[at][0]:%b}")
+        (f"{slot * (at + 0.5):.3f}%", format_day(spans[at][0], short=True))
         for at in range(0, len(spans), every)
     ]
     return Chart(bars, levels if most else [], days, _summary(spans, most))
@@ -104,12 +107,6 @@ def _step(most: int) -> int:
     return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
 
 
-def _axis(picodollars: int) -> str:
-    usd = (Decimal(picodollars) / PICODOLLARS_PER_USD).normalize()
-    # Dollars and cents, or whole dollars: $1.50, not $1.5.
-    return f"${usd:,.2f}" if usd.as_tuple().exponent == -1 else f"${usd:,f}"
-
-
 def rows(table: Table) -> list[ShownRow]:
     """Rows with their shares of the total; of very many the first."""
     return [_shown(row, table.total.cost) for row in table.rows[:_MOST_ROWS]]
@@ -120,10 +117,14 @@ def total(table: Table) -> ShownRow:
 
 
 def _shown(row: Row, whole: int) -> ShownRow:
-    percent = 100 * row.cost / whole if whole else 0.0
-    words = "–" if not whole else "< 0.1 %" if 0 < percent < 0.05 else f"{percent:.1f} %"
     difference = "" if row.metered is None else difference_words(row.metered, row.amounts.billed)
-    return ShownRow(row, exact_usd(row.cost), f"{min(100.0, percent):.2f}", words, difference)
+    return ShownRow(
+        row,
+        exact_usd(row.cost),
+        bar_share(row.cost, whole),
+        format_percent(row.cost, whole, decimals=1),
+        difference,
+    )
 
 
 def left_out(table: Table) -> int:

@@ -26,7 +26,7 @@ from webapp.alerts.models import Kind, Severity
 from webapp.alerts.senders.mail import NO_SERVER
 from webapp.alerts.services import raise_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.money.amounts import display_usd
+from webapp.formatting import display_usd
 from webapp.reports.columns import money_words
 from webapp.reports.files.formats import FORMATS, make
 from webapp.reports.models import Every, Schedule, Sending, SendingState

@@ -30,6 +30,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.sealing import CannotUnseal
+from webapp.formatting import plural
 from webapp.job_states import TERMINAL
 from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.models import Job
@@ -175,8 +176,8 @@ class _Lookup:
         until = max(one.opened_at for one in over) + self._longest
         unnamed = aws_log.unnamed(self._client, self._function, since, until.timestamp())
         if unnamed:
-            said = _counted(len(unnamed), "execution in the log does", "executions in the log do")
-            stay = _counted(len(over), "call stays", "calls stay")
+            said = plural(len(unnamed), "execution in the log does", "executions in the log do")
+            stay = plural(len(over), "call stays", "calls stay")
             self.sentence = f"{said} not say what call it was, so {stay} assumed."
             return []
         return over
@@ -210,11 +211,7 @@ def _note(job: Job, reading: Reading, clock: Clock) -> None:
     row.again_at = None if ended and (not reading.left or too_late) else now + pause
     row.save()
     if reading.corrected:
-        calls = _counted(reading.corrected, "call", "calls")
-        left = f" {_counted(reading.left, 'is', 'are')} assumed still." if reading.left else ""
+        calls = plural(reading.corrected, "call")
+        left = f" {plural(reading.left, 'is', 'are')} assumed still." if reading.left else ""
         sentence = f"AWS's log told what {calls} cost that had been assumed. The bill is corrected.{left}"
         append_events(job.pk, [note(sentence)], clock=clock)
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"

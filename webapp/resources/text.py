@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
 from cloud.unattended_cost import LeftAlone
-from webapp.money.amounts import display_usd
+from webapp.formatting import display_usd, format_time_limit, plural
 from webapp.resources.models import Holding, HoldingKind, State
 from webapp.resources.queries import Standing
 
@@ -40,34 +39,28 @@ def thing(row: Holding) -> str:
 
 def last_will(will: LeftAlone) -> str:
     """If this server dies now."""
-    within = math.ceil(will.within_s)
     what = "everything stops by itself" if not will.endless else "its calls end by themselves"
     if not will.within_s and not will.picodollars:
         sentence = "If this server dies now, nothing of this job goes on anywhere."
         if will.endless:
             sentence = "If this server dies now, no call of this job goes on anywhere."
     else:
-        when = f"within {_span(within)}" if within else "at once"
+        when = f"within {format_time_limit(will.within_s)}" if will.within_s else "at once"
         noun = "costs" if not will.endless else "cost"
         sentence = (
             f"If this server dies now, {what} {when} and {noun} at most {display_usd(will.picodollars)} more."
         )
     if not will.endless:
         return sentence
-    one = will.endless == 1
-    count = "1 function kept ready stands" if one else f"{will.endless:,} functions kept ready stand"
+    count = plural(will.endless, "function kept ready stands", "functions kept ready stand")
     return f"{sentence} {count} on, at {display_usd(will.endless_per_hour)} an hour, until it is back."
-
-
-def _span(seconds: int) -> str:
-    return f"{seconds} s" if seconds < 120 else f"{math.ceil(seconds / 60)} min"
 
 
 def _sums(rows: Sequence[Holding]) -> str:
     counts: Counter[str] = Counter()
     for row in rows:
         counts[row.kind] += _number(row)
-    words = [f"{count:,} {_THINGS[kind][count != 1]}" for kind, count in counts.items()]
+    words = [plural(count, *_THINGS[kind]) for kind, count in counts.items()]
     return " and ".join(words)
 
 

@@ -11,10 +11,10 @@ from django.utils.safestring import SafeString
 
 from training.scaling.learned import Learned
 from training.spec import TrainingSpec
+from webapp.formatting import display_usd, plural
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import display_usd
 from webapp.schedulers import queries
 from webapp.schedulers.models import Version
 
@@ -31,11 +31,7 @@ def _words(version: Version) -> str:
     spec, facts = version.training.spec, version.facts
     environment = spec["workload"]["environment"]["id"]
     count = facts["episodes"]
-    after = (
-        f"{count:,} real episode{'' if count == 1 else 's'}"
-        if count
-        else "rehearsals only, so nothing real has confirmed it"
-    )
+    after = plural(count, "real episode") if count else "rehearsals only, so nothing real has confirmed it"
     return (
         f"Chooses from 1 to {spec['actors_max']:,} actors. Trained for {environment} up to a return of"
         f" {spec['target_return']:g}, by {after}; that took {display_usd(facts['cost_picodollars'])} of simulated"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from training.environments import catalogue
 from webapp.connections.text import Standing
-from webapp.money.amounts import display_usd
+from webapp.formatting import display_usd
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.trainer import Step, grid_sizes
 

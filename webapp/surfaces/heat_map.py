@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from webapp.formatting import format_score
 from webapp.surfaces.models import Surface
 
 _SIDE = 320.0
@@ -61,7 +62,7 @@ def picture(surface: Surface) -> Picture | None:
             round(column * size, 2),
             round(row * size, 2),
             round(_FAINTEST + (1 - _FAINTEST) * (value - low) / span, 3),
-            f"{value:,.1f} at {_at(surface, row, column)}",
+            f"{format_score(value)} at {_at(surface, row, column)}",
         )
         for value, row, column in known
     ]
@@ -89,9 +90,9 @@ def _sentence(surface: Surface, low: float, best: float, where: str) -> str:
     """What the picture shows, for those who do not see it and for all others."""
     middle = surface.grid // 2
     own = surface.points[middle][middle] if surface.grid % 2 else None
-    here = f"The policy itself, in the middle, comes to {own:,.1f}. " if own is not None else ""
+    here = f"The policy itself, in the middle, comes to {format_score(own)}. " if own is not None else ""
     first, second = surface.eigenvalues
     curved = (
         f"Along the first direction the objective's curvature is {first:.3g}, along the second {second:.3g}."
     )
-    return f"{here}The best point comes to {best:,.1f} at {where}, the worst to {low:,.1f}. {curved}"
+    return f"{here}The best point comes to {format_score(best)} at {where}, the worst to {format_score(low)}. {curved}"

@@ -1,24 +1,22 @@
-"""How pages show figures, times, money and icons. The browser's twin is static/js/format.js."""
+"""What every template may use: figures as `webapp.formatting` writes them, icons, and controls of forms."""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
 from django import template
 from django.conf import settings
 from django.forms import BoundField, CheckboxInput, Select
-from django.template.defaultfilters import date as format_date
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from webapp.money.amounts import display_usd
+from webapp import formatting
+from webapp.clock import SYSTEM_CLOCK
 
 register = template.Library()
-UNKNOWN = "–"
 _SPRITE = Path(settings.BASE_DIR) / "node_modules" / "bootstrap-icons" / "bootstrap-icons.svg"
 _SYMBOL = re.compile(r'<symbol[^>]*viewBox="([^"]+)"[^>]*id="([^"]+)"[^>]*>(.*?)</symbol>', re.DOTALL)
 _FALLBACK = '<circle cx="8" cy="8" r="4"/>'
@@ -46,75 +44,21 @@ def icon(name: str, css: str = "") -> SafeString:
     )
 
 
+register.filter("count", formatting.format_count)
+register.filter("score", formatting.format_score)
+register.filter("duration", formatting.format_duration)
+register.filter("file_size", formatting.format_file_size)
+register.filter("share", formatting.bar_share)
+
+
 @register.filter
 def money(picodollars: int | None) -> str:
-    """Two digits from one dollar on, three significant ones below."""
-    return UNKNOWN if picodollars is None else display_usd(int(picodollars))
-
-
-@register.filter
-def count(value: int | None) -> str:
-    return UNKNOWN if value is None else f"{value:,}"
-
-
-@register.filter
-def score(value: float | None) -> str:
-    """A return: one decimal under a thousand, none above; a dash where it is not known."""
-    if value is None:
-        return UNKNOWN
-    shown = f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
-    return shown.replace("-", "\u2212")
-
-
-@register.filter
-def duration(seconds: float | None) -> str:
-    """8.2 s, 12 min 5 s, 3 h 20 min."""
-    if seconds is None:
-        return UNKNOWN
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    whole = int(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+    return formatting.UNKNOWN if picodollars is None else formatting.display_usd(int(picodollars))
 
 
 @register.simple_tag
 def ago(moment: datetime | None, style: str = "ago") -> SafeString | str:
-    """How long ago, with the exact time on hover. Scripts keep it true ("since": 12 min; "ago": 12 min ago)."""
-    if moment is None:
-        return UNKNOWN
-    text = elapsed((timezone.now() - moment).total_seconds())
-    return _told_ago(moment, style, text + (" ago" if style == "ago" and text != "now" else ""))
-
-
-@lru_cache(10_000)
-def _told_ago(moment: datetime, style: str, text: str) -> SafeString:
-    exact = format_date(moment.astimezone(timezone.get_current_timezone()), "j M Y, H:i:s") + " UTC"
-    return format_html(
-        '<time datetime="{}" title="{}" data-elapsed="{}">{}</time>',
-        moment.isoformat(),
-        exact,
-        style,
-        text,
-    )
-
-
-def elapsed(seconds: float) -> str:
-    if seconds < 1:
-        return "now"
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit}"
-    return f"{int(seconds)} s"
-
-
-@register.filter
-def share(part: int | None, whole: int | None) -> str:
-    """A part of a whole in percent for drawing a bar, held between 0 and 100."""
-    if not part or not whole:
-        return "0"
-    return f"{min(100.0, max(0.0, 100 * part / whole)):.2f}"
+    return formatting.elapsed_element(moment, SYSTEM_CLOCK.now(), style)
 
 
 @register.simple_tag

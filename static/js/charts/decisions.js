@@ -1,6 +1,6 @@
 /** Why each round had its actors: told below the chart for the round under the cursor, and marked where it changed. */
 import { colour } from "./colours.js";
-import { count } from "../format.js";
+import { count, plural } from "../format.js";
 
 const AGAIN_MS = 1000;
 const MEANWHILE_MS = 10000;
@@ -64,7 +64,7 @@ export class Decisions {
     const why = this.of(round);
     if (!why) return;
     this.usual ??= this.place.textContent;
-    this.place.textContent = `Round ${count(round)} had ${count(actors)} actor${actors === 1 ? "" : "s"}: ${why}.`;
+    this.place.textContent = `Round ${count(round)} had ${plural(actors, "actor")}: ${why}.`;
   }
 
   /** A dot wherever the number was changed, as long as dots can be told apart. */

@@ -20,7 +20,7 @@ from cloud.numbers.quantity import ProfileError, quantities
 from cloud.platforms import PlatformOptions
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
-from webapp.money.amounts import display_usd
+from webapp.formatting import display_usd, format_percent, format_rough_duration
 from webapp.money.models import BillSheet
 
 _PLACES = {
@@ -55,7 +55,7 @@ class Row:
 
     @property
     def share_words(self) -> str:
-        return f"{self.share:.1f} %" if self.share >= 0.05 else "< 0.1 %"
+        return format_percent(self.share, 100, decimals=1)
 
 
 @dataclass(frozen=True)
@@ -148,10 +148,10 @@ def breakdown_sentence(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     named = [row for row in rows[:_PARTS_NAMED] if row.share >= 0.5]
-    shares = [f"{row.part.title.lower()} {row.share:.0f} %" for row in named]
+    shares = [f"{row.part.title.lower()} {format_percent(row.share, 100)}" for row in named]
     rest = sum(row.share for row in rows) - sum(row.share for row in named)
     if rest >= 0.5:
-        shares.append(f"the rest {rest:.0f} %")
+        shares.append(f"the rest {format_percent(rest, 100)}")
     return f"Of {display_usd(sum(row.picodollars for row in rows))}: {', '.join(shares)}."
 
 
@@ -170,13 +170,8 @@ def actors_sentence(rows: Sequence[Row]) -> str:
     if not amounts.keys() - {"start-up"}:
         return ""
     total = sum(amounts.values())
-    shares = (f"{word} {_share(amount, total)}" for word, amount in amounts.items())
+    shares = (f"{word} {format_percent(amount, total)}" for word, amount in amounts.items())
     return f"Actors came to {display_usd(total)}: {', '.join(shares)}."
-
-
-def _share(amount: int, total: int) -> str:
-    share = 100 * amount / total
-    return f"{share:.0f} %" if share >= 0.5 else "< 1 %"
 
 
 def _free_tier(share: Mapping[str, int]) -> str:
@@ -196,10 +191,10 @@ def _elsewhere(document: Mapping[str, Any], options: PlatformOptions) -> Iterato
             continue
         there = (
             f"{place} this would have cost about {display_usd(one['picodollars'])} and taken"
-            f" {about_duration(one['time_s'])}"
+            f" {format_rough_duration(one['time_s'])}"
         )
         if not own:
-            yield f"{there}; here it took {about_duration(own_s)}."
+            yield f"{there}; here it took {format_rough_duration(own_s)}."
         else:
             dearer = _difference_in_money(own, one["picodollars"])
             slower = _difference_in_time(own_s, one["time_s"])
@@ -235,21 +230,8 @@ def _difference_in_time(own_s: float, other_s: float) -> str:
     if abs(own_s - other_s) <= _ALIKE * max(own_s, other_s):
         return "took as long"
     if own_s < other_s:
-        return f"saved {about_duration(other_s - own_s)}"
-    return f"took {about_duration(own_s - other_s)} longer"
-
-
-def about_duration(seconds: float) -> str:
-    """4.2 s, 36 s, 1 min 48 s, 12 min, 2.4 h: as exact as "about" is."""
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    if seconds < 99.5:
-        return f"{seconds:.0f} s"
-    if seconds < 599.5:
-        return f"{round(seconds) // 60} min {round(seconds) % 60} s"
-    if seconds < 99.5 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:,.1f} h"
+        return f"saved {format_rough_duration(other_s - own_s)}"
+    return f"took {format_rough_duration(own_s - other_s)} longer"
 
 
 def numbers_behind(options: PlatformOptions) -> Numbers | None:

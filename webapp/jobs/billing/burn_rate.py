@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
+from webapp.formatting import display_usd, format_day, format_moment, format_rough_duration
 from webapp.job_states import Observed
 from webapp.jobs.models import Job, Round
-from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
+from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Account
 from webapp.money.queries import budgets_above
@@ -202,7 +203,7 @@ def _drawn(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any]
         "done_in_s": burn.done_in_s,
         "words": f"{'done' if limit.is_after(burn) else f'meets {limit.what}'} {when}",
         "end": "done" if limit.is_after(burn) else "met",
-        "when": f"{_shortly(job, ends_in_s, now)} (± {_about(ends_in_s * burn.doubt)})",
+        "when": f"{_shortly(job, ends_in_s, now)} (± {format_rough_duration(ends_in_s * burn.doubt)})",
     }
 
 
@@ -218,25 +219,16 @@ def _first_limit(account: Account, burn: Burn, now: datetime) -> _Limit:
 
 
 def _when(job: Job, in_s: float, doubt: float, now: datetime, *, with_band: bool = True) -> str:
-    band = f" (± {_about(in_s * doubt)})" if with_band else ""
+    band = f" (± {format_rough_duration(in_s * doubt)})" if with_band else ""
     if job.simulated:
-        return f"after {_about(in_s)} more of it{band}"
+        return f"after {format_rough_duration(in_s)} more of it{band}"
     then = now + timedelta(seconds=in_s)
-    day = "" if then.date() == now.date() else f" on {then.day} {then:%B}"
-    return f"at {then:%H:%M} UTC{day}{band}"
+    return f"at {format_moment(then, today=now.date())}{band}"
 
 
 def _shortly(job: Job, in_s: float, now: datetime) -> str:
     if job.simulated:
-        return f"in {_about(in_s)}"
+        return f"in {format_rough_duration(in_s)}"
     then = now + timedelta(seconds=in_s)
-    day = "" if then.date() == now.date() else f"{then.day} {then:%b} "
+    day = "" if then.date() == now.date() else f"{format_day(then, short=True)} "
     return f"{day}{then:%H:%M} UTC"
-
-
-def _about(seconds: float) -> str:
-    if seconds < 99.5:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 99.5 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:,.1f} h"

@@ -16,8 +16,8 @@ from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting, read_work_file
 from cloud.numbers.ranges import Flip, Found, Spread, drawn, flips, found_at
 from cloud.place import Place
-from cloud.pricing import usd
 from cloud.simulated_options import SimulatedOptions
+from webapp.formatting import display_usd, format_duration
 from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd
 
 Document = dict[str, Any]
@@ -129,10 +129,8 @@ def verdict(run: StoredRun, place: Place, against: Place) -> Document:
 
 def words(document: Document) -> list[str]:
     """The document for people, a line each."""
-    stored = document["stored"]
     lines = [
-        f"{document['profile']}, {document['stack']}: {_duration(document['time_s'])},"
-        f" {usd(document['picodollars'])} (stored run: {_duration(stored['time_s'])}, {usd(stored['picodollars'])})."
+        f"{document['profile']}, {document['stack']}: {_sums(document)} (stored run: {_sums(document['stored'])})."
     ]
     lines += [f"  {one['category']:12} {one['sku']:32} {one['usd']} USD" for one in document["bill"]]
     if "draws" in document:
@@ -140,6 +138,10 @@ def words(document: Document) -> list[str]:
     if "verdict" in document:
         lines += _verdict_words(document["verdict"])
     return lines + [f"Note: {note}" for note in document["notes"]]
+
+
+def _sums(found: Document) -> str:
+    return f"{format_duration(found['time_s'])}, {display_usd(found['picodollars'])}"
 
 
 def _verdict_words(found: Document) -> list[str]:
@@ -160,7 +162,7 @@ def _verdict_words(found: Document) -> list[str]:
 def _spread_words(found: Document) -> str:
     time_s, cost = found["time_s"], found["cost_usd"]
     return (
-        f"{found['count']} draws: {_duration(time_s['p10'])} to {_duration(time_s['p90'])},"
+        f"{found['count']} draws: {format_duration(time_s['p10'])} to {format_duration(time_s['p90'])},"
         f" {cost['p10']:.6g} to {cost['p90']:.6g} USD (one in ten below, one in ten above)."
     )
 
@@ -202,7 +204,3 @@ def _spreads(found: Sequence[Found]) -> Document:
 def _flip(flip: Flip) -> Document:
     source = {"kind": flip.quantity.kind, "source": flip.quantity.source}
     return {"of": flip.of, "name": flip.name, "value": flip.value, "at": flip.at, "end": flip.end, **source}
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 600 else f"{seconds / 60:.1f} min"

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from webapp.formatting import (
+    display_usd,
+    format_file_size,
+    format_score,
+    format_short_duration,
+    plural,
+)
 from webapp.jobs.models import EventKind
-from webapp.money.amounts import display_usd
 
 Payload = Mapping[str, Any]
 
@@ -49,15 +55,15 @@ def _started(payload: Payload) -> Told:
 
 def _round(payload: Payload) -> Told:
     report = payload["report"]
-    took, cost = short_time(report["total_s"]), display_usd(report["cost_picodollars"])
-    reward = score(report["episode_return_mean"])
+    took, cost = format_short_duration(report["total_s"]), display_usd(report["cost_picodollars"])
+    reward = format_score(report["episode_return_mean"])
     return Told(
         f"Round {report['round_no']:,}: return {reward}, {plural(report['actors'], 'actor')}, {took}, {cost}."
     )
 
 
 def _evaluation(payload: Payload) -> Told:
-    spread = f"{score(payload['return_mean'])} ± {score(payload['return_std'])}"
+    spread = f"{format_score(payload['return_mean'])} ± {format_score(payload['return_std'])}"
     episodes = plural(len(payload["episode_returns"]), "episode")
     return Told(
         f"Evaluated after round {payload['round_no']:,}: {spread} over {episodes}.", "bar-chart", "running"
@@ -66,7 +72,7 @@ def _evaluation(payload: Payload) -> Told:
 
 def _checkpoint(payload: Payload) -> Told:
     which = "Best policy so far" if payload.get("best") else "Checkpoint"
-    size = file_size(payload["byte_count"])
+    size = format_file_size(payload["byte_count"])
     return Told(f"{which} of round {payload['round_no']:,} saved, {size}.", "bookmark-check")
 
 
@@ -115,24 +121,3 @@ def sentence(text: Any) -> str:
     if not whole:
         return ""
     return whole[0].upper() + whole[1:] + ("" if whole.endswith((".", "!", "?")) else ".")
-
-
-def plural(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
-def score(value: float | None) -> str:
-    """A return: one decimal under a thousand, none above; a dash where it is not known."""
-    if value is None:
-        return "–"
-    shown = f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
-    return shown.replace("-", "\u2212")
-
-
-def short_time(seconds: float) -> str:
-    """As of a call or a round: three significant digits."""
-    return f"{seconds * 1000:.0f} ms" if 0 < seconds < 1 else f"{seconds:.3g} s"
-
-
-def file_size(byte_count: int) -> str:
-    return f"{max(1, round(byte_count / 1e3))} kB" if byte_count < 1e6 else f"{byte_count / 1e6:.1f} MB"

@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from cloud.platforms import PlatformOptions
 from training.environments import catalogue
+from webapp.formatting import display_usd, format_score
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, shown_bill
 from webapp.jobs.charts.history import Evaluation, History, histories
@@ -31,7 +32,7 @@ from webapp.jobs.running.job_slots import (
     places,
     waiting_for_core,
 )
-from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
+from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.money.models import ChargeKind, ChargeState
 from webapp.money.queries import bill_sheet
 
@@ -73,7 +74,7 @@ def _reached(job: Job, history: History) -> str:
     for one in history.evaluations:
         if one.mean >= entry.reference_return:
             spent = display_usd(round(history.spent_usd_after(one.round_no) * PICODOLLARS_PER_USD))
-            return f"Reached {entry.reference_return:,.0f} in round {one.round_no:,} for {spent}."
+            return f"Reached {format_score(entry.reference_return, decimals=0)} in round {one.round_no:,} for {spent}."
     return ""
 
 

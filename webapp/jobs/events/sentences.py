@@ -9,8 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cloud.billing.parts import PARTS
-from webapp.jobs.events.event_text import plural, score, short_time
-from webapp.money.amounts import display_usd
+from webapp.formatting import (
+    display_usd,
+    format_percent,
+    format_rough_duration,
+    format_score,
+    format_short_duration,
+    plural,
+)
 
 LISTED_PARTS = 5
 ROUNDS_WITHOUT_NEWS = 10
@@ -52,13 +58,13 @@ def progress_sentence(
     if judged is not None:
         span = mean_interval(judged)
         episodes = plural(judged.episodes, "deterministic episode")
-        inside = f"{episodes}, 95 % {score(span[0])}–{score(span[1])}" if span else episodes
-        words = f"Return {score(judged.mean)} ({inside})"
+        inside = f"{episodes}, 95 % {format_score(span[0])}–{format_score(span[1])}" if span else episodes
+        words = f"Return {format_score(judged.mean)} ({inside})"
     elif latest is not None:
-        words = f"Return {score(latest)} while exploring, not evaluated yet"
+        words = f"Return {format_score(latest)} while exploring, not evaluated yet"
     else:
         words = "No return yet"
-    return f"{words}; reference {score(reference[0])} ({reference[1]})." if reference else f"{words}."
+    return f"{words}; reference {format_score(reference[0])} ({reference[1]})." if reference else f"{words}."
 
 
 def parts_sentence(parts: Mapping[str, int], total: int) -> str:
@@ -67,16 +73,11 @@ def parts_sentence(parts: Mapping[str, int], total: int) -> str:
         return ""
     titles: dict[str, str] = {part.key: part.title.lower() for part in PARTS}
     dearest = sorted((key for key in parts if parts[key] > 0), key=lambda key: -parts[key])
-    shown = [f"{titles.get(key, key)} {_percent(parts[key], total)}" for key in dearest[:LISTED_PARTS]]
+    shown = [f"{titles.get(key, key)} {format_percent(parts[key], total)}" for key in dearest[:LISTED_PARTS]]
     rest = sum(parts[key] for key in dearest[LISTED_PARTS:])
     if rest:
-        shown.append(f"the rest {_percent(rest, total)}")
+        shown.append(f"the rest {format_percent(rest, total)}")
     return f"Of {display_usd(total)}: {', '.join(shown)}."
-
-
-def _percent(part: int, whole: int) -> str:
-    share = 100 * part / whole
-    return "< 1 %" if share < 0.5 else f"{share:.0f} %"
 
 
 def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str:
@@ -120,8 +121,8 @@ def queued_sentence(waits_s: float, ahead: int, running: int, places: int) -> st
         return f"All {places:,} places for running jobs are taken; {before}."
     if waits_s >= UNANSWERED_AFTER_S:
         return (
-            f"No worker has taken it for {_about(waits_s)}, though {running:,} of {places:,} places are taken:"
-            " the worker may be away. It is asked again every few seconds."
+            f"No worker has taken it for {format_rough_duration(waits_s)}, though {running:,} of {places:,} places are"
+            " taken: the worker may be away. It is asked again every few seconds."
         )
     return "Waiting for a worker to take it."
 
@@ -132,16 +133,12 @@ def stalled_sentence(
     """Why a running job seems to stand still; empty while its round takes about as long as those before."""
     if passed_s < max(STALLED_AFTER_S, STALLED_BEYOND_USUAL * (usual_s or 0.0)):
         return ""
-    usual = f"; rounds before it took {short_time(usual_s)}" if usual_s else ""
+    usual = f"; rounds before it took {format_short_duration(usual_s)}" if usual_s else ""
     if in_flight and oldest_s is not None:
         are = "is" if in_flight == 1 else "are"
-        what = f"{plural(in_flight, 'call')} {are} still out, the oldest for {_about(oldest_s)}"
+        what = (
+            f"{plural(in_flight, 'call')} {are} still out, the oldest for {format_rough_duration(oldest_s)}"
+        )
     else:
         what = "no call is out: the learner is at work, or a new start is being prepared"
-    return f"Round {round_no:,} has taken {_about(passed_s)} so far{usual}: {what}."
-
-
-def _about(seconds: float) -> str:
-    if seconds < 99.5:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:,.1f} h"
+    return f"Round {round_no:,} has taken {format_rough_duration(passed_s)} so far{usual}: {what}."

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from webapp.formatting import format_score
 from webapp.jobs.spec import JobSpec
 
 _FOLDER = Path(__file__).parent / "preset_files"
@@ -42,7 +43,7 @@ class Preset(NamedTuple):
     def score_words(self) -> str:
         if self.expected_return is None:
             return "no score known"
-        return f"about {self.expected_return:,.0f}".replace("-", "\u2212")
+        return f"about {format_score(self.expected_return, decimals=0)}"
 
     @property
     def cost_words(self) -> str:

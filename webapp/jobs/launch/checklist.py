@@ -13,6 +13,7 @@ from django.urls import reverse
 from cloud.hosts import HostsOptions
 from training.environments import catalogue
 from webapp.clock import SYSTEM_CLOCK
+from webapp.formatting import display_usd, format_score, plural
 from webapp.jobs import services
 from webapp.jobs.form.learner_places import learner_words
 from webapp.jobs.form.spec_problems import CONNECTION, Problem
@@ -21,7 +22,7 @@ from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unn
 from webapp.jobs.launch.scheduler_choice import schedulers
 from webapp.jobs.lineage import From
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import display_least_usd, display_usd, picodollars
+from webapp.money.amounts import display_least_usd, picodollars
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.queries import as_of
@@ -111,7 +112,7 @@ def _quota(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
     if found:
         return _of(title, found, "")
     allowed = services.limits().actors(spec.platform.kind)
-    words = f"At most {most:,} actor{'' if most == 1 else 's'}; this installation gives a job {allowed:,}"
+    words = f"At most {plural(most, 'actor')}; this installation gives a job {allowed:,}"
     connection = cloud_requirements.connection_of(project, spec)
     if spec.platform.kind == "aws_lambda" and connection is not None:
         at_once = cloud_requirements.functions_at_once(connection)
@@ -175,5 +176,9 @@ def _environment(spec: JobSpec) -> Check:
             f"{name} needs the package {package}, which is not installed here. Whoever runs Starling adds it."
         )
         return Check(title, "failed", words)
-    known = f"; reference {entry.reference_return:,.0f}" if entry.reference_return is not None else ""
+    known = (
+        f"; reference {format_score(entry.reference_return, decimals=0)}"
+        if entry.reference_return is not None
+        else ""
+    )
     return Check(title, "ok", f"{name} is installed ({entry.family}){known}.")

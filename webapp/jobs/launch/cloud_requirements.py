@@ -17,6 +17,7 @@ from cloud.forecasting.workload import sizes_of, spaces_of
 from cloud.hosts import HostsOptions
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
+from webapp.formatting import plural
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.form.spec_problems import Problem, at_connection
 from webapp.jobs.launch import container_requirements, site_address
@@ -158,7 +159,7 @@ def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> 
         path = spec.path_of_largest
         yield Problem(
             path,
-            f"This account runs {allowed:,} function{'' if allowed == 1 else 's'} at once; the job asks for {wanted:,}."
+            f"This account runs {plural(allowed, 'function')} at once; the job asks for {wanted:,}."
             f" Ask for {allowed:,} at most ({path}), let some wait (platform.at_once), or have AWS allow more, which is"
             " free: Service Quotas, AWS Lambda.",
         )

@@ -8,6 +8,7 @@ from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from webapp.connections import queries
 from webapp.connections.models import Connection
+from webapp.formatting import plural
 from webapp.jobs.form.spec_problems import Problem, at_connection
 from webapp.jobs.launch import site_address
 from webapp.jobs.spec import JobSpec
@@ -53,12 +54,11 @@ def _too_much(connection: Connection, spec: JobSpec, options: AzureContainerOpti
         free = _free(connection, name)
         if free is not None and wanted > free:
             path = spec.path_of_largest
-            some = f"{free:,} {unit}{'' if free == 1 else 's'}"
             yield Problem(
                 path,
-                f"This subscription has {some} free in {connection.region}; the job asks for {wanted:,}. Ask for fewer"
-                f" actors ({path}), let some calls wait (platform.most_actors), or have Azure allow more, which is"
-                " free: a support request.",
+                f"This subscription has {plural(free, unit)} free in {connection.region}; the job asks for {wanted:,}."
+                f" Ask for fewer actors ({path}), let some calls wait (platform.most_actors), or have Azure allow more,"
+                " which is free: a support request.",
             )
 
 

@@ -13,6 +13,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from cloud.forecast import Band, Forecast
+from webapp.formatting import plural
 from webapp.job_states import Observed
 from webapp.jobs.spec import JobSpec
 from webapp.money.models import LaunchForecast
@@ -96,7 +97,7 @@ def learned(found: Forecast, lessons: Lessons, budget_usd: float) -> Forecast:
         return found
     dollars, whole = lessons.cost.apply(found.dollars), lessons.cost.apply(found.whole_dollars)
     capped = Band(*(min(one, budget_usd) for one in (dollars.p10, dollars.p50, dollars.p90)))
-    said = f"Learned from {runs} past run{'' if runs == 1 else 's'} of the same kind in this project."
+    said = f"Learned from {plural(runs, 'past run')} of the same kind in this project."
     return replace(
         found,
         dollars=capped,

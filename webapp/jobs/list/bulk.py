@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.formatting import plural
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs import services
 from webapp.jobs.list import deleting, labels
@@ -30,8 +31,7 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
-        jobs = "1 job" if len(self.done) == 1 else f"{len(self.done)} jobs"
-        told = [f"{self.word}: {jobs}."] if self.done else []
+        told = [f"{self.word}: {plural(len(self.done), 'job')}."] if self.done else []
         if self.refused:
             left = f"{len(self.refused)} left as {'it is' if len(self.refused) == 1 else 'they are'}"
             name, why = self.refused[0]

@@ -12,9 +12,17 @@ from functools import cached_property, lru_cache
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
+from webapp.clock import SYSTEM_CLOCK
+from webapp.formatting import (
+    UNKNOWN,
+    bar_share,
+    display_usd,
+    elapsed_element,
+    format_count,
+    format_duration,
+    format_score,
+)
 from webapp.jobs.models import Job
-from webapp.money.amounts import display_usd
-from webapp.templatetags.look import UNKNOWN, ago, count, duration, score, share
 
 
 @dataclass(frozen=True)
@@ -36,8 +44,8 @@ class Column:
         return format_html('<td class="{}" data-label="{}">', css, self.word)
 
 
-def _actors(job: Job) -> str:
-    return count(job.actors) if job.actors else UNKNOWN
+def _started(job: Job) -> str:
+    return elapsed_element(job.created_at, SYSTEM_CLOCK.now())
 
 
 def _spent(job: Job) -> str:
@@ -54,13 +62,13 @@ def _bar(spent: int, reserved: int, limit: int, unreal: bool) -> str:
         display_usd(spent),
         display_usd(limit),
     )
-    held = share(spent + reserved, limit)
+    held = bar_share(spent + reserved, limit)
     bar = format_html(
         '<svg class="bar{}" aria-hidden="true" preserveAspectRatio="none"><rect class="reserved" height="100%"'
         ' width="{}%"/><rect class="spent" height="100%" width="{}%"/></svg>',
         " at-limit" if spent >= limit else "",
         held,
-        share(spent, limit),
+        bar_share(spent, limit),
     )
     return money + bar
 
@@ -70,17 +78,20 @@ def _words(names: list[str]) -> str:
 
 
 COLUMNS = (
-    Column("return", "Return", lambda job: score(job.episode_return_mean), "episode_return_mean"),
-    Column("best", "Best", lambda job: score(job.return_best), "return_best"),
-    Column("least", "Least", lambda job: score(job.return_least), "return_least"),
+    Column("return", "Return", lambda job: format_score(job.episode_return_mean), "episode_return_mean"),
+    Column("best", "Best", lambda job: format_score(job.return_best), "return_best"),
+    Column("least", "Least", lambda job: format_score(job.return_least), "return_least"),
     Column(
-        "evaluation", "Evaluated", lambda job: score(job.evaluation_return_mean), "evaluation_return_mean"
+        "evaluation",
+        "Evaluated",
+        lambda job: format_score(job.evaluation_return_mean),
+        "evaluation_return_mean",
     ),
-    Column("steps", "Steps", lambda job: count(job.env_steps), "env_steps"),
-    Column("rounds", "Rounds", lambda job: count(job.round_no), "round_no"),
-    Column("actors", "Actors", _actors, "actors"),
+    Column("steps", "Steps", lambda job: format_count(job.env_steps), "env_steps"),
+    Column("rounds", "Rounds", lambda job: format_count(job.round_no), "round_no"),
+    Column("actors", "Actors", lambda job: format_count(job.actors or None), "actors"),
     Column("spent", "Spent of limit", _spent, "cost", number=False, css="spent-cell"),
-    Column("time", "Time", lambda job: duration(job.platform_s) if job.platform_s else UNKNOWN, "platform_s"),
+    Column("time", "Time", lambda job: format_duration(job.platform_s or None), "platform_s"),
     Column("algorithm", "Algorithm", lambda job: job.algorithm.upper() or UNKNOWN, "algorithm", number=False),
     Column("environment", "Environment", lambda job: job.environment or UNKNOWN, "environment", number=False),
     Column("cloud", "Cloud", lambda job: job.cloud.replace("_", " ") or UNKNOWN, "cloud", number=False),
@@ -99,7 +110,7 @@ COLUMNS = (
         reads=("groups",),
     ),
     Column("by", "By", lambda job: str(job.created_by), number=False, reads=("created_by",)),
-    Column("started", "Started", lambda job: ago(job.created_at), "created_at", css="secondary"),
+    Column("started", "Started", _started, "created_at", css="secondary"),
 )
 BY_KEY = {column.key: column for column in COLUMNS}
 USUAL = ("return", "best", "steps", "actors", "spent", "started")

@@ -14,8 +14,8 @@ from django.conf import settings
 from django.http import Http404
 
 from training.messages import Evaluated
+from webapp.formatting import display_usd
 from webapp.jobs.models import Event, EventKind, Film, Job, Round
-from webapp.money.amounts import display_usd
 
 if TYPE_CHECKING:
     from training.model_card import Judged

@@ -11,7 +11,7 @@ from math import ceil
 from training.ports import Ledger, Reservation, Room, Settlement
 from training.reports import Spend
 from training.scaling.plan import Bounds
-from webapp.money.amounts import display_usd
+from webapp.formatting import display_usd
 from webapp.money.models import AtLine
 from webapp.money.queries import Limit
 

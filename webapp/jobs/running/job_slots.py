@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from cloud.workers.executor import cores
+from webapp.formatting import plural
 from webapp.job_states import Observed
 from webapp.jobs.models import Desired, Job
 
@@ -58,4 +59,4 @@ def core_sentence(in_use: int, ahead: int = 0) -> str:
     used = f"Waits for a free core: {min(in_use, most):,} of {most:,} {'is' if most == 1 else 'are'} in use"
     if not ahead:
         return f"{used}."
-    return f"{used}, and {'1 job is' if ahead == 1 else f'{ahead:,} jobs are'} ahead of this one."
+    return f"{used}, and {plural(ahead, 'job is', 'jobs are')} ahead of this one."

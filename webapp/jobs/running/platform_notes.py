@@ -12,6 +12,7 @@ from typing import TypeVar
 from cloud.throttling import HeldBack
 from cloud.trajectory_cache import Remembering
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.formatting import format_file_size, plural
 from webapp.jobs.models import Job, PlatformNote
 
 _EVERY_S = 2.0
@@ -89,6 +90,6 @@ def cache_words(job: Job) -> str:
     if note is None or not asked:
         return ""
     return (
-        f"Trajectory cache: {note.cache_hits:,} of {asked:,} rollout{'' if asked == 1 else 's'} were there already and"
-        f" cost nothing; it holds {note.cache_bytes / 1e6:,.1f} MB."
+        f"Trajectory cache: {note.cache_hits:,} of {plural(asked, 'rollout')} were there already and"
+        f" cost nothing; it holds {format_file_size(note.cache_bytes)}."
     )

@@ -88,7 +88,7 @@ class Command(BaseCommand):
         from cloud.calibration.report import numbers
         from cloud.profiling_runs import NoWeights
         from webapp.connections.account_lease import NotBorrowed
-        from webapp.money.amounts import display_usd
+        from webapp.formatting import display_usd
         from webapp.profiling import account_calibration
         from webapp.profiling.budget_check import NoRoom
 

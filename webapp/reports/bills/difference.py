@@ -11,7 +11,7 @@ from django.db.models import Max, Min
 from webapp.alerts.models import Kind, Severity
 from webapp.alerts.services import raise_alert, resolve_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.money.amounts import display_usd
+from webapp.formatting import display_usd
 from webapp.reports.cost_query import Part
 from webapp.reports.models import BilledLine, CloudBill
 from webapp.reports.period import MOST_DAYS, Period

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal
 
 from fpdf import FPDF
 from fpdf.enums import XPos, YPos
 
-from webapp.money.amounts import PICODOLLARS_PER_USD, display_usd
+from webapp.formatting import display_usd, format_axis_usd, format_day, format_percent
 from webapp.reports.files.pdf_look import ACCENT, BOTTOM, FAINT, GREY, INK, LINE, MARGIN, WIDTH
 from webapp.reports.table import Costs, Table
 
@@ -37,7 +36,7 @@ def over_time(paper: FPDF, costs: Costs) -> None:
         y = top + _HEIGHT * (1 - level / highest)
         paper.line(left, y, left + width, y)
         paper.set_xy(MARGIN, y - 2)
-        paper.cell(_AXIS - 2, 4, _axis_usd(level), align="R")
+        paper.cell(_AXIS - 2, 4, format_axis_usd(level), align="R")
     slot = width / max(1, len(spans))
     paper.set_fill_color(*ACCENT)
     every = -(-len(spans) // _LABELS)
@@ -48,7 +47,7 @@ def over_time(paper: FPDF, costs: Costs) -> None:
             paper.rect(x + slot * 0.14, top + _HEIGHT - height, slot * 0.72, height, style="F")
         if number % every == 0:
             paper.set_xy(x + slot / 2 - 10, top + _HEIGHT + 1)
-            paper.cell(20, 4, f"{first.day} {first:%b}", align="C")
+            paper.cell(20, 4, format_day(first, short=True), align="C")
     paper.set_xy(MARGIN, top + _HEIGHT + 9)
 
 
@@ -70,7 +69,7 @@ def shares(paper: FPDF, table: Table, title: str) -> None:
         paper.set_fill_color(*ACCENT)
         paper.rect(MARGIN + _LABEL_WIDTH, y + 1.2, max(0.3, room * cost / most), 3.6, style="F")
         paper.set_xy(MARGIN + WIDTH - _FIGURE_WIDTH, y)
-        share = f"{100 * cost / table.total.cost:.1f} %"
+        share = format_percent(cost, table.total.cost, decimals=1)
         paper.cell(_FIGURE_WIDTH, 6, f"{display_usd(cost)}   {share}", align="R")
         paper.set_xy(MARGIN, y + 6.5)
     if not rows:
@@ -119,9 +118,3 @@ def _step(most: int) -> int:
     rough = max(1, most // 4)
     size = 10 ** (len(str(rough)) - 1)
     return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
-
-
-def _axis_usd(picodollars: int) -> str:
-    usd = (Decimal(picodollars) / PICODOLLARS_PER_USD).normalize()
-    exponent = usd.as_tuple().exponent
-    return f"${usd:,.2f}" if exponent == -1 else f"${usd:,f}"

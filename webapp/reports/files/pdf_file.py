@@ -12,7 +12,8 @@ import pymupdf_fonts
 from fpdf import FPDF
 from fpdf.enums import XPos, YPos
 
-from webapp.money.amounts import display_usd, exact_usd
+from webapp.formatting import display_usd
+from webapp.money.amounts import exact_usd
 from webapp.reports.bills.difference import beside_words
 from webapp.reports.columns import BASES, money_words
 from webapp.reports.files import pdf_charts

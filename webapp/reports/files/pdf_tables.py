@@ -5,6 +5,7 @@ from __future__ import annotations
 from fpdf import FPDF
 from fpdf.enums import XPos, YPos
 
+from webapp.formatting import format_percent
 from webapp.money.amounts import exact_usd
 from webapp.reports.files.pdf_charts import fitted
 from webapp.reports.files.pdf_look import BOTTOM, FAINT, GREY, INK, LINE, MARGIN, WIDTH
@@ -88,7 +89,7 @@ def _line(
     paper.set_text_color(*INK)
     paper.set_fill_color(*FAINT)
     label = f"{row.label}  {row.detail}" if row.detail and table.by in ("job", "day", "month") else row.label
-    share = f"{100 * row.cost / table.total.cost:.1f} %" if table.total.cost else "–"
+    share = format_percent(row.cost, table.total.cost, decimals=1)
     metered = "–" if row.metered is None else exact_usd(row.metered)
     cells = [label, share, row.amounts.basis, _aligned(row.cost, places)]
     if table.has_bill:

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from webapp.connections import key_ring
 from webapp.connections.rotation import Rotation, rotate
+from webapp.formatting import plural
 
 
 class Command(BaseCommand):
@@ -32,12 +33,11 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from None
         self._tell(done)
         if done.unopened:
-            secrets = "1 secret" if len(done.unopened) == 1 else f"{len(done.unopened):,} secrets"
+            secrets = plural(len(done.unopened), "secret")
             raise CommandError(f"{secrets} could not be opened, and kept the key.", returncode=1)
 
     def _tell(self, done: Rotation) -> None:
-        secrets = "1 secret" if done.rewrapped == 1 else f"{done.rewrapped:,} secrets"
-        self.stdout.write(f"{secrets} sealed with the key {done.key_id} now.")
+        self.stdout.write(f"{plural(done.rewrapped, 'secret')} sealed with the key {done.key_id} now.")
         if done.retired:
             self.stdout.write(f"Taken away, as nothing needs them: {', '.join(done.retired)}.")
         for line in done.unopened:

@@ -97,7 +97,7 @@ def _of_file(path: Path, episodes: int) -> dict[str, bytes]:
     from training.loader import package
     from training.model_card import Judged, model_card
     from training.trained import Trained
-    from webapp.money.amounts import display_usd
+    from webapp.formatting import display_usd
 
     trained = Trained.read(path)
     judged = _played(trained, episodes) if episodes > 0 else Judged.remembered(trained.progress, trained.spec)

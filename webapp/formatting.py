@@ -1,0 +1,156 @@
+"""How people read figures: scores, durations, ages, moments, counts, sizes, shares and money.
+
+Pure functions: figures in, words out. What is not known is a dash, never a zero. Templates have them as filters
+(`webapp/templatetags/look.py`), the browser's twin is static/js/format.js, and `cloud/formatting.py` holds what
+messages of the machines need as well.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import lru_cache
+from math import ceil, isfinite
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from cloud.billing.price_book import PICODOLLARS_PER_USD
+from cloud.formatting import MINUS, UNKNOWN, display_usd, format_percent, format_rough_duration, plural
+
+__all__ = [
+    "MINUS",
+    "UNKNOWN",
+    "bar_share",
+    "display_usd",
+    "elapsed_element",
+    "format_age",
+    "format_axis_usd",
+    "format_count",
+    "format_day",
+    "format_duration",
+    "format_file_size",
+    "format_moment",
+    "format_percent",
+    "format_rough_duration",
+    "format_score",
+    "format_short_duration",
+    "format_time_limit",
+    "plural",
+]
+
+
+def format_count(value: int | None) -> str:
+    """1,600."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def format_score(value: float | None, decimals: int = 1) -> str:
+    """A return: one decimal below a thousand, none from there on."""
+    if value is None or not isfinite(value):
+        return UNKNOWN
+    return f"{_as_written(value):z,.{decimals if abs(value) < 999.95 else 0}f}".replace("-", MINUS)
+
+
+def format_duration(seconds: float | None) -> str:
+    """8.2 s, 12 min 5 s, 3 h 20 min."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 0:
+        return MINUS + format_duration(-seconds)
+    if seconds < 59.95:
+        return f"{_as_written(seconds):.1f} s"
+    whole = max(60, int(seconds))
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
+def format_short_duration(seconds: float | None) -> str:
+    """As of a call or a round, to three digits: 350 ms, 8.21 s, 1,230 s."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 0:
+        return MINUS + format_short_duration(-seconds)
+    if 0 < seconds <= 0.0005:
+        return "< 1 ms"
+    if 0 < seconds < 0.9995:
+        return f"{_as_written(seconds * 1000):.0f} ms"
+    digits = float(f"{_as_written(seconds):.3g}")
+    return f"{digits:,.0f} s" if digits >= 1000 else f"{digits:g} s"
+
+
+def _as_written(value: float) -> Decimal:
+    """For rounding as browsers do, by the decimals that a figure is written with: 8.205 s is half-way to 8.21 s."""
+    return Decimal(repr(float(value)))
+
+
+def format_time_limit(seconds: float) -> str:
+    """Within how long something is over for certain, so never less than it is: 90 s, 3 min."""
+    return f"{ceil(seconds)} s" if seconds <= 119 else f"{ceil(seconds / 60):,} min"
+
+
+def format_age(seconds: float) -> str:
+    """In its largest unit: now, 36 s, 12 min, 3 h, 2 d."""
+    if seconds < 1:
+        return "now"
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"
+
+
+def elapsed_element(moment: datetime | None, now: datetime, style: str = "ago") -> SafeString | str:
+    """How long ago as a <time>, with the exact moment on hover. Scripts keep it true ("since": 12 min; "ago": 12 min
+    ago)."""
+    if moment is None:
+        return UNKNOWN
+    age = format_age((now - moment).total_seconds())
+    return _elapsed_element(moment, style, f"{age} ago" if style == "ago" and age != "now" else age)
+
+
+@lru_cache(10_000)
+def _elapsed_element(moment: datetime, style: str, text: str) -> SafeString:
+    utc = moment.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{}" data-elapsed="{}">{}</time>',
+        moment.isoformat(),
+        f"{utc.day} {utc:%b %Y, %H:%M:%S} UTC",
+        style,
+        text,
+    )
+
+
+def format_day(day: date, *, short: bool = False) -> str:
+    """3 March, or 3 Mar."""
+    return f"{day.day} {day:%b}" if short else f"{day.day} {day:%B}"
+
+
+def format_moment(moment: datetime, today: date | None = None) -> str:
+    """14:20 UTC on 3 March; of a moment `today`, the time alone. Scripts add the reader's own time where it differs."""
+    utc = moment.astimezone(UTC)
+    return f"{utc:%H:%M} UTC" + ("" if utc.date() == today else f" on {format_day(utc)}")
+
+
+def format_file_size(byte_count: int | None) -> str:
+    """350 kB, 1.2 MB, in thousands as disks and downloads are counted; no file is smaller than 1 kB."""
+    if byte_count is None:
+        return UNKNOWN
+    if byte_count < 999_500:
+        return f"{max(1, round(byte_count / 1e3)) if byte_count else 0} kB"
+    if byte_count < 999_950_000:
+        return f"{byte_count / 1e6:.1f} MB"
+    return f"{byte_count / 1e9:,.1f} GB"
+
+
+def bar_share(part: int | None, whole: int | None) -> str:
+    """A part of a whole in percent for drawing a bar, held between 0 and 100."""
+    if not part or not whole:
+        return "0"
+    return f"{min(100.0, max(0.0, 100 * part / whole)):.2f}"
+
+
+def format_axis_usd(picodollars: int) -> str:
+    """At a tick of an axis: dollars and cents, or whole dollars: $1.50, not $1.5."""
+    usd = (Decimal(picodollars) / PICODOLLARS_PER_USD).normalize()
+    return f"${usd:,.2f}" if usd.as_tuple().exponent == -1 else f"${usd:,f}"
