@@ -40,6 +40,16 @@ def project_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") ->
     return membership_for(user, slug, needs).project
 
 
+def current_membership(request: HttpRequest) -> Membership | None:
+    """In the project that a page belongs to; on pages outside of projects, in the one last looked at."""
+    if not hasattr(request, "membership"):
+        memberships = Membership.objects.select_related("project").filter(user=request.user).order_by("pk")
+        last = request.session.get(SESSION_KEY, "")
+        request.membership = memberships.filter(project__slug=last).first() or memberships.first()  # type: ignore[attr-defined]
+    membership: Membership | None = request.membership  # type: ignore[attr-defined]
+    return membership
+
+
 def member_to_remove(user: User | AnonymousUser, project: Project, membership_id: int) -> Membership:
     """The member, if this person may take them out: owners anybody, and everybody themselves."""
     member = member_in(project, membership_id)

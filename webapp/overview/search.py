@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from webapp.accounts.models import Membership
-from webapp.accounts.templatetags.navigation import PLACES
+from webapp.accounts.places import PLACES
 from webapp.jobs.events.text import shown_state
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job, JobGroup

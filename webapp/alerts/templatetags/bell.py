@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from webapp.accounts.templatetags.navigation import current_membership
+from webapp.accounts.access import current_membership
 from webapp.alerts.views import bell_context
 
 register = template.Library()
@@ -15,7 +15,7 @@ register = template.Library()
 @register.inclusion_tag("alerts/bell.html", takes_context=True)
 def bell(context: dict[str, Any]) -> dict[str, Any]:
     """What is new in the project that the page belongs to; nothing for a person without one."""
-    membership = current_membership(context)
+    membership = current_membership(context["request"])
     if membership is None:
         return {}
     return bell_context(context["request"].user, membership.project)

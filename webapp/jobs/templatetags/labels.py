@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from webapp.accounts.templatetags.navigation import current_membership
+from webapp.accounts.access import current_membership
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.models import Desired, Job
 
@@ -16,7 +16,7 @@ register = template.Library()
 @register.inclusion_tag("jobs/labels.html", takes_context=True)
 def labels_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
     """Tags, groups and the note, with the forms that change them for those who may."""
-    membership = current_membership(context)
+    membership = current_membership(context["request"])
     tags = [tag.name for tag in job.tags.all()]
     return {
         "job": job,

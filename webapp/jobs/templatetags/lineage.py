@@ -8,7 +8,7 @@ from typing import Any
 
 from django import template
 
-from webapp.accounts.templatetags.navigation import current_membership
+from webapp.accounts.access import current_membership
 from webapp.job_states import TERMINAL
 from webapp.jobs import lineage
 from webapp.jobs.actor_bounds import words
@@ -21,7 +21,7 @@ register = template.Library()
 @register.inclusion_tag("jobs/making.html", takes_context=True)
 def making_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
     """A line about the job's origin, and the menus of an editor."""
-    membership = current_membership(context)
+    membership = current_membership(context["request"])
     bounded = job.actors_least is not None or job.actors_most is not None
     return {
         "job": job,
