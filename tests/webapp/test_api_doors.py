@@ -53,11 +53,11 @@ EDITORS = {
     "jobs_resume",
     "jobs_raise_budget",
     "jobs_delete_job",
-    "tending_set_labels",
-    "tending_set_actors",
-    "tending_act_on_alert",
-    "making_again",
-    "making_fork",
+    "job_actions_set_labels",
+    "job_actions_set_actors",
+    "job_actions_act_on_alert",
+    "job_copies_again",
+    "job_copies_fork",
     "budgets_create",
     "budgets_change",
     "budgets_close",
@@ -82,7 +82,7 @@ EDITORS = {
     "drafts_delete_draft",
     "drafts_save_view",
     "drafts_remove_view",
-    "surfaces_ask_for_surface",
+    "reward_surfaces_ask_for_surface",
     "films_ask_for_film",
     "schedulers_train",
     "schedulers_fine_tune",
@@ -97,8 +97,8 @@ EDITORS = {
 OWNERS = {name for name, one in OPERATIONS.items() if one.scope == "manage"}
 """What only owners may do has a scope of its own, and nothing else has it."""
 NOTHING_THERE = {
-    *("history_get_checkpoint", "history_get_policy", "making_fork"),
-    *("surfaces_ask_for_surface", "films_ask_for_film"),
+    *("history_get_checkpoint", "history_get_policy", "job_copies_fork"),
+    *("reward_surfaces_ask_for_surface", "films_ask_for_film"),
 }
 """These have nothing to show for a job that never ran."""
 NOT_YET = {"money_get_report_file", "jobs_raise_budget", "films_get_film_file", "jobs_delete_job"}

@@ -11,7 +11,7 @@ from django.urls import reverse
 from pydantic import BaseModel
 
 from webapp.accounts.models import Project
-from webapp.api.paging import newest_first
+from webapp.api.paging import Page, newest_first
 from webapp.api.problems import Refused
 from webapp.api.schemas.jobs import JobShape
 from webapp.clock import SYSTEM_CLOCK
@@ -79,11 +79,11 @@ def etag_of(shape: BaseModel) -> str:
 
 def found_jobs(
     project: Project, question: str, filters: dict[str, str], cursor: str, limit: int
-) -> tuple[list[Job], str | None]:
-    """Jobs that the question asks for and all filters let through, newest first, and the cursor of the next page."""
+) -> Page[JobShape]:
+    """A page of the jobs that the question asks for and all filters let through, newest first."""
     rows = job_list(project).filter(_asked(project, question), _passing(filters))
     rows = rows.select_related("project")
-    return newest_first(rows.prefetch_related("tags", "groups"), "created_at", cursor, limit)
+    return newest_first(rows.prefetch_related("tags", "groups"), "created_at", cursor, limit, job_shape)
 
 
 def _asked(project: Project, question: str) -> Q:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Generic, TypeVar
 
@@ -43,9 +44,9 @@ def cursor_of(moment: datetime, key: str) -> str:
 
 
 def newest_first(
-    rows: QuerySet[Stored], moment: str, cursor: str, limit: int
-) -> tuple[list[Stored], str | None]:
-    """A page of rows by `moment`, and the cursor of the next page. A row's moment may move forward, never back."""
+    rows: QuerySet[Stored], moment: str, cursor: str, limit: int, shape: Callable[[Stored], Row]
+) -> Page[Row]:
+    """A page of rows by `moment`, each as `shape` shows it. A row's moment may move forward, never back."""
     rows = rows.order_by(f"-{moment}", "-pk")
     if cursor:
         at, key = read_cursor(cursor)
@@ -55,16 +56,20 @@ def newest_first(
             raise _no_cursor() from None
         rows = rows.filter(Q(**{f"{moment}__lt": at}) | Q(**{moment: at, "pk__lt": after}))
     found = list(rows[: limit + 1])
-    if len(found) <= limit:
-        return found, None
-    last = found[limit - 1]
-    return found[:limit], cursor_of(getattr(last, moment), str(last.pk))
+    following = None
+    if len(found) > limit:
+        last = found[limit - 1]
+        following = cursor_of(getattr(last, moment), str(last.pk))
+    return Page(results=[shape(one) for one in found[:limit]], next=following)
 
 
-def oldest_first(rows: QuerySet[Stored], after: int, limit: int) -> tuple[list[Stored], int | None]:
-    """A page of rows by their numbers, and the number after which the next page begins."""
-    found = list(rows.filter(pk__gt=after).order_by("pk")[: limit + 1])
-    return found[:limit], found[limit - 1].pk if len(found) > limit else None
+def oldest_first(
+    rows: QuerySet[Stored], after: int, limit: int, shape: Callable[[Stored], Row], number: str = "pk"
+) -> NumberedPage[Row]:
+    """A page of rows by their numbers, each as `shape` shows it."""
+    found = list(rows.filter(**{f"{number}__gt": after}).order_by(number)[: limit + 1])
+    following = getattr(found[limit - 1], number) if len(found) > limit else None
+    return NumberedPage(results=[shape(one) for one in found[:limit]], next=following)
 
 
 def read_cursor(text: str) -> tuple[datetime, str]:

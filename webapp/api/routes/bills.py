@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
-from ninja import File, Router, UploadedFile
-from ninja.responses import Status
+from ninja import File, UploadedFile
 
-from webapp.api.auth import Token, project_of
+from webapp.api.auth import Token
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import Refused
+from webapp.api.router import ApiRouter, OwnersProject, Person, ViewersProject
 from webapp.api.routes.money import question_of
 from webapp.api.schemas.reports import BilledDifference, BilledRow, BillShape
 from webapp.money.amounts import exact_usd
@@ -21,19 +21,16 @@ from webapp.reports.bills.bill_reading import NotTaken, hand_over
 from webapp.reports.bills.reconciling import Compared, compared
 from webapp.reports.models import CloudBill
 
-router = Router(tags=["money"])
+router = ApiRouter(tags=["money"])
 _File = Annotated[
     UploadedFile, File(description="A bill as CSV, packed with gzip or not, of at most 200 MB.")
 ]
 
 
 @router.get("/projects/{slug}/bills", response=NumberedPage[BillShape], summary="Clouds' bills handed over")
-def list_bills(
-    request: HttpRequest, slug: str, after: After = 0, limit: Limit = 50
-) -> NumberedPage[BillShape]:
+def list_bills(project: ViewersProject, after: After = 0, limit: Limit = 50) -> NumberedPage[BillShape]:
     """Whichever came first is first."""
-    found, following = oldest_first(queries.bills_of(project_of(request, slug)), after, limit)
-    return NumberedPage(results=[_bill(one) for one in found], next=following)
+    return oldest_first(queries.bills_of(project), after, limit, _bill)
 
 
 @router.post(
@@ -42,30 +39,24 @@ def list_bills(
     response={202: BillShape},
     summary="Hand a cloud's bill over",
 )
-def hand_bill_over(
-    request: HttpRequest,
-    response: HttpResponse,
-    slug: str,
-    file: _File,
-) -> Status:
+def hand_bill_over(project: OwnersProject, person: Person, response: HttpResponse, file: _File) -> BillShape:
     """As multipart/form-data, with the file as `file`. The worker reads it: look at Location until its state is ready.
     The same file or line twice changes nothing."""
-    project = project_of(request, slug, "owner")
     taken: dict[str, Any] = {"name": file.name or "bill.csv", "file": file.file, "size": file.size or 0}
     try:
-        bill = hand_over(project=project, user=request.auth, **taken)  # type: ignore[attr-defined]
+        bill = hand_over(project=project, user=person, **taken)
     except NotTaken as refusal:
         why, fix = str(refusal), "See which bills were read."
         raise Refused(409, "bill", "The bill was not taken.", why, fix) from None
-    response["Location"] = reverse("api_v1:get_bill", args=[slug, bill.pk])
-    return Status(202, _bill(bill))
+    response["Location"] = reverse("api_v1:get_bill", args=[project.slug, bill.pk])
+    return _bill(bill)
 
 
 @router.get(
     "/projects/{slug}/bills/{bill_id}", response=BillShape, url_name="get_bill", summary="One cloud's bill"
 )
-def get_bill(request: HttpRequest, slug: str, bill_id: RowId) -> BillShape:
-    return _bill(queries.bill_in(project_of(request, slug), bill_id))
+def get_bill(project: ViewersProject, bill_id: RowId) -> BillShape:
+    return _bill(queries.bill_in(project, bill_id))
 
 
 @router.get(
@@ -73,9 +64,8 @@ def get_bill(request: HttpRequest, slug: str, bill_id: RowId) -> BillShape:
     response=BilledDifference,
     summary="What was metered beside what clouds charge",
 )
-def get_difference(request: HttpRequest, slug: str, first_day: date, last_day: date) -> BilledDifference:
+def get_difference(project: ViewersProject, first_day: date, last_day: date) -> BilledDifference:
     """By day and service; only money that is paid is on a bill."""
-    project = project_of(request, slug)
     rows, total = compared(question_of(project, first_day=first_day, last_day=last_day))
     return BilledDifference(
         first_day=first_day, last_day=last_day, rows=[_row(one) for one in rows], total=_row(total)

@@ -7,15 +7,15 @@ from typing import Annotated, Any, Literal
 
 from django.db import transaction
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
-from ninja import Path, Router
-from ninja.responses import Status
+from ninja import Path
 from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.accounts.models import Project, User
-from webapp.api.auth import Token, project_of
+from webapp.api.auth import Token
 from webapp.api.problems import Refused
+from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.schemas.money import BudgetShape
 from webapp.budgets.display import CLOUDS, ShownBudget, shown_budget, shown_budgets
 from webapp.budgets.views import budget_in
@@ -26,7 +26,7 @@ from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.budgets import change_budget, close_budget, create_budget
 from webapp.money.models import Budget
 
-router = Router(tags=["money"])
+router = ApiRouter(tags=["money"])
 _Id = Annotated[int, Path(ge=0, le=2**63 - 1)]
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\x00]*$")]
 _Limit = Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=6)]
@@ -63,9 +63,9 @@ class BudgetChange(BaseModel):
 
 
 @router.get("/projects/{slug}/budgets", response=list[BudgetShape], summary="Budgets that bind this project")
-def list_budgets(request: HttpRequest, slug: str) -> list[BudgetShape]:
+def list_budgets(project: ViewersProject) -> list[BudgetShape]:
     """Those of the installation as well."""
-    project, now = project_of(request, slug), SYSTEM_CLOCK.now()
+    now = SYSTEM_CLOCK.now()
     rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
     return [
         _shape(one) for one in shown_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
@@ -78,16 +78,17 @@ def list_budgets(request: HttpRequest, slug: str) -> list[BudgetShape]:
     url_name="get_budget",
     summary="One budget of the project",
 )
-def get_budget(request: HttpRequest, slug: str, budget_id: _Id) -> BudgetShape:
-    return _told(budget_in(project_of(request, slug), budget_id, closed=True))
+def get_budget(project: ViewersProject, budget_id: _Id) -> BudgetShape:
+    return _told(budget_in(project, budget_id, closed=True))
 
 
 @router.post(
     "/projects/{slug}/budgets", auth=Token("jobs"), response={201: BudgetShape}, summary="Make a budget"
 )
-def create(request: HttpRequest, response: HttpResponse, slug: str, budget: ProjectBudget) -> Status:
+def create(
+    project: EditorsProject, person: Person, response: HttpResponse, budget: ProjectBudget
+) -> BudgetShape:
     """Over all jobs in its scope; what they have spent in the period counts."""
-    project = project_of(request, slug, "editor")
     with transaction.atomic():
         made = create_budget(
             project=project,
@@ -96,11 +97,11 @@ def create(request: HttpRequest, response: HttpResponse, slug: str, budget: Proj
             period=budget.period,
             at_line=budget.at_line,
             thresholds=sorted(set(budget.thresholds)),
-            user=request.auth,  # type: ignore[attr-defined]
+            user=person,
             **_placed(project, budget.counts),
         )
-    response["Location"] = reverse("api_v1:get_budget", args=[slug, made.pk])
-    return Status(201, _told(made))
+    response["Location"] = reverse("api_v1:get_budget", args=[project.slug, made.pk])
+    return _told(made)
 
 
 @router.put(
@@ -109,8 +110,8 @@ def create(request: HttpRequest, response: HttpResponse, slug: str, budget: Proj
     response=BudgetShape,
     summary="Change a budget of the project",
 )
-def change(request: HttpRequest, slug: str, budget_id: _Id, budget: BudgetChange) -> BudgetShape:
-    held = budget_in(project_of(request, slug, "editor"), budget_id)
+def change(project: EditorsProject, budget_id: _Id, budget: BudgetChange) -> BudgetShape:
+    held = budget_in(project, budget_id)
     changes: dict[str, Any] = budget.model_dump(exclude_none=True, exclude={"limit_usd"})
     if budget.thresholds is not None:
         changes["thresholds"] = sorted(set(budget.thresholds))
@@ -126,9 +127,9 @@ def change(request: HttpRequest, slug: str, budget_id: _Id, budget: BudgetChange
     response=BudgetShape,
     summary="Close a budget of the project",
 )
-def close(request: HttpRequest, slug: str, budget_id: _Id) -> BudgetShape:
+def close(project: EditorsProject, budget_id: _Id) -> BudgetShape:
     """It binds nobody any more; what it saw spent stays readable. Closing it again changes nothing."""
-    held = budget_in(project_of(request, slug, "editor"), budget_id, closed=True)
+    held = budget_in(project, budget_id, closed=True)
     close_budget(budget=held)
     return _told(budget_in(held.project, held.pk, closed=True))
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
-from ninja import Router
-from ninja.responses import Status
 
 from webapp.accounts.models import Project
 from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, Delivery, Way
 from webapp.alerts.text import mail_readers, readers, standing
-from webapp.api.auth import Token, member_of, project_of
-from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.auth import Token
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import Cursor, Limit, Page, newest_first
+from webapp.api.router import ApiRouter, EditorsProject, OwnersProject, Person, Viewer
 from webapp.api.schemas.channels import (
     AddedChannel,
     ChannelChange,
@@ -29,13 +27,12 @@ from webapp.api.schemas.channels import (
 )
 from webapp.connections.secret import Secret
 
-router = Router(tags=["alerts"])
+router = ApiRouter(tags=["alerts"])
 
 
 @router.get("/projects/{slug}/channels", response=list[ChannelShape], summary="Ways out for alerts")
-def list_channels(request: HttpRequest, slug: str) -> list[ChannelShape]:
+def list_channels(member: Viewer) -> list[ChannelShape]:
     """Viewers are not told who reads them."""
-    member = member_of(request, slug)
     services.built_in_channel(member.project_id)
     may_see = member.allows("editor")
     return [ChannelShape(**_told(one, may_see)) for one in queries.channels_of(member.project)]
@@ -47,11 +44,9 @@ def list_channels(request: HttpRequest, slug: str) -> list[ChannelShape]:
     url_name="get_channel",
     summary="One channel",
 )
-def get_channel(
-    request: HttpRequest, response: HttpResponse, slug: str, channel_id: str, if_none_match: IfNoneMatch = ""
-) -> Status:
-    channel = queries.channel_in(project_of(request, slug, "editor"), channel_id)
-    return if_changed(response, ChannelShape(**_told(channel)), if_none_match)
+def get_channel(project: EditorsProject, channel_id: str) -> ChannelShape:
+    channel = queries.channel_in(project, channel_id)
+    return ChannelShape(**_told(channel))
 
 
 @router.post(
@@ -60,12 +55,12 @@ def get_channel(
     response={201: AddedChannel},
     summary="Add a channel",
 )
-def add_channel(request: HttpRequest, response: HttpResponse, slug: str, channel: NewChannel) -> Status:
+def add_channel(project: OwnersProject, response: HttpResponse, channel: NewChannel) -> AddedChannel:
     """A webhook's signing key is in the answer. A name that is taken is refused (409), so that sending it again makes
     no second one."""
-    made, key = _added(project_of(request, slug, "owner"), channel)
-    response["Location"] = reverse("api_v1:get_channel", args=[slug, made.pk])
-    return Status(201, AddedChannel(**_told(made), signing_key=key.reveal() if key else None))
+    made, key = _added(project, channel)
+    response["Location"] = reverse("api_v1:get_channel", args=[project.slug, made.pk])
+    return AddedChannel(**_told(made), signing_key=key.reveal() if key else None)
 
 
 @router.put(
@@ -74,8 +69,8 @@ def add_channel(request: HttpRequest, response: HttpResponse, slug: str, channel
     response=ChannelShape,
     summary="Change what goes out by a channel",
 )
-def change_channel(request: HttpRequest, slug: str, channel_id: str, change: ChannelChange) -> ChannelShape:
-    channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
+def change_channel(project: OwnersProject, channel_id: str, change: ChannelChange) -> ChannelShape:
+    channel = queries.channel_in(project, channel_id)
     given = change.model_dump(exclude_none=True)
     fields = cleaned(ChannelForm(_typed(channel, given), channel=channel), given=given)
     channels.change(channel=channel, **{"name": channel.name, **fields})
@@ -88,12 +83,14 @@ def change_channel(request: HttpRequest, slug: str, channel_id: str, change: Cha
     response={202: DeliveryShape},
     summary="Send a test message",
 )
-def send_test(request: HttpRequest, response: HttpResponse, slug: str, channel_id: str) -> Status:
+def send_test(
+    project: OwnersProject, person: Person, response: HttpResponse, channel_id: str
+) -> DeliveryShape:
     """It goes the way of all others; look at Location for what became of it. One at a time."""
-    channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
-    sent = channels.send_test(channel=channel, user=request.auth)  # type: ignore[attr-defined]
-    response["Location"] = reverse("api_v1:get_delivery", args=[slug, sent.pk])
-    return Status(202, _delivery(sent))
+    channel = queries.channel_in(project, channel_id)
+    sent = channels.send_test(channel=channel, user=person)
+    response["Location"] = reverse("api_v1:get_delivery", args=[project.slug, sent.pk])
+    return _delivery(sent)
 
 
 @router.post(
@@ -102,9 +99,9 @@ def send_test(request: HttpRequest, response: HttpResponse, slug: str, channel_i
     response=SigningKey,
     summary="Have a webhook sign with another key",
 )
-def renew_key(request: HttpRequest, slug: str, channel_id: str) -> SigningKey:
+def renew_key(project: OwnersProject, channel_id: str) -> SigningKey:
     """From now on; the key before it signs nothing any more."""
-    channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
+    channel = queries.channel_in(project, channel_id)
     return SigningKey(signing_key=channels.renew_key(channel=channel).reveal())
 
 
@@ -114,11 +111,10 @@ def renew_key(request: HttpRequest, slug: str, channel_id: str) -> SigningKey:
     response={204: None},
     summary="Remove a channel with its log",
 )
-def remove_channel(request: HttpRequest, slug: str, channel_id: str) -> Status:
+def remove_channel(project: OwnersProject, channel_id: str) -> None:
     """The built-in one can only be turned off (409)."""
-    channel = queries.channel_in(project_of(request, slug, "owner"), channel_id)
+    channel = queries.channel_in(project, channel_id)
     channels.remove(channel=channel)
-    return Status(204, None)
 
 
 @router.get(
@@ -127,11 +123,10 @@ def remove_channel(request: HttpRequest, slug: str, channel_id: str) -> Status:
     summary="What went out by a channel, newest first",
 )
 def list_deliveries(
-    request: HttpRequest, slug: str, channel_id: str, cursor: Cursor = "", limit: Limit = 50
+    project: EditorsProject, channel_id: str, cursor: Cursor = "", limit: Limit = 50
 ) -> Page[DeliveryShape]:
-    channel = queries.channel_in(project_of(request, slug, "editor"), channel_id)
-    found, following = newest_first(queries.deliveries_of(channel), "created_at", cursor, limit)
-    return Page(results=[_delivery(one) for one in found], next=following)
+    channel = queries.channel_in(project, channel_id)
+    return newest_first(queries.deliveries_of(channel), "created_at", cursor, limit, _delivery)
 
 
 @router.get(
@@ -140,8 +135,8 @@ def list_deliveries(
     url_name="get_delivery",
     summary="What became of one message",
 )
-def get_delivery(request: HttpRequest, slug: str, delivery_id: str) -> DeliveryShape:
-    return _delivery(queries.delivery_in(project_of(request, slug, "editor"), delivery_id))
+def get_delivery(project: EditorsProject, delivery_id: str) -> DeliveryShape:
+    return _delivery(queries.delivery_in(project, delivery_id))
 
 
 @router.post(
@@ -150,11 +145,10 @@ def get_delivery(request: HttpRequest, slug: str, delivery_id: str) -> DeliveryS
     response={202: DeliveryShape},
     summary="Send a message again",
 )
-def replay(request: HttpRequest, slug: str, delivery_id: str) -> Status:
+def replay(project: OwnersProject, delivery_id: str) -> DeliveryShape:
     """What was sent or given up, under the same id. What is on its way stays as it is."""
-    project = project_of(request, slug, "owner")
     channels.replay(delivery=queries.delivery_in(project, delivery_id))
-    return Status(202, _delivery(queries.delivery_in(project, delivery_id)))
+    return _delivery(queries.delivery_in(project, delivery_id))
 
 
 @sensitive_variables()

@@ -5,40 +5,36 @@ from __future__ import annotations
 from typing import Annotated
 
 from django.conf import settings
-from django.http import Http404, HttpRequest
+from django.http import Http404
 from django.urls import reverse
-from ninja import Query, Router
+from ninja import Query
 
 from cloud.billing.price_book import PriceBook
 from training.environments import catalogue
 from webapp.accounts.models import Membership
-from webapp.api.auth import project_of
+from webapp.api.router import ApiRouter, Person, Viewer
 from webapp.api.schemas.choices import EnvironmentShape, PresetShape, PriceShape
 from webapp.api.schemas.jobs import ProjectShape
 from webapp.jobs.form.presets import presets
 
-router = Router(tags=["places"])
-choices = Router(tags=["what there is"])
+router = ApiRouter(tags=["places"])
+choices = ApiRouter(tags=["what there is"])
 
 
 @router.get("/projects", response=list[ProjectShape], summary="Your projects")
-def list_projects(request: HttpRequest) -> list[ProjectShape]:
+def list_projects(person: Person) -> list[ProjectShape]:
     """Those that the token is for."""
-    caller = request.auth  # type: ignore[attr-defined]
     rows = (
-        Membership.objects.filter(user_id=caller.pk).select_related("project").order_by("project__name", "pk")
+        Membership.objects.filter(user_id=person.pk).select_related("project").order_by("project__name", "pk")
     )
-    if caller.token.project_id is not None:
-        rows = rows.filter(project_id=caller.token.project_id)
+    if person.token.project_id is not None:
+        rows = rows.filter(project_id=person.token.project_id)
     return [_project(row) for row in rows]
 
 
 @router.get("/projects/{slug}", response=ProjectShape, summary="One project")
-def get_project(request: HttpRequest, slug: str) -> ProjectShape:
-    project = project_of(request, slug)
-    return _project(
-        Membership.objects.select_related("project").get(project=project, user_id=request.auth.pk)
-    )  # type: ignore[attr-defined]
+def get_project(member: Viewer) -> ProjectShape:
+    return _project(member)
 
 
 def _project(row: Membership) -> ProjectShape:
@@ -52,19 +48,19 @@ def _project(row: Membership) -> ProjectShape:
 
 
 @choices.get("/presets", response=list[PresetShape], summary="Specs to start from")
-def list_presets(request: HttpRequest) -> list[PresetShape]:
+def list_presets() -> list[PresetShape]:
     return [PresetShape(**one._asdict()) for one in presets().values()]
 
 
 @choices.get("/presets/{name}", response=PresetShape, summary="One preset")
-def get_preset(request: HttpRequest, name: str) -> PresetShape:
+def get_preset(name: str) -> PresetShape:
     if name not in presets():
         raise Http404(f"There is no such preset. There are: {', '.join(presets())}.")
     return PresetShape(**presets()[name]._asdict())
 
 
 @choices.get("/environments", response=list[EnvironmentShape], summary="Environments known well")
-def list_environments(request: HttpRequest) -> list[EnvironmentShape]:
+def list_environments() -> list[EnvironmentShape]:
     """Any other Gymnasium id that is installed works too."""
     return [
         EnvironmentShape(
@@ -81,7 +77,6 @@ def list_environments(request: HttpRequest) -> list[EnvironmentShape]:
 
 @choices.get("/prices", response=list[PriceShape], summary="The price book")
 def list_prices(
-    request: HttpRequest,
     region: Annotated[str, Query(max_length=60)] = "",
     sku: Annotated[str, Query(max_length=100, description="How its name begins.")] = "",
 ) -> list[PriceShape]:

@@ -7,15 +7,15 @@ from typing import Annotated
 
 from django.conf import settings
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
-from ninja import Query, Router
-from ninja.responses import Status
+from ninja import Query
 
 from webapp.accounts.models import Project
-from webapp.api.auth import Token, project_of
+from webapp.api.auth import Token
 from webapp.api.problems import Refused, spec_refused
-from webapp.api.routes.jobs import Key, caller_of
+from webapp.api.router import ApiRouter, EditorsJob, EditorsProject, Person, ViewersProject
+from webapp.api.routes.jobs import Key
 from webapp.api.schemas.comparing import (
     AgainstShape,
     ComparisonShape,
@@ -35,13 +35,12 @@ from webapp.comparing.groups import MOST_SIDES, picked
 from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, launch_sweep
 from webapp.comparing.time_to_return import Getting, getting_to, goal_of
 from webapp.jobs.models import JobGroup
-from webapp.jobs.queries import job_in
 from webapp.jobs.seed_groups import more_seeds
 from webapp.jobs.services import SpecRefused
 from webapp.money.amounts import exact_usd
 from webapp.papers.statistics import Interval
 
-router = Router(tags=["comparing"])
+router = ApiRouter(tags=["comparing"])
 _GROUPS_TOLD = 200
 
 _Of = Annotated[
@@ -51,9 +50,8 @@ _Of = Annotated[
 
 
 @router.get("/projects/{slug}/groups", response=list[GroupShape], summary="Groups of jobs, newest first")
-def list_groups(request: HttpRequest, slug: str) -> list[GroupShape]:
+def list_groups(project: ViewersProject) -> list[GroupShape]:
     """At most 200. What is in one: jobs with `group` as its name."""
-    project = project_of(request, slug)
     rows = (
         JobGroup.objects.filter(project=project).annotate(runs=Count("jobs")).order_by("-created_at", "-pk")
     )
@@ -61,9 +59,9 @@ def list_groups(request: HttpRequest, slug: str) -> list[GroupShape]:
 
 
 @router.get("/projects/{slug}/comparison", response=ComparisonShape, summary="Jobs and groups compared")
-def get_comparison(request: HttpRequest, slug: str, of: _Of) -> ComparisonShape:
+def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
     """Interquartile means with intervals, who is better and how sure that is, and what would tell."""
-    chosen = picked(project_of(request, slug), of)
+    chosen = picked(project, of)
     curves = curves_of(chosen.jobs)
     found, goal = compared(chosen, curves), goal_of(chosen.sides, curves)
     return ComparisonShape(
@@ -88,27 +86,27 @@ def get_comparison(request: HttpRequest, slug: str, of: _Of) -> ComparisonShape:
     response={201: GroupShape},
     summary="Launch more seeds of a job's question",
 )
-def add_seeds(
-    request: HttpRequest, slug: str, job_id: str, seeds: NewSeeds, idempotency_key: Key = ""
-) -> Status:
+def add_seeds(job: EditorsJob, person: Person, seeds: NewSeeds, idempotency_key: Key = "") -> GroupShape:
     """Seeds that none of its group has had. A job of no group founds one."""
-    project = project_of(request, slug, "editor")
-    job, key = job_in(project, job_id), f"{idempotency_key[:60]}:{job_id}" if idempotency_key else None
+    key = f"{idempotency_key[:60]}:{job.pk}" if idempotency_key else None
     try:
-        group = more_seeds(user=caller_of(request), like=job, count=seeds.count, key=key)
+        group = more_seeds(user=person, like=job, count=seeds.count, key=key)
     except SpecRefused as refusal:
         raise spec_refused(refusal.problems) from None
-    return Status(201, _group(project, group, group.jobs.count()))
+    return _group(job.project, group, group.jobs.count())
 
 
 @router.post(
     "/projects/{slug}/sweeps", auth=Token("jobs"), response={201: GroupShape}, summary="Launch a sweep"
 )
 def create_sweep(
-    request: HttpRequest, response: HttpResponse, slug: str, sweep: NewSweep, idempotency_key: Key = ""
-) -> Status:
+    project: EditorsProject,
+    person: Person,
+    response: HttpResponse,
+    sweep: NewSweep,
+    idempotency_key: Key = "",
+) -> GroupShape:
     """All of its runs or none, below one budget. The same Idempotency-Key gives the same sweep again."""
-    project = project_of(request, slug, "editor")
     try:
         asked = Sweep(
             base=sweep.base,
@@ -120,7 +118,7 @@ def create_sweep(
             limit_usd=sweep.limit_usd,
         )
         key = idempotency_key[:60] or None
-        group = launch_sweep(project=project, user=caller_of(request), sweep=asked, key=key)
+        group = launch_sweep(project=project, user=person, sweep=asked, key=key)
     except SweepRefused as refusal:
         why = str(refusal)
         raise Refused(422, "sweep", "Nothing was launched.", why, "Change the sweep as it says.") from None
@@ -128,7 +126,7 @@ def create_sweep(
         raise spec_refused(refusal.problems) from None
     shape = _group(project, group, group.jobs.count())
     response["Location"] = shape.url
-    return Status(201, shape)
+    return shape
 
 
 def _group(project: Project, group: JobGroup, runs: int) -> GroupShape:

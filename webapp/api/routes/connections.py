@@ -6,18 +6,16 @@ import json
 from typing import Any
 
 from django.db.models import Prefetch
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
-from ninja import Router
-from ninja.responses import Status
 from pydantic import SecretStr
 
 from cloud.billing.price_book import PriceBook
 from webapp.accounts.models import Membership, Project
-from webapp.api.auth import Token, member_of, project_of
-from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.auth import Token
 from webapp.api.page_forms import cleaned
+from webapp.api.router import ApiRouter, Editor, EditorsProject, Owner, OwnersProject, Person
 from webapp.api.schemas.connections import (
     ConnectionShape,
     Identity,
@@ -33,13 +31,12 @@ from webapp.connections import account_setup, connection_test, forms, iam_docume
 from webapp.connections.models import Connection, SealedSecret
 from webapp.connections.text import before_set_up, set_up_standing, standing
 
-router = Router(tags=["clouds"])
+router = ApiRouter(tags=["clouds"])
 _HINTS = Prefetch("secrets", SealedSecret.objects.only("field", "hint", "set_at", "connection_id"))
 
 
 @router.get("/projects/{slug}/connections", response=list[ConnectionShape], summary="Connections to clouds")
-def list_connections(request: HttpRequest, slug: str) -> list[ConnectionShape]:
-    member = member_of(request, slug, "editor")
+def list_connections(member: Editor) -> list[ConnectionShape]:
     rows = queries.connections_of(member.project).select_related("created_by").prefetch_related(_HINTS)
     found = list(rows)
     needed = queries.in_use(found)
@@ -52,14 +49,8 @@ def list_connections(request: HttpRequest, slug: str) -> list[ConnectionShape]:
     url_name="get_connection",
     summary="One connection",
 )
-def get_connection(
-    request: HttpRequest,
-    response: HttpResponse,
-    slug: str,
-    connection_id: str,
-    if_none_match: IfNoneMatch = "",
-) -> Status:
-    return if_changed(response, _told(member_of(request, slug, "editor"), connection_id), if_none_match)
+def get_connection(member: Editor, connection_id: str) -> ConnectionShape:
+    return _told(member, connection_id)
 
 
 @router.post(
@@ -69,14 +60,13 @@ def get_connection(
     summary="Connect a cloud",
 )
 def create_connection(
-    request: HttpRequest, response: HttpResponse, slug: str, connection: NewConnection
-) -> Status:
+    member: Owner, person: Person, response: HttpResponse, connection: NewConnection
+) -> ConnectionShape:
     """With its identity, which is tested at once, or to be given one. A name that is taken is refused (409), so that
     sending it again makes no second one."""
-    member = member_of(request, slug, "owner")
-    made = _made(member.project, request.auth, connection)  # type: ignore[attr-defined]
-    response["Location"] = reverse("api_v1:get_connection", args=[slug, made.pk])
-    return Status(201, _told(member, made.pk))
+    made = _made(member.project, person, connection)
+    response["Location"] = reverse("api_v1:get_connection", args=[member.project.slug, made.pk])
+    return _told(member, made.pk)
 
 
 @router.put(
@@ -85,13 +75,12 @@ def create_connection(
     response={202: ConnectionShape},
     summary="Say who we are in the account, in place of what was stored",
 )
-def set_identity(request: HttpRequest, slug: str, connection_id: str, identity: Identity) -> Status:
+def set_identity(member: Owner, connection_id: str, identity: Identity) -> ConnectionShape:
     """Whole: a secret that was stored cannot be kept. What was tested is void, and a test begins."""
-    member = member_of(request, slug, "owner")
     connection = queries.connection_in(member.project, connection_id)
     connection = services.set_identity(connection=connection, **_identity(connection, identity))
     connection_test.ask_for_test(connection=connection)
-    return Status(202, _told(member, connection_id))
+    return _told(member, connection_id)
 
 
 @router.post(
@@ -100,11 +89,10 @@ def set_identity(request: HttpRequest, slug: str, connection_id: str, identity: 
     response={202: ConnectionShape},
     summary="Test a connection",
 )
-def test_connection(request: HttpRequest, slug: str, connection_id: str) -> Status:
+def test_connection(member: Editor, connection_id: str) -> ConnectionShape:
     """By the worker, right by right; read the connection again until `test` is done."""
-    member = member_of(request, slug, "editor")
     connection_test.ask_for_test(connection=queries.connection_in(member.project, connection_id))
-    return Status(202, _told(member, connection_id))
+    return _told(member, connection_id)
 
 
 @router.delete(
@@ -113,11 +101,10 @@ def test_connection(request: HttpRequest, slug: str, connection_id: str) -> Stat
     response={204: None},
     summary="Remove a connection with its secrets",
 )
-def remove_connection(request: HttpRequest, slug: str, connection_id: str) -> Status:
+def remove_connection(project: OwnersProject, connection_id: str) -> None:
     """Refused while jobs need it (409). What was set up in the account stays there: clear it first."""
-    connection = queries.connection_in(project_of(request, slug, "owner"), connection_id)
+    connection = queries.connection_in(project, connection_id)
     services.remove_connection(connection=connection)
-    return Status(204, None)
 
 
 @router.get(
@@ -125,9 +112,9 @@ def remove_connection(request: HttpRequest, slug: str, connection_id: str) -> St
     response=list[PaperShape],
     summary="Policies and templates for the account's owner",
 )
-def list_papers(request: HttpRequest, slug: str, connection_id: str) -> list[PaperShape]:
+def list_papers(project: EditorsProject, connection_id: str) -> list[PaperShape]:
     """Made for this connection. A role without a principal to trust has none."""
-    connection = queries.connection_in(project_of(request, slug, "editor"), connection_id)
+    connection = queries.connection_in(project, connection_id)
     return [
         PaperShape(key=one.key, title=one.title, file_name=one.file_name, document=json.loads(one.text))
         for one in iam_documents.papers(connection).values()
@@ -139,8 +126,8 @@ def list_papers(request: HttpRequest, slug: str, connection_id: str) -> list[Pap
     response=SetUpShape,
     summary="What was made in the account",
 )
-def get_set_up(request: HttpRequest, slug: str, connection_id: str) -> SetUpShape:
-    return _set_up(queries.connection_in(project_of(request, slug, "editor"), connection_id))
+def get_set_up(project: EditorsProject, connection_id: str) -> SetUpShape:
+    return _set_up(queries.connection_in(project, connection_id))
 
 
 @router.post(
@@ -149,9 +136,9 @@ def get_set_up(request: HttpRequest, slug: str, connection_id: str) -> SetUpShap
     response={202: SetUpShape},
     summary="Set an account up",
 )
-def set_up(request: HttpRequest, slug: str, connection_id: str, wish: SetUpWish) -> Status:
+def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUpShape:
     """By the worker, step by step; read it again until `state` is done. Doing it again brings everything up to date."""
-    connection = queries.connection_in(project_of(request, slug, "owner"), connection_id)
+    connection = queries.connection_in(project, connection_id)
     azure = connection.cloud == "azure"
     given = wish.model_dump(exclude_none=True)
     asked = cleaned(
@@ -159,7 +146,7 @@ def set_up(request: HttpRequest, slug: str, connection_id: str, wish: SetUpWish)
     )
     ask: Any = account_setup.ask_for_containers if azure else account_setup.ask_for_set_up
     ask(connection=connection, **asked)
-    return Status(202, _set_up(connection))
+    return _set_up(connection)
 
 
 @router.delete(
@@ -168,11 +155,11 @@ def set_up(request: HttpRequest, slug: str, connection_id: str, wish: SetUpWish)
     response={202: SetUpShape},
     summary="Take away what a set-up made in the account",
 )
-def take_down(request: HttpRequest, slug: str, connection_id: str) -> Status:
+def take_down(project: OwnersProject, connection_id: str) -> SetUpShape:
     """By the worker; from now on no job begins there. Refused while jobs need it (409)."""
-    connection = queries.connection_in(project_of(request, slug, "owner"), connection_id)
+    connection = queries.connection_in(project, connection_id)
     account_setup.ask_for_removal(connection=connection)
-    return Status(202, _set_up(connection))
+    return _set_up(connection)
 
 
 @sensitive_variables()

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
-from ninja import Router
-from ninja.responses import Status
 from pydantic import BaseModel
 
+from webapp.accounts.models import Project, User
 from webapp.api.auth import Token, project_of
-from webapp.api.etags import IfNoneMatch, if_changed
 from webapp.api.idempotency import once
 from webapp.api.paging import RowId
 from webapp.api.problems import FieldError, Refused, spec_refused
-from webapp.api.routes.jobs import Key, caller_of
+from webapp.api.router import ApiRouter, EditorsProject, Given, Person, ViewersProject, caller_of
+from webapp.api.routes.jobs import Key
 from webapp.api.schemas.drafts import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
 from webapp.jobs.form import drafts
 from webapp.jobs.form.form_draft import Sheet
@@ -28,7 +27,7 @@ from webapp.jobs.form.variant_switch import with_switches
 from webapp.jobs.list import run_table, saved_views
 from webapp.jobs.models import Draft, SavedView
 
-router = Router(tags=["jobs"])
+router = ApiRouter(tags=["jobs"])
 
 
 class _Asked(BaseModel):
@@ -38,11 +37,24 @@ class _Asked(BaseModel):
     draft: NewDraft
 
 
+def _sheet(project: Project, person: User, draft_id: int) -> Sheet:
+    sheet = Sheet.of(project, person, {"draft": str(draft_id)})
+    if sheet.draft is None:
+        raise Http404("You have no such draft in this project.")
+    return sheet
+
+
+def _sheet_of(request: HttpRequest, slug: str, draft_id: RowId) -> Sheet:
+    return _sheet(project_of(request, slug, "editor"), caller_of(request), draft_id)
+
+
+_OwnSheet = Annotated[Sheet, Given(_sheet_of)]
+
+
 @router.get("/projects/{slug}/drafts", response=list[DraftShape], summary="Your drafts of jobs")
-def list_drafts(request: HttpRequest, slug: str) -> list[DraftShape]:
+def list_drafts(project: EditorsProject, person: Person) -> list[DraftShape]:
     """The last saved first."""
-    project = project_of(request, slug, "editor")
-    return [DraftShape(**_about(slug, one)) for one in drafts.drafts_of(project, caller_of(request))]
+    return [DraftShape(**_about(project.slug, one)) for one in drafts.drafts_of(project, person)]
 
 
 @router.get(
@@ -51,21 +63,22 @@ def list_drafts(request: HttpRequest, slug: str) -> list[DraftShape]:
     url_name="get_draft",
     summary="One draft, with what it asks for",
 )
-def get_draft(
-    request: HttpRequest, response: HttpResponse, slug: str, draft_id: RowId, if_none_match: IfNoneMatch = ""
-) -> Status:
+def get_draft(sheet: _OwnSheet) -> DraftDetail:
     """Launch its `spec` to make a job of it."""
-    return if_changed(response, _detail(_sheet(request, slug, draft_id)), if_none_match)
+    return _detail(sheet)
 
 
 @router.post(
     "/projects/{slug}/drafts", auth=Token("jobs"), response={201: DraftDetail}, summary="Keep a draft"
 )
 def save_draft(
-    request: HttpRequest, response: HttpResponse, slug: str, draft: NewDraft, idempotency_key: Key = ""
-) -> Status:
+    project: EditorsProject,
+    person: Person,
+    response: HttpResponse,
+    draft: NewDraft,
+    idempotency_key: Key = "",
+) -> DraftDetail:
     """Nothing is launched, and nothing need be right yet. The same Idempotency-Key gives the same draft again."""
-    project, person = project_of(request, slug, "editor"), caller_of(request)
     query = QueryDict(draft.begun_with)
     sheet = Sheet(project, person, beginning(project, query or ({FILE: "spec.json"} if draft.spec else {})))
 
@@ -73,8 +86,8 @@ def save_draft(
         return _kept(sheet, draft)
 
     made = once(project, "draft", idempotency_key, _Asked(person=person.pk, draft=draft), make)
-    response["Location"] = reverse("api_v1:get_draft", args=[slug, made])
-    return Status(201, _detail(_sheet(request, slug, int(made))))
+    response["Location"] = reverse("api_v1:get_draft", args=[project.slug, made])
+    return _detail(_sheet(project, person, int(made)))
 
 
 @router.put(
@@ -83,57 +96,42 @@ def save_draft(
     response=DraftDetail,
     summary="Save over a draft",
 )
-def change_draft(request: HttpRequest, slug: str, draft_id: RowId, draft: DraftChange) -> DraftDetail:
-    sheet = _sheet(request, slug, draft_id)
-    _kept(sheet, draft)
-    return _detail(_sheet(request, slug, draft_id))
+def change_draft(sheet: _OwnSheet, draft: DraftChange) -> DraftDetail:
+    kept = _kept(sheet, draft)
+    return _detail(_sheet(sheet.project, sheet.user, kept.pk))
 
 
 @router.delete(
     "/projects/{slug}/drafts/{draft_id}", auth=Token("jobs"), response={204: None}, summary="Delete a draft"
 )
-def delete_draft(request: HttpRequest, slug: str, draft_id: RowId) -> Status:
-    project, person = project_of(request, slug, "editor"), caller_of(request)
+def delete_draft(project: EditorsProject, person: Person, draft_id: RowId) -> None:
     if not drafts.delete_draft(project=project, user=person, draft_id=str(draft_id)):
         raise Http404("You have no such draft in this project.")
-    return Status(204, None)
 
 
 @router.get("/projects/{slug}/views", response=list[ViewShape], summary="Saved views of the list of jobs")
-def list_views(request: HttpRequest, slug: str) -> list[ViewShape]:
-    return [_view(slug, one) for one in run_table.saved_views(project_of(request, slug))]
+def list_views(project: ViewersProject) -> list[ViewShape]:
+    return [_view(project.slug, one) for one in run_table.saved_views(project)]
 
 
 @router.post("/projects/{slug}/views", auth=Token("jobs"), response={201: ViewShape}, summary="Save a view")
-def save_view(request: HttpRequest, slug: str, view: NewView) -> Status:
-    project = project_of(request, slug, "editor")
+def save_view(project: EditorsProject, person: Person, view: NewView) -> ViewShape:
     address = urlencode({"q": view.q, "sort": view.sort, "columns": ",".join(view.columns)})
     try:
-        made = saved_views.save_view(
-            project=project, user=caller_of(request), name=view.name, address=address
-        )
+        made = saved_views.save_view(project=project, user=person, name=view.name, address=address)
     except saved_views.ViewRefused as refusal:
         raise Refused(409, "view", "No view was saved.", str(refusal), "Then save it again.") from None
-    return Status(201, _view(slug, made))
+    return _view(project.slug, made)
 
 
 @router.delete(
     "/projects/{slug}/views/{view_id}", auth=Token("jobs"), response={204: None}, summary="Forget a view"
 )
-def remove_view(request: HttpRequest, slug: str, view_id: RowId) -> Status:
+def remove_view(project: EditorsProject, view_id: RowId) -> None:
     try:
-        saved_views.remove_view(project=project_of(request, slug, "editor"), view_id=view_id)
+        saved_views.remove_view(project=project, view_id=view_id)
     except saved_views.ViewRefused as refusal:
         raise Http404(str(refusal)) from None
-    return Status(204, None)
-
-
-def _sheet(request: HttpRequest, slug: str, draft_id: int) -> Sheet:
-    project, person = project_of(request, slug, "editor"), caller_of(request)
-    sheet = Sheet.of(project, person, {"draft": str(draft_id)})
-    if sheet.draft is None:
-        raise Http404("You have no such draft in this project.")
-    return sheet
 
 
 def _kept(sheet: Sheet, wish: NewDraft | DraftChange) -> Draft:

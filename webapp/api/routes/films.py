@@ -4,64 +4,47 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.http import content_disposition_header
-from ninja import Query, Router
-from ninja.responses import Status
+from ninja import Query
 
-from webapp.api.auth import Token, project_of
-from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.auth import Token
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import Refused
+from webapp.api.router import ApiRouter, EditorsJob, Person, ViewersJob
 from webapp.api.routes.history import a_file
-from webapp.api.routes.jobs import caller_of
 from webapp.api.schemas.policies import FilmedShape, FilmShape, NewFilm
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import films
-from webapp.jobs.queries import job_in
 
-router = Router(tags=["a job's policies"])
+router = ApiRouter(tags=["a job's policies"])
 _ALL = "/projects/{slug}/jobs/{job_id}/films"
 _Part = Annotated[Literal["film", "still"], Query(description="The film, or its first picture.")]
 
 
 @router.get(_ALL, response=NumberedPage[FilmShape], summary="Films of a job's policy")
-def list_films(
-    request: HttpRequest, slug: str, job_id: str, after: After = 0, limit: Limit = 100
-) -> NumberedPage[FilmShape]:
+def list_films(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[FilmShape]:
     """At most one of each checkpoint, in the order in which they were first asked for."""
-    found, following = oldest_first(_job(request, slug, job_id).films.all(), after, limit)
-    return NumberedPage(results=[_film(slug, one) for one in found], next=following)
+    return oldest_first(job.films.all(), after, limit, _film)
 
 
 @router.post(_ALL, auth=Token("jobs"), response={202: FilmShape}, summary="Have a checkpoint filmed")
-def ask_for_film(
-    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, film: NewFilm
-) -> FilmShape:
+def ask_for_film(job: EditorsJob, person: Person, response: HttpResponse, film: NewFilm) -> FilmShape:
     """By the worker. One that is there or on its way stays, one that failed is tried again."""
-    job = job_in(project_of(request, slug, "editor"), job_id)
     chosen = policies.checkpoint_in(job, film.checkpoint)
-    made = films.ask_for_film(job=job, chosen=chosen, user=caller_of(request))
-    response["Location"] = reverse("api_v1:get_film", args=[slug, job.pk, made.pk])
-    return _film(slug, made)
+    made = films.ask_for_film(job=job, chosen=chosen, user=person)
+    response["Location"] = reverse("api_v1:get_film", args=[job.project.slug, job.pk, made.pk])
+    return _film(made)
 
 
 @router.get(
     f"{_ALL}/{{film_id}}", response={200: FilmShape, 304: None}, url_name="get_film", summary="One film"
 )
-def get_film(
-    request: HttpRequest,
-    response: HttpResponse,
-    slug: str,
-    job_id: str,
-    film_id: RowId,
-    if_none_match: IfNoneMatch = "",
-) -> Status:
-    found = _film_in(_job(request, slug, job_id), film_id)
-    return if_changed(response, _film(slug, found), if_none_match)
+def get_film(job: ViewersJob, film_id: RowId) -> FilmShape:
+    return _film(_film_in(job, film_id))
 
 
 @router.get(
@@ -70,10 +53,8 @@ def get_film(
     summary="A film's file",
     openapi_extra=a_file("image/webp"),
 )
-def get_film_file(
-    request: HttpRequest, slug: str, job_id: str, film_id: RowId, part: _Part = "film"
-) -> HttpResponseBase:
-    film = _film_in(_job(request, slug, job_id), film_id)
+def get_film_file(job: ViewersJob, film_id: RowId, part: _Part = "film") -> HttpResponseBase:
+    film = _film_in(job, film_id)
     if film.state != FilmState.READY:
         why = f"The film is {film.get_state_display().lower()}. {film.reason}".strip()
         raise Refused(409, "not-yet", "There is no file.", why, "Ask again later, or have it filmed again.")
@@ -88,10 +69,6 @@ def get_film_file(
     return answer
 
 
-def _job(request: HttpRequest, slug: str, job_id: str) -> Job:
-    return job_in(project_of(request, slug), job_id)
-
-
 def _film_in(job: Job, film_id: int) -> Film:
     found: Film | None = job.films.filter(pk=film_id).first()
     if found is None:
@@ -99,7 +76,7 @@ def _film_in(job: Job, film_id: int) -> Film:
     return found
 
 
-def _film(slug: str, one: Film) -> FilmShape:
+def _film(one: Film) -> FilmShape:
     ready = one.state == FilmState.READY
     return FilmShape(
         id=one.pk,
@@ -109,5 +86,5 @@ def _film(slug: str, one: Film) -> FilmShape:
         reason=one.reason,
         since=one.since,
         shows=FilmedShape(**one.facts) if ready else None,
-        file=reverse("api_v1:film_file", args=[slug, one.job_id, one.pk]) if ready else None,
+        file=reverse("api_v1:film_file", args=[one.job.project.slug, one.job_id, one.pk]) if ready else None,
     )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import FileResponse, Http404, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
-from ninja import Query, Router
+from ninja import Query
 
 from training.checkpoints import CheckpointError
-from webapp.api.auth import project_of
 from webapp.api.evaluations import evaluations_of
-from webapp.api.paging import After, Limit, NumberedPage
+from webapp.api.paging import After, Limit, NumberedPage, oldest_first
 from webapp.api.problems import Refused
+from webapp.api.router import ApiRouter, ViewersJob
 from webapp.api.schemas.jobs import (
     BudgetAbove,
     CheckpointShape,
@@ -27,14 +27,13 @@ from webapp.api.tensorboard import event_file
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.billing.cost_breakdown import cost_by_kind
 from webapp.jobs.billing.cost_csv import prices_of
-from webapp.jobs.models import Job, Round
+from webapp.jobs.models import Event, Job, Round
 from webapp.jobs.policies import downloads as policies
-from webapp.jobs.queries import job_in
 from webapp.money.amounts import exact_usd
 from webapp.money.budget_chain import headroom
 from webapp.money.queries import budgets_above
 
-router = Router(tags=["a job's history"])
+router = ApiRouter(tags=["a job's history"])
 
 _Name = Annotated[str, Query(max_length=200, description="A checkpoint; else the best, or the newest.")]
 
@@ -48,30 +47,16 @@ def a_file(content_type: str) -> dict[str, object]:
 @router.get(
     "/projects/{slug}/jobs/{job_id}/events", response=NumberedPage[EventShape], summary="Events in order"
 )
-def list_events(
-    request: HttpRequest, slug: str, job_id: str, after: After = 0, limit: Limit = 100
-) -> NumberedPage[EventShape]:
+def list_events(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[EventShape]:
     """Ask again with `next` to follow a job: events are numbered without a gap."""
-    job = _job(request, slug, job_id)
-    found = list(job.events.filter(seq__gt=after).order_by("seq")[: limit + 1])
-    more = found[limit - 1].seq if len(found) > limit else None
-    results = [
-        EventShape(seq=row.seq, at=row.at, kind=row.kind, payload=row.payload) for row in found[:limit]
-    ]
-    return NumberedPage(results=results, next=more)
+    return oldest_first(job.events.all(), after, limit, _event, "seq")
 
 
 @router.get(
     "/projects/{slug}/jobs/{job_id}/rounds", response=NumberedPage[RoundShape], summary="Reports of rounds"
 )
-def list_rounds(
-    request: HttpRequest, slug: str, job_id: str, after: After = 0, limit: Limit = 100
-) -> NumberedPage[RoundShape]:
-    rows = Round.objects.filter(job=_job(request, slug, job_id), round_no__gt=after).order_by("round_no")
-    found = list(rows[: limit + 1])
-    more = found[limit - 1].round_no if len(found) > limit else None
-    results = [RoundShape(round_no=row.round_no, at=row.at, report=row.report) for row in found[:limit]]
-    return NumberedPage(results=results, next=more)
+def list_rounds(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[RoundShape]:
+    return oldest_first(Round.objects.filter(job=job), after, limit, _round, "round_no")
 
 
 @router.get(
@@ -79,8 +64,8 @@ def list_rounds(
     response=list[EvaluationShape],
     summary="Evaluations that count",
 )
-def list_evaluations(request: HttpRequest, slug: str, job_id: str) -> list[EvaluationShape]:
-    return evaluations_of(_job(request, slug, job_id))
+def list_evaluations(job: ViewersJob) -> list[EvaluationShape]:
+    return evaluations_of(job)
 
 
 @router.get(
@@ -88,7 +73,7 @@ def list_evaluations(request: HttpRequest, slug: str, job_id: str) -> list[Evalu
     response=list[CheckpointShape],
     summary="Checkpoints that are kept",
 )
-def list_checkpoints(request: HttpRequest, slug: str, job_id: str) -> list[CheckpointShape]:
+def list_checkpoints(job: ViewersJob) -> list[CheckpointShape]:
     return [
         CheckpointShape(
             name=row.name,
@@ -100,7 +85,7 @@ def list_checkpoints(request: HttpRequest, slug: str, job_id: str) -> list[Check
             env_steps=row.steps,
             return_mean=row.evaluated,
         )
-        for row in policies.kept(_job(request, slug, job_id))
+        for row in policies.kept(job)
     ]
 
 
@@ -109,9 +94,8 @@ def list_checkpoints(request: HttpRequest, slug: str, job_id: str) -> list[Check
     summary="A checkpoint's file",
     openapi_extra=a_file("application/octet-stream"),
 )
-def get_checkpoint(request: HttpRequest, slug: str, job_id: str, name: _Name = "") -> HttpResponseBase:
+def get_checkpoint(job: ViewersJob, name: _Name = "") -> HttpResponseBase:
     """All that the learner knows, to go on from."""
-    job = _job(request, slug, job_id)
     chosen = policies.checkpoint_in(job, name)
     try:
         file = policies.checkpoint_path(job.pk, chosen.name).open("rb")
@@ -125,8 +109,7 @@ def get_checkpoint(request: HttpRequest, slug: str, job_id: str, name: _Name = "
     summary="The policy as a zip, with ONNX and a card",
     openapi_extra=a_file("application/zip"),
 )
-def get_policy(request: HttpRequest, slug: str, job_id: str, checkpoint: _Name = "") -> HttpResponseBase:
-    job = _job(request, slug, job_id)
+def get_policy(job: ViewersJob, checkpoint: _Name = "") -> HttpResponseBase:
     chosen = policies.checkpoint_in(job, checkpoint)
     try:
         content = policies.policy_zip(job, chosen)
@@ -143,9 +126,9 @@ def get_policy(request: HttpRequest, slug: str, job_id: str, checkpoint: _Name =
     summary="The run as TensorBoard's event file",
     openapi_extra=a_file("application/octet-stream"),
 )
-def get_tensorboard(request: HttpRequest, slug: str, job_id: str) -> HttpResponseBase:
+def get_tensorboard(job: ViewersJob) -> HttpResponseBase:
     """Put it into a folder of its own, and that into `tensorboard --logdir`."""
-    return tensorboard_file(_job(request, slug, job_id))
+    return tensorboard_file(job)
 
 
 def tensorboard_file(job: Job) -> HttpResponseBase:
@@ -154,8 +137,7 @@ def tensorboard_file(job: Job) -> HttpResponseBase:
 
 
 @router.get("/projects/{slug}/jobs/{job_id}/cost", response=JobCost, summary="What a job has cost")
-def get_cost(request: HttpRequest, slug: str, job_id: str) -> JobCost:
-    job = _job(request, slug, job_id)
+def get_cost(job: ViewersJob) -> JobCost:
     account = job.account
     spent = account.spent_picodollars + account.overrun_picodollars
     free = max(0, account.limit_picodollars - spent - account.reserved_picodollars)
@@ -189,8 +171,12 @@ def get_cost(request: HttpRequest, slug: str, job_id: str) -> JobCost:
     )
 
 
-def _job(request: HttpRequest, slug: str, job_id: str) -> Job:
-    return job_in(project_of(request, slug), job_id)
+def _event(row: Event) -> EventShape:
+    return EventShape(seq=row.seq, at=row.at, kind=row.kind, payload=row.payload)
+
+
+def _round(row: Round) -> RoundShape:
+    return RoundShape(round_no=row.round_no, at=row.at, report=row.report)
 
 
 def _file(answer: HttpResponseBase, content_type: str, name: str) -> HttpResponseBase:

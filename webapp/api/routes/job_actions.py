@@ -5,22 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest, HttpResponse
-from ninja import Path, Query, Router
+from ninja import Path, Query
 from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.alerts import queries as alerts
 from webapp.alerts import services
 from webapp.alerts.models import Alert
-from webapp.api.auth import Token, project_of
+from webapp.api.auth import Token
 from webapp.api.paging import Cursor, Limit, Page, newest_first
-from webapp.api.routes.jobs import IfMatch, done
+from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
+from webapp.api.routes.jobs import Done
 from webapp.api.schemas.jobs import JobShape
 from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.list import labels as list_labels
 from webapp.jobs.models import Job
 
-router = Router(tags=["tending"])
+router = ApiRouter(tags=["tending"])
 _Id = Annotated[int, Path(ge=0, le=2**63 - 1)]
 _Tag = Annotated[
     str, StringConstraints(min_length=1, max_length=list_labels.LONGEST_TAG, pattern=r"^[^\x00,]*$")
@@ -76,14 +76,7 @@ class AlertDeed(BaseModel):
     response=JobShape,
     summary="Change a job's tags and note, or put it into the archive",
 )
-def set_labels(
-    request: HttpRequest,
-    response: HttpResponse,
-    slug: str,
-    job_id: str,
-    labels: Labels,
-    if_match: IfMatch = "",
-) -> JobShape:
+def set_labels(done: Done, labels: Labels) -> JobShape:
     def deed(*, job: Job, user: Any) -> None:
         if labels.archived is not None:
             (list_labels.archive if labels.archived else list_labels.unarchive)(job=job, user=user)
@@ -92,7 +85,7 @@ def set_labels(
         if labels.tags is not None:
             list_labels.set_tags(job=job, names=list_labels.tag_names(",".join(labels.tags)))
 
-    return done(request, response, slug, job_id, if_match, deed)
+    return done(deed)
 
 
 @router.put(
@@ -101,24 +94,17 @@ def set_labels(
     response=JobShape,
     summary="Change how many actors a job may have",
 )
-def set_actors(
-    request: HttpRequest,
-    response: HttpResponse,
-    slug: str,
-    job_id: str,
-    bounds: ActorBounds,
-    if_match: IfMatch = "",
-) -> JobShape:
+def set_actors(done: Done, bounds: ActorBounds) -> JobShape:
     def deed(*, job: Job, user: Any) -> None:
         change_bounds(job=job, user=user, least=bounds.least, most=bounds.most)
 
-    return done(request, response, slug, job_id, if_match, deed)
+    return done(deed)
 
 
 @router.get("/projects/{slug}/alerts", response=Page[AlertShape], summary="Alerts, newest first")
 def list_alerts(
-    request: HttpRequest,
-    slug: str,
+    project: ViewersProject,
+    person: Person,
     state: Annotated[
         Literal["", "open", "acknowledged", "snoozed", "over", "all"],
         Query(description="Empty: all that stand."),
@@ -127,11 +113,8 @@ def list_alerts(
     limit: Limit = 50,
 ) -> Page[AlertShape]:
     """What is raised again while you turn the pages stands on the first one again."""
-    known = alerts.alerts_for(request.auth, project_of(request, slug))  # type: ignore[attr-defined]
-    found, following = newest_first(
-        known.filter(state__in=alerts.FILTERS[state][1]), "told_at", cursor, limit
-    )
-    return Page(results=[_alert(one) for one in found], next=following)
+    known = alerts.alerts_for(person, project)
+    return newest_first(known.filter(state__in=alerts.FILTERS[state][1]), "told_at", cursor, limit, _alert)
 
 
 @router.post(
@@ -140,16 +123,14 @@ def list_alerts(
     response=AlertShape,
     summary="Acknowledge, snooze or settle an alert",
 )
-def act_on_alert(request: HttpRequest, slug: str, alert_id: _Id, deed: AlertDeed) -> AlertShape:
+def act_on_alert(project: EditorsProject, person: Person, alert_id: _Id, deed: AlertDeed) -> AlertShape:
     """What is over stays as it is; what is settled and stands still is raised anew."""
-    user = request.auth  # type: ignore[attr-defined]
-    project = project_of(request, slug, "editor")
-    alert = alerts.alert_for(user, project, alert_id)
+    alert = alerts.alert_for(person, project, alert_id)
     if deed.do == "snooze":
-        services.snooze(alert=alert, user=user, how_long=deed.how_long)
+        services.snooze(alert=alert, user=person, how_long=deed.how_long)
     else:
-        {"acknowledge": services.acknowledge, "settle": services.settle}[deed.do](alert=alert, user=user)
-    return _alert(alerts.alert_for(user, project, alert_id))
+        {"acknowledge": services.acknowledge, "settle": services.settle}[deed.do](alert=alert, user=person)
+    return _alert(alerts.alert_for(person, project, alert_id))
 
 
 def _alert(one: Alert) -> AlertShape:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from ninja import Header, Query, Router
+from ninja import Header, Query
 from ninja.responses import Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Project
-from webapp.api.auth import Token, project_of
-from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.auth import Token
 from webapp.api.job_serialization import etag_of, found_jobs, job_shape
 from webapp.api.paging import Cursor, Limit, Page, Word
 from webapp.api.problems import Refused, spec_refused
+from webapp.api.router import (
+    ApiRouter,
+    EditorsJob,
+    EditorsProject,
+    Given,
+    Person,
+    ViewersJob,
+    ViewersProject,
+    caller_of,
+    job_of,
+)
 from webapp.api.schemas.jobs import JobShape
 from webapp.jobs import services
 from webapp.jobs.launch import cloud_requirements
@@ -26,7 +37,7 @@ from webapp.jobs.queries import job_in
 from webapp.jobs.running.pausing import pause_job
 from webapp.jobs.spec import JobSpec
 
-router = Router(tags=["jobs"])
+router = ApiRouter(tags=["jobs"])
 
 Key = Annotated[
     str,
@@ -54,10 +65,42 @@ class NewBudget(BaseModel):
     limit_usd: Decimal = Field(gt=0, le=1_000_000, decimal_places=6, description="More than it is now.")
 
 
+def _done(
+    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: IfMatch = ""
+) -> Callable[[Any], JobShape]:
+    """Does something to the job, if it still is as the caller saw it, and returns the job as it is then."""
+    job = job_of(request, slug, job_id, "editor")
+    if if_match and if_match != "*" and etag_of(job_shape(job)) not in if_match:
+        raise Refused(
+            412,
+            "changed",
+            "Nothing was done.",
+            "The job is not as it was when its ETag was read.",
+            "Read the job again, and send its ETag if you still want this.",
+        )
+
+    def done(deed: Any) -> JobShape:
+        try:
+            deed(job=job, user=caller_of(request))
+        except services.SpecRefused as refusal:
+            raise spec_refused(refusal.problems) from None
+        except ValueError as refusal:  # over, too low, no room: the text says which, and what can be done
+            raise Refused(
+                409, "not-now", "Nothing was done.", str(refusal), "Read the job to see what it waits for."
+            ) from None
+        shape = job_shape(job_in(job.project, job_id))
+        response["ETag"] = etag_of(shape)
+        return shape
+
+    return done
+
+
+Done = Annotated[Callable[[Any], JobShape], Given(_done)]
+
+
 @router.get("/projects/{slug}/jobs", response=Page[JobShape], summary="Jobs of a project, newest first")
 def list_jobs(
-    request: HttpRequest,
-    slug: str,
+    project: ViewersProject,
     q: _Question = "",
     state: Word = "",
     tag: Word = "",
@@ -80,8 +123,7 @@ def list_jobs(
         "algorithm": algorithm,
         "platform": platform,
     }
-    found, following = found_jobs(project_of(request, slug), q, filters, cursor, limit)
-    return Page(results=[job_shape(job) for job in found], next=following)
+    return found_jobs(project, q, filters, cursor, limit)
 
 
 @router.post(
@@ -91,20 +133,19 @@ def list_jobs(
     summary="Launch a job",
 )
 def create_job(
-    request: HttpRequest, response: HttpResponse, slug: str, spec: JobSpec, idempotency_key: Key = ""
+    project: EditorsProject, person: Person, response: HttpResponse, spec: JobSpec, idempotency_key: Key = ""
 ) -> Status:
     """201 for a new job; 200 for the one that the same Idempotency-Key launched before."""
-    project = project_of(request, slug, "editor")
     before = Job.objects.filter(project=project, idempotency_key=idempotency_key or None).first()
     try:
         job = services.submit_job(
-            project=project, user=caller_of(request), spec=spec, idempotency_key=idempotency_key or None
+            project=project, user=person, spec=spec, idempotency_key=idempotency_key or None
         )
     except services.SpecRefused as refusal:
         raise spec_refused(refusal.problems) from None
     _require_same(project, job, spec)
     shape = job_shape(job_in(project, job.pk))
-    response["Location"] = reverse("api_v1:get_job", args=[slug, job.pk])
+    response["Location"] = reverse("api_v1:get_job", args=[project.slug, job.pk])
     response["ETag"] = etag_of(shape)
     return Status(200 if before is not None and before.pk == job.pk else 201, shape)
 
@@ -127,37 +168,31 @@ def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
     url_name="get_job",
     summary="One job",
 )
-def get_job(
-    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_none_match: IfNoneMatch = ""
-) -> Status:
-    return if_changed(response, job_shape(job_in(project_of(request, slug), job_id)), if_none_match)
+def get_job(job: ViewersJob) -> JobShape:
+    return job_shape(job)
 
 
 @router.get("/projects/{slug}/jobs/{job_id}/spec", response=dict[str, Any], summary="What was asked for")
-def get_spec(request: HttpRequest, slug: str, job_id: str) -> dict[str, Any]:
+def get_spec(job: ViewersJob) -> dict[str, Any]:
     """The spec as it was launched; the same document launches it again."""
-    spec: dict[str, Any] = job_in(project_of(request, slug), job_id).spec
+    spec: dict[str, Any] = job.spec
     return spec
 
 
 @router.post(
     "/projects/{slug}/jobs/{job_id}/stop", auth=Token("jobs"), response=JobShape, summary="Stop a job"
 )
-def stop(
-    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: IfMatch = ""
-) -> JobShape:
+def stop(done: Done) -> JobShape:
     """It drains within seconds and keeps its checkpoint. Stopping one that is over changes nothing."""
-    return done(request, response, slug, job_id, if_match, services.stop_job)
+    return done(services.stop_job)
 
 
 @router.post(
     "/projects/{slug}/jobs/{job_id}/pause", auth=Token("jobs"), response=JobShape, summary="Pause a job"
 )
-def pause(
-    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: IfMatch = ""
-) -> JobShape:
+def pause(done: Done) -> JobShape:
     """It saves a checkpoint and costs nothing more until it is resumed."""
-    return done(request, response, slug, job_id, if_match, pause_job)
+    return done(pause_job)
 
 
 @router.post(
@@ -166,11 +201,9 @@ def pause(
     response=JobShape,
     summary="Let a paused job go on",
 )
-def resume(
-    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: IfMatch = ""
-) -> JobShape:
+def resume(done: Done) -> JobShape:
     """From its last checkpoint. Only a paused job changes by it."""
-    return done(request, response, slug, job_id, if_match, services.go_on)
+    return done(services.go_on)
 
 
 @router.put(
@@ -179,21 +212,14 @@ def resume(
     response=JobShape,
     summary="Raise a job's budget",
 )
-def raise_budget(
-    request: HttpRequest,
-    response: HttpResponse,
-    slug: str,
-    job_id: str,
-    budget: NewBudget,
-    if_match: IfMatch = "",
-) -> JobShape:
+def raise_budget(done: Done, budget: NewBudget) -> JobShape:
     """Only with the scope “budget”: elsewhere, whoever lets more be spent signs in anew. A job that its budget
     stopped goes on."""
 
     def deed(*, job: Job, user: Any) -> Job:
         return services.raise_budget(job=job, user=user, limit_usd=budget.limit_usd)
 
-    return done(request, response, slug, job_id, if_match, deed)
+    return done(deed)
 
 
 @router.delete(
@@ -202,44 +228,11 @@ def raise_budget(
     response={204: None},
     summary="Delete an archived job for good",
 )
-def delete_job(request: HttpRequest, slug: str, job_id: str) -> Status[None]:
+def delete_job(job: EditorsJob, person: Person) -> None:
     """Its curves, events, log, checkpoints, films and surfaces go; what it cost stays in reports. 410 from then on."""
-    job = job_in(project_of(request, slug, "editor"), job_id)
     try:
-        deleting.delete(job=job, user=caller_of(request))
+        deleting.delete(job=job, user=person)
     except labels.LabelRefused as refusal:
         raise Refused(
             409, "not-now", "Nothing was deleted.", str(refusal), "Do that first, then delete it."
         ) from None
-    return Status(204, None)
-
-
-def done(
-    request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: str, deed: Any
-) -> JobShape:
-    """Do it to the job, if it still is as the caller saw it; the job as it is then."""
-    project = project_of(request, slug, "editor")
-    job = job_in(project, job_id)
-    if if_match and if_match != "*" and etag_of(job_shape(job)) not in if_match:
-        raise Refused(
-            412,
-            "changed",
-            "Nothing was done.",
-            "The job is not as it was when its ETag was read.",
-            "Read the job again, and send its ETag if you still want this.",
-        )
-    try:
-        deed(job=job, user=caller_of(request))
-    except services.SpecRefused as refusal:
-        raise spec_refused(refusal.problems) from None
-    except ValueError as refusal:  # over, too low, no room: the text says which, and what can be done
-        raise Refused(
-            409, "not-now", "Nothing was done.", str(refusal), "Read the job to see what it waits for."
-        ) from None
-    shape = job_shape(job_in(project, job_id))
-    response["ETag"] = etag_of(shape)
-    return shape
-
-
-def caller_of(request: HttpRequest) -> Any:
-    return request.auth  # type: ignore[attr-defined]

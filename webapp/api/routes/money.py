@@ -6,18 +6,17 @@ from dataclasses import asdict
 from datetime import date
 from typing import Literal
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.http import content_disposition_header
-from ninja import Router
 from pydantic import ValidationError
 
 from cloud.forecast import NoForecast
 from webapp.accounts.models import Project
-from webapp.api.auth import project_of
 from webapp.api.paging import Word
 from webapp.api.problems import Refused, spec_refused
+from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.routes.history import a_file
 from webapp.api.schemas.jobs import ForecastShape
 from webapp.api.schemas.money import CostRow, CostTable, ReportQuestion, ReportShape
@@ -34,16 +33,15 @@ from webapp.reports.report_builds import TooMany, ask_for_file, folder
 from webapp.reports.report_query import Prices, Question
 from webapp.reports.table import Costs, Row
 
-router = Router(tags=["money"])
+router = ApiRouter(tags=["money"])
 
 _Id = int
 _By = Literal["day", "month", "job", "user", "cloud", "service", "tag"]
 
 
 @router.post("/projects/{slug}/forecast", response=ForecastShape, summary="What a job would take and cost")
-def forecast(request: HttpRequest, slug: str, spec: JobSpec) -> ForecastShape:
+def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
     """Nothing is launched. Takes up to a second or two; the same spec is quick the second time."""
-    project = project_of(request, slug, "editor")
     if refused := [*spec.check_limits(limits()), *cloud_requirements.obstacles(project, spec)]:
         raise spec_refused(refused)
     spec = cloud_requirements.placed(project, spec)
@@ -58,8 +56,7 @@ def forecast(request: HttpRequest, slug: str, spec: JobSpec) -> ForecastShape:
 
 @router.get("/projects/{slug}/costs", response=CostTable, summary="Costs of a span of days, by anything")
 def get_costs(
-    request: HttpRequest,
-    slug: str,
+    project: ViewersProject,
     first_day: date,
     last_day: date,
     by: _By = "day",
@@ -68,7 +65,6 @@ def get_costs(
     tag: Word = "",
 ) -> CostTable:
     """As the page of reports has it: the total is the ledger's, to the last digit. Calls are in reports."""
-    project = project_of(request, slug)
     question = question_of(
         project, first_day=first_day, last_day=last_day, by=by, prices=prices, job=job[:20], tag=tag
     )
@@ -98,31 +94,30 @@ def _row(row: Row) -> CostRow:
 
 
 @router.get("/projects/{slug}/reports", response=list[ReportShape], summary="Reports that were asked for")
-def list_reports(request: HttpRequest, slug: str) -> list[ReportShape]:
-    rows = ReportFile.objects.filter(project=project_of(request, slug)).order_by("-asked_at", "-pk")
-    return [_report(slug, one) for one in rows[:50]]
+def list_reports(project: ViewersProject) -> list[ReportShape]:
+    rows = ReportFile.objects.filter(project=project).order_by("-asked_at", "-pk")
+    return [_report(project.slug, one) for one in rows[:50]]
 
 
 @router.post("/projects/{slug}/reports", response={202: ReportShape}, summary="Have a report built")
 def create_report(
-    request: HttpRequest, response: HttpResponse, slug: str, question: ReportQuestion
+    project: ViewersProject, person: Person, response: HttpResponse, question: ReportQuestion
 ) -> ReportShape:
     """Built by the worker and kept for a week; look at Location until its state is ready."""
-    project = project_of(request, slug)
     asked = question_of(project, **question.model_dump(exclude={"format"}))
     try:
-        made = ask_for_file(question=asked, format_key=question.format, user=request.auth)  # type: ignore[attr-defined]
+        made = ask_for_file(question=asked, format_key=question.format, user=person)
     except TooMany as problem:
         raise Refused(409, "too-many", "No report was asked for.", str(problem), "Ask again later.") from None
-    response["Location"] = reverse("api_v1:get_report", args=[slug, made.pk])
-    return _report(slug, made)
+    response["Location"] = reverse("api_v1:get_report", args=[project.slug, made.pk])
+    return _report(project.slug, made)
 
 
 @router.get(
     "/projects/{slug}/reports/{report_id}", response=ReportShape, url_name="get_report", summary="One report"
 )
-def get_report(request: HttpRequest, slug: str, report_id: _Id) -> ReportShape:
-    return _report(slug, _report_in(project_of(request, slug), report_id))
+def get_report(project: ViewersProject, report_id: _Id) -> ReportShape:
+    return _report(project.slug, _report_in(project, report_id))
 
 
 @router.get(
@@ -131,8 +126,8 @@ def get_report(request: HttpRequest, slug: str, report_id: _Id) -> ReportShape:
     summary="A report's file",
     openapi_extra=a_file("*/*"),
 )
-def get_report_file(request: HttpRequest, slug: str, report_id: _Id) -> HttpResponseBase:
-    report = _report_in(project_of(request, slug), report_id)
+def get_report_file(project: ViewersProject, report_id: _Id) -> HttpResponseBase:
+    report = _report_in(project, report_id)
     if report.state != FileState.READY:
         raise Refused(
             409, "not-yet", "There is no file.", f"The report is {report.state}.", "Ask again later."
@@ -143,7 +138,7 @@ def get_report_file(request: HttpRequest, slug: str, report_id: _Id) -> HttpResp
         raise Http404("The report's file is gone. Have it built again.") from None
     chosen = FORMATS[report.format]
     answer = FileResponse(file, content_type=chosen.content_type)
-    name = chosen.name_of_file(Question.model_validate(report.question), slug)
+    name = chosen.name_of_file(Question.model_validate(report.question), project.slug)
     answer["Content-Disposition"] = content_disposition_header(True, name)
     answer["Cache-Control"] = "no-store"
     return answer

@@ -6,27 +6,27 @@ from collections import Counter
 from typing import Any
 
 from django.conf import settings
-from django.http import Http404, HttpRequest
+from django.http import Http404
 from django.urls import reverse
-from ninja import Router
 
+from webapp.api.router import ApiRouter
 from webapp.api.schemas.comparing import IntervalShape
 from webapp.api.schemas.papers import ExperimentResult, ExperimentShape, FigureShape, VerdictShape
 from webapp.papers import pages
 from webapp.papers.figures import FIGURES, PaperFigure, figures_of
 from webapp.papers.stored import names, stored
 
-router = Router(tags=["the papers"])
+router = ApiRouter(tags=["the papers"])
 
 
 @router.get("/figures", response=list[FigureShape], summary="The papers' figures and what came of each")
-def list_figures(request: HttpRequest) -> list[FigureShape]:
+def list_figures() -> list[FigureShape]:
     """All of both papers, also those that nothing repeats; they belong to the installation, not to a project."""
     return [_figure(one) for one in FIGURES]
 
 
 @router.get("/experiments", response=list[ExperimentShape], summary="Stored experiments")
-def list_experiments(request: HttpRequest) -> list[ExperimentShape]:
+def list_experiments() -> list[ExperimentShape]:
     found = [(name, results) for name in names() if (results := stored(name))]
     return [ExperimentShape(**_experiment(name, results)) for name, results in found]
 
@@ -34,7 +34,7 @@ def list_experiments(request: HttpRequest) -> list[ExperimentShape]:
 @router.get(
     "/experiments/{experiment}", response=ExperimentResult, summary="One experiment, with its verdicts"
 )
-def get_experiment(request: HttpRequest, experiment: str) -> ExperimentResult:
+def get_experiment(experiment: str) -> ExperimentResult:
     results = stored(experiment)
     if results is None:
         raise Http404("There is no stored result of that name.")

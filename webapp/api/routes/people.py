@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from django.conf import settings
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Router
-from ninja.responses import Status
 from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.accounts import invitations, queries, services
 from webapp.accounts.access import member_to_remove
 from webapp.accounts.forms import MemberForm
-from webapp.accounts.models import Invitation, Membership
-from webapp.api.auth import Token, project_of
+from webapp.accounts.models import Invitation, Membership, User
+from webapp.api.auth import Token
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
+from webapp.api.router import ApiRouter, OwnersProject, Person, ViewersProject
 
-router = Router(tags=["people"])
+router = ApiRouter(tags=["people"])
 _Role = Literal["viewer", "editor", "owner"]
 
 
@@ -62,11 +60,10 @@ class NewRole(BaseModel):
 
 @router.get("/projects/{slug}/members", response=NumberedPage[MemberShape], summary="Members of a project")
 def list_members(
-    request: HttpRequest, slug: str, after: After = 0, limit: Limit = 50
+    project: ViewersProject, person: Person, after: After = 0, limit: Limit = 50
 ) -> NumberedPage[MemberShape]:
     """Whoever came first is first."""
-    found, following = oldest_first(queries.members_of(project_of(request, slug)), after, limit)
-    return NumberedPage(results=[_member(request, one) for one in found], next=following)
+    return oldest_first(queries.members_of(project), after, limit, lambda one: _member(person, one))
 
 
 @router.get(
@@ -74,8 +71,8 @@ def list_members(
     response=MemberShape,
     summary="One member",
 )
-def get_member(request: HttpRequest, slug: str, member_id: RowId) -> MemberShape:
-    return _member(request, queries.member_in(project_of(request, slug), member_id))
+def get_member(project: ViewersProject, person: Person, member_id: RowId) -> MemberShape:
+    return _member(person, queries.member_in(project, member_id))
 
 
 @router.get(
@@ -85,12 +82,11 @@ def get_member(request: HttpRequest, slug: str, member_id: RowId) -> MemberShape
     summary="Open invitations",
 )
 def list_invitations(
-    request: HttpRequest, slug: str, after: After = 0, limit: Limit = 50
+    project: OwnersProject, after: After = 0, limit: Limit = 50
 ) -> NumberedPage[InvitationShape]:
     """Whoever was invited first is first."""
-    rows = invitations.open_invitations(project_of(request, slug, "owner"))
-    found, following = oldest_first(rows, after, limit)
-    return NumberedPage(results=[_invitation(one) for one in found], next=following)
+    rows = invitations.open_invitations(project)
+    return oldest_first(rows, after, limit, _invitation)
 
 
 @router.post(
@@ -99,13 +95,11 @@ def list_invitations(
     response={201: MadeInvitation},
     summary="Invite somebody",
 )
-def invite(request: HttpRequest, slug: str, invitation: NewInvitation) -> Status:
+def invite(project: OwnersProject, person: Person, invitation: NewInvitation) -> MadeInvitation:
     """They are a member once they accept, within 7 days. Inviting again makes another link; 409 for a member."""
-    project = project_of(request, slug, "owner")
-    person: Any = request.auth  # type: ignore[attr-defined]
     made, path = invitations.invite(project, by=person, **cleaned(MemberForm(invitation.model_dump())))
     link = f"{settings.STARLING_BASE_URL}{path}"
-    return Status(201, MadeInvitation(link=link, **_invitation(made).model_dump()))
+    return MadeInvitation(link=link, **_invitation(made).model_dump())
 
 
 @router.delete(
@@ -114,11 +108,10 @@ def invite(request: HttpRequest, slug: str, invitation: NewInvitation) -> Status
     response={204: None},
     summary="Withdraw an invitation",
 )
-def withdraw(request: HttpRequest, slug: str, invitation_id: RowId) -> Status:
+def withdraw(project: OwnersProject, invitation_id: RowId) -> None:
     """Its link opens nothing from now on."""
-    open_ones = invitations.open_invitations(project_of(request, slug, "owner"))
+    open_ones = invitations.open_invitations(project)
     invitations.withdraw(get_object_or_404(open_ones, pk=invitation_id))
-    return Status(204, None)
 
 
 @router.put(
@@ -127,11 +120,10 @@ def withdraw(request: HttpRequest, slug: str, invitation_id: RowId) -> Status:
     response=MemberShape,
     summary="Change a member's role",
 )
-def change_role(request: HttpRequest, slug: str, member_id: RowId, role: NewRole) -> MemberShape:
+def change_role(project: OwnersProject, person: Person, member_id: RowId, role: NewRole) -> MemberShape:
     """A project keeps one owner at least."""
-    project = project_of(request, slug, "owner")
     services.change_role(queries.member_in(project, member_id), role.role)
-    return _member(request, queries.member_in(project, member_id))
+    return _member(person, queries.member_in(project, member_id))
 
 
 @router.delete(
@@ -140,19 +132,17 @@ def change_role(request: HttpRequest, slug: str, member_id: RowId, role: NewRole
     response={204: None},
     summary="Take a member out, or leave",
 )
-def remove(request: HttpRequest, slug: str, member_id: RowId) -> Status:
+def remove(project: ViewersProject, person: Person, member_id: RowId) -> None:
     """Owners take out anybody; everybody may leave. Jobs go on."""
-    person: Any = request.auth  # type: ignore[attr-defined]
-    services.remove_member(member_to_remove(person, project_of(request, slug), member_id))
-    return Status(204, None)
+    services.remove_member(member_to_remove(person, project, member_id))
 
 
-def _member(request: HttpRequest, one: Membership) -> MemberShape:
+def _member(person: User, one: Membership) -> MemberShape:
     return MemberShape(
         id=one.pk,
         email=one.user.email,
         role=one.role,
-        you=one.user_id == request.auth.pk,  # type: ignore[attr-defined]
+        you=one.user_id == person.pk,
         since=one.created_at,
     )
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from ninja import Router
-from ninja.responses import Status
 
 from cloud.profiling_runs import Plan
 from webapp.accounts.models import Project
 from webapp.api.auth import Token, project_of, require_scope
-from webapp.api.etags import IfNoneMatch, if_changed
 from webapp.api.idempotency import once
 from webapp.api.models import Scope
 from webapp.api.paging import Cursor, Limit, Page, RowId, newest_first
 from webapp.api.problems import Refused
-from webapp.api.routes.jobs import Key, caller_of
+from webapp.api.router import ApiRouter, EditorsProject, Person
+from webapp.api.routes.jobs import Key
 from webapp.api.schemas.policies import NewProfile, ProfileCost, ProfiledSize, ProfileShape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Connection
@@ -26,25 +24,23 @@ from webapp.profiling import queries, services
 from webapp.profiling.models import MemoryProfile
 from webapp.profiling.text import Row, into_the_form, profile_standing, result_of
 
-router = Router(tags=["memory profiles"])
+router = ApiRouter(tags=["memory profiles"])
 _ALL = "/projects/{slug}/connections/{connection_id}/profiles"
 
 
 @router.get(_ALL, response=Page[ProfileShape], summary="Memory profiles, newest first")
 def list_profiles(
-    request: HttpRequest, slug: str, connection_id: str, cursor: Cursor = "", limit: Limit = 50
+    project: EditorsProject, connection_id: str, cursor: Cursor = "", limit: Limit = 50
 ) -> Page[ProfileShape]:
     """Of an account, or with `simulated` instead of a connection's id of the simulated cloud."""
-    project = project_of(request, slug, "editor")
     rows = queries.profiles_of(project, queries.account_in(project, connection_id))
-    found, following = newest_first(rows.select_related("connection"), "asked_at", cursor, limit)
-    return Page(results=[_profile(one) for one in found], next=following)
+    return newest_first(rows.select_related("connection"), "asked_at", cursor, limit, _profile)
 
 
 @router.post(f"{_ALL}/cost", response=ProfileCost, summary="What a memory profile would cost")
-def cost(request: HttpRequest, slug: str, connection_id: str, plan: NewProfile) -> ProfileCost:
+def cost(project: EditorsProject, connection_id: str, plan: NewProfile) -> ProfileCost:
     """Nothing is made."""
-    connection = queries.account_in(project_of(request, slug, "editor"), connection_id)
+    connection = queries.account_in(project, connection_id)
     found = services.cost_of(connection, _plan(plan))
     return ProfileCost(
         money=_money(connection), likely_usd=exact_usd(found.likely), most_usd=exact_usd(found.most)
@@ -54,31 +50,31 @@ def cost(request: HttpRequest, slug: str, connection_id: str, plan: NewProfile) 
 @router.post(_ALL, auth=Token("jobs"), response={202: ProfileShape}, summary="Have memory profiled")
 def ask_for_profile(
     request: HttpRequest,
+    project: EditorsProject,
+    person: Person,
     response: HttpResponse,
-    slug: str,
     connection_id: str,
     profile: NewProfile,
     idempotency_key: Key = "",
 ) -> ProfileShape:
     """By the worker; read Location until its state is done. In an account it makes functions, as setting up does: that
     is for its owners, with the scope “manage”."""
-    project = project_of(request, slug, "editor")
     connection = queries.account_in(project, connection_id)
     if connection is not None:
         require_scope(request, Scope.MANAGE)
-        project_of(request, slug, "owner")
+        project_of(request, project.slug, "owner")
 
     def make() -> MemoryProfile:
         return services.ask_for_profile(
             project=project,
-            user=caller_of(request),
+            user=person,
             connection=connection,
             plan=_plan(profile),
             keep=profile.keep,
         )
 
     made = once(project, f"profile of {connection_id}", idempotency_key, profile, make)
-    response["Location"] = reverse("api_v1:get_profile", args=[slug, connection_id, made])
+    response["Location"] = reverse("api_v1:get_profile", args=[project.slug, connection_id, made])
     return _profile(queries.profile_in(project, connection, int(made)))
 
 
@@ -88,22 +84,15 @@ def ask_for_profile(
     url_name="get_profile",
     summary="One memory profile, with what was measured",
 )
-def get_profile(
-    request: HttpRequest,
-    response: HttpResponse,
-    slug: str,
-    connection_id: str,
-    profile_id: RowId,
-    if_none_match: IfNoneMatch = "",
-) -> Status:
-    found = _profile_in(project_of(request, slug, "editor"), connection_id, profile_id)
-    return if_changed(response, _profile(found), if_none_match)
+def get_profile(project: EditorsProject, connection_id: str, profile_id: RowId) -> ProfileShape:
+    found = _profile_in(project, connection_id, profile_id)
+    return _profile(found)
 
 
 @router.get(f"{_ALL}/{{profile_id}}/spec", response=JobSpec, summary="A job's spec with the chosen memory")
-def use_profile(request: HttpRequest, slug: str, connection_id: str, profile_id: RowId) -> JobSpec:
+def use_profile(project: EditorsProject, connection_id: str, profile_id: RowId) -> JobSpec:
     """What the form begins with where a profile's page leads to it: launch it, or change it first."""
-    found = _profile_in(project_of(request, slug, "editor"), connection_id, profile_id)
+    found = _profile_in(project, connection_id, profile_id)
     filled = into_the_form(found)
     if not filled:
         why = f"This profile has chosen no size. {profile_standing(found, SYSTEM_CLOCK.now()).sentence}"

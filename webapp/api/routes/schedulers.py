@@ -6,18 +6,16 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Max
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.urls import reverse
-from ninja import Router
-from ninja.responses import Status
 
-from webapp.accounts.models import Project
-from webapp.api.auth import Token, project_of
-from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.accounts.models import Project, User
+from webapp.api.auth import Token
 from webapp.api.idempotency import once
 from webapp.api.paging import After, Cursor, Limit, NumberedPage, Page, RowId, newest_first, oldest_first
 from webapp.api.problems import spec_refused
-from webapp.api.routes.jobs import Key, caller_of
+from webapp.api.router import ApiRouter, EditorsProject, OwnersProject, Person, ViewersProject
+from webapp.api.routes.jobs import Key
 from webapp.api.schemas.schedulers import (
     EpisodeShape,
     FactsShape,
@@ -31,54 +29,48 @@ from webapp.api.schemas.schedulers import (
 from webapp.money.amounts import exact_usd
 from webapp.schedulers import persist, queries, services
 from webapp.schedulers.documents import exported
-from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
+from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, Version
 from webapp.schedulers.request import Asked
 from webapp.schedulers.text import chosen, standing
 
-router = Router(tags=["schedulers"])
+router = ApiRouter(tags=["schedulers"])
 _ONE = "/projects/{slug}/schedulers/{scheduler_id}"
 _VERSION = f"{_ONE}/versions/{{number}}"
 _TRAINING = "/projects/{slug}/scheduler-trainings/{training_id}"
 
 
 @router.get("/projects/{slug}/schedulers", response=Page[SchedulerShape], summary="Schedulers, newest first")
-def list_schedulers(
-    request: HttpRequest, slug: str, cursor: Cursor = "", limit: Limit = 50
-) -> Page[SchedulerShape]:
-    rows = _schedulers(project_of(request, slug))
-    found, following = newest_first(rows, "created_at", cursor, limit)
-    return Page(results=[_scheduler(slug, one) for one in found], next=following)
+def list_schedulers(project: ViewersProject, cursor: Cursor = "", limit: Limit = 50) -> Page[SchedulerShape]:
+    rows = _schedulers(project)
+    return newest_first(rows, "created_at", cursor, limit, lambda one: _scheduler(project.slug, one))
 
 
 @router.get(_ONE, response=SchedulerShape, summary="One scheduler")
-def get_scheduler(request: HttpRequest, slug: str, scheduler_id: str) -> SchedulerShape:
-    project = project_of(request, slug)
-    return _scheduler(slug, _schedulers(project).get(pk=queries.scheduler_in(project, scheduler_id).pk))
+def get_scheduler(project: ViewersProject, scheduler_id: str) -> SchedulerShape:
+    return _scheduler(
+        project.slug, _schedulers(project).get(pk=queries.scheduler_in(project, scheduler_id).pk)
+    )
 
 
 @router.delete(_ONE, auth=Token("manage"), response={204: None}, summary="Remove a scheduler")
-def remove_scheduler(request: HttpRequest, slug: str, scheduler_id: str) -> Status:
+def remove_scheduler(project: OwnersProject, scheduler_id: str) -> None:
     """Its versions go with it; jobs that use them keep their own copy. For owners."""
-    project = project_of(request, slug, "owner")
     services.remove_scheduler(scheduler=queries.scheduler_in(project, scheduler_id))
-    return Status(204, None)
 
 
 @router.get(f"{_ONE}/versions", response=Page[VersionShape], summary="Versions of a scheduler, newest first")
 def list_versions(
-    request: HttpRequest, slug: str, scheduler_id: str, cursor: Cursor = "", limit: Limit = 50
+    project: ViewersProject, scheduler_id: str, cursor: Cursor = "", limit: Limit = 50
 ) -> Page[VersionShape]:
-    project = project_of(request, slug)
     scheduler = queries.scheduler_in(project, scheduler_id)
     rows = queries.versions_of(project).filter(scheduler=scheduler)
-    found, following = newest_first(rows, "made_at", cursor, limit)
-    return Page(results=[_version(one) for one in found], next=following)
+    return newest_first(rows, "made_at", cursor, limit, _version)
 
 
 @router.get(_VERSION, response=dict[str, Any], summary="A version with its weights, to keep")
-def get_version(request: HttpRequest, slug: str, scheduler_id: str, number: RowId) -> dict[str, Any]:
+def get_version(project: ViewersProject, scheduler_id: str, number: RowId) -> dict[str, Any]:
     """The page's own file: what stands below `scaling` can be put into any spec as it is."""
-    return exported(_version_in(project_of(request, slug), scheduler_id, number))
+    return exported(_version_in(project, scheduler_id, number))
 
 
 @router.post(
@@ -88,22 +80,21 @@ def get_version(request: HttpRequest, slug: str, scheduler_id: str, number: RowI
     summary="Have a version trained on for another task",
 )
 def fine_tune(
-    request: HttpRequest,
+    project: EditorsProject,
+    person: Person,
     response: HttpResponse,
-    slug: str,
     scheduler_id: str,
     number: RowId,
     tuning: FineTuning,
     idempotency_key: Key = "",
 ) -> TrainingShape:
     """A training like any other; read Location until its state says that it is over."""
-    project = project_of(request, slug, "editor")
     begun = services.going_on(Asked(), _version_in(project, scheduler_id, number))
     scheduling = begun.scheduling.model_copy(update={"episodes": tuning.episodes})
     asked = Asked.model_validate(
         {**begun.model_dump(), **tuning.changes(), "scheduling": scheduling.model_dump()}
     )
-    return _asked_for(request, response, project, asked, idempotency_key)
+    return _asked_for(project, person, response, asked, idempotency_key)
 
 
 @router.get(
@@ -111,14 +102,13 @@ def fine_tune(
     response=Page[TrainingShape],
     summary="Trainings of schedulers, newest first",
 )
-def list_trainings(
-    request: HttpRequest, slug: str, cursor: Cursor = "", limit: Limit = 50
-) -> Page[TrainingShape]:
-    rows = queries.trainings_of(project_of(request, slug)).select_related(
+def list_trainings(project: ViewersProject, cursor: Cursor = "", limit: Limit = 50) -> Page[TrainingShape]:
+    rows = queries.trainings_of(project).select_related(
         "version__scheduler", "asked_by", "begin_with__scheduler"
     )
-    found, following = newest_first(rows, "asked_at", cursor, limit)
-    return Page(results=[TrainingShape(**_training(slug, one)) for one in found], next=following)
+    return newest_first(
+        rows, "asked_at", cursor, limit, lambda one: TrainingShape(**_training(project.slug, one))
+    )
 
 
 @router.post(
@@ -128,15 +118,14 @@ def list_trainings(
     summary="Have a scheduler trained",
 )
 def train(
-    request: HttpRequest,
+    project: EditorsProject,
+    person: Person,
     response: HttpResponse,
-    slug: str,
     training: NewTraining,
     idempotency_key: Key = "",
 ) -> TrainingShape:
     """On the simulated cloud, by the worker: nothing is paid. Read Location until its state says that it is over."""
-    project = project_of(request, slug, "editor")
-    return _asked_for(request, response, project, training, idempotency_key)
+    return _asked_for(project, person, response, training, idempotency_key)
 
 
 @router.get(
@@ -145,59 +134,33 @@ def train(
     url_name="get_training",
     summary="How far a training is",
 )
-def get_training(
-    request: HttpRequest,
-    response: HttpResponse,
-    slug: str,
-    training_id: RowId,
-    if_none_match: IfNoneMatch = "",
-) -> Status:
-    found = queries.training_in(project_of(request, slug), training_id)
-    shape = TrainingProgress(**_training(slug, found), facts=_facts(persist.facts(found)))
-    return if_changed(response, shape, if_none_match)
+def get_training(project: ViewersProject, training_id: RowId) -> TrainingProgress:
+    found = queries.training_in(project, training_id)
+    return TrainingProgress(**_training(project.slug, found), facts=_facts(persist.facts(found)))
 
 
 @router.get(
     f"{_TRAINING}/episodes", response=NumberedPage[EpisodeShape], summary="Episodes of a training, in order"
 )
 def list_episodes(
-    request: HttpRequest, slug: str, training_id: RowId, after: After = 0, limit: Limit = 100
+    project: ViewersProject, training_id: RowId, after: After = 0, limit: Limit = 100
 ) -> NumberedPage[EpisodeShape]:
-    training = queries.training_in(project_of(request, slug), training_id)
-    found, following = oldest_first(training.episodes.defer("reports"), after, limit)
-    results = [
-        EpisodeShape(
-            id=one.pk,
-            kind=one.kind,
-            number=one.number,
-            at=one.at,
-            rounds=one.rounds,
-            platform_s=one.platform_s,
-            wall_s=one.wall_s,
-            cost_usd=exact_usd(one.cost_picodollars),
-            best_return=one.best_return,
-            reached=one.reached,
-            score=one.score,
-            actors=one.actors,
-        )
-        for one in found
-    ]
-    return NumberedPage(results=results, next=following)
+    training = queries.training_in(project, training_id)
+    return oldest_first(training.episodes.defer("reports"), after, limit, _episode)
 
 
 @router.post(f"{_TRAINING}/stop", auth=Token("jobs"), response=TrainingShape, summary="Stop a training")
-def stop_training(request: HttpRequest, slug: str, training_id: RowId) -> TrainingShape:
+def stop_training(project: EditorsProject, training_id: RowId) -> TrainingShape:
     """The episode under way does not count, what was recorded stays. One that is over stays as it is."""
-    project = project_of(request, slug, "editor")
     services.stop_training(training=queries.training_in(project, training_id))
-    return TrainingShape(**_training(slug, queries.training_in(project, training_id)))
+    return TrainingShape(**_training(project.slug, queries.training_in(project, training_id)))
 
 
 def _asked_for(
-    request: HttpRequest, response: HttpResponse, project: Project, asked: Asked, key: str
+    project: Project, person: User, response: HttpResponse, asked: Asked, key: str
 ) -> TrainingShape:
     def make() -> SchedulerTraining:
-        return services.ask_for_training(project=project, user=caller_of(request), asked=asked)
+        return services.ask_for_training(project=project, user=person, asked=asked)
 
     try:
         made = once(project, "training", key, asked, make)
@@ -244,6 +207,23 @@ def _version(one: Version) -> VersionShape:
         target_return=training.spec["target_return"],
         facts=_facts(one.facts),
         chosen=chosen(one.facts),
+    )
+
+
+def _episode(one: Episode) -> EpisodeShape:
+    return EpisodeShape(
+        id=one.pk,
+        kind=one.kind,
+        number=one.number,
+        at=one.at,
+        rounds=one.rounds,
+        platform_s=one.platform_s,
+        wall_s=one.wall_s,
+        cost_usd=exact_usd(one.cost_picodollars),
+        best_return=one.best_return,
+        reached=one.reached,
+        score=one.score,
+        actors=one.actors,
     )
 
 

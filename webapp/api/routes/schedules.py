@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
-from ninja import Router
-from ninja.responses import Status
 
 from webapp.accounts.models import Project
-from webapp.api.auth import Token, project_of
-from webapp.api.etags import IfNoneMatch, if_changed
+from webapp.api.auth import Token
 from webapp.api.idempotency import once
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import RowId
 from webapp.api.problems import Refused
+from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas.reports import NewSchedule, ReportScheduleShape, ScheduleChange, SendingShape
 from webapp.clock import SYSTEM_CLOCK
@@ -24,14 +22,14 @@ from webapp.reports import queries, schedules
 from webapp.reports.forms import ScheduleForm
 from webapp.reports.models import Schedule
 
-router = Router(tags=["money"])
+router = ApiRouter(tags=["money"])
 
 
 @router.get(
     "/projects/{slug}/schedules", response=list[ReportScheduleShape], summary="Reports that come by mail"
 )
-def list_schedules(request: HttpRequest, slug: str) -> list[ReportScheduleShape]:
-    project, today = project_of(request, slug), SYSTEM_CLOCK.now().date()
+def list_schedules(project: ViewersProject) -> list[ReportScheduleShape]:
+    today = SYSTEM_CLOCK.now().date()
     return [_schedule(one["schedule"]) for one in queries.schedules_of(project, today)]
 
 
@@ -41,16 +39,10 @@ def list_schedules(request: HttpRequest, slug: str) -> list[ReportScheduleShape]
     url_name="get_schedule",
     summary="One report that comes by mail",
 )
-def get_schedule(
-    request: HttpRequest,
-    response: HttpResponse,
-    slug: str,
-    schedule_id: RowId,
-    if_none_match: IfNoneMatch = "",
-) -> Status:
+def get_schedule(project: ViewersProject, schedule_id: RowId) -> ReportScheduleShape:
     """Also once it is stopped."""
-    found = queries.schedule_in(project_of(request, slug), schedule_id)
-    return if_changed(response, _schedule(found), if_none_match)
+    found = queries.schedule_in(project, schedule_id)
+    return _schedule(found)
 
 
 @router.post(
@@ -60,18 +52,21 @@ def get_schedule(
     summary="Have a report come by mail",
 )
 def add_schedule(
-    request: HttpRequest, response: HttpResponse, slug: str, schedule: NewSchedule, idempotency_key: Key = ""
-) -> Status:
+    project: EditorsProject,
+    person: Person,
+    response: HttpResponse,
+    schedule: NewSchedule,
+    idempotency_key: Key = "",
+) -> ReportScheduleShape:
     """To members of the project. The same Idempotency-Key gives the same one again."""
-    project, user = project_of(request, slug, "editor"), request.auth  # type: ignore[attr-defined]
-    fields = _asked(project, user, schedule.model_dump())
+    fields = _asked(project, person, schedule.model_dump())
 
     def make() -> Schedule:
-        return schedules.add_schedule(project=project, user=user, **fields)
+        return schedules.add_schedule(project=project, user=person, **fields)
 
     made = queries.schedule_in(project, int(once(project, "schedule", idempotency_key, schedule, make)))
-    response["Location"] = reverse("api_v1:get_schedule", args=[slug, made.pk])
-    return Status(201, _schedule(made))
+    response["Location"] = reverse("api_v1:get_schedule", args=[project.slug, made.pk])
+    return _schedule(made)
 
 
 @router.put(
@@ -81,10 +76,9 @@ def add_schedule(
     summary="Change a report that comes by mail",
 )
 def change_schedule(
-    request: HttpRequest, slug: str, schedule_id: RowId, change: ScheduleChange
+    project: EditorsProject, person: Person, schedule_id: RowId, change: ScheduleChange
 ) -> ReportScheduleShape:
     """From the next letter on."""
-    project = project_of(request, slug, "editor")
     held = queries.schedule_in(project, schedule_id)
     if held.stopped_at is not None:
         why, fix = "It was stopped, and comes no more.", "Make another one."
@@ -96,8 +90,7 @@ def change_schedule(
         "formats": held.formats,
         "recipients": queries.readers_of(held),
     }
-    user = request.auth  # type: ignore[attr-defined]
-    fields = _asked(project, user, {**is_now, **change.model_dump(exclude_none=True)})
+    fields = _asked(project, person, {**is_now, **change.model_dump(exclude_none=True)})
     fields.pop("every")
     schedules.change_schedule(held, **fields)
     return _schedule(held)
@@ -109,9 +102,8 @@ def change_schedule(
     response=ReportScheduleShape,
     summary="Stop a report that comes by mail",
 )
-def stop_schedule(request: HttpRequest, slug: str, schedule_id: RowId) -> ReportScheduleShape:
+def stop_schedule(project: EditorsProject, schedule_id: RowId) -> ReportScheduleShape:
     """What was sent stays on record. Stopping it again changes nothing."""
-    project = project_of(request, slug, "editor")
     schedules.stop_schedule(queries.schedule_in(project, schedule_id))
     return _schedule(queries.schedule_in(project, schedule_id))
 

@@ -1,0 +1,66 @@
+"""Routes are given what their signatures ask for, and only what the address says is a parameter."""
+
+from typing import Annotated, Any
+
+import pytest
+from django.http import Http404, HttpRequest
+from ninja import NinjaAPI, Schema
+from ninja.testing import TestClient
+
+from webapp.api.router import ApiRouter, Given
+
+
+class Shape(Schema):
+    words: str
+
+
+def _house(request: HttpRequest, town: str, street: str = "main", needs: str = "") -> str:
+    if town == "nowhere":
+        raise Http404("There is no such town.")
+    return f"{town}, {street}, {needs}"
+
+
+Key = Annotated[str, Given(_house, "key")]
+
+
+@pytest.fixture(scope="module")
+def api() -> NinjaAPI:
+    router = ApiRouter()
+
+    @router.get("/{town}/house", response={200: Shape, 304: None})
+    def get_house(house: Key, floor: int = 1) -> Shape:
+        return Shape(words=f"{house}, floor {floor}")
+
+    @router.delete("/{town}/house", response={204: None})
+    def remove_house(house: Key, request: HttpRequest) -> None:
+        assert request.method == "DELETE"
+
+    found = NinjaAPI(urls_namespace="given")
+    found.add_router("", router)
+    return found
+
+
+def test_a_value_is_found_by_what_the_address_says(api: NinjaAPI) -> None:
+    client = TestClient(api)
+    assert client.get("/ulm/house").json() == {"words": "ulm, main, key, floor 1"}
+    assert client.get("/ulm/house?street=side&floor=3").json() == {"words": "ulm, side, key, floor 3"}
+    assert client.get("/nowhere/house").status_code == 404
+    assert client.delete("/ulm/house").status_code == 204
+
+
+def test_who_has_the_state_already_is_not_sent_it_again(api: NinjaAPI) -> None:
+    client = TestClient(api)
+    tag = client.get("/ulm/house")["ETag"]
+    assert client.get("/ulm/house", headers={"If-None-Match": tag}).status_code == 304
+    assert client.get("/ulm/house?floor=2", headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_the_description_has_the_parameters_of_the_address_alone(api: NinjaAPI) -> None:
+    described: dict[str, Any] = api.get_openapi_schema(path_prefix="")["paths"]["/{town}/house"]
+    assert [one["name"] for one in described["get"]["parameters"]] == [
+        "town",
+        "street",
+        "floor",
+        "If-None-Match",
+    ]
+    assert [one["name"] for one in described["delete"]["parameters"]] == ["town", "street"]

@@ -1,0 +1,117 @@
+"""A router that gives a route what its signature asks for: the project, a job in it, the person who asks.
+
+    @router.get("/projects/{slug}/jobs/{job_id}", response={200: JobShape, 304: None}, summary="One job")
+    def get_job(job: ViewersJob) -> JobShape:
+        return job_shape(job)
+
+An annotation with `Given` names the function that finds the value. Its parameters become parameters of the address, and
+what it raises is the answer: a project of others is not found, a role that is too low is refused. A route whose
+responses name 304 has an ETag, and answers 304 to callers who already have that state.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from inspect import Parameter
+from typing import Annotated, Any, get_args
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Header, Router
+from ninja.responses import Status
+
+from webapp.accounts.models import Membership, Project, User
+from webapp.api.auth import member_of, project_of
+from webapp.api.job_serialization import etag_of
+from webapp.jobs.models import Job
+from webapp.jobs.queries import job_in
+
+IfNoneMatch = Annotated[
+    str, Header(alias="If-None-Match", max_length=200, description="304 if the ETag is still this one.")
+]
+View = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Given:
+    """`find` is called with the request and its own parameters, which are read from the address. `needs`: the role."""
+
+    find: View
+    needs: str = ""
+
+    @cached_property
+    def parameters(self) -> list[Parameter]:
+        """What the address has to say."""
+        every = inspect.signature(self.find, eval_str=True).parameters
+        return [one for name, one in every.items() if name not in ("request", "needs")]
+
+    def value(self, request: HttpRequest, sent: dict[str, Any]) -> Any:
+        named = {one.name: sent[one.name] for one in self.parameters}
+        return self.find(request, **named, **({"needs": self.needs} if self.needs else {}))
+
+
+def caller_of(request: HttpRequest) -> Any:
+    return request.auth  # type: ignore[attr-defined]
+
+
+def job_of(request: HttpRequest, slug: str, job_id: str, needs: str = "viewer") -> Job:
+    return job_in(project_of(request, slug, needs), job_id)
+
+
+Person = Annotated[User, Given(caller_of)]
+ViewersProject = Annotated[Project, Given(project_of, "viewer")]
+EditorsProject = Annotated[Project, Given(project_of, "editor")]
+OwnersProject = Annotated[Project, Given(project_of, "owner")]
+Viewer = Annotated[Membership, Given(member_of, "viewer")]
+Editor = Annotated[Membership, Given(member_of, "editor")]
+Owner = Annotated[Membership, Given(member_of, "owner")]
+ViewersJob = Annotated[Job, Given(job_of, "viewer")]
+EditorsJob = Annotated[Job, Given(job_of, "editor")]
+
+
+class ApiRouter(Router):
+    """ninja's router, for routes with `Given` parameters."""
+
+    def add_api_operation(self, path: str, methods: list[str], view_func: View, **options: Any) -> None:
+        response = options.get("response")
+        has_etag = isinstance(response, dict) and 304 in response
+        super().add_api_operation(path, methods, _as_ninja_reads_it(view_func, has_etag), **options)
+
+
+def _as_ninja_reads_it(view: View, has_etag: bool) -> View:
+    """The view with the parameters of its `Given` values in place of them."""
+    signature = inspect.signature(view, eval_str=True)
+    given = {name: found for name, one in signature.parameters.items() if (found := _given(one))}
+    shown = {"request": Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=HttpRequest)}
+    for name, parameter in signature.parameters.items():
+        for one in given[name].parameters if name in given else [parameter]:
+            shown.setdefault(one.name, one)
+    if has_etag:
+        kind = Parameter.KEYWORD_ONLY
+        shown["response"] = Parameter("response", kind, annotation=HttpResponse)
+        shown["if_none_match"] = Parameter("if_none_match", kind, default="", annotation=IfNoneMatch)
+
+    @wraps(view)
+    def called(request: HttpRequest, **sent: Any) -> Any:
+        values = {name: found.value(request, sent) for name, found in given.items()}
+        own = {name: sent[name] for name in signature.parameters if name in sent and name not in given}
+        if "request" in signature.parameters:
+            own["request"] = request
+        answer = view(**own, **values)
+        return _unless_known(sent["response"], answer, sent["if_none_match"]) if has_etag else answer
+
+    parameters = sorted(shown.values(), key=lambda one: (one.kind, one.default is not Parameter.empty))
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return called
+
+
+def _given(parameter: Parameter) -> Given | None:
+    return next((one for one in get_args(parameter.annotation) if isinstance(one, Given)), None)
+
+
+def _unless_known(response: HttpResponse, shape: Any, if_none_match: str) -> Status:
+    """The shape with its ETag, or 304 for a caller who named that one."""
+    response["ETag"] = tag = etag_of(shape)
+    return Status(304, None) if tag in if_none_match else Status(200, shape)
