@@ -110,5 +110,5 @@ def test_every_line_of_the_pages_charts_is_there() -> None:
     assert values["scaling/curvature_ratio"] == 2.0
     assert values["scaling/noise_scale"] == 40.0
     assert values["scaling/policy_shift"] == 0.25
-    shown = [line(report.model_dump(mode="json")) for line in LINES.values()]
+    shown = [line.read(report.model_dump(mode="json")) for line in LINES.values()]
     assert {f"{one:.4g}" for one in shown if one is not None} <= {f"{one:.4g}" for one in values.values()}

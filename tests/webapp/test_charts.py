@@ -1,16 +1,19 @@
 """Columns of a job's rounds: spikes survive, resumes are forgotten, a growing run folds as the server cuts it."""
 
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from tests.factories import call_failed, checkpoint_saved, evaluated, make_running_job, round_finished
 from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.charts.buckets import bucketed
-from webapp.jobs.charts.figures import LINES, NAMES, PACKING, packed, point_of, unpacked
+from webapp.jobs.charts.figures import LINES, NAMES, PACKING, PANELS, packed, point_of, unpacked
 from webapp.jobs.charts.history import MARKED, Histories, History, series_of
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.running.recorder import Recorder
@@ -192,3 +195,19 @@ def test_a_hundred_thousand_rounds_are_cut_quickly() -> None:
     assert len(drawn.columns["round"]) <= 400
     assert set(drawn.low) <= set(LINES)
     assert time.thread_time() - began_s < 2.0
+
+
+@pytest.mark.django_db
+def test_each_panel_is_a_chart_of_the_page_with_what_its_row_says(client: Client) -> None:
+    job, _ = make_running_job()
+    client.force_login(job.created_by)
+    page = client.get(reverse("jobs:detail", args=[job.project.slug, job.pk])).content.decode()
+    figures = {found[1]: found[0] for found in re.finditer(r'<figure[^>]*data-chart="(\w+)"[^>]*>', page)}
+    rows = [(name, panel) for panels in PANELS.values() for name, panel in panels.items()]
+    assert list(figures) == [name for name, _ in rows]
+    for name, panel in rows:
+        assert (f'data-legend-name="{panel.legend}"' in figures[name]) == bool(panel.legend)
+        assert ("data-from-zero" in figures[name]) == panel.from_zero
+        assert ("hidden" in figures[name]) == (panel.shown_for != "all")
+        assert f"<h2>{panel.title}</h2>" in page
+    assert {name for name, panel in rows if panel.legend} <= set(LINES)

@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webapp.api.evaluations import evaluations_of
 from webapp.api.event_records import file_version, record, scalars
+from webapp.jobs.charts.figures import LINES
 from webapp.jobs.models import Job, Round
 
 _ROUNDS_AT_ONCE = 500
 _PICODOLLARS = 1e12
 
 TAGS = {
-    "rollout/ep_rew_mean": ("episode_return_mean",),
-    "rollout/ep_len_mean": ("episode_length_mean",),
     "train/policy_gradient_loss": ("update", "policy_loss"),
-    "train/value_loss": ("update", "value_loss"),
-    "train/entropy": ("update", "entropy"),
-    "train/approx_kl": ("update", "approximate_kl"),
-    "train/clip_fraction": ("update", "clip_fraction"),
-    "train/explained_variance": ("update", "explained_variance"),
-    "train/gradient_norm": ("update", "gradient_norm"),
     "train/learning_rate": ("update", "learning_rate"),
-    "train/staleness_mean": ("staleness_mean",),
     "time/collect_s": ("collect_s",),
     "time/update_s": ("update_s",),
     "time/round_s": ("total_s",),
-    "scaling/curvature_ratio": ("curvature", "ratio"),
-    "scaling/noise_scale": ("noise_scale", "scale"),
-    "scaling/policy_shift": ("policy_shift",),
-    "functions/actors": ("actors",),
     "functions/cold_starts": ("cold_starts",),
     "functions/failed_calls": ("failed_calls",),
 }
-"""By tag, where the figure is in a round's report."""
+"""Beside the lines of the page's charts: by tag, where the figure is in a round's report."""
 
 
 def event_file(job: Job) -> Iterator[bytes]:
@@ -61,13 +49,17 @@ def event_file(job: Job) -> Iterator[bytes]:
 
 
 def _values(report: Mapping[str, Any], cost_so_far: int) -> Iterator[tuple[str, float]]:
-    for tag, path in TAGS.items():
-        value: Any = report
-        for part in path:
-            value = value.get(part) if value is not None else None
-        if value is not None and math.isfinite(value):
-            yield tag, float(value)
+    found = [(line.tag, line.read(report)) for line in LINES.values()]
+    found += [(tag, _at(report, path)) for tag, path in TAGS.items()]
+    yield from ((tag, float(value)) for tag, value in found if value is not None and math.isfinite(value))
     spend = report.get("spend") or {}
     spent = spend.get("spent_picodollars")
     yield "cost/spent_usd", (cost_so_far if spent is None else spent) / _PICODOLLARS
     yield "rollout/round", float(report["round_no"])
+
+
+def _at(report: Mapping[str, Any], path: Sequence[str]) -> Any:
+    value: Any = report
+    for part in path:
+        value = value.get(part) if value is not None else None
+    return value

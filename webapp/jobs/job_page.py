@@ -19,6 +19,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs import machines, queries
 from webapp.jobs.billing import bill_panel, cost_breakdown
+from webapp.jobs.charts.figures import PANELS
 from webapp.jobs.charts.history import series_of
 from webapp.jobs.events import job_summary
 from webapp.jobs.events.text import EVENT_ICONS, reason_in_words, shown_state, states_for_script
@@ -83,7 +84,7 @@ def _head(job: Job) -> dict[str, Any]:
 
 def _charts(request: HttpRequest, job: Job) -> dict[str, Any]:
     environment = catalogue.ENTRIES.get(job.spec["training"]["environment"]["id"])
-    return {"environment": environment}
+    return {"environment": environment, "panels": PANELS}
 
 
 def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:

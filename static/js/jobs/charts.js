@@ -12,7 +12,7 @@ const words = bar.querySelector("[data-bucket-words]");
 export const columns = new Columns();
 const view = new View(changed);
 const sight = { columns, view };
-const charts = [...page.querySelectorAll("[data-chart]")].map((figure) => new LiveChart(figure, recipeFor(figure.dataset.chart, sight), sight));
+const charts = [...page.querySelectorAll("[data-chart]")].map((figure) => new LiveChart(figure, recipeFor(figure, sight), sight));
 const spend = charts.find((chart) => chart.figure.dataset.chart === "spend");
 const showBar = startBar(bar, view);
 let fresh = false;
@@ -78,8 +78,7 @@ joinIn({
     fresh = false;
     tellPoints();
     for (const chart of charts) {
-      const { chart: name } = chart.figure.dataset;
-      if (chart.figure.hidden && columns.knows(name) && tells(name)) chart.figure.hidden = false;
+      if (chart.figure.hidden && tells(chart.figure.dataset)) chart.figure.hidden = false;
       chart.draw();
     }
     performance.mark("charts-drawn");
@@ -87,8 +86,8 @@ joinIn({
 });
 
 /** Charts that few jobs have something for stay away until there is. */
-function tells(name) {
-  return name !== "staleness" || columns.values.staleness.some((value) => value > 0);
+function tells({ chart: name, shownFor }) {
+  return columns.knows(name) && (shownFor !== "positive" || columns.values[name].some((value) => value > 0));
 }
 
 function tellPoints() {

@@ -1,6 +1,6 @@
 """The figures of a round that charts show, by name: one row each, read from the round's report as it is stored.
 
-A new figure is a new row here; the page gets it with the others and names it in static/js/charts/panels.js.
+The charts of a job's page are drawn from these rows as well.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import math
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -63,22 +64,109 @@ AXES: dict[str, Read] = {
 }
 """What any chart may have along its horizontal axis, beside the time of this machine's clock (`wall_s`)."""
 
-LINES: dict[str, Read] = {
-    "return": lambda report: report["episode_return_mean"],
-    "length": lambda report: report["episode_length_mean"],
-    "actors": lambda report: report["actors"],
-    "kl": _update("approximate_kl"),
-    "entropy": _update("entropy"),
-    "clip_fraction": _update("clip_fraction"),
-    "explained_variance": _update("explained_variance"),
-    "gradient_norm": _update("gradient_norm"),
-    "value_loss": _update("value_loss"),
-    "staleness": lambda report: report.get("staleness_mean"),
-    "curvature": lambda report: _part(report, "curvature").get("ratio"),
-    "noise_scale": lambda report: _part(report, "noise_scale").get("scale"),
-    "policy_shift": lambda report: report.get("policy_shift"),
+
+@dataclass(frozen=True)
+class Panel:
+    """A chart of a job's page: its heading, and what stands there while there is nothing to draw.
+
+    `legend`, `words` and `from_zero` are of a chart of one line: its name in the legend, how its values are written
+    (a function of static/js/format.js) and where its axis begins. A panel of another kind is drawn by a recipe of its
+    own (static/js/charts/panels.js). `sentence`: the part of the job's header that stands below it.
+    """
+
+    title: str
+    legend: str = ""
+    nothing: str = ""
+    group: str = "run"
+    words: Literal["figures", "score"] = "figures"
+    from_zero: bool = False
+    shown_for: Literal["all", "known", "positive"] = "all"
+    """Shown from the start, or only once a value is known, or is above zero: few jobs have something for it."""
+    wide: bool = False
+    sentence: str = ""
+
+
+class Line(NamedTuple):
+    """A figure drawn as a line; of several rounds in one point, the last value with the least and the most.
+
+    `tag` is its name in TensorBoard, which people know from other libraries.
+    """
+
+    tag: str
+    read: Read
+    panel: Panel | None = None
+
+
+def _health(title: str, legend: str, **look: Any) -> Panel:
+    return Panel(title, legend, group="health", nothing="No update yet.", **look)
+
+
+# A new figure is one row here: its chart on the page, its live values and its curve in TensorBoard come with it.
+LINES: dict[str, Line] = {
+    "return": Line("rollout/ep_rew_mean", lambda report: report["episode_return_mean"]),
+    "length": Line(
+        "rollout/ep_len_mean",
+        lambda report: report["episode_length_mean"],
+        Panel(
+            "Episode length",
+            "Steps an episode",
+            nothing="No episode has ended yet.",
+            words="score",
+            from_zero=True,
+        ),
+    ),
+    "actors": Line("functions/actors", lambda report: report["actors"]),
+    "kl": Line("train/approx_kl", _update("approximate_kl"), _health("KL divergence", "KL")),
+    "entropy": Line("train/entropy", _update("entropy"), _health("Entropy", "Entropy")),
+    "clip_fraction": Line(
+        "train/clip_fraction", _update("clip_fraction"), _health("Clip fraction", "Clipped", from_zero=True)
+    ),
+    "explained_variance": Line(
+        "train/explained_variance", _update("explained_variance"), _health("Explained variance", "Explained")
+    ),
+    "gradient_norm": Line(
+        "train/gradient_norm", _update("gradient_norm"), _health("Gradient norm", "Norm", from_zero=True)
+    ),
+    "value_loss": Line(
+        "train/value_loss", _update("value_loss"), _health("Value loss", "Loss", from_zero=True)
+    ),
+    "staleness": Line(
+        "train/staleness_mean",
+        lambda report: report.get("staleness_mean"),
+        _health("Staleness", "Versions behind", from_zero=True, shown_for="positive"),
+    ),
+    "curvature": Line(
+        "scaling/curvature_ratio",
+        lambda report: _part(report, "curvature").get("ratio"),
+        _health("Curvature R", "R", shown_for="known"),
+    ),
+    "noise_scale": Line(
+        "scaling/noise_scale",
+        lambda report: _part(report, "noise_scale").get("scale"),
+        _health("Gradient noise scale", "Scale", from_zero=True, shown_for="known"),
+    ),
+    "policy_shift": Line(
+        "scaling/policy_shift",
+        lambda report: report.get("policy_shift"),
+        _health("Policy shift", "Shift", from_zero=True, shown_for="known"),
+    ),
 }
-"""Drawn as lines: of several rounds in one point, the last value is told with the least and the most."""
+"""In the order of packed rounds; with a new one, rounds that were packed before are read from their reports."""
+
+_OWN = {
+    "return": Panel("Return", nothing="The first round has not ended yet.", wide=True),
+    "actors": Panel("Actors", nothing="No actors have worked yet.", sentence="plan"),
+    "spend": Panel("Spend", nothing="Nothing has been spent yet.", sentence="parts"),
+    "round_time": Panel("Where a round goes", nothing="The first round has not ended yet."),
+}
+"""Charts with recipes of their own."""
+
+_ALL = _OWN | {name: line.panel for name, line in LINES.items() if line.panel is not None}
+PANELS = {
+    group: {name: panel for name, panel in _ALL.items() if panel.group == group}
+    for group in ("run", "health")
+}
+"""The charts of a job's page by group, in order."""
 
 PARTS: dict[str, Read] = {
     "startup_s": _collecting("startup_s"),
@@ -93,7 +181,7 @@ PARTS: dict[str, Read] = {
 }
 """Amounts that stand for themselves: of several rounds in one point, their mean is told."""
 
-READERS: dict[str, Read] = {**AXES, **LINES, **PARTS}
+READERS: dict[str, Read] = {**AXES, **{name: line.read for name, line in LINES.items()}, **PARTS}
 WALL = "wall_s"
 NAMES = (*AXES, WALL, *LINES, *PARTS)
 
