@@ -42,6 +42,11 @@ export function score(value) {
   return grouped(value, Math.abs(value) < 999.95 ? 1 : 0).replace("-", "\u2212");
 }
 
+/** A return at a tick of an axis. */
+export function axisScore(value) {
+  return score(value).replace(/\.0$/, "");
+}
+
 /** Any other figure: three significant digits, thousands grouped. */
 export function figures(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;

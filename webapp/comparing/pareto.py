@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
 
 from webapp.comparing.figures import SideFigures, ahead_of_each
 from webapp.formatting import display_usd, format_duration, format_score
+from webapp.jobs.charts.svg import round_steps, svg_points
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 WIDTH, HEIGHT = 440, 270
@@ -57,9 +57,9 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     if max(across) <= 0:
         return None
     unit = _time_unit(max(across))[0] if by == "time" else 1.0
-    x_steps = [unit * step for step in _nice(0.0, max(across) / unit * 1.05)]
+    x_steps = [unit * step for step in round_steps(0.0, max(across) / unit * 1.05)]
     bounds = [bound for one in known if one.iqm for bound in (one.iqm.low, one.iqm.high)]
-    y_steps = _nice(min(bounds), max(bounds))
+    y_steps = round_steps(min(bounds), max(bounds))
     horizontal = _scale(x_steps, _LEFT, WIDTH - _RIGHT)
     vertical = _scale(y_steps, HEIGHT - _BOTTOM, _TOP)
     dots = tuple(
@@ -78,7 +78,7 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
 def _front(dots: Sequence[Dot], by: str) -> str:
     ahead = {one.side.place for one in ahead_of_each([dot.figures for dot in dots], (by,))}
     joined = sorted((dot.x, dot.y) for dot in dots if dot.figures.side.place in ahead)
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in joined) if len(joined) > 1 else ""
+    return svg_points(joined) if len(joined) > 1 else ""
 
 
 def _across(one: SideFigures, by: str) -> float | None:
@@ -104,16 +104,6 @@ def _words(one: SideFigures) -> str:
     cost = "unknown cost" if one.cost_a_run is None else display_usd(one.cost_a_run)
     time = "unknown time" if one.time_s is None else format_duration(one.time_s)
     return f"{one.side.name}: return {value}, {cost} and {time} a run"
-
-
-def _nice(low: float, high: float) -> list[float]:
-    """Four to seven round values that hold everything from low to high."""
-    if high <= low:
-        low, high = low - 0.5 * (abs(low) or 1), high + 0.5 * (abs(high) or 1)
-    raw = (high - low) / 4
-    power = 10.0 ** floor(log10(raw))
-    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
-    return [step * at for at in range(floor(low / step + 1e-9), ceil(high / step - 1e-9) + 1)]
 
 
 def _scale(steps: Sequence[float], start: float, end: float) -> Callable[[float], float]:

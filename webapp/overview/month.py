@@ -17,6 +17,7 @@ from typing import Any
 from django.core.cache import caches
 from django.db.models import Case, CharField, Sum, Value, When
 
+from webapp.jobs.charts.svg import svg_points
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.billed import has_bills
 from webapp.reports.cells import UtcDay
@@ -132,15 +133,15 @@ def drawing(month: Month, limit: int | None) -> Drawing:
     tops = [month.spent, expected[2] if expected else 0, limit or 0]
     top = max(tops) * 1.08 or 1
 
-    def at(day: float, amount: float) -> str:
-        return f"{WIDTH * day / month.days:.1f},{HEIGHT * (1 - amount / top):.1f}"
+    def at(day: float, amount: float) -> tuple[float, float]:
+        return WIDTH * day / month.days, HEIGHT * (1 - amount / top)
 
     sums: Sequence[int] = [0, *(total for _, _, total in month.rows())]
-    line = " ".join(at(day, total) for day, total in enumerate(sums))
+    line = svg_points(at(day, total) for day, total in enumerate(sums))
     here = at(len(month.by_day), month.spent)
     band = middle = ""
     if expected:
         low, most_likely, high = (at(month.days, amount) for amount in expected)
-        band, middle = f"{here} {high} {low}", f"{here} {most_likely}"
+        band, middle = svg_points((here, high, low)), svg_points((here, most_likely))
     limit_y = None if limit is None else HEIGHT * (1 - limit / top)
     return Drawing(line, band, middle, limit_y, WIDTH * len(month.by_day) / month.days)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from webapp.jobs.charts.svg import svg_points
+
 WIDTH, HEIGHT = 96, 24
 POINTS = 32
 
@@ -23,6 +25,6 @@ def polyline(points: Sequence[tuple[float, float]]) -> str:
     left, bottom = min(xs), min(ys)
     wide, high = max(xs) - left or 1, max(ys) - bottom or 1
     inner = HEIGHT - 4
-    return " ".join(
-        f"{WIDTH * (x - left) / wide:.1f},{HEIGHT - 2 - inner * (y - bottom) / high:.1f}" for x, y in points
+    return svg_points(
+        (WIDTH * (x - left) / wide, HEIGHT - 2 - inner * (y - bottom) / high) for x, y in points
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from webapp.formatting import bar_share, display_usd, format_axis_usd, format_day, format_percent
 from webapp.money.amounts import exact_usd
+from webapp.reports.bars import Bar, bars_of
 from webapp.reports.bills.difference import difference_words
 from webapp.reports.columns import BASES
 from webapp.reports.table import Costs, Row, Table
@@ -18,7 +18,7 @@ _LABELS = 6
 
 
 @dataclass(frozen=True)
-class Bar:
+class ShownBar:
     """A day, or several; all in percent of the picture."""
 
     x: str
@@ -35,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Chart:
-    bars: list[Bar]
+    bars: list[ShownBar]
     levels: list[tuple[str, str]]
     """Height in percent from the top, and the amount there."""
     days: list[tuple[str, str]]
@@ -54,57 +54,40 @@ class ShownRow:
 
 def chart(costs: Costs) -> Chart:
     """Spend over time. Its summary is what somebody hears who does not see it."""
-    listed = list(costs.by_day().items())
-    each = -(-len(listed) // _MOST_BARS)
-    spans = [_span(listed[at : at + each]) for at in range(0, len(listed), each)]
-    most = max((amount for *_, amount in spans), default=0)
-    step = _step(most)
-    highest = max(step * -(-most // step), 1)
-    slot = 100 / len(spans)
+    found = bars_of(costs.by_day(), _MOST_BARS)
+    slot = 100 / len(found.bars)
     bars = [
-        Bar(
+        ShownBar(
             x=f"{slot * at + slot * 0.12:.3f}%",
             width=f"{slot * 0.76:.3f}%",
-            y=f"{100 - 100 * amount / highest:.3f}%",
-            height=f"{100 * amount / highest:.3f}%",
-            days=_days(first, last),
-            amount=display_usd(amount),
+            y=f"{100 - 100 * bar.picodollars / found.highest:.3f}%",
+            height=f"{100 * bar.picodollars / found.highest:.3f}%",
+            days=_days(bar),
+            amount=display_usd(bar.picodollars),
         )
-        for at, (first, last, amount) in enumerate(spans)
+        for at, bar in enumerate(found.bars)
     ]
-    levels = [
-        (f"{100 - 100 * level / highest:.3f}%", format_axis_usd(level))
-        for level in range(0, highest + 1, step)
-    ]
-    every = -(-len(spans) // _LABELS)
+    levels = [(f"{100 - 100 * level / found.highest:.3f}%", format_axis_usd(level)) for level in found.levels]
+    every = -(-len(bars) // _LABELS)
     days = [
-        (f"{slot * (at + 0.5):.3f}%", format_day(spans[at][0], short=True))
-        for at in range(0, len(spans), every)
+        (f"{slot * (at + 0.5):.3f}%", format_day(found.bars[at].first, short=True))
+        for at in range(0, len(bars), every)
     ]
-    return Chart(bars, levels if most else [], days, _summary(spans, most))
+    return Chart(bars, levels if len(levels) > 1 else [], days, _summary(found.bars))
 
 
-def _span(days: list[tuple[date, int]]) -> tuple[date, date, int]:
-    return days[0][0], days[-1][0], sum(amount for _, amount in days)
+def _days(bar: Bar) -> str:
+    one = f"{format_day(bar.first, short=True)} {bar.first.year}"
+    return one if bar.first == bar.last else f"{one} to {format_day(bar.last, short=True)} {bar.last.year}"
 
 
-def _days(first: date, last: date) -> str:
-    one = f"{first.day} {first:%b %Y}"
-    return one if first == last else f"{one} to {last.day} {last:%b %Y}"
-
-
-def _summary(spans: list[tuple[date, date, int]], most: int) -> str:
-    if not most:
+def _summary(bars: list[Bar]) -> str:
+    dearest = max(bars, key=lambda bar: bar.picodollars)
+    if not dearest.picodollars:
         return "Nothing was spent in this time."
-    first, last, amount = max(spans, key=lambda span: span[2])
-    total = sum(span[2] for span in spans)
-    return f"Spend over time, {display_usd(total)} in all, most of it on {_days(first, last)}: {display_usd(amount)}."
-
-
-def _step(most: int) -> int:
-    rough = max(1, most // 4)
-    size = 10 ** (len(str(rough)) - 1)
-    return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
+    total = display_usd(sum(bar.picodollars for bar in bars))
+    amount = display_usd(dearest.picodollars)
+    return f"Spend over time, {total} in all, most of it on {_days(dearest)}: {amount}."
 
 
 def rows(table: Table) -> list[ShownRow]:

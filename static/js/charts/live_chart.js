@@ -1,7 +1,6 @@
 /**
- * One chart that keeps up with its job: thin axes, a legend line of fixed height, the theme's colours, the size of
- * its place, and a cursor that all charts of a page share. Drawn by the page, at most once a frame, and only where
- * somebody can see it.
+ * One chart that keeps up with its job: a legend line of fixed height, and a cursor that all charts of a page share.
+ * Drawn by the page, at most once a frame, and only where somebody can see it.
  *
  * A recipe has: `lines()` (uPlot series after the first), `data()` (uPlot columns), `yRange(low, high)`, `yWords`
  * (values as text), `legend(at)` (entries for a position, or for the last one if null), `summary()` (a sentence or two
@@ -9,9 +8,9 @@
  * `mayBeLog`. What it reads of the job is `sight`: {columns, view}.
  */
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
-import { colour, faint } from "./colours.js";
 import { startExports } from "./export.js";
 import { writeLegend } from "./legend.js";
+import { Plot } from "./plot.js";
 import { FromZero } from "./scale.js";
 
 const SUMMARY_EVERY_MS = 10000;
@@ -19,27 +18,27 @@ const LOGARITHMIC = 3;
 const AROUND_ZERO = 4;
 export const TOGETHER = "job";
 
-export class LiveChart {
+export class LiveChart extends Plot {
   /** @param {HTMLElement} figure @param {object} recipe @param {{columns: object, view: object}} sight */
   constructor(figure, recipe, sight) {
+    super(figure.querySelector("[data-plot]"));
     Object.assign(this, { figure, recipe, sight, summarisedAt: 0, seen: true, waiting: false });
-    this.place = figure.querySelector("[data-plot]");
     this.legend = figure.querySelector("[data-legend]");
     this.make();
     startExports(this);
-    new ResizeObserver(() => this.resize()).observe(this.place);
     new IntersectionObserver(([entry]) => this.looked(entry.isIntersecting), { rootMargin: "200px" }).observe(this.place);
-    document.addEventListener("starling:theme", () => this.make());
   }
 
-  /** Builds the chart anew: at first, and when the theme or the view change. */
   make() {
     const { axis } = this.sight.view;
     this.x = new FromZero(axis.least, axis.nice);
     this.recipe.y?.reset();
-    this.plot?.destroy();
-    this.plot = new uPlot(this.options(), this.recipe.data(), this.place);
+    super.make();
     this.showLegend();
+  }
+
+  data() {
+    return this.recipe.data();
   }
 
   looked(seen) {
@@ -51,42 +50,22 @@ export class LiveChart {
     this.figure.classList.toggle("has-data", this.sight.columns.length > 0);
     this.waiting = !this.seen;
     if (this.waiting) return;
-    const data = this.recipe.data();
-    this.plot.setData(data);
+    this.plot.setData(this.data());
     this.showLegend();
     this.summarise();
-  }
-
-  resize() {
-    const { clientWidth: width, clientHeight: height } = this.place;
-    if (width > 0 && (width !== this.plot.width || height !== this.plot.height)) this.plot.setSize({ width, height });
   }
 
   options() {
     const { recipe, sight } = this;
     const { axis, log } = sight.view;
-    const style = {
-      stroke: colour("--text-2"),
-      font: `12px ${getComputedStyle(document.body).fontFamily}`,
-      grid: { stroke: faint(colour("--line"), 0.8), width: 1 },
-      ticks: { show: false },
-    };
     const distribution = log && recipe.mayBeLog ? (recipe.positive() ? LOGARITHMIC : AROUND_ZERO) : 1;
     return {
-      width: this.place.clientWidth || 600,
-      height: this.place.clientHeight || 200,
-      legend: { show: false },
-      padding: [8, 36, 0, 0],
+      ...this.frame(recipe.lines(), axis, (value) => recipe.yWords(value)),
       cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 8 }, points: { size: 7 }, sync: { key: TOGETHER }, bind: { dblclick: () => () => sight.view.zoom && sight.view.set({ zoom: null }) } },
       scales: {
         x: { time: false, range: (plot, low, high) => this.xRange(low, high) },
         y: { distr: distribution, range: (plot, low, high) => yRange(recipe, distribution, low, high) },
       },
-      axes: [
-        { ...style, grid: { show: false }, space: 80, size: 28, values: (plot, at) => at.map(axis.tick), ...(axis.increments ? { incrs: axis.increments } : {}) },
-        { ...style, space: 44, size: 60, values: (plot, at) => at.map((value) => (value === null ? "" : recipe.yWords(value))) },
-      ],
-      series: [{}, ...recipe.lines()],
       bands: recipe.bands?.() ?? [],
       hooks: { setCursor: [() => this.showLegend()], setSelect: [(plot) => this.zoom(plot)], ...(recipe.hooks ?? {}) },
     };

@@ -2,11 +2,11 @@
 import { colour } from "./colours.js";
 import { LineRecipe } from "./lines.js";
 import { drawMarks, marksNear } from "./marks.js";
-import { count, score } from "../format.js";
+import { axisScore, count, score } from "../format.js";
 
 export class ReturnRecipe extends LineRecipe {
   constructor(sight) {
-    super(sight, { name: "return", title: "Return", variable: "--accent", words: score, ticks: (value) => score(value).replace(/\.0$/, "") });
+    super(sight, { name: "return", title: "Return", variable: "--accent", words: score, ticks: axisScore });
     this.hooks = { draw: [(plot) => drawMarks(plot, sight), (plot) => this.drawEvaluations(plot)] };
   }
 

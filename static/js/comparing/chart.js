@@ -4,13 +4,10 @@
  */
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { colour, faint } from "../charts/colours.js";
-import { axisMoney, axisTime, count, duration, money, score, wholeCount } from "../format.js";
+import { Plot } from "../charts/plot.js";
+import { AXES } from "../charts/view.js";
+import { axisScore, score } from "../format.js";
 
-const AXES = {
-  steps: { tick: wholeCount, words: (value) => `${count(Math.round(value))} steps` },
-  time: { tick: axisTime, words: duration },
-  usd: { tick: axisMoney, words: money },
-};
 const SERIES_A_SIDE = 3;
 const TABLE_ROWS = 10;
 
@@ -27,15 +24,13 @@ function dashOf(place) {
   return (getComputedStyle(mark).getPropertyValue("--dash").match(/\d+/g) ?? []).map(Number);
 }
 
-class CompareChart {
+class CompareChart extends Plot {
   constructor(sides) {
+    super(figure.querySelector("[data-plot]"));
     this.sides = sides;
-    this.place = figure.querySelector("[data-plot]");
     this.words = [...document.querySelectorAll("[data-at-cursor]")];
     this.axis = figure.querySelector("[data-axis][aria-pressed=true]").dataset.axis;
     for (const button of figure.querySelectorAll("[data-axis]")) button.addEventListener("click", () => this.setAxis(button.dataset.axis));
-    new ResizeObserver(() => this.resize()).observe(this.place);
-    document.addEventListener("starling:theme", () => this.make());
     this.make();
   }
 
@@ -59,10 +54,8 @@ class CompareChart {
   }
 
   make() {
-    this.plot?.destroy();
-    const data = this.data();
-    figure.classList.toggle("has-data", data[0].length > 0);
-    this.plot = new uPlot(this.options(), data, this.place);
+    figure.classList.toggle("has-data", this.sides.some(({ lines }) => lines[this.axis].x.length > 0));
+    super.make();
     this.showValues();
     this.writeTable();
   }
@@ -79,32 +72,12 @@ class CompareChart {
     figure.querySelector("[data-curve-table] .table-scroll").replaceChildren(table);
   }
 
-  resize() {
-    const { clientWidth: width, clientHeight: height } = this.place;
-    if (width > 0 && (width !== this.plot.width || height !== this.plot.height)) this.plot.setSize({ width, height });
-  }
-
   options() {
-    const axis = { stroke: colour("--text-2"), font: `12px ${getComputedStyle(document.body).fontFamily}`, ticks: { show: false } };
     const { tick } = AXES[this.axis];
     return {
-      width: this.place.clientWidth || 600,
-      height: this.place.clientHeight || 280,
-      legend: { show: false },
-      padding: [8, 36, 0, 0],
+      ...this.frame(this.sides.flatMap((side) => seriesOf(side)), { tick }, axisScore),
       cursor: { y: false, drag: { x: true, y: false }, points: { size: 7 } },
       scales: { x: { time: false }, y: { range: { min: { pad: 0.05 }, max: { pad: 0.05 } } } },
-      axes: [
-        { ...axis, grid: { show: false }, space: 80, size: 28, values: (plot, at) => at.map(tick) },
-        {
-          ...axis,
-          grid: { stroke: faint(colour("--line"), 0.8), width: 1 },
-          space: 44,
-          size: 60,
-          values: (plot, at) => at.map((value) => score(value).replace(/\.0$/, "")),
-        },
-      ],
-      series: [{}, ...this.sides.flatMap((side) => seriesOf(side))],
       bands: this.sides.map((side, at) => ({
         series: [SERIES_A_SIDE * at + 3, SERIES_A_SIDE * at + 2],
         fill: faint(inkOf(side.place), 0.14),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 from fpdf import FPDF
 from fpdf.enums import XPos, YPos
 
 from webapp.formatting import display_usd, format_axis_usd, format_day, format_percent
+from webapp.reports.bars import bars_of
 from webapp.reports.files.pdf_look import ACCENT, BOTTOM, FAINT, GREY, INK, LINE, MARGIN, WIDTH
 from webapp.reports.table import Costs, Table
 
@@ -21,27 +20,24 @@ _LABEL_WIDTH, _FIGURE_WIDTH = 52.0, 34.0
 
 def over_time(paper: FPDF, costs: Costs) -> None:
     """A bar for each day, or for several days where there are many."""
-    spans = _spans(costs.by_day())
-    days = (spans[0][1] - spans[0][0]).days + 1
+    found = bars_of(costs.by_day(), _MOST_BARS)
+    days = (found.bars[0].last - found.bars[0].first).days + 1
     _title(paper, f"Spend over time, a bar for {'each day' if days == 1 else f'{days} days'}", _HEIGHT + 16)
-    top, left = paper.get_y() + 2, MARGIN + _AXIS
-    width, most = WIDTH - _AXIS, max((amount for *_, amount in spans), default=0)
-    step = _step(most)
-    highest = step * max(1, -(-most // step)) if step else 1
+    top, left, width = paper.get_y() + 2, MARGIN + _AXIS, WIDTH - _AXIS
     paper.set_font(size=7.5)
     paper.set_text_color(*GREY)
     paper.set_draw_color(*LINE)
     paper.set_line_width(0.15)
-    for level in range(0, highest + 1, step or highest + 1):
-        y = top + _HEIGHT * (1 - level / highest)
+    for level in found.levels:
+        y = top + _HEIGHT * (1 - level / found.highest)
         paper.line(left, y, left + width, y)
         paper.set_xy(MARGIN, y - 2)
         paper.cell(_AXIS - 2, 4, format_axis_usd(level), align="R")
-    slot = width / max(1, len(spans))
+    slot = width / max(1, len(found.bars))
     paper.set_fill_color(*ACCENT)
-    every = -(-len(spans) // _LABELS)
-    for number, (first, _, amount) in enumerate(spans):
-        height = _HEIGHT * amount / highest
+    every = -(-len(found.bars) // _LABELS)
+    for number, (first, _, amount) in enumerate(found.bars):
+        height = _HEIGHT * amount / found.highest
         x = left + slot * number
         if amount:
             paper.rect(x + slot * 0.14, top + _HEIGHT - height, slot * 0.72, height, style="F")
@@ -101,20 +97,3 @@ def _title(paper: FPDF, words: str, room: float) -> None:
     paper.set_text_color(*INK)
     paper.cell(WIDTH, 8, words, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
     paper.set_font(style="", size=8.5)
-
-
-def _spans(days: dict[date, int]) -> list[tuple[date, date, int]]:
-    """Days put together so that there are not too many bars."""
-    listed = list(days.items())
-    each = -(-len(listed) // _MOST_BARS)
-    chunks = [listed[at : at + each] for at in range(0, len(listed), each or 1)]
-    return [(chunk[0][0], chunk[-1][0], sum(amount for _, amount in chunk)) for chunk in chunks]
-
-
-def _step(most: int) -> int:
-    """A round distance between grid lines, about four of them."""
-    if most <= 0:
-        return 0
-    rough = max(1, most // 4)
-    size = 10 ** (len(str(rough)) - 1)
-    return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
