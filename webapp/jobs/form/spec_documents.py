@@ -171,7 +171,3 @@ def read_spec_file(file: BinaryIO, name: str) -> JobSpec:
         return JobSpec.model_validate(document)
     except ValidationError as error:
         raise SpecError(problems(error, JobSpec)) from None
-
-
-def _wrong(sentence: str) -> SpecError:
-    return SpecError([Problem("", sentence)])
