@@ -158,6 +158,7 @@ INSTALLED_APPS = [
     "webapp.surfaces",
     "webapp.resources",
     "webapp.reports",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # webapp/admin.py names the tables; others' are not looked for
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -391,7 +392,7 @@ STATIC_ROOT = STARLING_DATA / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
-    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "webapp.static_files.AppFinder",
     "webapp.static_files.VendorFinder",
 ]
 STORAGES = {

@@ -1,7 +1,7 @@
 """Static files: which of node_modules' files are ours to serve, and under which names.
 
 Only what pages load is listed: node_modules holds some 2,100 files (an SVG an icon), and every one of them would be
-hashed and compressed at start.
+hashed and compressed at start. So would the scripts of Django's admin, which our read-only pages do without.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.staticfiles.finders import BaseFinder, get_finders
+from django.contrib.staticfiles.finders import AppDirectoriesFinder, BaseFinder, get_finders
 from django.core.files.storage import FileSystemStorage
 from django.core.management import call_command
 from whitenoise.storage import CompressedManifestStaticFilesStorage
@@ -27,6 +27,15 @@ VENDOR_FILES = {
         "@fontsource-variable/inter/files/inter-latin-ext-wght-normal.woff2"
     ),
 }
+
+UNUSED_FILES = ("admin/js/*", "admin/css/vendor/*")
+
+
+class AppFinder(AppDirectoriesFinder):
+    """Finds the static files of installed apps, without UNUSED_FILES."""
+
+    def list(self, ignore_patterns: Any) -> Iterator[tuple[str, FileSystemStorage]]:
+        yield from super().list([*ignore_patterns, *UNUSED_FILES])
 
 
 class VendorFinder(BaseFinder):

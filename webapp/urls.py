@@ -2,11 +2,12 @@
 
 from django.urls import include, path
 
-from webapp import health
+from webapp import admin, health
 
 urlpatterns = [
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
+    path("admin/", admin.site.urls),
     path("", include("webapp.accounts.urls")),
     path("", include("webapp.alerts.urls")),
     path("", include("webapp.api.urls")),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
-from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve
+from django.contrib.admin.utils import quote
+from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve, reverse
 from playwright.sync_api import Page
 
 from tests.journeys import (
@@ -26,6 +27,8 @@ from tests.journeys import (
 from webapp.accounts import services as accounts
 from webapp.accounts.models import User
 from webapp.alerts import mail_consent
+from webapp.connections.models import Connection
+from webapp.jobs.models import Job
 
 Act = Callable[[Page], None]
 WIDTHS = {"wide": (1280, 900), "narrow": (360, 740)}
@@ -167,6 +170,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "tokens-made": ("/account/tokens/", _make_token),
         "api": ("/api/", _open_operation),
         "missing": ("/nowhere/", None),
+        **_admin(by_name["Hopper, simulated cloud"], connected["ready"]),
         **opened.opened(
             base=f"/p/{project.slug}/",
             live=live,
@@ -175,6 +179,20 @@ def pages() -> dict[str, tuple[str, Act | None]]:
             connection=f"{clouds}{connected['missing'].pk}/",
         ),
     }
+
+
+def _admin(job: Job, connection: Connection) -> dict[str, tuple[str, Act | None]]:
+    """The tables that staff read, and a row of each."""
+    rows = {"job": job, "charge": job.account.charges.latest("pk"), "connection": connection}
+    shown = {
+        "admin": reverse("admin:index"),
+        "admin-app": reverse("admin:app_list", args=[job._meta.app_label]),
+    }
+    for name, row in rows.items():
+        table = f"admin:{row._meta.app_label}_{row._meta.model_name}"
+        shown[f"admin-{name}s"] = reverse(f"{table}_changelist")
+        shown[f"admin-{name}"] = reverse(f"{table}_change", args=[quote(row.pk)])
+    return {name: (path, None) for name, path in shown.items()}
 
 
 GATES = {

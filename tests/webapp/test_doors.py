@@ -19,7 +19,7 @@ from webapp.connections.models import Connection, SealedSecret
 from webapp.jobs.events.consumers import websocket_urlpatterns
 from webapp.jobs.models import Film, Job, JobGroup
 from webapp.money.budgets import create_budget
-from webapp.money.models import Account, Budget
+from webapp.money.models import Account, Budget, Charge
 from webapp.reports.models import ReportFile, Schedule
 from webapp.schedulers.models import Scheduler, SchedulerTraining
 
@@ -163,8 +163,16 @@ OPEN = {
     "api_nothing_here",
 }
 """For everybody. The addresses of the accounts package are open as well: they are how one gets in."""
-STAFF = {f"reports:installation_{name}" for name in ("page", "file", "files", "build", "built")}
-"""For this installation's staff; nobody else learns that they are there (see test_reports.py)."""
+STAFF = {
+    *(f"reports:installation_{name}" for name in ("page", "file", "files", "build", "built")),
+    *("admin:index", "admin:app_list"),
+    *(
+        f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
+        for model in (Job, Charge, Connection)
+        for page in ("changelist", "change")
+    ),
+}
+"""For this installation's staff; others get a 404 (see test_reports.py and test_admin.py)."""
 ELSEWHERE = {
     *("api:token_revoke", "metrics"),
     *("accounts:accept", "accounts:decline", "accounts:sign_out_everywhere"),
