@@ -157,7 +157,7 @@ PYTEST = $(BIN)/python -m pytest $(PYTEST_PARALLEL)
 
 .venv/test.done: .venv/python.done requirements-dev.txt
 	@echo "Installing test packages"
-	@$(UV_INSTALL) -r requirements-dev.txt
+	@$(UV_INSTALL) -r requirements.txt -r requirements-dev.txt
 	@touch $@
 
 # A browser that is here is used; Debian's is installed where we may. Without one, browser tests fail and say so.
