@@ -126,14 +126,12 @@ PYTEST = $(BIN)/python -m pytest $(PYTEST_PARALLEL)
 	@$(UV_INSTALL) -r requirements.txt
 	@touch $@
 
-# RLlib asks for an older Gymnasium; it runs on ours, and only so do all contestants step the same environments.
 .venv-bench/peers.done: .venv/test.done requirements-bench.txt
 	@test -x .venv-bench/bin/pip || { echo "Making .venv-bench"; $(PYTHON) -m venv .venv-bench; }
 	@echo "Installing torch (the largest part)"
 	@.venv-bench/bin/pip install --quiet "$$(grep '^torch==' requirements-bench.txt)"
 	@echo "Installing the peers"
-	@$(AS_PIP_IS_TOLD); $(BIN)/uv pip install --quiet --python .venv-bench/bin/python \
-		--override <(grep '^gymnasium' requirements-bench.txt) -r requirements-bench.txt
+	@$(AS_PIP_IS_TOLD); $(BIN)/uv pip install --quiet --python .venv-bench/bin/python -r requirements-bench.txt
 	@touch $@
 
 # It needs an older numpy than ours.

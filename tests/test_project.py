@@ -66,6 +66,14 @@ def test_the_package_needs_what_the_requirements_list(metadata: Path) -> None:
         assert needs == _requirements(file)
 
 
+def test_the_benchmarks_gymnasium_is_ours() -> None:
+    """uv installs it against RLlib's wish."""
+    overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["override-dependencies"]
+    ours = {Requirement(one).name: Requirement(one).specifier for one in _requirements("requirements.txt")}
+    assert {str(Requirement(one)) for one in overrides} <= _requirements("requirements-bench.txt")
+    assert all(Requirement(one).specifier == ours[Requirement(one).name] for one in overrides)
+
+
 def test_the_package_holds_the_rooms_and_nothing_else(metadata: Path) -> None:
     rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "benchmarks"}
     assert set((metadata / "top_level.txt").read_text().split()) == rooms
