@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("training", "cloud", "webapp")
+ROOMS = ("training", "cloud", "webapp", "research")
 
 # A name that says nothing collects everything.
 NAMELESS = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "managers", "base2", "stuff"}

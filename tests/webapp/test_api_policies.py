@@ -17,7 +17,7 @@ from webapp.jobs.models import Film
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import films
 from webapp.jobs.spec import JobSpec
-from webapp.papers import stored
+from webapp.papers import queries
 from webapp.papers.figures import FIGURES
 from webapp.profiling.models import MemoryProfile
 from webapp.schedulers.models import Episode, SchedulerTraining
@@ -210,8 +210,8 @@ class TestProfiles:
 
 def test_the_papers_are_told_from_stored_results(asked: Asked) -> None:
     listed = {one["name"]: one for one in asked.call.get("/experiments").json()}
-    assert set(listed) == {name for name in stored.names() if stored.stored(name)}
-    results = stored.stored("nitro_overhead")
+    assert set(listed) == {name for name in queries.names() if queries.stored(name)}
+    results = queries.stored("nitro_overhead")
     assert results is not None
     told = asked.call.get("/experiments/nitro_overhead").json()
     assert [one["word"] for one in told["claims"]] == [one["verdict"] for one in results["verdicts"]]

@@ -10,6 +10,7 @@ from tests.factories import make_job, make_project, make_running_job, make_spec,
 from tests.members import add_member
 from tests.webapp.test_forms import posted
 from training.environments import catalogue
+from training.statistics import bootstrap
 from webapp.comparing import significance
 from webapp.comparing.curves import curves_of, drawn, iqm_with_band
 from webapp.comparing.figures import Comparison, compared, differences
@@ -23,7 +24,6 @@ from webapp.jobs.models import Job, JobGroup, Round
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import SpecRefused
 from webapp.money.models import Account
-from webapp.papers.statistics import bootstrap
 
 pytestmark = pytest.mark.django_db
 

@@ -12,13 +12,14 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from research import calculation
+from research.experiment import experiment_names, find_experiment
+from research.reports.report import write_report
 from tests.factories import make_user
-from webapp.papers import calculation, stored
+from webapp.papers import queries
 from webapp.papers.drawing import RULER_WIDTH, Series, panel, ruler
-from webapp.papers.experiment import experiment_names, find_experiment
 from webapp.papers.figures import FIGURES
 from webapp.papers.pages import figure_rows, page_of, verdict
-from webapp.papers.report import write_report
 
 # Every figure with something to repeat; the others draw architectures.
 ASKED = {
@@ -29,7 +30,7 @@ ASKED = {
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(stored, "RESULTS", tmp_path)
+    monkeypatch.setattr(queries, "RESULTS", tmp_path)
     return tmp_path
 
 
@@ -106,8 +107,8 @@ def test_what_comes_with_starling_is_shown() -> None:
     listed = _page("/papers/")
     for one in FIGURES:
         assert f'id="{one.key}"' in listed
-    for name in stored.names():
-        if stored.stored(name) is not None:
+    for name in queries.names():
+        if queries.stored(name) is not None:
             assert "How to judge and repeat it" in _page(f"/papers/{name}/")
 
 
@@ -148,13 +149,13 @@ def test_the_pages_are_for_people_who_are_signed_in() -> None:
 
 def test_a_result_that_is_written_anew_is_read_anew(results: Path) -> None:
     _stored(results, "nitro_rewards", _claim())
-    first = stored.stored("nitro_rewards")
-    assert first is stored.stored("nitro_rewards")
+    first = queries.stored("nitro_rewards")
+    assert first is queries.stored("nitro_rewards")
     _stored(results, "nitro_rewards", title="Another title, longer")
     import os
 
     os.utime(results / "nitro_rewards.json", ns=(1, 1))
-    again = stored.stored("nitro_rewards")
+    again = queries.stored("nitro_rewards")
     assert again is not None
     assert again["title"] == "Another title, longer"
 
@@ -162,7 +163,7 @@ def test_a_result_that_is_written_anew_is_read_anew(results: Path) -> None:
 def test_open_claims_are_told_apart(results: Path) -> None:
     open_one = _claim(verdict="open", reason="No seed is complete.", figures={"interval": None})
     _stored(results, "nitro_rewards", open_one, _claim())
-    found = stored.stored("nitro_rewards")
+    found = queries.stored("nitro_rewards")
     assert found is not None
     page = page_of("nitro_rewards", found)
     assert [one.word for one in page["open"]] == ["open"]

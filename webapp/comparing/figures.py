@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from training.statistics import Doubles, Interval, bootstrap
 from webapp.comparing.curves import RunCurve
 from webapp.comparing.groups import Picked, Side, different_paths, flattened, question_of, told_value
 from webapp.comparing.significance import Apart, apart, is_told_greater, with_width
 from webapp.jobs.models import Job
-from webapp.papers.statistics import Doubles, Interval, bootstrap
 
 _DRAWS = 4_000
 

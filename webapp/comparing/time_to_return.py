@@ -9,9 +9,9 @@ from math import ceil
 import numpy as np
 
 from training.environments import catalogue
+from training.statistics import Reached, interquartile_mean, time_to_threshold
 from webapp.comparing.curves import RunCurve
 from webapp.comparing.groups import Side
-from webapp.papers.statistics import Reached, interquartile_mean, time_to_threshold
 
 
 @dataclass(frozen=True)

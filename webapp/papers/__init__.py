@@ -1,5 +1,4 @@
-"""Experiments: questions declared as data before anything runs, their runs, and what may be said of the outcome.
+"""Pages of the papers' figures and of our experiments, drawn from the results stored in docs/results.
 
-`experiments/` holds one question a file. `manage.py papers run NAME` trains its arms, `manage.py papers report NAME`
-writes `docs/results/NAME.md`. There are no models: files suffice, and outlive any database.
+Begin with `pages`. The experiments themselves are in `research/`, which the product does not import.
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 from webapp.papers.drawing import Panel, Ruler, Series, panel, ruler
 from webapp.papers.figures import FIGURES, PaperFigure, figures_of
-from webapp.papers.stored import names, stored
+from webapp.papers.queries import names, stored
 
 _TONES = {
     "holds": ("ok", "check-circle-fill"),

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from webapp.papers import pages
 from webapp.papers.figures import DRAWINGS
-from webapp.papers.stored import stored
+from webapp.papers.queries import stored
 
 
 @login_required

@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from ninja import Query
 
+from training.statistics import Interval
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
 from webapp.api.problems import Refused, spec_refused
@@ -38,7 +39,6 @@ from webapp.jobs.models import JobGroup
 from webapp.jobs.seed_groups import more_seeds
 from webapp.jobs.services import SpecRefused
 from webapp.money.amounts import exact_usd
-from webapp.papers.statistics import Interval
 
 router = ApiRouter(tags=["comparing"])
 _GROUPS_TOLD = 200

@@ -14,7 +14,7 @@ from webapp.api.schemas.comparing import IntervalShape
 from webapp.api.schemas.papers import ExperimentResult, ExperimentShape, FigureShape, VerdictShape
 from webapp.papers import pages
 from webapp.papers.figures import FIGURES, PaperFigure, figures_of
-from webapp.papers.stored import names, stored
+from webapp.papers.queries import names, stored
 
 router = ApiRouter(tags=["the papers"])
 

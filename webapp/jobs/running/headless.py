@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from cloud.billing.work_file import WorkFile
+from cloud.fingerprint import fingerprint
 from cloud.ledger import MemoryLedger
 from training.checkpoints import Progress, read_checkpoint
 from training.messages import CheckpointSaved, Event, Stopped
@@ -21,7 +22,6 @@ from webapp.jobs.launch.preflight import cluster_obstacle, obstacle
 from webapp.jobs.running.checkpoint_files import CheckpointFiles
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
-from webapp.papers.fingerprint import fingerprint
 
 _NEEDS_A_PROJECT = Problem(
     "platform.kind",

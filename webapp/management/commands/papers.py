@@ -12,12 +12,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from webapp.papers.calculation import find, write
-from webapp.papers.calculation import names as calculations
-from webapp.papers.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
-from webapp.papers.rows import RunHeld, papers_folder, run_file
-from webapp.papers.runner import HELD_EXIT, Choice, Runner
-from webapp.papers.stored import stored
+from research.calculation import find, write
+from research.calculation import names as calculations
+from research.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
+from research.runs.run_file import RunHeld, papers_folder, run_file
+from research.runs.runner import HELD_EXIT, Choice, Runner
+from webapp.papers.queries import stored
 
 WRONG_INPUT_EXIT = 2
 RESULTS = settings.BASE_DIR / "docs" / "results"
@@ -25,7 +25,7 @@ _NOT_EVIDENCE = "quick: not evidence"
 
 
 class Command(BaseCommand):
-    help = "Runs experiments (webapp/papers/experiments) and writes what came out to docs/results."
+    help = "Runs experiments (research/experiments) and writes what came out to docs/results."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -167,7 +167,7 @@ class Command(BaseCommand):
             sys.exit(1)
 
     def _seed(self, experiment: Experiment, cells: list[Any], folder: Path, *, quick: bool) -> None:
-        from webapp.papers.seed_run import RunFailed, SeedRun
+        from research.runs.seed_run import RunFailed, SeedRun
 
         if len(cells) != 1:
             raise CommandError(
@@ -186,7 +186,7 @@ class Command(BaseCommand):
     def _report(
         self, name: str, experiment: Experiment, folder: Path, *, quick: bool, draws: int, as_json: bool
     ) -> None:
-        from webapp.papers.report import write_report
+        from research.reports.report import write_report
 
         target = folder if quick else RESULTS
         results = write_report(name, experiment, folder, target, quick=quick, draws=draws)

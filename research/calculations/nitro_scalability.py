@@ -1,0 +1,57 @@
+"""Nitro's figure 18: the time of a group of concurrent functions, from 100 to 1,000 of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from research.calculation import HOPPER, QBERT, Calculation, Statement, Table, rounds_of, timed
+from research.pricing_targets import VENUES, place_of
+
+_GROUPS = (100, 200, 400, 700, 1000)
+
+
+def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+    rows, statements = [], []
+    for venue in ("functions_paper", "functions_starling"):
+        for workload in (HOPPER, QBERT):
+            middles, bodies = [], []
+            for actors in _GROUPS[:2] if quick else _GROUPS:
+                found = timed(rounds_of(workload, actors), place_of(venue), quick=True)
+                rollouts = [[call for call in one.done if call.kind == "rollout"] for one in found]
+                bodies.append(float(np.median([max(call.run_s for call in some) for some in rollouts])))
+                middles.append(
+                    float(np.median([max(call.run_s + call.startup_s for call in some) for some in rollouts]))
+                )
+                rows.append((VENUES[venue].title, workload.environment, actors, bodies[-1], middles[-1]))
+            grown = bodies[-1] / bodies[0] - 1
+            statements.append(
+                Statement(
+                    f"A group's execution time is flat up to 1,000 functions ({workload.environment},"
+                    f" {VENUES[venue].stack}).",
+                    "holds" if grown <= 0.25 else "does not hold",
+                    f"It grows by {100 * grown:.0f} %: the slowest of more stragglers. With cold starts and Lambda's"
+                    f" scaling it grows by {100 * (middles[-1] / middles[0] - 1):.0f} %.",
+                    "assumed timing",
+                )
+            )
+    return [
+        Table(
+            "Seconds of the slowest function of a group",
+            ("place", "environment", "functions", "running", "with its start"),
+            tuple(rows),
+            drawn=("functions", "running"),
+        )
+    ], statements
+
+
+CALCULATION = Calculation(
+    title="Nitro figure 18: groups of 100 to 1,000 functions",
+    question="Does a group take longer the more functions it has?",
+    oracle=(
+        "Log-normal stragglers alone make the slowest of 1,000 8 to 16 % slower than the slowest of 100. A"
+        " real round of 1,000 actors on the simulated cloud is measured by `manage.py bench scale`."
+    ),
+    can_claim="Timing under the profile's assumptions: no 1,000 functions were started on a real account.",
+    compute=compute,
+    beside="Nitro: flat from 100 to 1,000 concurrent functions, Atari higher than MuJoCo.",
+)

@@ -1,0 +1,242 @@
+"""An experiment as data: what is asked, what is compared, how it is judged — all declared before the first run.
+
+The nouns: an **experiment** has **arms** (what is compared) and **settings** (an environment with its seeds and arms).
+An arm, a setting and a seed are one **run**. **Claims** are what the experiment may say, each with its own bar.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from research.branching import Branching
+from research.claims import Better, Cheaper, Claim, arms_in, environments_in
+from research.pricing_targets import VENUES
+from research.scheduler_training import Schooling
+from training.base_model import Frozen
+from webapp.jobs.spec import JobSpec
+
+QUICK_ROUNDS = 6
+QUICK_SEEDS = 2
+# Seeds of what an experiment must never see in training; engine seeds are hashed with labels of their own.
+_SEED_STRIDE = 10_000
+
+
+class Arm(Frozen):
+    """One thing that is compared. `changes` go into the experiment's base document, table by table.
+
+    `peer` names a program in `peers/` that runs the same recipe with another library. `seed_offset` is for A/A pairs:
+    the same arm again on other seeds. `home` is the experiment that has this very arm already: it is run once for both.
+    `spends_like` names an arm whose numbers of actors this one takes from the same seed, largest first. `scheduler`
+    names an arm that trains a scheduler, which decides in this one. `study` makes a run of something other than one
+    training.
+    """
+
+    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    title: str
+    changes: dict[str, Any] = {}
+    peer: Literal["sb3"] | None = None
+    seed_offset: int = Field(0, ge=0, lt=_SEED_STRIDE)
+    home: str = ""
+    spends_like: str | None = None
+    scheduler: str | None = None
+    study: Branching | Schooling | None = Field(None, discriminator="kind")
+
+
+class Setting(Frozen):
+    """An environment, the seeds it is run with, and which arms run there (None: all).
+
+    `fewer`: arms that are run with the first so many seeds only. `own`: changes for single arms here.
+    """
+
+    environment: str
+    seeds: tuple[int, ...] = Field(min_length=1)
+    arms: tuple[str, ...] | None = None
+    fewer: dict[str, int] = {}
+    own: dict[str, dict[str, Any]] = {}
+    changes: dict[str, Any] = {}
+
+
+class Experiment(Frozen):
+    """What one file in `experiments/` declares. Everything here is fixed before the first run."""
+
+    title: str
+    question: str
+    endpoint: str = (
+        "mean return of a final evaluation: 20 episodes, deterministic, frozen normaliser, held-out seeds"
+    )
+    endpoint_note: str = ""
+    oracle: str = Field(description="What would have told us that the outcome is wrong.")
+    can_claim: str = Field(description="What this number of seeds allows to say.")
+    base: dict[str, Any] = Field(description="A JobSpec document that all arms start from.")
+    arms: tuple[Arm, ...] = Field(min_length=1)
+    settings: tuple[Setting, ...] = Field(min_length=1)
+    claims: tuple[Claim, ...] = ()
+    final_episodes: int = Field(20, ge=1)
+    targets: dict[str, float] = Field(
+        {}, description="The return to be reached, by environment, where cost counts."
+    )
+    training_targets: dict[str, float] = Field(
+        {}, description="The same by the papers' own meter, the mean return of a round's training episodes."
+    )
+    targets_note: str = Field("", description="How targets were chosen, and when.")
+    venues: tuple[str, ...] = Field(
+        (), description="Where runs are timed and priced; their work is kept if any is."
+    )
+    run_s: float | None = Field(
+        None, description="About how many processor seconds a run takes, where it is no run of 50 rounds."
+    )
+    beside: str = Field(
+        "", description="The paper's own figures, shown beside ours, with the reason of a difference."
+    )
+
+    @model_validator(mode="after")
+    def names_exist(self) -> Self:
+        arms, environments = {arm.name for arm in self.arms}, {one.environment for one in self.settings}
+        if len(arms) != len(self.arms) or len(environments) != len(self.settings):
+            raise ValueError("names of arms and of environments must be different from each other")
+        for setting in self.settings:
+            if unknown := {*(setting.arms or ()), *setting.fewer, *setting.own} - arms:
+                raise ValueError(f"{setting.environment} names arms that are not there: {sorted(unknown)}")
+        for claim in self.claims:
+            if arms_in(claim) - arms or set(environments_in(claim)) - environments:
+                raise ValueError(f"a claim names an arm or environment that is not there: {claim!r}")
+            if isinstance(claim, Cheaper | Better) and (
+                {claim.at, claim.against_at} - set(self.venues)
+                or set(claim.environments) - self._with_targets(claim)
+            ):
+                raise ValueError(f"a claim names a venue or target that is not there: {claim!r}")
+        if unknown := set(self.venues) - set(VENUES):
+            raise ValueError(f"there are no such venues: {sorted(unknown)}")
+        for arm in self.arms:
+            if set(self.needs(arm)) - arms:
+                raise ValueError(f"{arm.name} needs an arm that is not there")
+            if isinstance(arm.study, Schooling):
+                schools = {one.environment for one in self.settings if arm in self.arms_of(one)}
+                if schools - set(self.training_targets):
+                    raise ValueError(f"{arm.name} trains a scheduler for a target that is not there")
+        return self
+
+    def _with_targets(self, claim: Cheaper | Better) -> set[str]:
+        """Environments with a target by the claim's meter, and one that differences are told as shares of."""
+        reached = set(self.training_targets if claim.meter == "training" else self.targets)
+        return reached & set(self.targets) if isinstance(claim, Better) else reached
+
+    def arm(self, name: str) -> Arm:
+        return next(arm for arm in self.arms if arm.name == name)
+
+    def arms_of(self, setting: Setting) -> list[Arm]:
+        return [arm for arm in self.arms if setting.arms is None or arm.name in setting.arms]
+
+    @staticmethod
+    def needs(arm: Arm) -> tuple[str, ...]:
+        """The arms whose runs of the same environment have to be complete before one of this arm begins."""
+        learned_from = arm.study.recorded if isinstance(arm.study, Schooling) else ()
+        begins_with = arm.study.begin_with if isinstance(arm.study, Schooling) else None
+        named = (arm.spends_like, arm.scheduler, begins_with, *learned_from)
+        return tuple(name for name in named if name)
+
+    def needed(self, cell: Cell) -> list[Cell]:
+        """Runs that have to be complete before this one. A scheduler is trained once, on the first seed."""
+        arm = self.arm(cell.arm)
+        setting = next(one for one in self.settings if one.environment == cell.environment)
+        found = []
+        for name in self.needs(arm):
+            seed = cell.seed if name == arm.spends_like else setting.seeds[0]
+            abroad = isinstance(arm.study, Schooling) and name == arm.study.begin_with and arm.study.begin_in
+            found.append(Cell(name, abroad or cell.environment, seed))
+        return found
+
+    def cells(self, *, quick: bool = False) -> Iterator[Cell]:
+        """Every run, in the order in which they are due: settings as declared, seeds, then arms side by side."""
+        for setting in self.settings[:1] if quick else self.settings:
+            for place, seed in enumerate(setting.seeds[:QUICK_SEEDS] if quick else setting.seeds):
+                for arm in self.arms_of(setting):
+                    if place < setting.fewer.get(arm.name, len(setting.seeds)):
+                        yield Cell(arm.name, setting.environment, seed)
+
+    def spec(self, cell: Cell, *, quick: bool = False) -> JobSpec:
+        """What the engine is asked for in this run."""
+        arm = self.arm(cell.arm)
+        setting = next(one for one in self.settings if one.environment == cell.environment)
+        own = {"training": {"environment": {"id": cell.environment}, "seed": cell.seed + arm.seed_offset}}
+        document = merged(merged(self.base, setting.changes), arm.changes)
+        document = merged(merged(document, setting.own.get(arm.name, {})), own)
+        if quick:
+            document = merged(document, _QUICK)
+        document["name"] = f"{cell.arm} · {cell.environment} · {cell.seed}"
+        return JobSpec.model_validate(document)
+
+    def evaluation_seeds(self, cell: Cell, *, quick: bool = False) -> list[int]:
+        """Held-out seeds of the final evaluation: the same for all arms of a seed, so that arms are paired."""
+        first = 1_000_000_000 + cell.seed * _SEED_STRIDE
+        return list(range(first, first + (3 if quick else self.final_episodes)))
+
+
+class Cell(NamedTuple):
+    """One run of an experiment."""
+
+    arm: str
+    environment: str
+    seed: int
+
+
+_QUICK: dict[str, Any] = {
+    "training": {
+        "stop": {"rounds": QUICK_ROUNDS, "env_steps": None},
+        "evaluation": {"every_rounds": 3, "episodes": 2},
+        "checkpoints": {"every_rounds": 2},
+    }
+}
+
+
+def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`document` with `changes` put in, table by table; a table of another `kind` replaces the old one whole."""
+    result = dict(document)
+    for key, value in changes.items():
+        old = result.get(key)
+        if (
+            isinstance(old, Mapping)
+            and isinstance(value, Mapping)
+            and value.get("kind") in (None, old.get("kind"))
+        ):
+            result[key] = merged(old, value)
+        else:
+            result[key] = merged({}, value) if isinstance(value, Mapping) else value
+    return result
+
+
+def recipe_hash(spec: JobSpec, study: Schooling | Branching | None = None) -> str:
+    """A short name for what was declared of this recipe; a run is never continued with another one."""
+    told = spec.model_dump(mode="json", exclude_unset=True)
+    if isinstance(study, Schooling):
+        told["study"] = study.model_dump(mode="json")
+    document = json.dumps(told, sort_keys=True)
+    return sha256(document.encode()).hexdigest()[:16]
+
+
+class UnknownExperiment(LookupError):
+    """No file of that name; the message says which there are."""
+
+
+def experiment_names() -> list[str]:
+    import research.experiments as folder
+
+    return sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment in the file of that name, or UnknownExperiment."""
+    if name not in experiment_names():
+        raise UnknownExperiment(
+            f"There is no experiment {name!r}; there are: {', '.join(experiment_names())}."
+        )
+    found = importlib.import_module(f"research.experiments.{name}").EXPERIMENT
+    assert isinstance(found, Experiment)
+    return found

@@ -1,0 +1,254 @@
+"""The part of a report that is about money and time: verdicts of contests, what each arm cost, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cloud.forecasting.explanation import figure_of
+from research.claims import LABELS, Better, Cheaper, Foretells, Meter
+from research.experiment import Experiment
+from research.pricing_targets import VENUES
+from research.reports.cost_comparison import Contest, Contests, Runs
+from research.reports.fork_prediction import foretold, forks_of
+from research.reports.outcomes import Summary
+from research.reports.run_cost import PricedRun
+from research.reports.verdicts import Verdict
+from research.runs.run_file import run_file
+from training.statistics import Reached, holm, median_time, penalised_mean_time
+
+
+def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summary]) -> Runs:
+    """Complete runs whose work was kept, by arm and environment, then by seed."""
+    found: dict[tuple[str, str], dict[int, PricedRun]] = {}
+    for summary in summaries if experiment.venues else ():
+        for outcome in summary.done:
+            work = run_file(experiment, folder, outcome.cell).work
+            if work.exists():
+                place = found.setdefault((summary.arm, summary.environment), {})
+                place[outcome.cell.seed] = PricedRun(outcome, work)
+    return found
+
+
+def cost_verdicts(
+    experiment: Experiment, summaries: Sequence[Summary], runs: Runs, *, draws: int
+) -> list[Verdict]:
+    """One for each claim about money, time or curvature, in their order."""
+    contests = Contests(runs, experiment.targets, experiment.training_targets)
+    found = []
+    for claim in experiment.claims:
+        if isinstance(claim, Cheaper):
+            contest = contests.cheaper(claim)
+            figures = {**contest.as_dict(), "by_environment": _by_environment(contests, claim)}
+            if claim.primary or claim.over_draws:
+                figures["over_draws"] = contests.robust(claim, draws)
+            sentence = _cheaper_words(experiment, claim, contest)
+            found.append(_verdict(sentence, contest, claim, figures, _asked(experiment, claim, contest)))
+        elif isinstance(claim, Better):
+            contest = contests.better(claim)
+            sentence = _better_words(experiment, claim, contest)
+            asked = _asked(experiment, claim, contest)
+            found.append(_verdict(sentence, contest, claim, contest.as_dict(), asked))
+        elif isinstance(claim, Foretells):
+            outcomes = [
+                outcome
+                for summary in summaries
+                if (summary.arm, summary.environment) == (claim.arm, claim.environment)
+                for outcome in summary.done
+            ]
+            contest = foretold([forks_of(outcome.rows) for outcome in outcomes])
+            sentence = (
+                f"On {claim.environment}, the lower R is, the more additional actors bring: Spearman's correlation of"
+                " R and gain, given the round, is below 0."
+            )
+            asked = {
+                "kind": "foretells",
+                "environments": [claim.environment],
+                "ours": "R",
+                "repeats": list(claim.repeats),
+            }
+            found.append(_verdict(sentence, contest, claim, contest.as_dict(), asked))
+    return found
+
+
+def _asked(experiment: Experiment, claim: Cheaper | Better, contest: Contest) -> dict[str, Any]:
+    """The claim in parts."""
+    names = {arm.name: arm.title for arm in experiment.arms}
+    several = [names[one] for one in claim.against]
+    best = f"{names.get(contest.against, '')}, the best of {len(several)} on other seeds"
+    if contest.against not in names:
+        best = f"the best of {', '.join(several)}"
+    told: dict[str, Any] = {
+        "kind": claim.kind,
+        "environments": list(claim.environments),
+        "ours": names[claim.arm],
+        "theirs": several[0] if len(several) == 1 else best,
+        "at": VENUES[claim.at].title,
+        "against_at": VENUES[claim.against_at].title,
+        "alike": claim.alike,
+        "meter": claim.meter,
+        "repeats": list(claim.repeats),
+    }
+    if isinstance(claim, Cheaper):
+        told |= claim.model_dump(include={"measure", "accounting", "primary", "paper_value"})
+    return told
+
+
+def _by_environment(contests: Contests, claim: Cheaper) -> list[dict[str, Any]]:
+    """The claim in each environment alone; p values are Holm's over these."""
+    if len(claim.environments) == 1:
+        return []
+    alone = [
+        contests.cheaper(claim.model_copy(update={"environments": (name,)})) for name in claim.environments
+    ]
+    known = [one.p_value for one in alone if one.p_value is not None]
+    adjusted = iter(holm(known))
+    return [
+        {
+            "environment": name,
+            **one.as_dict(),
+            "p_holm": next(adjusted) if one.p_value is not None else None,
+        }
+        for name, one in zip(claim.environments, alone, strict=True)
+    ]
+
+
+def of_draws(over: dict[str, Any]) -> str:
+    """How firm a verdict is, given how well the clouds are known."""
+    turned = ", ".join(f"{figure_of(one['name'], one['at'])} ({one['of']})" for one in over["turned_by"][:6])
+    return (
+        f"Ours is cheaper in {over['cheaper_in']} of {over['draws']} draws of the clouds' numbers;"
+        f" {f'turned by {turned}' if turned else 'no single number turns that'}."
+    )
+
+
+def _verdict(
+    sentence: str,
+    contest: Contest,
+    claim: Cheaper | Better | Foretells,
+    figures: dict[str, Any],
+    asked: dict[str, Any],
+) -> Verdict:
+    parts = [contest.reason] if contest.reason else []
+    if contest.reached:
+        parts.append(f"Reached the target, ours and theirs: {contest.reached}.")
+    over = figures.get("over_draws")
+    if over:
+        parts.append(of_draws(over))
+    reason = " ".join(parts)
+    return Verdict(sentence, contest.word, reason, LABELS[claim.label], claim.paper, figures, asked)
+
+
+def _cheaper_words(experiment: Experiment, claim: Cheaper, contest: Contest) -> str:
+    ours, theirs, where = _sides(experiment, claim, contest)
+    what = "Seconds" if claim.measure == "seconds" else "Dollars"
+    how = " by the papers' own formulas" if claim.accounting == "paper" else ""
+    over = ", ".join(claim.environments)
+    asked = f"{ours} and {theirs} need the same" if claim.alike else f"{ours} needs less than {theirs}"
+    target = "target in training" if claim.meter == "training" else "target"
+    return (
+        f"{what} to the {target}{how} on {over}{where}: {asked} (ratio {'1' if claim.alike else 'below 1'})."
+    )
+
+
+def _better_words(experiment: Experiment, claim: Better, contest: Contest) -> str:
+    ours, theirs, where = _sides(experiment, claim, contest)
+    over = ", ".join(claim.environments)
+    asked = f"{ours} and {theirs} return the same" if claim.alike else f"{ours} returns more than {theirs}"
+    bar = "0" if claim.alike else "above 0"
+    meter = ", in training," if claim.meter == "training" else ""
+    return f"At equal dollars{meter} on {over}{where}: {asked} (difference, as a share of the target, {bar})."
+
+
+def _sides(experiment: Experiment, claim: Cheaper | Better, contest: Contest) -> tuple[str, str, str]:
+    """Ours, theirs, and the place where both are."""
+    names = {arm.name: arm.title for arm in experiment.arms}
+    ours = names[claim.arm]
+    theirs = names.get(contest.against, f"the best of {', '.join(names[one] for one in claim.against)}")
+    if len(claim.against) > 1 and contest.against in names:
+        theirs = f"{theirs}, which was the best of {len(claim.against)} on other seeds,"
+    if claim.at == claim.against_at:
+        return ours, theirs, f", {VENUES[claim.at].title}"
+    return f"{ours} [{VENUES[claim.at].title}]", f"{theirs} [{VENUES[claim.against_at].title}]", ""
+
+
+def cost_tables(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
+    """For each environment, arm and venue: dollars and seconds to the target and in all, and what is above them."""
+    rows = []
+    for (arm, environment), seeds in runs.items():
+        target = experiment.targets.get(environment)
+        for venue in experiment.venues:
+            row: dict[str, Any] = {"arm": arm, "environment": environment, "venue": venue, "target": target}
+            whole = [run.cost(venue, run.rounds) for run in seeds.values()]
+            row |= {
+                "seeds": len(whole),
+                "usd": float(np.mean([one.usd for one in whole])),
+                "seconds": float(np.mean([one.seconds for one in whole])),
+                "paper_usd": float(np.mean([one.paper_usd for one in whole])),
+                "rollouts_share": float(np.mean([one.rollouts_share for one in whole])),
+            }
+            if target is not None:
+                row |= _to_target(list(seeds.values()), venue, target, "evaluation")
+            trained = experiment.training_targets.get(environment)
+            if trained is not None:
+                row["training"] = {
+                    "target": trained,
+                    **_to_target(list(seeds.values()), venue, trained, "training"),
+                }
+            rows.append(row)
+    return rows
+
+
+def _to_target(runs: Sequence[PricedRun], venue: str, target: float, meter: Meter) -> dict[str, Any]:
+    """Runs that did not get there are kept: the median knows of them, the mean counts them twice what they spent."""
+    usd, seconds = [], []
+    for run in runs:
+        reached = run.reached(target, meter)
+        cost = run.cost(venue, int(reached.at))
+        usd.append(Reached(cost.usd, reached.observed))
+        seconds.append(Reached(cost.seconds, reached.observed))
+    return {
+        "reached": sum(one.observed for one in usd),
+        "median_usd": median_time(usd),
+        "median_seconds": median_time(seconds),
+        "par2_usd": penalised_mean_time(usd),
+        "par2_seconds": penalised_mean_time(seconds),
+    }
+
+
+def cost_lines(experiment: Experiment, tables: Sequence[dict[str, Any]]) -> list[str]:
+    """The tables as Markdown."""
+    if not tables:
+        return []
+    lines = [
+        "## Cost",
+        "",
+        "Every run was trained once and timed and priced at each place from the record of its work, without its"
+        " evaluations. To target: three evaluations in a row at the declared return; the mean counts a run that did"
+        " not get there as twice what it spent. Share of actors: what sampling costs of the bill, which is the most"
+        " that any policy of scaling could save at equal time.",
+        *(["", experiment.targets_note] if experiment.targets_note else []),
+        "",
+        "| environment | place | arm | reached | USD to target | seconds to target | reached, training | USD to it |"
+        " USD in all | paper's formula | share of actors |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    titles = {arm.name: arm.title for arm in experiment.arms}
+    order = {name: place for place, name in enumerate(experiment.venues)}
+    for row in sorted(tables, key=lambda one: (one["environment"], order[one["venue"]])):
+        reached = "–" if row["target"] is None else f"{row['reached']} of {row['seeds']}"
+        to_target = f"{row['par2_usd']:.4f}" if "par2_usd" in row else "–"
+        seconds = f"{row['par2_seconds']:,.0f}" if "par2_seconds" in row else "–"
+        told = row.get("training")
+        training = (
+            "– | –" if told is None else f"{told['reached']} of {row['seeds']} | {told['par2_usd']:.4f}"
+        )
+        lines.append(
+            f"| {row['environment']} | {VENUES[row['venue']].title} | {titles[row['arm']]} | {reached} | {to_target} |"
+            f" {seconds} | {training} | {row['usd']:.4f} | {row['paper_usd']:.4f} |"
+            f" {100 * row['rollouts_share']:.0f} % |"
+        )
+    return [*lines, ""]

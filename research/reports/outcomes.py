@@ -1,0 +1,195 @@
+"""From rows to figures: the outcome of each run, and each arm in each environment over its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from research.claims import Meter
+from research.experiment import Cell, Experiment
+from research.runs.recipe_match import made_otherwise
+from research.runs.run_file import Row, run_file
+from training.statistics import (
+    Interval,
+    area_under,
+    bootstrap,
+    median_time,
+    penalised_mean_time,
+    time_to_threshold,
+)
+
+_LAST_EPISODES = 100
+_CURVE_POINTS = 60
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run as far as it came. `endpoint` is None until its final evaluation is done."""
+
+    cell: Cell
+    rows: list[Row]
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.rows) and self.rows[-1]["kind"] == "end"
+
+    @property
+    def endpoint(self) -> float | None:
+        final = self._last("final")
+        return float(np.mean(final["returns"])) if final is not None else None
+
+    @property
+    def evaluated(self) -> tuple[list[int], list[float]]:
+        """Rounds that were evaluated, and their mean returns."""
+        evaluations = self.of("evaluation")
+        return [row["round"] for row in evaluations], [row["return_mean"] for row in evaluations]
+
+    @property
+    def trained(self) -> tuple[list[int], list[float]]:
+        """Rounds in which training episodes ended, and their mean returns."""
+        ended = [row for row in self.of("round") if row.get("episodes")]
+        return [row["round"] for row in ended], [row["episode_return_mean"] for row in ended]
+
+    def metered(self, meter: Meter) -> tuple[list[int], list[float]]:
+        """Rounds, and the returns that the meter reads there."""
+        return self.trained if meter == "training" else self.evaluated
+
+    @property
+    def made_with(self) -> dict[str, str]:
+        return dict(self.rows[0]["made_with"]) if self.rows else {}
+
+    @property
+    def env_steps(self) -> int:
+        return max((int(row["env_steps"]) for row in self.of("round")), default=0)
+
+    @property
+    def wall_s(self) -> float:
+        return float(max((row["wall_s"] for row in self.rows if "wall_s" in row), default=0.0))
+
+    @property
+    def cost_usd(self) -> float:
+        return float(max((row["cost_usd"] for row in self.rows if "cost_usd" in row), default=0.0))
+
+    @property
+    def resumed(self) -> int:
+        return len(self.of("resumed"))
+
+    @property
+    def training_return(self) -> float | None:
+        """The mean return of about the last 100 episodes while training (whole rounds of them)."""
+        total, episodes = 0.0, 0
+        for row in reversed(self.of("round")):
+            if row["episodes"]:
+                total += row["episodes"] * row["episode_return_mean"]
+                episodes += row["episodes"]
+            if episodes >= _LAST_EPISODES:
+                break
+        return total / episodes if episodes else None
+
+    def curve(self) -> tuple[list[float], list[float]]:
+        """Evaluations: environment steps, and their mean returns."""
+        evaluations = self.of("evaluation")
+        return [row["env_steps"] for row in evaluations], [row["return_mean"] for row in evaluations]
+
+    def dollars_curve(self) -> tuple[list[float], list[float]]:
+        """Evaluations again, against what had been spent by their round."""
+        spent = {row["round"]: row.get("cost_usd", 0.0) for row in self.of("round")}
+        evaluations = [row for row in self.of("evaluation") if row["round"] in spent]
+        return [spent[row["round"]] for row in evaluations], [row["return_mean"] for row in evaluations]
+
+    def of(self, kind: str) -> list[Row]:
+        return [row for row in self.rows if row["kind"] == kind]
+
+    def _last(self, kind: str) -> Row | None:
+        return next((row for row in reversed(self.rows) if row["kind"] == kind), None)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One arm in one environment."""
+
+    arm: str
+    environment: str
+    planned: int
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def done(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if outcome.complete]
+
+    @property
+    def endpoints(self) -> dict[int, float]:
+        """The endpoint of each seed that is complete."""
+        return {one.cell.seed: one.endpoint for one in self.done if one.endpoint is not None}
+
+    @property
+    def interval(self) -> Interval | None:
+        """IQM of the endpoint and its 95 % interval; None without a complete run."""
+        return bootstrap(list(self.endpoints.values())) if self.endpoints else None
+
+    def common_curve(self) -> tuple[list[float], list[list[float]]] | None:
+        """Evaluated returns of all complete seeds at the same steps: the steps, and a list for each seed."""
+        curves = [curve for one in self.done if (curve := one.curve())[0]]
+        if not curves:
+            return None
+        begin, end = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+        grid = np.linspace(begin, end, min(_CURVE_POINTS, max(len(x) for x, _ in curves)))
+        lines = [[round(float(y), 1) for y in np.interp(grid, x, y)] for x, y in curves]
+        return [round(float(x), 1) for x in grid], lines
+
+    def as_dict(self, threshold: float | None) -> dict[str, Any]:
+        """Everything about it that is published. Times count environment steps, so they mean the same anywhere."""
+        interval = self.interval
+        result: dict[str, Any] = {
+            "arm": self.arm,
+            "environment": self.environment,
+            "seeds_planned": self.planned,
+            "seeds_complete": len(self.done),
+            "endpoint_by_seed": {str(seed): value for seed, value in self.endpoints.items()},
+            "iqm": interval._asdict() if interval is not None else None,
+            "training_return_by_seed": {str(one.cell.seed): one.training_return for one in self.done},
+            "wall_s_by_seed": {str(one.cell.seed): one.wall_s for one in self.done},
+            "cost_usd_by_seed": {str(one.cell.seed): one.cost_usd for one in self.done},
+            "resumed": sum(one.resumed for one in self.outcomes),
+            "area_under_steps": _areas([(one.curve(), one.env_steps) for one in self.done]),
+            "area_under_dollars": _areas([(one.dollars_curve(), one.cost_usd) for one in self.done]),
+        }
+        if threshold is not None:
+            times = [time_to_threshold(*one.curve(), threshold) for one in self.done if one.curve()[0]]
+            result["to_threshold"] = {
+                "threshold": threshold,
+                "reached": sum(time.observed for time in times),
+                "of": len(times),
+                "kaplan_meier_median_steps": median_time(times),
+                "par2_steps": penalised_mean_time(times) if times else None,
+            }
+        return result
+
+
+def _areas(curves: Sequence[tuple[tuple[list[float], list[float]], float]]) -> list[float]:
+    return [area_under(x, y, until) for (x, y), until in curves if x and until > 0]
+
+
+def read_summaries(experiment: Experiment, folder: Path, *, quick: bool) -> list[Summary]:
+    """Every arm in every environment, in declared order, with whatever is there of its runs by today's recipe."""
+
+    def rows(cell: Cell) -> list[Row]:
+        found = run_file(experiment, folder, cell).rows()
+        return [] if made_otherwise(experiment, cell, found, quick=quick) else found
+
+    cells: dict[tuple[str, str], list[Cell]] = {}
+    for cell in experiment.cells(quick=quick):
+        cells.setdefault((cell.environment, cell.arm), []).append(cell)
+    return [
+        Summary(
+            arm,
+            environment,
+            len(group),
+            tuple(Outcome(cell, rows(cell)) for cell in group),
+        )
+        for (environment, arm), group in cells.items()
+    ]

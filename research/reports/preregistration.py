@@ -1,0 +1,80 @@
+"""What was declared of an experiment, and what it was priced with, as data beside its results: a page that shows them
+needs nothing else, and still says what was meant when the declaration has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from cloud.billing.price_book import PriceBook
+from research.experiment import Cell, Experiment
+from research.pricing_targets import VENUES, place_of
+from research.reports.outcomes import Summary
+from training.base_model import Frozen
+
+# Processor seconds of one run of 50 rounds, measured on the two shared cores that the first ones ran on.
+_RUN_S = {"CartPole-v1": 12.0, "HalfCheetah-v5": 120.0, "Humanoid-v5": 300.0}
+_OTHER_RUN_S = 180.0
+
+
+def declared(experiment: Experiment) -> dict[str, Any]:
+    """The words and choices of an experiment that stand on its page."""
+    return {
+        "title": experiment.title,
+        "question": experiment.question,
+        "oracle": experiment.oracle,
+        "can_claim": experiment.can_claim,
+        "beside": experiment.beside,
+        "endpoint_note": experiment.endpoint_note,
+        "targets": experiment.targets,
+        "training_targets": experiment.training_targets,
+        "targets_note": experiment.targets_note,
+        "venues": [{"name": name, **VENUES[name].model_dump()} for name in experiment.venues],
+    }
+
+
+def priced_with(experiment: Experiment) -> dict[str, Any]:
+    """The price book, profiles and stacks that bills were computed with; a short hash tells one state from another."""
+    if not experiment.venues:
+        return {}
+    venues = [VENUES[name] for name in experiment.venues]
+    places = [place_of(name) for name in experiment.venues]
+    return {
+        "prices_as_of": PriceBook.load().as_of.isoformat(),
+        "profiles": {one.profile: _hash(at.profile) for one, at in zip(venues, places, strict=True)},
+        "stacks": {one.stack: _hash(at.stack) for one, at in zip(venues, places, strict=True)},
+    }
+
+
+def _hash(numbers: Frozen) -> str:
+    return sha256(numbers.model_dump_json().encode()).hexdigest()[:12]
+
+
+def processor_s(experiment: Experiment, cells: Sequence[Cell]) -> float:
+    """About how long these runs take on one core."""
+    return sum(experiment.run_s or _RUN_S.get(cell.environment, _OTHER_RUN_S) for cell in cells)
+
+
+def of_rounds(summary: Summary) -> dict[str, Any]:
+    """Numbers of actors by round (the mean of complete seeds), and R by round of each seed where it was measured.
+
+    Nothing is told of runs whose rows were thinned, or are a peer's.
+    """
+    actors: list[list[float]] = []
+    ratios: dict[str, list[float | None]] = {}
+    for outcome in summary.done:
+        rounds = outcome.of("round")
+        if not rounds or "actors" not in rounds[0] or rounds[-1]["round"] != len(rounds):
+            continue
+        actors.append([row["actors"] for row in rounds])
+        found = [row.get("ratio") for row in rounds]
+        if any(one is not None for one in found):
+            ratios[str(outcome.cell.seed)] = [None if one is None else float(f"{one:.3g}") for one in found]
+    shortest = min(map(len, actors), default=0)
+    columns = zip(*(row[:shortest] for row in actors), strict=True)
+    return {
+        "actors_by_round": [round(sum(column) / len(column), 1) for column in columns],
+        "ratio_by_round": ratios,
+    }

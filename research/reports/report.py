@@ -1,0 +1,247 @@
+"""What came out of an experiment, for people (Markdown), for programs (JSON) and as a figure (SVG)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from research.experiment import Experiment
+from research.reports.cost_report import cost_lines, cost_tables, cost_verdicts, priced_runs
+from research.reports.learning_curves import BAND_REPETITIONS, BAND_SEEDS, learning_curves
+from research.reports.outcomes import Outcome, Summary, read_summaries
+from research.reports.preregistration import declared, of_rounds, priced_with, processor_s
+from research.reports.scheduler_cost import schooling_words
+from research.reports.verdicts import threshold_of, verdicts
+from training.statistics import bootstrap, interquartile_mean
+
+DRAWS = 200
+_WARNING = (
+    "> **Not evidence.** A quick run: one environment, 2 seeds, 6 rounds. It shows that the machinery works."
+)
+
+
+def write_report(
+    name: str, experiment: Experiment, folder: Path, target: Path, *, quick: bool = False, draws: int = DRAWS
+) -> dict[str, Any]:
+    """Write NAME.md, NAME.json and NAME.svg into `target` from the rows in `folder`; the content of the JSON.
+
+    `draws`: how often the clouds' numbers are drawn from their ranges for a primary claim.
+    """
+    summaries = read_summaries(experiment, folder, quick=quick)
+    results = results_of(name, experiment, summaries, quick=quick)
+    runs = priced_runs(experiment, folder, summaries)
+    results["costs"] = cost_tables(experiment, runs)
+    if not quick:
+        results["verdicts"] += [
+            one.as_dict() for one in cost_verdicts(experiment, summaries, runs, draws=draws)
+        ]
+    titles = {arm.name: arm.title for arm in experiment.arms}
+    figure = learning_curves(experiment.title, summaries, titles)
+    target.mkdir(parents=True, exist_ok=True)
+    (target / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
+    (target / f"{name}.md").write_text(_markdown(experiment, results, has_figure=figure is not None))
+    if figure is not None:
+        (target / f"{name}.svg").write_text(figure)
+    return results
+
+
+def results_of(
+    name: str, experiment: Experiment, summaries: Sequence[Summary], *, quick: bool
+) -> dict[str, Any]:
+    arms = []
+    for one in summaries:
+        curve = one.common_curve()
+        arms.append(
+            {
+                **one.as_dict(threshold_of(experiment, one.environment)),
+                "title": experiment.arm(one.arm).title,
+                **of_rounds(one),
+                "curve": None
+                if curve is None
+                else {"env_steps": curve[0], "return_by_seed": curve[1], **middle_of(curve[1])},
+            }
+        )
+    outcomes = [outcome for one in summaries for outcome in one.outcomes]
+    left = [outcome.cell for outcome in outcomes if not outcome.complete]
+    return {
+        "name": name,
+        "kind": "experiment",
+        **declared(experiment),
+        "priced_with": priced_with(experiment),
+        "processor_s_left": processor_s(experiment, left),
+        "evidence": not quick,
+        "complete": all(outcome.complete for outcome in outcomes),
+        "runs": len(outcomes),
+        "runs_complete": sum(outcome.complete for outcome in outcomes),
+        "endpoint": experiment.endpoint,
+        # A quick run decides nothing, whatever it shows.
+        "verdicts": [] if quick else [verdict.as_dict() for verdict in verdicts(experiment, summaries)],
+        "arms": arms,
+        "schedulers": schooling_words(experiment, arms),
+        "made_with": fingerprints(outcomes),
+    }
+
+
+def middle_of(seeds: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """The interquartile mean at each step and, from three seeds on, its 95 % interval."""
+    columns = np.asarray(seeds).T
+    told: dict[str, Any] = {"iqm": [round(interquartile_mean(column), 1) for column in columns]}
+    if len(seeds) >= BAND_SEEDS:
+        bands = [bootstrap(column, repetitions=BAND_REPETITIONS) for column in columns]
+        told["band"] = [[round(one.low, 1) for one in bands], [round(one.high, 1) for one in bands]]
+    return told
+
+
+def fingerprints(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Each different machine and set of versions that runs were made with, and how many runs."""
+    found: dict[str, dict[str, Any]] = {}
+    for outcome in outcomes:
+        if outcome.rows:
+            made_with = outcome.made_with
+            entry = found.setdefault(json.dumps(made_with, sort_keys=True), {**made_with, "runs": 0})
+            entry["runs"] += 1
+    return list(found.values())
+
+
+def _markdown(experiment: Experiment, results: dict[str, Any], *, has_figure: bool) -> str:
+    lines = [f"# {experiment.title}", ""]
+    if not results["evidence"]:
+        lines += [_WARNING, ""]
+    if not results["complete"]:
+        lines += [f"> Not finished: {results['runs_complete']} of {results['runs']} runs are complete.", ""]
+    lines += [experiment.question, "", "## Verdicts", ""]
+    if not results["evidence"]:
+        lines += ["A quick run decides nothing.", ""]
+    elif not results["verdicts"]:
+        lines += ["Nothing was claimed.", ""]
+    else:
+        lines += _verdict_lines(results["verdicts"])
+    if experiment.beside:
+        lines += ["## Beside the paper", "", experiment.beside, ""]
+    if has_figure:
+        lines += [f"![Learning curves]({results['name']}.svg)", ""]
+    lines += ["## Figures", "", *_table(results["arms"]), ""]
+    lines += [f"Endpoint, declared before the first run: {experiment.endpoint}.", ""]
+    lines += [experiment.endpoint_note, ""] if experiment.endpoint_note else []
+    lines += [
+        "IQM: interquartile mean; brackets: stratified bootstrap, 95 %, which is too narrow for so few seeds. Wall time"
+        " is of a machine that did other work as well: no figure of speed.",
+        "",
+        *cost_lines(experiment, results["costs"]),
+        *_schooling_lines(results["schedulers"]),
+        *_thresholds(results["arms"]),
+        "## How we would know that it is wrong",
+        "",
+        experiment.oracle,
+        "",
+        "## What it can claim",
+        "",
+        experiment.can_claim,
+        "",
+        "## Made with",
+        "",
+        *_made_with(results["made_with"]),
+        "",
+        f"Repeat: `manage.py papers run {results['name']}`, then `manage.py papers report {results['name']}`.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _verdict_lines(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Claims about returns as sentences; those about money as a table, with the paper's own figures beside ours."""
+    plain = [one for one in found if "figures" not in one]
+    lines = [f"- **{one['verdict'].capitalize()}**: {one['claim']} {one['reason']}" for one in plain]
+    lines += [""] if plain else []
+    contests = [one for one in found if "figures" in one]
+    if not contests:
+        return lines
+    lines += ["| verdict | kind | claim | ours | the paper | remarks |", "|---|---|---|---|---|---|"]
+    for one in contests:
+        ours = _ours(one["figures"].get("interval"), ratio="ratio" in one["claim"])
+        paper = one.get("paper") or "–"
+        lines.append(
+            f"| **{one['verdict']}** | {one['label']} | {one['claim']} | {ours} | {paper} | {one['reason']} |"
+        )
+    alone = [(one, row) for one in contests for row in one["figures"].get("by_environment", [])]
+    if alone:
+        lines += ["", "Each environment alone, p values by Holm over them:", ""]
+        lines += ["| claim | environment | ours | p | verdict |", "|---|---|---|---|---|"]
+    for one, row in alone:
+        ours = _ours(row["interval"], ratio="ratio" in one["claim"])
+        p_value = "–" if row["p_holm"] is None else f"{row['p_holm']:.2g}"
+        lines.append(f"| {one['claim']} | {row['environment']} | {ours} | {p_value} | {row['word']} |")
+    return [*lines, ""]
+
+
+def _ours(interval: dict[str, float] | None, *, ratio: bool) -> str:
+    """A ratio is told as a change as well, which is how the papers tell it."""
+    if interval is None:
+        return "–"
+    told = f"{interval['value']:.3g} [{interval['low']:.3g}, {interval['high']:.3g}]"
+    return (
+        f"{told}, {100 * (interval['value'] - 1):+.0f} %".replace("-", "−")
+        if ratio
+        else told.replace("-", "−")
+    )
+
+
+def _table(arms: Sequence[dict[str, Any]]) -> list[str]:
+    lines = [
+        "| environment | arm | seeds | endpoint, IQM [95 %] | each seed | last 100 training episodes | wall min |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for arm in arms:
+        iqm = arm["iqm"]
+        shown = "–" if iqm is None else f"**{iqm['value']:,.0f}** [{iqm['low']:,.0f}, {iqm['high']:,.0f}]"
+        seeds = f"{arm['seeds_complete']} of {arm['seeds_planned']}"
+        wall = [f"{seconds / 60:.0f}" for seconds in arm["wall_s_by_seed"].values()]
+        lines.append(
+            f"| {arm['environment']} | {arm['title']} | {seeds} | {shown} | {_each(arm['endpoint_by_seed'])} |"
+            f" {_each(arm['training_return_by_seed'])} | {', '.join(wall) or '–'} |"
+        )
+    return lines
+
+
+def _each(by_seed: dict[str, float | None]) -> str:
+    return ", ".join("–" if value is None else f"{value:,.0f}" for value in by_seed.values()) or "–"
+
+
+def _schooling_lines(told: Sequence[str]) -> list[str]:
+    lines = [f"- {one}" for one in told]
+    return ["## What schedulers cost before they decide anything", "", *lines, ""] if lines else []
+
+
+def _thresholds(arms: Sequence[dict[str, Any]]) -> list[str]:
+    told = [arm for arm in arms if arm.get("to_threshold", {}).get("of")]
+    if not told:
+        return []
+    lines = [
+        "## How soon",
+        "",
+        "Steps until three evaluations in a row held the goal; runs that did not are kept.",
+        "",
+    ]
+    for arm in told:
+        found = arm["to_threshold"]
+        median = found["kaplan_meier_median_steps"]
+        median_text = (
+            "no median: too few got there" if median is None else f"Kaplan–Meier median {median:,.0f} steps"
+        )
+        lines.append(
+            f"- {arm['environment']}, {arm['title']}: {found['reached']} of {found['of']} reached"
+            f" {found['threshold']:,.0f}; {median_text}; PAR2 {found['par2_steps']:,.0f} steps."
+        )
+    return [*lines, ""]
+
+
+def _made_with(found: Sequence[dict[str, Any]]) -> list[str]:
+    return [
+        f"- {one['runs']} run{'s' * (one['runs'] > 1)}: "
+        + ", ".join(f"{name} {value}" for name, value in one.items() if name != "runs")
+        for one in found
+    ] or ["Nothing was run yet."]

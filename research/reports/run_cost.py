@@ -1,0 +1,160 @@
+"""What a stored run costs, up to any of its rounds, on any cloud and stack: endpoints of time and money.
+
+Evaluations judge a policy and belong to no training, so they are taken out before a run is timed and priced. Costs of a
+part of a run are those of a run that ends there: standing machines are paid until then and no longer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from cloud.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.billing.replay_schedule import Script
+from cloud.billing.retiming import Done, Retimed, retime
+from cloud.billing.work import Work
+from cloud.billing.work_file import Sitting, read_work_file
+from cloud.place import Place
+from research.claims import Meter
+from research.pricing_targets import VENUES, place_of
+from research.reports.outcomes import Outcome
+from training.statistics import Reached, time_to_threshold
+from webapp.money.amounts import PICODOLLARS_PER_USD
+
+CLOUD_SEED = 0
+HELD = 3
+_CURVE_POINTS = 8
+_SMOOTHED = 5
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a run until the end of one of its rounds. `paper_usd` is by the formula of the venue's paper."""
+
+    usd: float
+    seconds: float
+    paper_usd: float
+    rollouts_share: float
+
+
+class PricedRun:
+    """A complete run with the record of its work."""
+
+    def __init__(self, outcome: Outcome, work: Path) -> None:
+        self.outcome = outcome
+        self._path = work
+        self._costs: dict[tuple[str, int], Cost] = {}
+        self._scripts: dict[int, list[Script]] = {}
+
+    @cached_property
+    def _sittings(self) -> list[Sitting]:
+        return [_without_evaluations(one) for one in read_work_file(self._path)]
+
+    @cached_property
+    def rounds(self) -> int:
+        return max(work.round_no for sitting in self._sittings for work in sitting.works)
+
+    def scripts(self, until: int) -> list[Script]:
+        """The run until that round, to be played on a cloud."""
+        if until not in self._scripts:
+            self._scripts[until] = [Script.of(_until(one, until)) for one in self._sittings]
+        return self._scripts[until]
+
+    def reached(self, target: float, meter: Meter = "evaluation") -> Reached:
+        """The round by which the target was reached and held for three readings; or the last round."""
+        rounds, means = self.outcome.metered(meter)
+        found = time_to_threshold(rounds, means, target, HELD)
+        return found if found.observed else Reached(float(self.rounds), False)
+
+    def cost(self, venue: str, until: int) -> Cost:
+        if (venue, until) not in self._costs:
+            place, scripts = place_of(venue), self.scripts(until)
+            found = [retime(one, place, seed=CLOUD_SEED) for one in scripts]
+            self._costs[venue, until] = _cost(found, place, VENUES[venue].formula, scripts[0].memory_mb)
+        return self._costs[venue, until]
+
+    def dollars_curve(self, venue: str, meter: Meter = "evaluation") -> tuple[list[float], list[float]]:
+        """What had been spent by the end of each metered round, and the mean of the last few readings."""
+        rounds, means = self.outcome.metered(meter)
+        nodes = sorted({round(one) for one in np.linspace(1, self.rounds, _CURVE_POINTS)})
+        spent = [self.cost(venue, node).usd for node in nodes]
+        smooth = [float(np.mean(means[max(0, n + 1 - _SMOOTHED) : n + 1])) for n in range(len(means))]
+        return [float(usd) for usd in np.interp(rounds, nodes, spent)], smooth
+
+
+def return_at(curve: tuple[Sequence[float], Sequence[float]], usd: float) -> float:
+    """The return of the policy that so much money had bought: that of the last reading it paid for."""
+    paid = [score for spent, score in zip(*curve, strict=True) if spent <= usd * (1 + 1e-9)]
+    return paid[-1] if paid else curve[1][0]
+
+
+def _cost(found: Sequence[Retimed], place: Place, formula: str, memory_mb: int) -> Cost:
+    picodollars = sum(one.bill.picodollars for one in found)
+    rollouts = sum(
+        line.picodollars
+        for one in found
+        for line in one.bill.lines
+        if line.category in ("rollout", "actors", "workers", "provisioned")
+    )
+    times = [round_times for one in found for round_times in _as_papers_see(one, memory_mb)]
+    return Cost(
+        usd=picodollars / PICODOLLARS_PER_USD,
+        seconds=sum(one.time_s for one in found),
+        paper_usd=FORMULAS[formula].cost(times, place.book) / PICODOLLARS_PER_USD,
+        rollouts_share=rollouts / picodollars if picodollars else 0.0,
+    )
+
+
+def _as_papers_see(run: Retimed, memory_mb: int) -> list[RoundTimes]:
+    """Rounds with the durations of their calls; the papers' clocks begin when everything stands."""
+    by_round: dict[int, list[Done]] = defaultdict(list)
+    for call in run.done:
+        by_round[call.round_no].append(call)
+    found = []
+    for place, times in enumerate(run.rounds):
+        done = by_round[times.round_no]
+        boot_s = 0.0
+        if place == 0:
+            # Of the first to land: where nobody waits, others of this round come when everything stands already.
+            boot_s = sum(
+                next((call.startup_s for call in done if call.kind == kind), 0.0)
+                for kind in ("rollout", "update")
+            )
+        found.append(
+            RoundTimes(
+                round_s=max(0.0, times.total_s - boot_s),
+                update_s=sum(call.run_s for call in done if call.kind == "update"),
+                rollouts_s=tuple(call.run_s for call in done if call.kind == "rollout"),
+                memory_mb=memory_mb,
+            )
+        )
+    return found
+
+
+def _without_evaluations(sitting: Sitting) -> Sitting:
+    """Who waited for an evaluation waits for what that had waited for."""
+    waited = {work.name: work.after for work in sitting.works if work.kind == "evaluate"}
+
+    def before(names: tuple[str, ...]) -> tuple[str, ...]:
+        found: list[str] = []
+        for name in names:
+            found += before(waited[name]) if name in waited else [name]
+        return tuple(dict.fromkeys(found))
+
+    works = [replace(work, after=before(work.after)) for work in sitting.works if work.kind != "evaluate"]
+    return _with_works(sitting, works)
+
+
+def _until(sitting: Sitting, round_no: int) -> Sitting:
+    return _with_works(sitting, [work for work in sitting.works if work.round_no <= round_no])
+
+
+def _with_works(sitting: Sitting, works: list[Work]) -> Sitting:
+    ids = {work.id for work in works}
+    calls = [one for one in sitting.settlements if one.usage.get("work", {}).get("id") in ids]
+    return Sitting(sitting.spec, calls, works)

@@ -1,0 +1,94 @@
+"""A run that is a study rather than one training: its rows, from wherever they were left to the last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from research.branching import Branching, forks
+from research.experiment import Cell, Experiment
+from research.runs.dependencies import NotThere, run_files_of
+from research.runs.run_file import RunFile
+from research.scheduler_training import Schooling, episodes, rounds_of
+from webapp.jobs.spec import JobSpec
+
+
+class StudyRun:
+    """One study. `stop` ends it after the fork or the episode under way."""
+
+    def __init__(
+        self, experiment: Experiment, cell: Cell, file: RunFile, spec: JobSpec, *, quick: bool
+    ) -> None:
+        self._experiment = experiment
+        self._cell = cell
+        self._file = file
+        self._spec = spec
+        self._quick = quick
+        self._stopped = False
+        self._stop_headless: Callable[[], None] = lambda: None
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._stop_headless()
+
+    def run(self, folder: Path) -> None:
+        study = self._experiment.arm(self._cell.arm).study
+        assert study is not None
+        if self._quick:
+            study = study.quick()
+        before = self._file.rows()
+        wall_before = max((row["wall_s"] for row in before if "wall_s" in row), default=0.0)
+        cost = sum(row.get("episode_usd", 0.0) for row in before)
+        began_s, last = time.monotonic(), 0
+        rows = self._forks(study) if isinstance(study, Branching) else self._episodes(study, folder)
+        for row in rows:
+            if self._stopped:
+                return
+            cost += row.get("episode_usd", 0.0)
+            last = row["round"]
+            self._file.append({**row, "wall_s": wall_before + time.monotonic() - began_s, "cost_usd": cost})
+        if not self._stopped:
+            self._file.append(
+                {
+                    "kind": "end",
+                    "round": last,
+                    "reason": "all of it is done",
+                    "wall_s": wall_before + time.monotonic() - began_s,
+                    "cost_usd": cost,
+                }
+            )
+
+    def _forks(self, branching: Branching) -> Any:
+        done = {(row["round"], row["replicate"]) for row in self._file.rows() if row["kind"] == "fork"}
+        platform = self._spec.platform.open()  # type: ignore[call-arg]
+        try:
+            yield from forks(self._spec.training, branching, platform, done)
+        finally:
+            platform.close()
+
+    def _episodes(self, schooling: Schooling, folder: Path) -> Any:
+        files = run_files_of(self._experiment, folder, self._cell)
+        recorded = []
+        for name in schooling.recorded:
+            paths = sorted(files[name].checkpoints.glob("round-*.checkpoint"))
+            if not paths:
+                raise NotThere(f"{files[name].path} has no checkpoint to rehearse with.")
+            recorded.append(rounds_of(paths[-1], self._spec))
+        begin_with = files[schooling.begin_with].scheduler if schooling.begin_with else None
+        done = [row["round"] for row in self._file.rows() if row["kind"] == "episode"]
+        yield from episodes(
+            self._spec,
+            schooling.spec(self._spec, self._experiment.training_targets[self._cell.environment]),
+            recorded,
+            begin_with=begin_with,
+            scheduler=self._file.path.with_suffix(".scheduler"),
+            done=max(done, default=0),
+            begun=self._begun,
+        )
+
+    def _begun(self, headless: Any) -> None:
+        self._stop_headless = headless.stop
+        if self._stopped:
+            headless.stop()

@@ -1,0 +1,313 @@
+"""Endpoints of cost on real, tiny runs: what they come to by hand, and what may be said of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from cloud.billing.retiming import retime
+from cloud.billing.work_file import read_work_file
+from research.claims import Better, Cheaper
+from research.experiment import (
+    Cell,
+    Experiment,
+)
+from research.pricing_targets import VENUES, place_of
+from research.reports.cost_comparison import Contests, judged
+from research.reports.cost_report import cost_tables, of_draws, priced_runs
+from research.reports.outcomes import Outcome, read_summaries
+from research.reports.report import write_report
+from research.reports.run_cost import PricedRun, return_at
+from research.runs import run_file as row_files
+from research.runs.run_file import RunFile
+from tests.research.tiny_experiment import CART, CLAIM, TINY, made_in
+from training.statistics import Interval
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_in(tmp_path_factory.mktemp("data"))
+
+
+def _run(folder: Path, arm: str, returns: list[float] | None = None) -> PricedRun:
+    """A run of the fixture; with `returns`, as if its evaluations had scored so."""
+    file = RunFile(folder, Cell(arm, CART, 0))
+    found = file.rows()
+    if returns is not None:
+        scores = iter(returns)
+        found = [
+            {**row, "return_mean": next(scores)} if row["kind"] == "evaluation" else row for row in found
+        ]
+    return PricedRun(Outcome(file.cell, found), file.work)
+
+
+def test_a_run_s_cost_grows_with_its_rounds_and_leaves_out_evaluations(folder: Path) -> None:
+    run = _run(folder, "few")
+    costs = [run.cost("functions_paper", until) for until in range(1, 6)]
+    assert run.rounds == 5
+    assert [one.usd for one in costs] == sorted(one.usd for one in costs)
+    assert [one.seconds for one in costs] == sorted(one.seconds for one in costs)
+    (sitting,) = read_work_file(RunFile(folder, Cell("few", CART, 0)).work)
+    place = place_of("functions_paper")
+    with_evaluations = [work for work in sitting.works if work.kind == "evaluate"]
+    (script,) = run.scripts(5)
+    assert len(script.tasks) == len(sitting.works) - len(with_evaluations) == 5 * (2 + 1)
+    whole = retime(script, place, seed=0)
+    assert costs[-1].usd == whole.bill.picodollars / 10**12
+    assert [one.round_no for one in whole.rounds] == [1, 2, 3, 4, 5]
+
+
+def test_a_cluster_costs_its_hourly_price_and_the_paper_s_formula_by_hand(folder: Path) -> None:
+    """p3.2xlarge 3.06 and c5.4xlarge 0.68 an hour, 17.92 a month for each one's address and disk."""
+    run = _run(folder, "boosted")
+    cost = run.cost("cluster_paper", 5)
+    per_second = (3.06 + 0.68 + 2 * 0.0249) / 3600
+    assert cost.usd == pytest.approx(cost.seconds * per_second, rel=2e-3)
+    rounds = retime(run.scripts(5)[0], place_of("cluster_paper"), seed=0).rounds
+    boots_s = rounds[0].total_s - max(one.total_s for one in rounds[1:])
+    assert boots_s > 40  # the machines boot, which the papers' clocks leave out
+    clocks_s = cost.seconds - boots_s
+    assert cost.paper_usd == pytest.approx(clocks_s * per_second, rel=0.05)
+    assert 0 < run.cost("functions_paper", 5).rollouts_share < 0.2
+
+
+def test_cost_to_the_target_by_hand(folder: Path) -> None:
+    """Held for three evaluations from round 2 on against from round 3 on; the third run never got there."""
+    soon, late = _run(folder, "boosted", [10, 60, 70, 80, 90]), _run(folder, "few", [60, 10, 55, 50, 51])
+    never = _run(folder, "few", [60, 60, 10, 60, 60])
+    assert (soon.reached(50.0).at, late.reached(50.0).at) == (2, 3)
+    assert never.reached(50.0) == (5, False)
+    at = "functions_paper"
+
+    def contest(theirs: PricedRun, **fields: Any) -> Any:
+        runs = {("boosted", CART): {0: soon}, ("few", CART): {0: theirs}}
+        return Contests(runs, {CART: 50.0}).cheaper(Cheaper(**{**CLAIM, **fields}))
+
+    found = contest(late)
+    assert found.interval.value == pytest.approx(soon.cost(at, 2).usd / late.cost(at, 3).usd)
+    assert found.word == "not decided by 1 seed"
+    assert found.reached == f"{CART}: 1 and 1 of 1"
+    censored = contest(never)
+    assert censored.interval.value == pytest.approx(soon.cost(at, 2).usd / (2 * never.cost(at, 5).usd))
+    assert censored.reached == f"{CART}: 1 and 0 of 1"
+    seconds = contest(late, measure="seconds", against_at="machine")
+    assert seconds.interval.value == pytest.approx(soon.cost(at, 2).seconds / late.cost("machine", 3).seconds)
+    formula = contest(late, accounting="paper")
+    assert formula.interval.value == pytest.approx(soon.cost(at, 2).paper_usd / late.cost(at, 3).paper_usd)
+
+
+def _trained(folder: Path, returns: list[float | None]) -> PricedRun:
+    """A run of the fixture as if its training episodes had returned so; None: no episode ended in that round."""
+    file = RunFile(folder, Cell("few", CART, 0))
+    scores = iter(returns)
+    found: list[dict[str, Any]] = []
+    for row in file.rows():
+        if row["kind"] == "round":
+            score = next(scores)
+            row = {**row, "episodes": 0 if score is None else 4, "episode_return_mean": score}
+        found.append(row)
+    return PricedRun(Outcome(file.cell, found), file.work)
+
+
+def test_the_meter_of_training_episodes_has_its_own_target(folder: Path) -> None:
+    """Reached from round 3 on against from round 2 on, by rounds in which an episode ended; evaluations say nothing."""
+    late, soon = _trained(folder, [None, -30, -20, -19, -5]), _trained(folder, [-30, -20, -10, -5, -1])
+    never = _trained(folder, [-20, -10, -30, -10, -10])
+    found = [run.reached(-20.0, "training") for run in (late, soon, never)]
+    assert found == [(3, True), (2, True), (5, False)]
+    at = "functions_paper"
+    runs = {("boosted", CART): {0: late}, ("few", CART): {0: soon}}
+    contests = Contests(runs, {CART: 50.0}, {CART: -20.0})
+    asked = Cheaper(**CLAIM, meter="training")
+    contest = contests.cheaper(asked)
+    assert contest.reached == f"{CART}: 1 and 1 of 1"
+    assert contest.interval is not None
+    assert contest.interval.value == pytest.approx(late.cost(at, 3).usd / soon.cost(at, 2).usd)
+    told = {name: value for name, value in CLAIM.items() if name != "label"}
+    better = contests.better(Better(**told, meter="training"))
+    # The mean of the last five readings, as a share of the evaluations' target: one below 0 would turn the sign.
+    assert better.interval is not None
+    assert better.interval.value == pytest.approx((-74 / 4 - -66 / 5) / 50.0)
+    declared = {"training_targets": {CART: 50.0}, "targets": {}, "claims": (asked,)}
+    assert Experiment(**{**TINY.model_dump(), **declared}).claims == (asked,)
+    with pytest.raises(ValidationError, match="not there"):
+        Experiment(**{**TINY.model_dump(), "claims": (asked,)})
+
+
+def test_a_run_is_drawn_once_for_all_claims(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same figures as when each claim draws for itself, from half as many draws."""
+    from research.reports import cost_comparison as module
+
+    runs = {(arm, CART): {0: _run(folder, arm, [60.0] * 5)} for arm in ("boosted", "few")}
+    claim, seconds = Cheaper(**CLAIM), Cheaper(**CLAIM, measure="seconds")
+    alone = [Contests(runs, {CART: 50.0}).robust(one, 2) for one in (claim, seconds)]
+    asked: list[str] = []
+
+    def counted(scripts: Any, places: Any, draws: int, seed: int) -> Any:
+        asked.append(places[0].profile.title)
+        return drawn(scripts, places, draws, seed)
+
+    drawn = module.drawn
+    monkeypatch.setattr(module, "drawn", counted)
+    together = Contests(runs, {CART: 50.0})
+    assert [together.robust(one, 2) for one in (claim, seconds)] == alone
+    assert len(asked) == 2  # one for each side, not for each claim
+
+
+def test_neither_side_at_the_target_decides_nothing(folder: Path) -> None:
+    low = [1.0, 2.0, 3.0, 4.0, 5.0]
+    seeds = range(6)
+    runs = {
+        (arm, CART): dict.fromkeys(seeds, _run(folder, name, low))
+        for arm, name in (("boosted", "boosted"), ("few", "few"))
+    }
+    found = Contests(runs, {CART: 50.0}).cheaper(Cheaper(**CLAIM))
+    assert found.word == "not decided by 6 seeds"
+    assert "neither side reached the target" in found.reason
+
+
+def test_nobody_is_called_cheaper_who_seldom_got_there(folder: Path) -> None:
+    """The oracle: one machine is so much cheaper than functions that twice what it spent in vain is less than what they
+    spent until they were there; what it would have spent is still not known, whichever side it is on.
+    """
+    never, late = [1.0] * 5, [1.0, 1.0, 60.0, 60.0, 60.0]
+    vain, there, elsewhere = (
+        _run(folder, "few", never),
+        _run(folder, "few", late),
+        _run(folder, "boosted", late),
+    )
+
+    def contest(few: list[PricedRun], **fields: Any) -> Any:
+        runs = {
+            ("few", CART): dict(enumerate(few)),
+            ("boosted", CART): dict.fromkeys(range(6), elsewhere),
+        }
+        return Contests(runs, {CART: 50.0}).cheaper(Cheaper(**{**CLAIM, **fields}))
+
+    ours: dict[str, Any] = {"arm": "few", "at": "machine", "against": ("boosted",)}
+    theirs: dict[str, Any] = {"against_at": "machine"}
+    seldom, often = [vain] * 4 + [there] * 2, [vain] * 3 + [there] * 3
+    found = contest(seldom, **ours)
+    assert found.interval.high < 1.0
+    assert found.word == "not decided by 6 seeds"
+    assert f"On {CART} ours reached the target in fewer than half of its runs" in found.reason
+    found = contest(seldom, **theirs)
+    assert found.interval.low > 1.0
+    assert found.word == "not decided by 6 seeds"
+    assert f"On {CART} theirs reached the target in fewer than half of its runs" in found.reason
+    # Theirs has spent less than ours when it ends in vain: only by counting twice does that make ours the cheaper.
+    assert _run(folder, "boosted", late).cost("functions_paper", 5).usd > vain.cost("functions_paper", 5).usd
+    found = contest(seldom)
+    assert found.interval.high < 1.0
+    assert found.word == "not decided by 6 seeds"
+    assert "counted as what was spent in vain, and not as twice that, it decides nothing" in found.reason
+    assert contest(often, **ours).word == "holds"
+    # Two who both spent all they had are alike by their limits alone.
+    same = {"arm": "few", "against": ("few",), "alike": True}
+    assert contest([vain] * 6, **same).word == "not decided by 6 seeds"
+    assert contest([there] * 6, **same).word == "holds"
+    assert contest(often, **theirs).word == "does not hold"
+
+
+def test_the_best_of_several_is_chosen_on_other_seeds(folder: Path) -> None:
+    """`like` wins on the first half and `few` on the second: judged is against `like`, on the second half only."""
+    soon, late = [60.0] * 5, [1.0, 1.0, 60.0, 60.0, 60.0]
+    runs = {
+        ("boosted", CART): {seed: _run(folder, "few", soon) for seed in range(4)},
+        ("few", CART): {seed: _run(folder, "few", late if seed < 2 else soon) for seed in range(4)},
+        ("like", CART): {seed: _run(folder, "few", soon if seed < 2 else late) for seed in range(4)},
+    }
+    claim = Cheaper(**{**CLAIM, "against": ("few", "like")})
+    found = Contests(runs, {CART: 50.0}).cheaper(claim)
+    assert (found.against, found.seeds) == ("like", 2)
+    one = _run(folder, "few")
+    grid = sum(
+        runs[arm, CART][seed].cost("functions_paper", one.rounds).usd
+        for arm in ("few", "like")
+        for seed in (0, 1)
+    )
+    assert f"To find the best of 2 cost another ${grid:,.2f}" in found.reason
+    assert found.interval is not None
+    assert found.interval.value == pytest.approx(
+        one.cost("functions_paper", 1).usd / one.cost("functions_paper", 3).usd
+    )
+
+
+def test_return_at_equal_dollars(folder: Path) -> None:
+    assert return_at(([1.0, 2.0, 3.0], [10.0, 20.0, 30.0]), 2.5) == 20.0
+    assert return_at(([1.0, 2.0, 3.0], [10.0, 20.0, 30.0]), 0.5) == 10.0
+    runs = {
+        ("boosted", CART): {0: _run(folder, "few", [50.0] * 5)},
+        ("few", CART): {0: _run(folder, "few", [25.0] * 5)},
+    }
+    told = {name: value for name, value in CLAIM.items() if name != "label"}
+    found = Contests(runs, {CART: 50.0}).better(Better(**told))
+    assert found.interval == Interval(0.5, 0.5, 0.5)
+    assert found.word == "not decided by 1 seed"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "seeds", "alike", "word"),
+    [
+        (0.5, 0.9, 5, False, "holds"),
+        (1.1, 1.9, 5, False, "does not hold"),
+        (0.9, 1.1, 5, False, "not decided by 5 seeds"),
+        (0.5, 0.9, 3, False, "not decided by 3 seeds"),
+        (0.9, 1.1, 5, True, "holds"),
+        (0.9, 1.1, 1, True, "not decided by 1 seed"),
+        (1.1, 1.2, 5, True, "does not hold"),
+    ],
+)
+def test_the_words_of_a_verdict(low: float, high: float, seeds: int, alike: bool, word: str) -> None:
+    found, reason = judged(Interval((low + high) / 2, low, high), 1.0, seeds, less=True, alike=alike)
+    assert found == word
+    assert reason or word == "holds" or alike
+
+
+def test_what_turns_a_verdict_is_told_in_words() -> None:
+    over = {"draws": 200, "cheaper_in": 152, "turned_by": []}
+    assert (
+        of_draws(over)
+        == "Ours is cheaper in 152 of 200 draws of the clouds' numbers; no single number turns that."
+    )
+    start = {
+        "of": "AWS Lambda",
+        "name": "learner.server_start_s",
+        "value": 60.0,
+        "at": 91.875,
+        "kind": "paper",
+    }
+    speed = {"of": "Mine", "name": "core_ratio", "value": 1.0, "at": 0.8, "kind": "assumed"}
+    assert of_draws({**over, "turned_by": [start, speed]}).endswith(
+        "; turned by start of the learner 91.9 s (AWS Lambda), speed of a core 0.8 (Mine)."
+    )
+
+
+def test_a_report_tells_cost_verdict_and_what_turns_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = write_report("tiny", TINY, folder, tmp_path, draws=3)
+    assert json.loads((tmp_path / "tiny.json").read_text()) == results
+    (verdict,) = results["verdicts"]
+    assert verdict["verdict"] == "not decided by 1 seed"
+    assert verdict["label"] == "learned"
+    over = verdict["figures"]["over_draws"]
+    assert over["draws"] == 3
+    assert 0 <= over["cheaper_in"] <= 3
+    text = (tmp_path / "tiny.md").read_text()
+    assert "draws of the clouds' numbers" in text
+    assert f"| {CART} | {VENUES['machine'].title} | Boosted |" in text
+    summaries = read_summaries(TINY, folder, quick=False)
+    before = cost_tables(TINY, priced_runs(TINY, folder, summaries))
+    # Kept with the project, a run costs what it cost where it was made.
+    monkeypatch.setattr(row_files, "KEPT", tmp_path / "kept")
+    for cell in TINY.cells():
+        assert RunFile(folder, cell).keep()
+    elsewhere = tmp_path / "other" / "papers" / "tiny"
+    kept = read_summaries(TINY, elsewhere, quick=False)
+    assert cost_tables(TINY, priced_runs(TINY, elsewhere, kept)) == before
+    assert len(before) == 9
