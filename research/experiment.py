@@ -26,23 +26,25 @@ QUICK_ROUNDS = 6
 QUICK_SEEDS = 2
 # Seeds of what an experiment must never see in training; engine seeds are hashed with labels of their own.
 _SEED_STRIDE = 10_000
+# What an A/A arm adds to its seeds.
+_AGAIN_SEEDS = 1000
 
 
 class Arm(Frozen):
     """One thing that is compared. `changes` go into the experiment's base document, table by table.
 
-    `peer` names a program in `peers/` that runs the same recipe with another library. `seed_offset` is for A/A pairs:
-    the same arm again on other seeds. `home` is the experiment that has this very arm already: it is run once for both.
-    `spends_like` names an arm whose numbers of actors this one takes from the same seed, largest first. `scheduler`
-    names an arm that trains a scheduler, which decides in this one. `study` makes a run of something other than one
-    training.
+    `peer` names a program in `peers/` that runs the same recipe with another library. `again_of` is for A/A pairs: it
+    names the arm that this one repeats on other seeds, and both are stored in one file. `home` is the experiment that
+    has this very arm already: it is run once for both. `spends_like` names an arm whose numbers of actors this one
+    takes from the same seed, largest first. `scheduler` names an arm that trains a scheduler, which decides in this
+    one. `study` makes a run of something other than one training.
     """
 
     name: str = Field(pattern=r"^[a-z0-9_]+$")
     title: str
     changes: dict[str, Any] = {}
     peer: Literal["sb3"] | None = None
-    seed_offset: int = Field(0, ge=0, lt=_SEED_STRIDE)
+    again_of: str = ""
     home: str = ""
     spends_like: str | None = None
     scheduler: str | None = None
@@ -115,6 +117,8 @@ class Experiment(Frozen):
         if unknown := set(self.venues) - set(VENUES):
             raise ValueError(f"there are no such venues: {sorted(unknown)}")
         for arm in self.arms:
+            if arm.again_of and arm.again_of not in arms:
+                raise ValueError(f"{arm.name} repeats an arm that is not there")
             if set(self.needs(arm)) - arms:
                 raise ValueError(f"{arm.name} needs an arm that is not there")
             if isinstance(arm.study, Schooling):
@@ -165,7 +169,8 @@ class Experiment(Frozen):
         """What the engine is asked for in this run."""
         arm = self.arm(cell.arm)
         setting = next(one for one in self.settings if one.environment == cell.environment)
-        own = {"training": {"environment": {"id": cell.environment}, "seed": cell.seed + arm.seed_offset}}
+        seed = cell.seed + (_AGAIN_SEEDS if arm.again_of else 0)
+        own = {"training": {"environment": {"id": cell.environment}, "seed": seed}}
         document = merged(merged(self.base, setting.changes), arm.changes)
         document = merged(merged(document, setting.own.get(arm.name, {})), own)
         if quick:

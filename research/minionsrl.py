@@ -79,7 +79,7 @@ def _longer(arm: Arm) -> Arm:
 def fixed_again(home: str = "") -> Arm:
     """8 actors on other seeds, for the A/A pair."""
     return scaled(
-        "fixed_8_again", "fixed at 8 again, other seeds", home, seed_offset=1000, kind="fixed", actors=8
+        "fixed_8_again", "fixed at 8 again, other seeds", home, again_of="fixed_8", kind="fixed", actors=8
     )
 
 

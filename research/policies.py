@@ -59,13 +59,13 @@ def recipe(**algorithm: Any) -> dict[str, Any]:
     return merged(preset_document("hopper-papers"), changes)
 
 
-def scaled(name: str, title: str, home: str = "", seed_offset: int = 0, **scaling: Any) -> Arm:
+def scaled(name: str, title: str, home: str = "", again_of: str = "", **scaling: Any) -> Arm:
     return Arm(
         name=name,
         title=title,
         changes={"training": {"scaling": scaling}},
         home=home,
-        seed_offset=seed_offset,
+        again_of=again_of,
     )
 
 
@@ -86,7 +86,7 @@ CONTROLS = (
     nitro("nitro_shuffled", "Nitro with R of a random round", signal="shuffled"),
     nitro("nitro_flipped", "Nitro with the sign flipped", signal="flipped"),
     nitro("nitro_constant", "Nitro with R held constant", signal="constant"),
-    scaled("fixed_16_again", "fixed at 16 again, other seeds", seed_offset=1000, kind="fixed", actors=16),
+    scaled("fixed_16_again", "fixed at 16 again, other seeds", again_of="fixed_16", kind="fixed", actors=16),
 )
 COMPARATORS = (
     nitro("nitro_released", "Nitro by its released code", rule="released"),

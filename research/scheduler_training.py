@@ -59,9 +59,9 @@ def rounds_of(checkpoint: Path, job: JobSpec) -> tuple[RoundReport, ...]:
     return Progress.decode(read_checkpoint(checkpoint), job.training).history
 
 
-def policy_from(scheduler: Path, spec: SchedulingSpec) -> Learned:
+def policy_from(scheduler: bytes, spec: SchedulingSpec) -> Learned:
     """The scaling policy that decides by a stored scheduler."""
-    state = LearnerState.decode(scheduler.read_bytes())
+    state = LearnerState.decode(scheduler)
     return spec.policy(as_text(state.actor_weights(spec.network)), explore=False)
 
 
@@ -70,7 +70,7 @@ def episodes(
     spec: SchedulingSpec,
     recorded: Sequence[Sequence[RoundReport]],
     *,
-    begin_with: Path | None,
+    begin_with: bytes | None,
     scheduler: Path,
     done: int,
     begun: Callable[[Headless], None],
@@ -97,8 +97,7 @@ def episodes(
     if done:
         state = scheduler.read_bytes()
         resume = EpisodeFinished(done, "rehearsal", 0, 0.0, 0, None, False, 0.0, (), state)
-    started = begin_with.read_bytes() if begin_with is not None else None
-    for one in train_scheduler(spec, play, recorded=recorded, begin_with=started, resume=resume):
+    for one in train_scheduler(spec, play, recorded=recorded, begin_with=begin_with, resume=resume):
         temporary = scheduler.with_suffix(".scheduler-new")
         temporary.write_bytes(one.state)
         temporary.replace(scheduler)

@@ -6,9 +6,8 @@ the records of their work, and slices of rent. A run that is gone on with append
 
 from __future__ import annotations
 
-import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,26 +65,30 @@ class WorkFile:
 
 
 def read_work_file(path: Path) -> list[Sitting]:
-    """The sittings of a run; a `.gz` is unpacked. WorkError begins with `file:line:`, or says why it cannot be read."""
+    """The sittings of a run. WorkError begins with `file:line:`, or says why the file cannot be read."""
     try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        text = path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
         raise WorkError(f"{path} cannot be read: {why}") from None
+    return sittings_in(_objects(text, path.name), path.name)
+
+
+def sittings_in(lines: Iterable[tuple[int, dict[str, Any]]], file: str) -> list[Sitting]:
+    """The sittings in a file's numbered lines. WorkError begins with `file:line:`."""
     read: list[_Read] = []
-    for number, line in _objects(text, path.name):
+    for number, line in lines:
         if line.get("kind") == "work":
-            read.append(_Read(_spec(line, f"{path.name}:{number}")))
+            read.append(_Read(_spec(line, f"{file}:{number}")))
         elif not read:
-            raise WorkError(f"{path.name}:{number}: the file does not begin with a header of schema {SCHEMA}")
+            raise WorkError(f"{file}:{number}: the file does not begin with a header of schema {SCHEMA}")
         else:
-            settlement = _settlement(line, f"{path.name}:{number}")
+            settlement = _settlement(line, f"{file}:{number}")
             read[-1].settlements.append(settlement)
             if "work" in settlement.usage:
-                read[-1].places.append(f"{path.name}:{number}")
+                read[-1].places.append(f"{file}:{number}")
     if not read:
-        raise WorkError(f"{path.name} holds no run")
+        raise WorkError(f"{file} holds no run")
     return [one.sitting() for one in read]
 
 

@@ -69,7 +69,7 @@ EXPERIMENT = Experiment(
             update={
                 "name": "level_again",
                 "title": "the same in all rounds, other seeds",
-                "seed_offset": 1000,
+                "again_of": "level",
             }
         ),
     ),

@@ -11,7 +11,7 @@ _OTHERS = (
     nitro("window_10", "Nitro, n = 10", window=10),
 )
 
-_AGAIN = nitro("nitro_again", "Nitro again, other seeds").model_copy(update={"seed_offset": 1000})
+_AGAIN = nitro("nitro_again", "Nitro again, other seeds", again_of="nitro")
 
 
 def _against(other: str, environment: str, *, alike: bool = False) -> Cheaper:

@@ -30,7 +30,7 @@ EXPERIMENT = Experiment(
     },
     arms=(
         Arm(name="once", title="PPO"),
-        Arm(name="again", title="PPO again, other seeds", seed_offset=1000),
+        Arm(name="again", title="PPO again, other seeds", again_of="once"),
     ),
     settings=(Setting(environment="CartPole-v1", seeds=tuple(range(10))),),
     claims=(NotBelow(arm="once", against="again", environment="CartPole-v1"),),

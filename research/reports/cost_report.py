@@ -22,14 +22,14 @@ from training.statistics import Reached, holm, median_time, penalised_mean_time
 
 
 def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summary]) -> Runs:
-    """Complete runs whose work was kept, by arm and environment, then by seed."""
+    """Complete runs with a record of their work, by arm and environment, then by seed."""
     found: dict[tuple[str, str], dict[int, PricedRun]] = {}
     for summary in summaries if experiment.venues else ():
         for outcome in summary.done:
-            work = run_file(experiment, folder, outcome.cell).work
-            if work.exists():
+            file = run_file(experiment, folder, outcome.cell)
+            if file.has_work:
                 place = found.setdefault((summary.arm, summary.environment), {})
-                place[outcome.cell.seed] = PricedRun(outcome, work)
+                place[outcome.cell.seed] = PricedRun(outcome, file.sittings)
     return found
 
 

@@ -7,10 +7,9 @@ part of a run are those of a run that ends there: standing machines are paid unt
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from cloud.billing.paper_formulas import FORMULAS, RoundTimes
 from cloud.billing.replay_schedule import Script
 from cloud.billing.retiming import Done, Retimed, retime
 from cloud.billing.work import Work
-from cloud.billing.work_file import Sitting, read_work_file
+from cloud.billing.work_file import Sitting
 from cloud.place import Place
 from research.claims import Meter
 from research.pricing_targets import VENUES, place_of
@@ -45,15 +44,15 @@ class Cost:
 class PricedRun:
     """A complete run with the record of its work."""
 
-    def __init__(self, outcome: Outcome, work: Path) -> None:
+    def __init__(self, outcome: Outcome, read_work: Callable[[], list[Sitting]]) -> None:
         self.outcome = outcome
-        self._path = work
+        self._read_work = read_work
         self._costs: dict[tuple[str, int], Cost] = {}
         self._scripts: dict[int, list[Script]] = {}
 
     @cached_property
     def _sittings(self) -> list[Sitting]:
-        return [_without_evaluations(one) for one in read_work_file(self._path)]
+        return [_without_evaluations(one) for one in self._read_work()]
 
     @cached_property
     def rounds(self) -> int:

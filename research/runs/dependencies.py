@@ -44,5 +44,8 @@ def completed(experiment: Experiment, folder: Path, cell: Cell, spec: JobSpec, *
         assert isinstance(schooling, Schooling)
         target = experiment.training_targets[cell.environment]
         study = (schooling.quick() if quick else schooling).spec(spec, target)
-        scaling = policy_from(files[arm.scheduler].scheduler, study).model_dump(mode="json")
+        scheduler = files[arm.scheduler].scheduler()
+        if scheduler is None:
+            raise NotThere(f"{files[arm.scheduler].path} has no scheduler beside it.")
+        scaling = policy_from(scheduler, study).model_dump(mode="json")
     return JobSpec.model_validate(merged(spec.model_dump(mode="json"), {"training": {"scaling": scaling}}))

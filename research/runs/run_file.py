@@ -1,17 +1,18 @@
-"""Where runs are kept: one file of JSON rows a run, only ever appended to, and its checkpoints in a folder beside it.
+"""Where the rows of runs are: in the data folder while they are made, and with the project when they are complete.
 
-`<data>/papers/<experiment>/<arm>/<environment>/<seed>.jsonl`; quick runs under `<data>/papers/quick/`, so that what is
-not evidence is never mistaken for it. A row has a `kind`: `begin` (recipe, fingerprint), `round`, `evaluation`,
-`final` (the endpoint) or `end`. A run is complete when it has its `end`.
+`<data>/papers/<experiment>/<arm>/<environment>/<seed>.jsonl` is only ever appended to; checkpoints are in a folder
+beside it. Quick runs are under `<data>/papers/quick/`, so that what is not evidence is never mistaken for it. A row has
+a `kind`: `begin` (recipe, fingerprint), `round`, `evaluation`, `final` (the endpoint) or `end`. A run is complete when
+it has its `end`.
 
-Complete runs can be kept with the project (`papers keep`), thinned, under `docs/results/<experiment>.runs/`. A kept run
-counts as done on any machine, so evidence that took hours is neither lost with a data folder nor made again.
+`papers keep` stores complete runs with the project, thinned, in `docs/results/<experiment>/<arm>.runs` (`archive.py`).
+A stored run counts as done on any machine, so evidence that took hours is neither lost with a data folder nor made
+again.
 """
 
 from __future__ import annotations
 
 import fcntl
-import gzip
 import json
 import os
 import shutil
@@ -20,14 +21,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cloud.billing.work_file import Sitting, read_work_file, sittings_in
 from research.experiment import Cell, Experiment
-from research.runs.packing import packed
+from research.runs.archive import StoredRun, add_run, find_run
+from webapp.papers.queries import RESULTS
 
 Row = dict[str, Any]
 
-
-KEPT = Path(__file__).parents[2] / "docs" / "results"
-_KEPT_ROUNDS = 10
+_STORED_ROUNDS = 10
 
 
 class RunHeld(Exception):
@@ -39,52 +40,63 @@ def papers_folder(data: Path, name: str, *, quick: bool) -> Path:
 
 
 def run_file(experiment: Experiment, folder: Path, cell: Cell) -> RunFile:
-    """Where that run of an experiment is kept: with its arm's home, where that is another experiment."""
-    home = experiment.arm(cell.arm).home
-    return RunFile(folder.parent / home if home else folder, cell)
+    """Where that run of an experiment is: with its arm's home, where that is another experiment."""
+    arm = experiment.arm(cell.arm)
+    return RunFile(folder.parent / arm.home if arm.home else folder, cell, stored_with=arm.again_of)
 
 
 class RunFile:
     """The rows of one run. Only whoever holds it may write."""
 
-    def __init__(self, folder: Path, cell: Cell) -> None:
+    def __init__(self, folder: Path, cell: Cell, *, stored_with: str = "") -> None:
+        """`stored_with` names the arm whose archive the run is stored in, where that is not its own."""
         self.cell = cell
-        place = Path(cell.arm, cell.environment.replace("/", "_"), f"{cell.seed}.jsonl")
-        self.path = folder / place
+        self.path = folder / cell.arm / cell.environment.replace("/", "_") / f"{cell.seed}.jsonl"
         quick = folder.parent.name == "quick"
-        self.kept = None if quick else KEPT / f"{folder.name}.runs" / place
+        self._archive = None if quick else RESULTS / folder.name / f"{stored_with or cell.arm}.runs"
         self.checkpoints = self.path.with_suffix("")
+        self.work_path = self.path.with_suffix(".work.jsonl")
+        self.scheduler_path = self.path.with_suffix(".scheduler")
 
     def rows(self) -> list[Row]:
         """Complete rows in order. A last line that a dying process left half-written does not count."""
         if self.path.exists():
-            return _rows(self.path.read_text())
-        if self.kept is None:
-            return []
-        if self.kept.exists():
-            return _rows(self.kept.read_text())
-        packed_rows = self.kept.with_suffix(".jsonl.gz")
-        return _rows(gzip.decompress(packed_rows.read_bytes()).decode()) if packed_rows.exists() else []
+            return [json.loads(line) for line in self.path.read_text().split("\n")[:-1]]
+        stored = self._stored()
+        return [] if stored is None else stored.rows
 
-    def keep(self) -> bool:
-        """Put a complete run of ours beside the report, long ones thinned; whether there was one to put."""
-        if self.kept is None or not self.path.exists() or not self.complete:
+    @property
+    def has_work(self) -> bool:
+        """Whether there is a record of its work, from which time and bill are computed again."""
+        stored = None if self.work_path.exists() else self._stored()
+        return self.work_path.exists() or (stored is not None and stored.has_work)
+
+    def sittings(self) -> list[Sitting]:
+        """The record of its work. WorkError where there is none."""
+        stored = None if self.work_path.exists() else self._stored()
+        if stored is None or stored.work is None:
+            return read_work_file(self.work_path)
+        return sittings_in(enumerate(stored.work, start=1), f"{self.cell.arm}, seed {self.cell.seed}")
+
+    def scheduler(self) -> bytes | None:
+        """The scheduler that was trained in it, where one was."""
+        if self.scheduler_path.exists():
+            return self.scheduler_path.read_bytes()
+        stored = self._stored()
+        return None if stored is None else stored.scheduler
+
+    def _stored(self) -> StoredRun | None:
+        return None if self._archive is None else find_run(self._archive, self.cell)
+
+    def store(self) -> bool:
+        """Put a complete run of this data folder into its archive, thinned; whether there was one to put."""
+        if self._archive is None or not self.path.exists() or not self.complete:
             return False
-        work, scheduler = self.path.with_suffix(".work.jsonl"), self.path.with_suffix(".scheduler")
-        # Runs whose work is kept are short, and other runs may take their numbers of actors.
-        every = 1 if work.exists() else _KEPT_ROUNDS
+        work = _thinned_work(self.work_path) if self.work_path.exists() else None
+        # Runs with a record of their work are short, and other runs may take their numbers of actors.
+        every = _STORED_ROUNDS if work is None else 1
         rows = [row for row in self.rows() if row["kind"] != "round" or row["round"] % every == 0]
-        self.kept.parent.mkdir(parents=True, exist_ok=True)
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        if work.exists():
-            # Hundreds of such runs stand with the project, so that their rows are packed as well.
-            self.kept.unlink(missing_ok=True)
-            self.kept.with_suffix(".jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
-            self.kept.with_suffix(".work.jsonl.gz").write_bytes(packed(work))
-        else:
-            self.kept.write_text(text)
-        if scheduler.exists():
-            shutil.copyfile(scheduler, self.kept.with_suffix(".scheduler"))
+        add_run(self._archive, self.cell, StoredRun.of(rows, work, self.scheduler()))
         return True
 
     def append(self, row: Row) -> None:
@@ -100,24 +112,10 @@ class RunFile:
         temporary.replace(self.path)
         return kept
 
-    @property
-    def work(self) -> Path:
-        """The record of its work, where one was made: from it time and bill are computed again."""
-        here = self.path.with_suffix(".work.jsonl")
-        kept = self.kept.with_suffix(".work.jsonl.gz") if self.kept is not None else here
-        return kept if kept.exists() and not here.exists() else here
-
-    @property
-    def scheduler(self) -> Path:
-        """The scheduler that was trained in it, where one was."""
-        here = self.path.with_suffix(".scheduler")
-        kept = self.kept.with_suffix(".scheduler") if self.kept is not None else here
-        return kept if kept.exists() and not here.exists() else here
-
     def forget(self) -> None:
         """Begin anew: no row, work or checkpoint of what was not finished stays."""
         self.path.unlink(missing_ok=True)
-        self.path.with_suffix(".work.jsonl").unlink(missing_ok=True)
+        self.work_path.unlink(missing_ok=True)
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     @property
@@ -139,8 +137,26 @@ class RunFile:
             yield
 
 
-def _rows(text: str) -> list[Row]:
-    return [json.loads(line) for line in text.split("\n")[:-1]]
+def _thinned_work(path: Path) -> list[Row]:
+    """What was done and who waited for whom, without prices: times and bills are computed again from the work alone.
+
+    When a call landed is kept only where calls were cancelled, since a re-timing asks for it there and nowhere else.
+    """
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    cut_short = any(line.get("usage", {}).get("work", {}).get("cancelled") for line in lines)
+    used = {"work", "landed_s"} if cut_short else {"work"}
+    return [
+        line
+        if line.get("kind") == "work"
+        else {
+            **line,
+            "picodollars": 0,
+            "lines": [],
+            "usage": {name: value for name, value in line["usage"].items() if name in used},
+        }
+        for line in lines
+        if line.get("kind") == "work" or "work" in line["usage"]
+    ]
 
 
 _LAST = frozenset({"final", "end"})

@@ -104,7 +104,7 @@ class SeedRun:
 
     def _ours(self) -> None:
         # A record of work has no holes and nothing twice: such runs take minutes, and begin anew when they are broken.
-        work = self._file.path.with_suffix(".work.jsonl") if self._experiment.venues else None
+        work = self._file.work_path if self._experiment.venues else None
         if work is not None:
             self._file.forget()
         resume = self._resumable()

@@ -76,14 +76,14 @@ class StudyRun:
             if not paths:
                 raise NotThere(f"{files[name].path} has no checkpoint to rehearse with.")
             recorded.append(rounds_of(paths[-1], self._spec))
-        begin_with = files[schooling.begin_with].scheduler if schooling.begin_with else None
+        begin_with = files[schooling.begin_with].scheduler() if schooling.begin_with else None
         done = [row["round"] for row in self._file.rows() if row["kind"] == "episode"]
         yield from episodes(
             self._spec,
             schooling.spec(self._spec, self._experiment.training_targets[self._cell.environment]),
             recorded,
             begin_with=begin_with,
-            scheduler=self._file.path.with_suffix(".scheduler"),
+            scheduler=self._file.scheduler_path,
             done=max(done, default=0),
             begun=self._begun,
         )

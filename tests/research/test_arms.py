@@ -81,7 +81,7 @@ def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
         f"for its 1 real episode, {100 * share:.0f} % of those from scratch.{besides}"
         in told["schedulers"][1]
     )
-    states = [RunFile(folder, Cell(arm, CART, 0)).scheduler.read_bytes() for arm in ("scheduler", "on")]
+    states = [RunFile(folder, Cell(arm, CART, 0)).scheduler() for arm in ("scheduler", "on")]
     assert states[0] != states[1]
     decided = [row for row in RunFile(folder, Cell("used", CART, 0)).rows() if row["kind"] == "round"]
     assert all("the scheduler gives" in row["why"] and 1 <= row["actors"] <= 4 for row in decided)

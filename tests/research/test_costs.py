@@ -10,7 +10,6 @@ import pytest
 from pydantic import ValidationError
 
 from cloud.billing.retiming import retime
-from cloud.billing.work_file import read_work_file
 from research.claims import Better, Cheaper
 from research.experiment import (
     Cell,
@@ -22,7 +21,7 @@ from research.reports.cost_report import cost_tables, of_draws, priced_runs
 from research.reports.outcomes import Outcome, read_summaries
 from research.reports.report import write_report
 from research.reports.run_cost import PricedRun, return_at
-from research.runs import run_file as row_files
+from research.runs import run_file
 from research.runs.run_file import RunFile
 from tests.research.tiny_experiment import CART, CLAIM, TINY, made_in
 from training.statistics import Interval
@@ -42,7 +41,7 @@ def _run(folder: Path, arm: str, returns: list[float] | None = None) -> PricedRu
         found = [
             {**row, "return_mean": next(scores)} if row["kind"] == "evaluation" else row for row in found
         ]
-    return PricedRun(Outcome(file.cell, found), file.work)
+    return PricedRun(Outcome(file.cell, found), file.sittings)
 
 
 def test_a_run_s_cost_grows_with_its_rounds_and_leaves_out_evaluations(folder: Path) -> None:
@@ -51,7 +50,7 @@ def test_a_run_s_cost_grows_with_its_rounds_and_leaves_out_evaluations(folder: P
     assert run.rounds == 5
     assert [one.usd for one in costs] == sorted(one.usd for one in costs)
     assert [one.seconds for one in costs] == sorted(one.seconds for one in costs)
-    (sitting,) = read_work_file(RunFile(folder, Cell("few", CART, 0)).work)
+    (sitting,) = RunFile(folder, Cell("few", CART, 0)).sittings()
     place = place_of("functions_paper")
     with_evaluations = [work for work in sitting.works if work.kind == "evaluate"]
     (script,) = run.scripts(5)
@@ -110,7 +109,7 @@ def _trained(folder: Path, returns: list[float | None]) -> PricedRun:
             score = next(scores)
             row = {**row, "episodes": 0 if score is None else 4, "episode_return_mean": score}
         found.append(row)
-    return PricedRun(Outcome(file.cell, found), file.work)
+    return PricedRun(Outcome(file.cell, found), file.sittings)
 
 
 def test_the_meter_of_training_episodes_has_its_own_target(folder: Path) -> None:
@@ -303,11 +302,11 @@ def test_a_report_tells_cost_verdict_and_what_turns_it(
     assert f"| {CART} | {VENUES['machine'].title} | Boosted |" in text
     summaries = read_summaries(TINY, folder, quick=False)
     before = cost_tables(TINY, priced_runs(TINY, folder, summaries))
-    # Kept with the project, a run costs what it cost where it was made.
-    monkeypatch.setattr(row_files, "KEPT", tmp_path / "kept")
+    # Stored with the project, a run costs what it cost where it was made.
+    monkeypatch.setattr(run_file, "RESULTS", tmp_path / "results")
     for cell in TINY.cells():
-        assert RunFile(folder, cell).keep()
+        assert RunFile(folder, cell).store()
     elsewhere = tmp_path / "other" / "papers" / "tiny"
-    kept = read_summaries(TINY, elsewhere, quick=False)
-    assert cost_tables(TINY, priced_runs(TINY, elsewhere, kept)) == before
+    stored = read_summaries(TINY, elsewhere, quick=False)
+    assert cost_tables(TINY, priced_runs(TINY, elsewhere, stored)) == before
     assert len(before) == 9

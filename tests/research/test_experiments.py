@@ -26,7 +26,7 @@ from research.experiment import (
 from research.reports.outcomes import read_summaries
 from research.reports.report import write_report
 from research.reports.verdicts import verdicts
-from research.runs.run_file import KEPT, RunFile, papers_folder
+from research.runs.run_file import RESULTS, RunFile, papers_folder
 from research.runs.runner import Choice
 from tests.servers import ROOT, wait_until
 from webapp.papers.drawing import nice_ticks
@@ -88,7 +88,7 @@ def test_a_killed_run_goes_on_and_gives_what_an_unbroken_one_gives(tmp_path: Pat
     broken, unbroken = tmp_path / "broken", tmp_path / "unbroken"
     cell = Cell("once", "CartPole-v1", 0)
     file = RunFile(papers_folder(broken, "same_twice", quick=False), cell)
-    assert not (KEPT / "same_twice.runs").exists(), "a run that is kept with the project is not made again"
+    assert not (RESULTS / "same_twice").exists(), "a run that is stored with the project is not made again"
     process = subprocess.Popen(
         bound_to_this_process(_papers(broken, *one)),
         cwd=ROOT,
@@ -316,20 +316,20 @@ def test_without_the_peers_environment_a_sentence_says_what_to_do(tmp_path: Path
     assert os.getpriority(os.PRIO_PROCESS, 0) == niceness
 
 
-def test_a_kept_run_is_done_on_any_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_run_is_done_on_any_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thinned, whole at both ends, and only once it is complete."""
-    from research.runs import run_file as rows
+    from research.runs import run_file
 
-    monkeypatch.setattr(rows, "KEPT", tmp_path / "results")
+    monkeypatch.setattr(run_file, "RESULTS", tmp_path / "results")
     cell = Cell("arm", "ALE/Qbert-v5", 3)
     here = RunFile(papers_folder(tmp_path / "one", "some", quick=False), cell)
     here.path.parent.mkdir(parents=True)
     for row in [{"kind": "begin"}, *({"kind": "round", "round": no} for no in range(1, 31))]:
         here.append(row)
     here.append({"kind": "final", "round": 30, "return_mean": 1.5})
-    assert not here.keep()
+    assert not here.store()
     here.append({"kind": "end", "round": 30})
-    assert here.keep()
+    assert here.store()
     there = RunFile(papers_folder(tmp_path / "another", "some", quick=False), cell)
     assert there.complete
     assert _rounds(there.rows()) == [10, 20, 30]

@@ -82,7 +82,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=WRONG_INPUT_EXIT) from None
         folder = papers_folder(settings.STARLING_DATA, name, quick=choice.quick)
         if action == "keep":
-            kept = sum(run_file(experiment, folder, cell).keep() for cell in cells)
+            kept = sum(run_file(experiment, folder, cell).store() for cell in cells)
             self.stdout.write(f"{kept} complete runs kept.")
         elif action == "seed":
             self._seed(experiment, cells, folder, quick=choice.quick)
@@ -131,7 +131,7 @@ class Command(BaseCommand):
             before = stored(name)
             if before is not None and before["runs_complete"] == done:
                 continue
-            kept = sum(file.keep() for file in files)
+            kept = sum(file.store() for file in files)
             self._tell(f"{name}: {done} complete runs, {kept} kept from here")
             self._report(name, experiment, folder, quick=False, draws=draws, as_json=False)
 
