@@ -93,7 +93,7 @@ class Better(Frozen):
     repeats: Repeats = ()
 
 
-class Foretells(Frozen):
+class RanksForks(Frozen):
     """Curvature says where more actors help: Spearman's correlation of R_k and gain_k given k is below 0."""
 
     kind: Literal["foretells"] = "foretells"
@@ -104,7 +104,7 @@ class Foretells(Frozen):
     repeats: Repeats = ()
 
 
-Claim = Reaches | NotWorse | NotBelow | Cheaper | Better | Foretells
+Claim = Reaches | NotWorse | NotBelow | Cheaper | Better | RanksForks
 
 
 def arms_in(claim: Claim) -> set[str]:

@@ -17,8 +17,8 @@ from pydantic import Field, model_validator
 
 from research.branching import Branching
 from research.claims import Better, Cheaper, Claim, arms_in, environments_in
-from research.pricing_targets import VENUES
-from research.scheduler_training import Schooling
+from research.pricing_targets import PRICING_TARGETS
+from research.scheduler_training import SchedulerTraining
 from training.base_model import Frozen
 from webapp.jobs.spec import JobSpec
 
@@ -48,7 +48,7 @@ class Arm(Frozen):
     home: str = ""
     spends_like: str | None = None
     scheduler: str | None = None
-    study: Branching | Schooling | None = Field(None, discriminator="kind")
+    study: Branching | SchedulerTraining | None = Field(None, discriminator="kind")
 
 
 class Setting(Frozen):
@@ -88,7 +88,7 @@ class Experiment(Frozen):
         {}, description="The same by the papers' own meter, the mean return of a round's training episodes."
     )
     targets_note: str = Field("", description="How targets were chosen, and when.")
-    venues: tuple[str, ...] = Field(
+    pricing_targets: tuple[str, ...] = Field(
         (), description="Where runs are timed and priced; their work is kept if any is."
     )
     run_s: float | None = Field(
@@ -110,20 +110,20 @@ class Experiment(Frozen):
             if arms_in(claim) - arms or set(environments_in(claim)) - environments:
                 raise ValueError(f"a claim names an arm or environment that is not there: {claim!r}")
             if isinstance(claim, Cheaper | Better) and (
-                {claim.at, claim.against_at} - set(self.venues)
+                {claim.at, claim.against_at} - set(self.pricing_targets)
                 or set(claim.environments) - self._with_targets(claim)
             ):
-                raise ValueError(f"a claim names a venue or target that is not there: {claim!r}")
-        if unknown := set(self.venues) - set(VENUES):
-            raise ValueError(f"there are no such venues: {sorted(unknown)}")
+                raise ValueError(f"a claim names a pricing target or a return that is not there: {claim!r}")
+        if unknown := set(self.pricing_targets) - set(PRICING_TARGETS):
+            raise ValueError(f"there are no such pricing targets: {sorted(unknown)}")
         for arm in self.arms:
             if arm.again_of and arm.again_of not in arms:
                 raise ValueError(f"{arm.name} repeats an arm that is not there")
             if set(self.needs(arm)) - arms:
                 raise ValueError(f"{arm.name} needs an arm that is not there")
-            if isinstance(arm.study, Schooling):
-                schools = {one.environment for one in self.settings if arm in self.arms_of(one)}
-                if schools - set(self.training_targets):
+            if isinstance(arm.study, SchedulerTraining):
+                trained_on = {one.environment for one in self.settings if arm in self.arms_of(one)}
+                if trained_on - set(self.training_targets):
                     raise ValueError(f"{arm.name} trains a scheduler for a target that is not there")
         return self
 
@@ -141,8 +141,8 @@ class Experiment(Frozen):
     @staticmethod
     def needs(arm: Arm) -> tuple[str, ...]:
         """The arms whose runs of the same environment have to be complete before one of this arm begins."""
-        learned_from = arm.study.recorded if isinstance(arm.study, Schooling) else ()
-        begins_with = arm.study.begin_with if isinstance(arm.study, Schooling) else None
+        learned_from = arm.study.recorded if isinstance(arm.study, SchedulerTraining) else ()
+        begins_with = arm.study.begin_with if isinstance(arm.study, SchedulerTraining) else None
         named = (arm.spends_like, arm.scheduler, begins_with, *learned_from)
         return tuple(name for name in named if name)
 
@@ -153,7 +153,11 @@ class Experiment(Frozen):
         found = []
         for name in self.needs(arm):
             seed = cell.seed if name == arm.spends_like else setting.seeds[0]
-            abroad = isinstance(arm.study, Schooling) and name == arm.study.begin_with and arm.study.begin_in
+            abroad = (
+                isinstance(arm.study, SchedulerTraining)
+                and name == arm.study.begin_with
+                and arm.study.begin_in
+            )
             found.append(Cell(name, abroad or cell.environment, seed))
         return found
 
@@ -217,10 +221,10 @@ def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return result
 
 
-def recipe_hash(spec: JobSpec, study: Schooling | Branching | None = None) -> str:
+def recipe_hash(spec: JobSpec, study: SchedulerTraining | Branching | None = None) -> str:
     """A short name for what was declared of this recipe; a run is never continued with another one."""
     told = spec.model_dump(mode="json", exclude_unset=True)
-    if isinstance(study, Schooling):
+    if isinstance(study, SchedulerTraining):
         told["study"] = study.model_dump(mode="json")
     document = json.dumps(told, sort_keys=True)
     return sha256(document.encode()).hexdigest()[:16]

@@ -10,7 +10,7 @@ from typing import Any
 from research.claims import Cheaper
 from research.experiment import Arm, Setting, merged
 from research.policies import fixed, impact, recipe, scaled
-from research.scheduler_training import Schooling
+from research.scheduler_training import SchedulerTraining
 
 MOST = 32
 ROUNDS = 20
@@ -31,7 +31,7 @@ TARGETS_NOTE = (
     " turned out to be nearly constant, to see whether they are worth more than few actors."
 )
 RECORDED = ("fixed_4", "fixed_8", "fixed_16", "fixed_32")
-VENUES = (
+MINIONSRL_PRICING_TARGETS = (
     "containers_paper",
     "containers_starling",
     "containers_today",
@@ -51,7 +51,7 @@ CARTPOLE_RECIPE: dict[str, Any] = {
 }
 
 
-def minions_recipe() -> dict[str, Any]:
+def minionsrl_recipe() -> dict[str, Any]:
     changes = {
         "training": {"stop": {"rounds": ROUNDS}, "checkpoints": {"every_rounds": 5, "keep": 2}},
         "platform": {"profile": "aci-paper", "learner_sku": None, "learner": "function"},
@@ -64,7 +64,7 @@ def fixed_arms(home: str = "") -> tuple[Arm, ...]:
     return tuple(fixed(actors, home) for actors in (4, 8, 16, MOST))
 
 
-def few_arms() -> tuple[Arm, ...]:
+def long_fixed_arms() -> tuple[Arm, ...]:
     """Few actors for as long as MinionsRL may take: its schedules are nearly constant, and may be no more than that."""
     return tuple(
         _longer(scaled(f"long_{actors}", f"fixed at {actors}, {LONGER} rounds", kind="fixed", actors=actors))
@@ -93,15 +93,17 @@ def setting(environment: str, seeds: int, **fields: Any) -> Setting:
     return Setting(environment=environment, seeds=tuple(range(seeds)), changes=changes, **fields)
 
 
-def own_target(environment: str, arm: str = "minions_adapt") -> dict[str, dict[str, Any]]:
+def adapt_target(environment: str, arm: str = "minions_adapt") -> dict[str, dict[str, Any]]:
     floor = {"floor_return": _FLOORS[environment]} if environment in _FLOORS else {}
     return {arm: {"training": {"scaling": {"target_return": TARGETS[environment], **floor}}}}
 
 
-def schooling_arm(name: str, title: str, **fields: Any) -> Arm:
+def scheduler_training_arm(name: str, title: str, **fields: Any) -> Arm:
     """An arm that trains a scheduler for its environment's target."""
     return Arm(
-        name=name, title=title, study=Schooling(actors_max=MOST, rounds=ROUNDS, recorded=RECORDED, **fields)
+        name=name,
+        title=title,
+        study=SchedulerTraining(actors_max=MOST, rounds=ROUNDS, recorded=RECORDED, **fields),
     )
 
 
@@ -110,7 +112,7 @@ def scheduled(name: str, title: str, scheduler: str, *, longer: bool = False) ->
     return _longer(arm) if longer else arm
 
 
-def elsewhere(name: str, title: str, scheduler: str) -> Arm:
+def other_cloud_arm(name: str, title: str, scheduler: str) -> Arm:
     """A scheduler on a cloud that it was not trained on: today's containers, which start and cost otherwise."""
     arm = scheduled(name, title, scheduler, longer=True)
     return arm.model_copy(update={"changes": merged(arm.changes, {"platform": {"profile": "aci-today"}})})

@@ -300,7 +300,7 @@ def _of_impact(environments: tuple[str, ...]) -> list[Cheaper | Better]:
     ]
 
 
-NITRO_VENUES = (
+NITRO_PRICING_TARGETS = (
     "functions_paper",
     "functions_starling",
     "functions_cpu",

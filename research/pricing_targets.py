@@ -15,7 +15,7 @@ from cloud.simulated_options import SimulatedOptions
 from training.base_model import Frozen
 
 
-class Venue(Frozen):
+class PricingTarget(Frozen):
     title: str
     profile: str
     stack: Literal["paper-stack", "starling-stack"]
@@ -30,17 +30,17 @@ class Venue(Frozen):
         return Place.of(options, book)
 
 
-def _both(name: str, title: str, **fields: str) -> dict[str, Venue]:
+def _both(name: str, title: str, **fields: str) -> dict[str, PricingTarget]:
     """A cloud under both stacks: the papers' software and ours."""
     return {
-        f"{name}_{stack}": Venue.model_validate(
+        f"{name}_{stack}": PricingTarget.model_validate(
             {"title": f"{title}, {stack} stack", "stack": f"{stack}-stack", **fields}
         )
         for stack in ("paper", "starling")
     }
 
 
-VENUES: dict[str, Venue] = {
+PRICING_TARGETS: dict[str, PricingTarget] = {
     **_both(
         "functions",
         "Lambda functions and a GPU machine",
@@ -48,7 +48,7 @@ VENUES: dict[str, Venue] = {
         learner_sku="p3.2xlarge",
         formula="nitro-intended",
     ),
-    "functions_cpu": Venue(
+    "functions_cpu": PricingTarget(
         title="Lambda functions and a CPU machine (c5.4xlarge) that learns, starling stack",
         profile="lambda",
         stack="starling-stack",
@@ -68,20 +68,20 @@ VENUES: dict[str, Venue] = {
         profile="minionsrl-cluster",
         formula="minionsrl-cluster",
     ),
-    "containers_today": Venue(
+    "containers_today": PricingTarget(
         title="Azure containers as they are today, learner as a function",
         profile="aci-today",
         stack="starling-stack",
         learner="function",
         formula="minionsrl",
     ),
-    "machine": Venue(
+    "machine": PricingTarget(
         title="One plain CPU machine (c5.4xlarge) with our engine",
         profile="one-machine",
         stack="starling-stack",
         formula="one-machine",
     ),
-    "machine_spot": Venue(
+    "machine_spot": PricingTarget(
         title="The same machine at its spot price",
         profile="one-machine-spot",
         stack="starling-stack",
@@ -92,5 +92,5 @@ VENUES: dict[str, Venue] = {
 
 @cache
 def place_of(name: str) -> Place:
-    """The venue with today's numbers and prices."""
-    return VENUES[name].place(PriceBook.load())
+    """The pricing target with today's numbers and prices."""
+    return PRICING_TARGETS[name].place(PriceBook.load())

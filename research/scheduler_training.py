@@ -26,13 +26,14 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 
-class Schooling(Frozen):
+class SchedulerTraining(Frozen):
     """`recorded` are the arms whose rounds are rehearsed with.
 
     `begin_with` is an arm whose scheduler is trained on, of the environment `begin_in` if that is another one.
     `printed` is the paper's own: charged in seconds, with its states and rewards as the plain numbers they are there.
     """
 
+    # Hashes of the recipes of stored runs contain this word, and the fields below.
     kind: Literal["schooling"] = "schooling"
     recorded: tuple[str, ...] = ()
     begin_with: str | None = None
@@ -43,7 +44,7 @@ class Schooling(Frozen):
     rehearsals: int = Field(500, ge=0)
     objective: Literal["time", "cost", "printed"] = "cost"
 
-    def quick(self) -> Schooling:
+    def quick(self) -> SchedulerTraining:
         return self.model_copy(update={"rounds": 3, "episodes": 1, "rehearsals": 2})
 
     def spec(self, job: JobSpec, target: float) -> SchedulingSpec:

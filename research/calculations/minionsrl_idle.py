@@ -5,19 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from research.calculation import HOPPER, QBERT, Calculation, Statement, Table, rounds_of, timed
-from research.pricing_targets import VENUES, place_of
+from research.pricing_targets import PRICING_TARGETS, place_of
 
 _ACTORS = 32
 _ROUNDS = 4
-_VENUES = ("azure_cluster_paper", "azure_cluster_starling", "containers_paper", "containers_starling")
+_PRICING_TARGETS = (
+    "azure_cluster_paper",
+    "azure_cluster_starling",
+    "containers_paper",
+    "containers_starling",
+)
 
 
 def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     rows, statements = [], []
-    for venue in _VENUES:
+    for target in _PRICING_TARGETS:
         for workload in (HOPPER, QBERT):
             waited, learned = [], []
-            for run in timed(rounds_of(workload, _ACTORS, _ROUNDS), place_of(venue), quick=quick):
+            for run in timed(rounds_of(workload, _ACTORS, _ROUNDS), place_of(target), quick=quick):
                 for times in run.rounds[1:]:
                     calls = [call for call in run.done if call.round_no == times.round_no]
                     sampled_s = [call.run_s for call in calls if call.kind == "rollout"]
@@ -27,10 +32,10 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                     learned.append(_ACTORS * update_s / paid_s)
             for_others, for_learner = float(np.median(waited)), float(np.median(learned))
             idle = for_others + for_learner
-            standing = VENUES[venue].profile.endswith("-cluster")
+            standing = PRICING_TARGETS[target].profile.endswith("-cluster")
             rows.append(
                 (
-                    VENUES[venue].title,
+                    PRICING_TARGETS[target].title,
                     workload.environment,
                     1 - idle,
                     for_others,
@@ -42,7 +47,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                 statements.append(
                     Statement(
                         f"Actors of a server cluster are idle for part of each round ({workload.environment},"
-                        f" {VENUES[venue].stack}).",
+                        f" {PRICING_TARGETS[target].stack}).",
                         "holds" if idle > 0.05 else "does not hold",
                         f"{100 * idle:.0f} % of the paid core-seconds: {100 * for_learner:.0f} % while the learner"
                         f" learns, {100 * for_others:.0f} % for the slowest and for transfers.",

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from research.calculation import HOPPER, QBERT, Calculation, Statement, Table, rounds_of, timed
-from research.pricing_targets import VENUES, place_of
+from research.pricing_targets import PRICING_TARGETS, place_of
 
 _ACTORS = (1, 4, 8, 16, 32)
-_VENUES = ("containers_paper", "containers_starling", "containers_today")
+_PRICING_TARGETS = ("containers_paper", "containers_starling", "containers_today")
 
 
 def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     rows, statements = [], []
-    for venue in _VENUES:
+    for target in _PRICING_TARGETS:
         for workload in (HOPPER, QBERT):
             totals = []
             for actors in _ACTORS:
-                found = timed(rounds_of(workload, actors, 2), place_of(venue), quick=quick)
+                found = timed(rounds_of(workload, actors, 2), place_of(target), quick=quick)
                 first = [max(call.startup_s for call in one.done if call.round_no == 1) for one in found]
                 last = [one.rounds[-1] for one in found]
                 run_s = [
@@ -32,7 +32,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                 rest = totals[-1] - float(np.median(run_s)) - float(np.median(update_s))
                 rows.append(
                     (
-                        VENUES[venue].title,
+                        PRICING_TARGETS[target].title,
                         workload.environment,
                         actors,
                         totals[-1],
@@ -44,7 +44,8 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                 )
             statements.append(
                 Statement(
-                    f"A round takes longer the more actors it has ({workload.environment}, {VENUES[venue].title}).",
+                    f"A round takes longer the more actors it has ({workload.environment},"
+                    f" {PRICING_TARGETS[target].title}).",
                     "holds" if totals[-1] > totals[0] else "does not hold",
                     f"From {totals[0]:.2f} s with 1 actor to {totals[-1]:.2f} s with 32.",
                     "assumed timing",

@@ -6,18 +6,18 @@ from __future__ import annotations
 import numpy as np
 
 from research.calculation import HOPPER, QBERT, Calculation, Statement, Table, rounds_of, timed
-from research.pricing_targets import VENUES, place_of
+from research.pricing_targets import PRICING_TARGETS, place_of
 
 _SIZES = (512, 1024, 1769, 2048, 3008)
 
 
 def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     rows, statements = [], []
-    for venue in ("functions_paper", "functions_starling"):
+    for target in ("functions_paper", "functions_starling"):
         for workload in (HOPPER, QBERT):
             times = {}
             for memory_mb in _SIZES:
-                found = timed(rounds_of(workload, 16, 2, memory_mb=memory_mb), place_of(venue), quick=quick)
+                found = timed(rounds_of(workload, 16, 2, memory_mb=memory_mb), place_of(target), quick=quick)
                 seconds = [
                     call.run_s
                     for one in found
@@ -31,7 +31,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                 times[memory_mb] = float(np.median(seconds))
                 rows.append(
                     (
-                        VENUES[venue].title,
+                        PRICING_TARGETS[target].title,
                         workload.environment,
                         memory_mb,
                         times[memory_mb],
@@ -41,7 +41,8 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             gain = 1 - times[2048] / times[1024]
             statements.append(
                 Statement(
-                    f"Above 1,024 MB a function is no faster ({workload.environment}, {VENUES[venue].stack}).",
+                    f"Above 1,024 MB a function is no faster ({workload.environment},"
+                    f" {PRICING_TARGETS[target].stack}).",
                     "holds" if gain < 0.05 else "does not hold",
                     f"At 2,048 MB it takes {100 * gain:.0f} % less time: Lambda gives a whole core only at 1,769 MB.",
                     "assumed timing",

@@ -5,29 +5,37 @@ from __future__ import annotations
 import numpy as np
 
 from research.calculation import HOPPER, QBERT, Calculation, Statement, Table, rounds_of, timed
-from research.pricing_targets import VENUES, place_of
+from research.pricing_targets import PRICING_TARGETS, place_of
 
 _GROUPS = (100, 200, 400, 700, 1000)
 
 
 def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     rows, statements = [], []
-    for venue in ("functions_paper", "functions_starling"):
+    for target in ("functions_paper", "functions_starling"):
         for workload in (HOPPER, QBERT):
             middles, bodies = [], []
             for actors in _GROUPS[:2] if quick else _GROUPS:
-                found = timed(rounds_of(workload, actors), place_of(venue), quick=True)
+                found = timed(rounds_of(workload, actors), place_of(target), quick=True)
                 rollouts = [[call for call in one.done if call.kind == "rollout"] for one in found]
                 bodies.append(float(np.median([max(call.run_s for call in some) for some in rollouts])))
                 middles.append(
                     float(np.median([max(call.run_s + call.startup_s for call in some) for some in rollouts]))
                 )
-                rows.append((VENUES[venue].title, workload.environment, actors, bodies[-1], middles[-1]))
+                rows.append(
+                    (
+                        PRICING_TARGETS[target].title,
+                        workload.environment,
+                        actors,
+                        bodies[-1],
+                        middles[-1],
+                    )
+                )
             grown = bodies[-1] / bodies[0] - 1
             statements.append(
                 Statement(
                     f"A group's execution time is flat up to 1,000 functions ({workload.environment},"
-                    f" {VENUES[venue].stack}).",
+                    f" {PRICING_TARGETS[target].stack}).",
                     "holds" if grown <= 0.25 else "does not hold",
                     f"It grows by {100 * grown:.0f} %: the slowest of more stragglers. With cold starts and Lambda's"
                     f" scaling it grows by {100 * (middles[-1] / middles[0] - 1):.0f} %.",

@@ -9,33 +9,33 @@ import numpy as np
 
 from cloud.billing.retiming import retime
 from research.calculation import HOPPER, Calculation, Statement, Table, rounds_of, timed
-from research.pricing_targets import VENUES, place_of
+from research.pricing_targets import PRICING_TARGETS, place_of
 
 _ACTORS = 16
 _BOOSTS = 5
 _PAIRS = (("functions_paper", "cluster_paper"), ("functions_starling", "cluster_starling"))
 
 
-def _started(venue: str, *, quick: bool) -> list[float]:
+def _started(target: str, *, quick: bool) -> list[float]:
     """Seconds from asking until the last of 16 actors stands, over seeds of the cloud."""
-    found = timed(rounds_of(HOPPER, _ACTORS), place_of(venue), quick=quick)
+    found = timed(rounds_of(HOPPER, _ACTORS), place_of(target), quick=quick)
     return [max(call.startup_s for call in one.done if call.kind == "rollout") for one in found]
 
 
 def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     starts, rounds, statements = [], [], []
     for functions, machines in _PAIRS:
-        stood = {venue: _started(venue, quick=quick) for venue in (functions, machines)}
-        for venue, seconds in stood.items():
+        stood = {target: _started(target, quick=quick) for target in (functions, machines)}
+        for target, seconds in stood.items():
             low, middle, high = (float(one) for one in np.quantile(seconds, [0.1, 0.5, 0.9]))
-            starts.append((VENUES[venue].title, low, middle, high))
+            starts.append((PRICING_TARGETS[target].title, low, middle, high))
         several = retime(rounds_of(HOPPER, _ACTORS, 4), place_of(machines), seed=0)
         round_s = float(np.median([one.total_s for one in several.rounds[1:]]))
         wait_s = float(np.median(stood[machines]))
         hourly = several.bill.picodollars / 10**12 / several.time_s * 3600
         rounds.append(
             (
-                VENUES[machines].title,
+                PRICING_TARGETS[machines].title,
                 round_s,
                 wait_s / round_s,
                 _BOOSTS * wait_s,
@@ -45,7 +45,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
         ratio = wait_s / max(float(np.median(stood[functions])), 1e-9)
         statements.append(
             Statement(
-                f"Functions stand sooner than machines ({VENUES[functions].stack}).",
+                f"Functions stand sooner than machines ({PRICING_TARGETS[functions].stack}).",
                 "holds" if ratio > 1 else "does not hold",
                 f"Machines take {ratio:,.0f} times as long. While they boot, VM-replay would learn from the same old"
                 f" data for {wait_s / round_s:,.0f} rounds.",

@@ -4,7 +4,7 @@ At every round of a base run, 5 replicates of two branches: one more round with 
 """
 
 from research.branching import Branching
-from research.claims import Foretells
+from research.claims import RanksForks
 from research.experiment import Arm, Experiment, Setting
 from research.policies import CARTPOLE, recipe
 
@@ -40,8 +40,8 @@ EXPERIMENT = Experiment(
     # 500 branches each: about 150 s on CartPole, 750 on Hopper.
     run_s=450.0,
     claims=(
-        Foretells(arm="forks", environment="CartPole-v1", paper=_PAPER, repeats=_FIGURES),
-        Foretells(arm="forks", environment="Hopper-v5", paper=_PAPER, repeats=_FIGURES),
+        RanksForks(arm="forks", environment="CartPole-v1", paper=_PAPER, repeats=_FIGURES),
+        RanksForks(arm="forks", environment="Hopper-v5", paper=_PAPER, repeats=_FIGURES),
     ),
     beside=(
         "Nitro's figures 2, 7 and 9 show rewards after a boost at the rounds of lowest, median and highest"

@@ -9,10 +9,10 @@ from research.minionsrl import (
     cheaper,
     fixed_again,
     fixed_arms,
-    minions_recipe,
+    minionsrl_recipe,
     same_twice,
     scheduled,
-    schooling_arm,
+    scheduler_training_arm,
     setting,
 )
 
@@ -29,13 +29,13 @@ EXPERIMENT = Experiment(
         "10 seeds, one scheduler of each kind (reduced): whether the interval of the ratio contains 1."
         " Containing it is no proof that both are equal; its width is told."
     ),
-    base=minions_recipe(),
+    base=minionsrl_recipe(),
     arms=(
         *fixed_arms("minionsrl_table2"),
         fixed_again("minionsrl_table2"),
-        schooling_arm("scheduler_scratch", "training from scratch", episodes=20, rehearsals=1500),
-        schooling_arm("scheduler_donor", "training on CartPole", episodes=20, rehearsals=1500),
-        schooling_arm(
+        scheduler_training_arm("scheduler_scratch", "training from scratch", episodes=20, rehearsals=1500),
+        scheduler_training_arm("scheduler_donor", "training on CartPole", episodes=20, rehearsals=1500),
+        scheduler_training_arm(
             "scheduler_tuned",
             "training on from CartPole's",
             episodes=2,
@@ -80,7 +80,7 @@ EXPERIMENT = Experiment(
     ),
     training_targets={name: TARGETS[name] for name in ("CartPole-v1", "Hopper-v5")},
     targets_note=TARGETS_NOTE,
-    venues=("containers_paper", "containers_starling", "machine"),
+    pricing_targets=("containers_paper", "containers_starling", "machine"),
     claims=(
         cheaper(
             "tuned",

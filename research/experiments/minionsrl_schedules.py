@@ -8,7 +8,7 @@ from typing import Any
 
 from research.claims import Better, Cheaper
 from research.experiment import Arm, Experiment, Setting, merged
-from research.minionsrl import CARTPOLE_RECIPE, minions_recipe
+from research.minionsrl import CARTPOLE_RECIPE, minionsrl_recipe
 from research.policies import TARGETS
 
 _SHAPES = {
@@ -62,7 +62,7 @@ EXPERIMENT = Experiment(
         "20 seeds: differences of about a fifth of the target. CartPole only, in proportion to the paper's. The A/A"
         " pair has 40: its first 20 came out 0.80 [0.65, 0.97], and whether that was chance was asked of 20 more."
     ),
-    base=merged(minions_recipe(), merged(CARTPOLE_RECIPE, {"training": {"stop": {"rounds": 50}}})),
+    base=merged(minionsrl_recipe(), merged(CARTPOLE_RECIPE, {"training": {"stop": {"rounds": 50}}})),
     arms=(
         *_ARMS,
         _arm("level", *_SHAPES["level"], equal=False).model_copy(
@@ -77,7 +77,7 @@ EXPERIMENT = Experiment(
         Setting(environment="CartPole-v1", seeds=tuple(range(40)), fewer=dict.fromkeys(_NOT_IN_THE_PAIR, 20)),
     ),
     targets={"CartPole-v1": TARGETS["CartPole-v1"]},
-    venues=("containers_paper", "containers_starling", "machine"),
+    pricing_targets=("containers_paper", "containers_starling", "machine"),
     claims=(
         *_claims("falling", "level"),
         *_claims("rising", "level"),

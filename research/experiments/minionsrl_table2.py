@@ -6,21 +6,21 @@ training only. What its training cost stands with its run.
 
 from research.experiment import Experiment
 from research.minionsrl import (
+    MINIONSRL_PRICING_TARGETS,
     TARGETS,
     TARGETS_NOTE,
-    VENUES,
     adapt_arm,
+    adapt_target,
     cheaper,
-    elsewhere,
-    few_arms,
     fixed_again,
     fixed_arms,
     impact_arm,
-    minions_recipe,
-    own_target,
+    long_fixed_arms,
+    minionsrl_recipe,
+    other_cloud_arm,
     same_twice,
     scheduled,
-    schooling_arm,
+    scheduler_training_arm,
     setting,
 )
 
@@ -91,7 +91,7 @@ def _asked(environments: tuple[str, ...], *, all_arms: bool) -> tuple:
         ),
         *(
             cheaper("minionsrl", arm, environments, repeats=("minionsrl-5",))
-            for arm in ("fixed_8", *(arm.name for arm in few_arms()))
+            for arm in ("fixed_8", *(arm.name for arm in long_fixed_arms()))
         ),
         cheaper("minionsrl", "minionsrl", environments, at="containers_starling", against_at="machine"),
     ]
@@ -127,17 +127,19 @@ EXPERIMENT = Experiment(
         " schedulers are charged in dollars and see normalised numbers, the paper's variant and ours; as printed,"
         " in seconds and plain numbers, they are an arm on CartPole and Hopper. No Atari."
     ),
-    base=minions_recipe(),
+    base=minionsrl_recipe(),
     arms=(
         *fixed_arms(),
         fixed_again(),
         adapt_arm(),
         impact_arm(),
-        schooling_arm("scheduler", "training of MinionsRL's scheduler", episodes=10, rehearsals=1500),
+        scheduler_training_arm(
+            "scheduler", "training of MinionsRL's scheduler", episodes=10, rehearsals=1500
+        ),
         scheduled("minionsrl", "MinionsRL", "scheduler", longer=True),
-        elsewhere("minionsrl_elsewhere", "MinionsRL on a cloud it was not trained on", "scheduler"),
-        *few_arms(),
-        schooling_arm(
+        other_cloud_arm("minionsrl_elsewhere", "MinionsRL on a cloud it was not trained on", "scheduler"),
+        *long_fixed_arms(),
+        scheduler_training_arm(
             "scheduler_printed",
             "training of MinionsRL's scheduler as printed",
             episodes=10,
@@ -154,13 +156,13 @@ EXPERIMENT = Experiment(
         ),
     ),
     settings=(
-        setting("CartPole-v1", 10, own=own_target("CartPole-v1") | _IMPACT_ON_CARTPOLE, fewer=_FEW),
-        setting("Hopper-v5", 5, own=own_target("Hopper-v5"), fewer=_FEW),
+        setting("CartPole-v1", 10, own=adapt_target("CartPole-v1") | _IMPACT_ON_CARTPOLE, fewer=_FEW),
+        setting("Hopper-v5", 5, own=adapt_target("Hopper-v5"), fewer=_FEW),
         *(
             setting(
                 name,
                 5,
-                own=own_target(name),
+                own=adapt_target(name),
                 fewer=_FEW,
                 arms=(
                     "fixed_4",
@@ -170,7 +172,7 @@ EXPERIMENT = Experiment(
                     "minions_adapt",
                     "scheduler",
                     "minionsrl",
-                    *(arm.name for arm in few_arms()),
+                    *(arm.name for arm in long_fixed_arms()),
                 ),
             )
             for name in _MUJOCO[1:]
@@ -178,7 +180,7 @@ EXPERIMENT = Experiment(
     ),
     training_targets=TARGETS,
     targets_note=TARGETS_NOTE,
-    venues=VENUES,
+    pricing_targets=MINIONSRL_PRICING_TARGETS,
     claims=(
         *_asked(_MUJOCO, all_arms=False),
         *_asked(("Hopper-v5",), all_arms=True),

@@ -28,7 +28,7 @@ EXPERIMENT = Experiment(
     arms=(nitro("nitro_128", "Nitro, up to 128", actors_max=_MOST), fixed(96)),
     settings=(Setting(environment="Hopper-v5", seeds=tuple(range(5))),),
     targets={"Hopper-v5": TARGETS["Hopper-v5"]},
-    venues=("functions_paper", "functions_starling", "machine"),
+    pricing_targets=("functions_paper", "functions_starling", "machine"),
     claims=(
         Cheaper(**_SHARED, label="L", paper="−22 % on Hopper.", paper_value=0.78),
         Better(**_SHARED, paper="2.4 × the final reward on Hopper."),

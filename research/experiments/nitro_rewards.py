@@ -14,7 +14,7 @@ from research.policies import (
     HEADLINE,
     IMPACT_ON_CARTPOLE,
     IMPACTS,
-    NITRO_VENUES,
+    NITRO_PRICING_TARGETS,
     RELEASED_LOSS,
     TARGETS,
     adapt,
@@ -65,7 +65,7 @@ EXPERIMENT = Experiment(
         Setting(environment="Hopper-v5", seeds=tuple(range(5)), arms=tuple(arm.name for arm in HEADLINE)),
     ),
     targets=TARGETS,
-    venues=NITRO_VENUES,
+    pricing_targets=NITRO_PRICING_TARGETS,
     claims=(
         *nitro_claims(("CartPole-v1",), few=False),
         *released_claims("CartPole-v1"),

@@ -12,7 +12,7 @@ from research.policies import (
     CONTROLS,
     HEADLINE,
     IMPACTS,
-    NITRO_VENUES,
+    NITRO_PRICING_TARGETS,
     TARGETS,
     TRAINING_TARGETS,
     adapt,
@@ -56,7 +56,7 @@ EXPERIMENT = Experiment(
         *(Setting(environment=name, seeds=tuple(range(5)), arms=_HEADLINE) for name in _MUJOCO[1:]),
     ),
     targets=TARGETS,
-    venues=NITRO_VENUES,
+    pricing_targets=NITRO_PRICING_TARGETS,
     training_targets=TRAINING_TARGETS,
     targets_note=(
         "The target in training is by the papers' own meter: the mean return of a round's training episodes, in"

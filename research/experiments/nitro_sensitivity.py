@@ -41,7 +41,7 @@ EXPERIMENT = Experiment(
         ),
     ),
     targets=TARGETS,
-    venues=("functions_paper", "functions_starling", "machine"),
+    pricing_targets=("functions_paper", "functions_starling", "machine"),
     claims=(
         *(
             _against(other.name, environment)

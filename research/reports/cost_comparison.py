@@ -30,7 +30,7 @@ Runs = Mapping[tuple[str, str], Mapping[int, PricedRun]]
 
 
 @dataclass(frozen=True)
-class Contest:
+class Judgement:
     """What came of a claim. `interval` is of the ratio of costs, or of the difference of returns over the target."""
 
     interval: Interval | None
@@ -56,7 +56,7 @@ class _Pair:
     observed: tuple[bool, bool]
 
 
-class Contests:
+class CostComparisons:
     """Judges claims on the runs there are."""
 
     def __init__(
@@ -73,10 +73,10 @@ class Contests:
     def seeds_of(self, arm: str, environment: str) -> list[int]:
         return sorted(self._runs.get((arm, environment), {}))
 
-    def cheaper(self, claim: Cheaper) -> Contest:
+    def cheaper(self, claim: Cheaper) -> Judgement:
         against, seeds = self._opponent(claim)
         if not seeds:
-            return Contest(
+            return Judgement(
                 None, 0, against, "open", "No seed is complete on both sides in every environment."
             )
         pairs = self._pairs(claim, against, seeds)
@@ -88,26 +88,26 @@ class Contests:
             f"{environment}: {observed[:, place, 0].sum()} and {observed[:, place, 1].sum()} of {len(seeds)}"
             for place, environment in enumerate(claim.environments)
         )
-        word, why = judged(interval, 1.0, len(seeds), less=True, alike=claim.alike)
-        unseen = _unseen(word, observed, spent, claim)
+        word, why = judge(interval, 1.0, len(seeds), less=True, alike=claim.alike)
+        unseen = _why_undecidable(word, observed, spent, claim)
         if unseen:
             word, why = undecided(len(seeds)), unseen
-        why = " ".join(filter(None, (why, self._of_grid(claim, seeds))))
+        why = " ".join(filter(None, (why, self._search_cost(claim, seeds))))
         p_value = paired_p_value(ours, theirs, compare="ratio")
-        return Contest(interval, len(seeds), against, word, why, told, p_value)
+        return Judgement(interval, len(seeds), against, word, why, told, p_value)
 
-    def better(self, claim: Better) -> Contest:
+    def better(self, claim: Better) -> Judgement:
         against, seeds = self._opponent(claim)
         if not seeds:
-            return Contest(
+            return Judgement(
                 None, 0, against, "open", "No seed is complete on both sides in every environment."
             )
         rows = [[self._returns(claim, against, name, seed) for name in claim.environments] for seed in seeds]
         ours, theirs = (np.array([[pair[side] for pair in row] for row in rows]) for side in (0, 1))
         interval = paired_bootstrap(ours, theirs, compare="difference")
-        word, why = judged(interval, 0.0, len(seeds), less=False, alike=claim.alike)
+        word, why = judge(interval, 0.0, len(seeds), less=False, alike=claim.alike)
         p_value = paired_p_value(ours, theirs, compare="difference")
-        return Contest(interval, len(seeds), against, word, why, p_value=p_value)
+        return Judgement(interval, len(seeds), against, word, why, p_value=p_value)
 
     def _opponent(self, claim: Cheaper | Better) -> tuple[str, list[int]]:
         """Whom the claim is against, and the seeds it is judged on.
@@ -135,7 +135,7 @@ class Contests:
 
         return min(claim.against, key=mean_cost), judged_on
 
-    def _of_grid(self, claim: Cheaper | Better, judged_on: Sequence[int]) -> str:
+    def _search_cost(self, claim: Cheaper | Better, judged_on: Sequence[int]) -> str:
         """What it cost to find the best of several, which stands on neither side."""
         if len(claim.against) == 1:
             return ""
@@ -160,8 +160,8 @@ class Contests:
 
     def _spent(self, claim: Cheaper, pair: _Pair) -> tuple[float, float]:
         found = []
-        for run, until, _, venue in _sides(claim, pair):
-            cost = run.cost(venue, until)
+        for run, until, _, pricing_target in _sides(claim, pair):
+            cost = run.cost(pricing_target, until)
             value = cost.seconds if claim.measure == "seconds" else cost.usd
             found.append(cost.paper_usd if claim.accounting == "paper" else value)
         return found[0], found[1]
@@ -176,7 +176,7 @@ class Contests:
         target = self._targets["evaluation"][name]
         return return_at(ours, money) / target, return_at(theirs, money) / target
 
-    def robust(self, claim: Cheaper, draws: int) -> dict[str, Any]:
+    def judge_over_draws(self, claim: Cheaper, draws: int) -> dict[str, Any]:
         """Over how many draws of the clouds' numbers ours is cheaper by the point estimate, and what turns that."""
         against, seeds = self._opponent(claim)
         if not seeds or not draws:
@@ -192,10 +192,10 @@ class Contests:
         by_draw: dict[tuple[int, int], list[float]] = {}
         for row in pairs:
             for pair in row:
-                for side, (run, until, seen, venue) in enumerate(_sides(claim, pair)):
+                for side, (run, until, seen, pricing_target) in enumerate(_sides(claim, pair)):
                     by_draw[id(pair), side] = [
                         _value(claim, one) * (1 if seen else _PENALTY)
-                        for one in self._draws_of(run, until, venue, draws)
+                        for one in self._draws_of(run, until, pricing_target, draws)
                     ]
         ratios = [
             ratio(lambda pair, side, draw=draw: by_draw[id(pair), side][draw])  # type: ignore[misc]
@@ -209,10 +209,10 @@ class Contests:
             "turned_by": self._turned_by(claim, pairs[0], places),
         }
 
-    def _draws_of(self, run: PricedRun, until: int, venue: str, draws: int) -> list[Found]:
-        key = id(run), until, venue, draws
+    def _draws_of(self, run: PricedRun, until: int, pricing_target: str, draws: int) -> list[Found]:
+        key = id(run), until, pricing_target, draws
         if key not in self._drawn:
-            found = drawn(run.scripts(until), [place_of(venue)], draws, seed=CLOUD_SEED)
+            found = drawn(run.scripts(until), [place_of(pricing_target)], draws, seed=CLOUD_SEED)
             self._drawn[key] = [one for (one,) in found]
         return self._drawn[key]
 
@@ -249,7 +249,7 @@ class Contests:
         ]
 
 
-def judged(interval: Interval, none: float, seeds: int, *, less: bool, alike: bool) -> tuple[str, str]:
+def judge(interval: Interval, none: float, seeds: int, *, less: bool, alike: bool) -> tuple[str, str]:
     """The verdict's word and why. `none` is what no difference would be; `less`: below it is what was claimed."""
     inside = interval.low <= none <= interval.high
     if alike:
@@ -265,7 +265,7 @@ def judged(interval: Interval, none: float, seeds: int, *, less: bool, alike: bo
     )
 
 
-def _unseen(
+def _why_undecidable(
     word: str, observed: npt.NDArray[np.bool_], spent: npt.NDArray[np.float64], claim: Cheaper
 ) -> str:
     """Why it cannot be said who is cheaper; both by seed, environment and side: who reached the target, and what was
@@ -291,7 +291,7 @@ def _unseen(
     penalty = np.where(observed, 1.0, _PENALTY)
     penalty[:, short[:, other], other] = 1.0
     once = paired_bootstrap(*np.moveaxis(penalty * spent, 2, 0), compare="ratio")
-    if judged(once, 1.0, len(spent), less=True, alike=False)[0] != word:
+    if judge(once, 1.0, len(spent), less=True, alike=False)[0] != word:
         return (
             f"{where(other)}; counted as what was spent in vain, and not as twice that, it decides nothing."
         )

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from cloud.forecasting.explanation import figure_of
-from research.claims import LABELS, Better, Cheaper, Foretells, Meter
+from research.claims import LABELS, Better, Cheaper, Meter, RanksForks
 from research.experiment import Experiment
-from research.pricing_targets import VENUES
-from research.reports.cost_comparison import Contest, Contests, Runs
-from research.reports.fork_prediction import foretold, forks_of
+from research.pricing_targets import PRICING_TARGETS
+from research.reports.cost_comparison import CostComparisons, Judgement, Runs
+from research.reports.fork_prediction import forks_of, judge_forks
 from research.reports.outcomes import Summary
 from research.reports.run_cost import PricedRun
 from research.reports.verdicts import Verdict
@@ -24,7 +24,7 @@ from training.statistics import Reached, holm, median_time, penalised_mean_time
 def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summary]) -> Runs:
     """Complete runs with a record of their work, by arm and environment, then by seed."""
     found: dict[tuple[str, str], dict[int, PricedRun]] = {}
-    for summary in summaries if experiment.venues else ():
+    for summary in summaries if experiment.pricing_targets else ():
         for outcome in summary.done:
             file = run_file(experiment, folder, outcome.cell)
             if file.has_work:
@@ -37,29 +37,31 @@ def cost_verdicts(
     experiment: Experiment, summaries: Sequence[Summary], runs: Runs, *, draws: int
 ) -> list[Verdict]:
     """One for each claim about money, time or curvature, in their order."""
-    contests = Contests(runs, experiment.targets, experiment.training_targets)
+    comparisons = CostComparisons(runs, experiment.targets, experiment.training_targets)
     found = []
     for claim in experiment.claims:
         if isinstance(claim, Cheaper):
-            contest = contests.cheaper(claim)
-            figures = {**contest.as_dict(), "by_environment": _by_environment(contests, claim)}
+            judgement = comparisons.cheaper(claim)
+            figures = {**judgement.as_dict(), "by_environment": _by_environment(comparisons, claim)}
             if claim.primary or claim.over_draws:
-                figures["over_draws"] = contests.robust(claim, draws)
-            sentence = _cheaper_words(experiment, claim, contest)
-            found.append(_verdict(sentence, contest, claim, figures, _asked(experiment, claim, contest)))
+                figures["over_draws"] = comparisons.judge_over_draws(claim, draws)
+            sentence = _cheaper_sentence(experiment, claim, judgement)
+            found.append(
+                _verdict(sentence, judgement, claim, figures, _claim_parts(experiment, claim, judgement))
+            )
         elif isinstance(claim, Better):
-            contest = contests.better(claim)
-            sentence = _better_words(experiment, claim, contest)
-            asked = _asked(experiment, claim, contest)
-            found.append(_verdict(sentence, contest, claim, contest.as_dict(), asked))
-        elif isinstance(claim, Foretells):
+            judgement = comparisons.better(claim)
+            sentence = _better_sentence(experiment, claim, judgement)
+            asked = _claim_parts(experiment, claim, judgement)
+            found.append(_verdict(sentence, judgement, claim, judgement.as_dict(), asked))
+        elif isinstance(claim, RanksForks):
             outcomes = [
                 outcome
                 for summary in summaries
                 if (summary.arm, summary.environment) == (claim.arm, claim.environment)
                 for outcome in summary.done
             ]
-            contest = foretold([forks_of(outcome.rows) for outcome in outcomes])
+            judgement = judge_forks([forks_of(outcome.rows) for outcome in outcomes])
             sentence = (
                 f"On {claim.environment}, the lower R is, the more additional actors bring: Spearman's correlation of"
                 " R and gain, given the round, is below 0."
@@ -70,24 +72,24 @@ def cost_verdicts(
                 "ours": "R",
                 "repeats": list(claim.repeats),
             }
-            found.append(_verdict(sentence, contest, claim, contest.as_dict(), asked))
+            found.append(_verdict(sentence, judgement, claim, judgement.as_dict(), asked))
     return found
 
 
-def _asked(experiment: Experiment, claim: Cheaper | Better, contest: Contest) -> dict[str, Any]:
+def _claim_parts(experiment: Experiment, claim: Cheaper | Better, judgement: Judgement) -> dict[str, Any]:
     """The claim in parts."""
     names = {arm.name: arm.title for arm in experiment.arms}
     several = [names[one] for one in claim.against]
-    best = f"{names.get(contest.against, '')}, the best of {len(several)} on other seeds"
-    if contest.against not in names:
+    best = f"{names.get(judgement.against, '')}, the best of {len(several)} on other seeds"
+    if judgement.against not in names:
         best = f"the best of {', '.join(several)}"
     told: dict[str, Any] = {
         "kind": claim.kind,
         "environments": list(claim.environments),
         "ours": names[claim.arm],
         "theirs": several[0] if len(several) == 1 else best,
-        "at": VENUES[claim.at].title,
-        "against_at": VENUES[claim.against_at].title,
+        "at": PRICING_TARGETS[claim.at].title,
+        "against_at": PRICING_TARGETS[claim.against_at].title,
         "alike": claim.alike,
         "meter": claim.meter,
         "repeats": list(claim.repeats),
@@ -97,12 +99,12 @@ def _asked(experiment: Experiment, claim: Cheaper | Better, contest: Contest) ->
     return told
 
 
-def _by_environment(contests: Contests, claim: Cheaper) -> list[dict[str, Any]]:
+def _by_environment(comparisons: CostComparisons, claim: Cheaper) -> list[dict[str, Any]]:
     """The claim in each environment alone; p values are Holm's over these."""
     if len(claim.environments) == 1:
         return []
     alone = [
-        contests.cheaper(claim.model_copy(update={"environments": (name,)})) for name in claim.environments
+        comparisons.cheaper(claim.model_copy(update={"environments": (name,)})) for name in claim.environments
     ]
     known = [one.p_value for one in alone if one.p_value is not None]
     adjusted = iter(holm(known))
@@ -116,7 +118,7 @@ def _by_environment(contests: Contests, claim: Cheaper) -> list[dict[str, Any]]:
     ]
 
 
-def of_draws(over: dict[str, Any]) -> str:
+def draws_sentence(over: dict[str, Any]) -> str:
     """How firm a verdict is, given how well the clouds are known."""
     turned = ", ".join(f"{figure_of(one['name'], one['at'])} ({one['of']})" for one in over["turned_by"][:6])
     return (
@@ -127,23 +129,23 @@ def of_draws(over: dict[str, Any]) -> str:
 
 def _verdict(
     sentence: str,
-    contest: Contest,
-    claim: Cheaper | Better | Foretells,
+    judgement: Judgement,
+    claim: Cheaper | Better | RanksForks,
     figures: dict[str, Any],
     asked: dict[str, Any],
 ) -> Verdict:
-    parts = [contest.reason] if contest.reason else []
-    if contest.reached:
-        parts.append(f"Reached the target, ours and theirs: {contest.reached}.")
+    parts = [judgement.reason] if judgement.reason else []
+    if judgement.reached:
+        parts.append(f"Reached the target, ours and theirs: {judgement.reached}.")
     over = figures.get("over_draws")
     if over:
-        parts.append(of_draws(over))
+        parts.append(draws_sentence(over))
     reason = " ".join(parts)
-    return Verdict(sentence, contest.word, reason, LABELS[claim.label], claim.paper, figures, asked)
+    return Verdict(sentence, judgement.word, reason, LABELS[claim.label], claim.paper, figures, asked)
 
 
-def _cheaper_words(experiment: Experiment, claim: Cheaper, contest: Contest) -> str:
-    ours, theirs, where = _sides(experiment, claim, contest)
+def _cheaper_sentence(experiment: Experiment, claim: Cheaper, judgement: Judgement) -> str:
+    ours, theirs, where = _sides(experiment, claim, judgement)
     what = "Seconds" if claim.measure == "seconds" else "Dollars"
     how = " by the papers' own formulas" if claim.accounting == "paper" else ""
     over = ", ".join(claim.environments)
@@ -154,8 +156,8 @@ def _cheaper_words(experiment: Experiment, claim: Cheaper, contest: Contest) -> 
     )
 
 
-def _better_words(experiment: Experiment, claim: Better, contest: Contest) -> str:
-    ours, theirs, where = _sides(experiment, claim, contest)
+def _better_sentence(experiment: Experiment, claim: Better, judgement: Judgement) -> str:
+    ours, theirs, where = _sides(experiment, claim, judgement)
     over = ", ".join(claim.environments)
     asked = f"{ours} and {theirs} return the same" if claim.alike else f"{ours} returns more than {theirs}"
     bar = "0" if claim.alike else "above 0"
@@ -163,26 +165,35 @@ def _better_words(experiment: Experiment, claim: Better, contest: Contest) -> st
     return f"At equal dollars{meter} on {over}{where}: {asked} (difference, as a share of the target, {bar})."
 
 
-def _sides(experiment: Experiment, claim: Cheaper | Better, contest: Contest) -> tuple[str, str, str]:
+def _sides(experiment: Experiment, claim: Cheaper | Better, judgement: Judgement) -> tuple[str, str, str]:
     """Ours, theirs, and the place where both are."""
     names = {arm.name: arm.title for arm in experiment.arms}
     ours = names[claim.arm]
-    theirs = names.get(contest.against, f"the best of {', '.join(names[one] for one in claim.against)}")
-    if len(claim.against) > 1 and contest.against in names:
+    theirs = names.get(judgement.against, f"the best of {', '.join(names[one] for one in claim.against)}")
+    if len(claim.against) > 1 and judgement.against in names:
         theirs = f"{theirs}, which was the best of {len(claim.against)} on other seeds,"
     if claim.at == claim.against_at:
-        return ours, theirs, f", {VENUES[claim.at].title}"
-    return f"{ours} [{VENUES[claim.at].title}]", f"{theirs} [{VENUES[claim.against_at].title}]", ""
+        return ours, theirs, f", {PRICING_TARGETS[claim.at].title}"
+    return (
+        f"{ours} [{PRICING_TARGETS[claim.at].title}]",
+        f"{theirs} [{PRICING_TARGETS[claim.against_at].title}]",
+        "",
+    )
 
 
 def cost_tables(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
-    """For each environment, arm and venue: dollars and seconds to the target and in all, and what is above them."""
+    """For each environment, arm and pricing target: dollars and seconds to the target and in all, and what is above them."""
     rows = []
     for (arm, environment), seeds in runs.items():
         target = experiment.targets.get(environment)
-        for venue in experiment.venues:
-            row: dict[str, Any] = {"arm": arm, "environment": environment, "venue": venue, "target": target}
-            whole = [run.cost(venue, run.rounds) for run in seeds.values()]
+        for pricing_target in experiment.pricing_targets:
+            row: dict[str, Any] = {
+                "arm": arm,
+                "environment": environment,
+                "venue": pricing_target,
+                "target": target,
+            }
+            whole = [run.cost(pricing_target, run.rounds) for run in seeds.values()]
             row |= {
                 "seeds": len(whole),
                 "usd": float(np.mean([one.usd for one in whole])),
@@ -191,23 +202,23 @@ def cost_tables(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
                 "rollouts_share": float(np.mean([one.rollouts_share for one in whole])),
             }
             if target is not None:
-                row |= _to_target(list(seeds.values()), venue, target, "evaluation")
+                row |= _to_target(list(seeds.values()), pricing_target, target, "evaluation")
             trained = experiment.training_targets.get(environment)
             if trained is not None:
                 row["training"] = {
                     "target": trained,
-                    **_to_target(list(seeds.values()), venue, trained, "training"),
+                    **_to_target(list(seeds.values()), pricing_target, trained, "training"),
                 }
             rows.append(row)
     return rows
 
 
-def _to_target(runs: Sequence[PricedRun], venue: str, target: float, meter: Meter) -> dict[str, Any]:
+def _to_target(runs: Sequence[PricedRun], pricing_target: str, target: float, meter: Meter) -> dict[str, Any]:
     """Runs that did not get there are kept: the median knows of them, the mean counts them twice what they spent."""
     usd, seconds = [], []
     for run in runs:
         reached = run.reached(target, meter)
-        cost = run.cost(venue, int(reached.at))
+        cost = run.cost(pricing_target, int(reached.at))
         usd.append(Reached(cost.usd, reached.observed))
         seconds.append(Reached(cost.seconds, reached.observed))
     return {
@@ -237,8 +248,9 @@ def cost_lines(experiment: Experiment, tables: Sequence[dict[str, Any]]) -> list
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     titles = {arm.name: arm.title for arm in experiment.arms}
-    order = {name: place for place, name in enumerate(experiment.venues)}
+    order = {name: place for place, name in enumerate(experiment.pricing_targets)}
     for row in sorted(tables, key=lambda one: (one["environment"], order[one["venue"]])):
+        where = PRICING_TARGETS[row["venue"]].title
         reached = "–" if row["target"] is None else f"{row['reached']} of {row['seeds']}"
         to_target = f"{row['par2_usd']:.4f}" if "par2_usd" in row else "–"
         seconds = f"{row['par2_seconds']:,.0f}" if "par2_seconds" in row else "–"
@@ -247,7 +259,7 @@ def cost_lines(experiment: Experiment, tables: Sequence[dict[str, Any]]) -> list
             "– | –" if told is None else f"{told['reached']} of {row['seeds']} | {told['par2_usd']:.4f}"
         )
         lines.append(
-            f"| {row['environment']} | {VENUES[row['venue']].title} | {titles[row['arm']]} | {reached} | {to_target} |"
+            f"| {row['environment']} | {where} | {titles[row['arm']]} | {reached} | {to_target} |"
             f" {seconds} | {training} | {row['usd']:.4f} | {row['paper_usd']:.4f} |"
             f" {100 * row['rollouts_share']:.0f} % |"
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from research.reports.cost_comparison import Contest, judged
+from research.reports.cost_comparison import Judgement, judge
 from training.statistics import Interval, rank_correlation
 
 _REPETITIONS = 2_000
@@ -35,11 +35,11 @@ def correlation(forks: Mapping[int, Fork]) -> float:
     )
 
 
-def foretold(seeds: Sequence[Mapping[int, Fork]], repetitions: int = _REPETITIONS) -> Contest:
+def judge_forks(seeds: Sequence[Mapping[int, Fork]], repetitions: int = _REPETITIONS) -> Judgement:
     """The mean correlation over seeds; the interval draws seeds, then the replicates of each fork."""
     usable = [forks for forks in seeds if len(forks) >= 4]
     if not usable:
-        return Contest(None, 0, "", "open", "No seed has forks at four rounds or more.")
+        return Judgement(None, 0, "", "open", "No seed has forks at four rounds or more.")
     rng = np.random.default_rng(0)
     drawn = []
     for _ in range(repetitions):
@@ -48,8 +48,8 @@ def foretold(seeds: Sequence[Mapping[int, Fork]], repetitions: int = _REPETITION
     low, high = np.quantile(drawn, [0.025, 0.975])
     value = float(np.mean([correlation(forks) for forks in usable]))
     interval = Interval(value, float(low), float(high))
-    word, why = judged(interval, 0.0, len(usable), less=True, alike=False)
-    return Contest(interval, len(usable), "", word, why)
+    word, why = judge(interval, 0.0, len(usable), less=True, alike=False)
+    return Judgement(interval, len(usable), "", word, why)
 
 
 def _redrawn(forks: Mapping[int, Fork], rng: np.random.Generator) -> dict[int, Fork]:

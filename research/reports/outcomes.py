@@ -11,7 +11,7 @@ import numpy as np
 
 from research.claims import Meter
 from research.experiment import Cell, Experiment
-from research.runs.recipe_match import made_otherwise
+from research.runs.recipe_match import has_other_recipe
 from research.runs.run_file import Row, run_file
 from training.statistics import (
     Interval,
@@ -179,7 +179,7 @@ def read_summaries(experiment: Experiment, folder: Path, *, quick: bool) -> list
 
     def rows(cell: Cell) -> list[Row]:
         found = run_file(experiment, folder, cell).rows()
-        return [] if made_otherwise(experiment, cell, found, quick=quick) else found
+        return [] if has_other_recipe(experiment, cell, found, quick=quick) else found
 
     cells: dict[tuple[str, str], list[Cell]] = {}
     for cell in experiment.cells(quick=quick):

@@ -10,7 +10,7 @@ from typing import Any
 
 from cloud.billing.price_book import PriceBook
 from research.experiment import Cell, Experiment
-from research.pricing_targets import VENUES, place_of
+from research.pricing_targets import PRICING_TARGETS, place_of
 from research.reports.outcomes import Summary
 from training.base_model import Frozen
 
@@ -19,7 +19,7 @@ _RUN_S = {"CartPole-v1": 12.0, "HalfCheetah-v5": 120.0, "Humanoid-v5": 300.0}
 _OTHER_RUN_S = 180.0
 
 
-def declared(experiment: Experiment) -> dict[str, Any]:
+def declaration(experiment: Experiment) -> dict[str, Any]:
     """The words and choices of an experiment that stand on its page."""
     return {
         "title": experiment.title,
@@ -31,20 +31,22 @@ def declared(experiment: Experiment) -> dict[str, Any]:
         "targets": experiment.targets,
         "training_targets": experiment.training_targets,
         "targets_note": experiment.targets_note,
-        "venues": [{"name": name, **VENUES[name].model_dump()} for name in experiment.venues],
+        "venues": [
+            {"name": name, **PRICING_TARGETS[name].model_dump()} for name in experiment.pricing_targets
+        ],
     }
 
 
 def priced_with(experiment: Experiment) -> dict[str, Any]:
     """The price book, profiles and stacks that bills were computed with; a short hash tells one state from another."""
-    if not experiment.venues:
+    if not experiment.pricing_targets:
         return {}
-    venues = [VENUES[name] for name in experiment.venues]
-    places = [place_of(name) for name in experiment.venues]
+    pricing_targets = [PRICING_TARGETS[name] for name in experiment.pricing_targets]
+    places = [place_of(name) for name in experiment.pricing_targets]
     return {
         "prices_as_of": PriceBook.load().as_of.isoformat(),
-        "profiles": {one.profile: _hash(at.profile) for one, at in zip(venues, places, strict=True)},
-        "stacks": {one.stack: _hash(at.stack) for one, at in zip(venues, places, strict=True)},
+        "profiles": {one.profile: _hash(at.profile) for one, at in zip(pricing_targets, places, strict=True)},
+        "stacks": {one.stack: _hash(at.stack) for one, at in zip(pricing_targets, places, strict=True)},
     }
 
 
@@ -57,7 +59,7 @@ def processor_s(experiment: Experiment, cells: Sequence[Cell]) -> float:
     return sum(experiment.run_s or _RUN_S.get(cell.environment, _OTHER_RUN_S) for cell in cells)
 
 
-def of_rounds(summary: Summary) -> dict[str, Any]:
+def rounds_by_arm(summary: Summary) -> dict[str, Any]:
     """Numbers of actors by round (the mean of complete seeds), and R by round of each seed where it was measured.
 
     Nothing is told of runs whose rows were thinned, or are a peer's.

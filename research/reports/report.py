@@ -13,8 +13,8 @@ from research.experiment import Experiment
 from research.reports.cost_report import cost_lines, cost_tables, cost_verdicts, priced_runs
 from research.reports.learning_curves import BAND_REPETITIONS, BAND_SEEDS, learning_curves
 from research.reports.outcomes import Outcome, Summary, read_summaries
-from research.reports.preregistration import declared, of_rounds, priced_with, processor_s
-from research.reports.scheduler_cost import schooling_words
+from research.reports.preregistration import declaration, priced_with, processor_s, rounds_by_arm
+from research.reports.scheduler_cost import scheduler_cost_sentences
 from research.reports.verdicts import threshold_of, verdicts
 from training.statistics import bootstrap, interquartile_mean
 
@@ -59,7 +59,7 @@ def results_of(
             {
                 **one.as_dict(threshold_of(experiment, one.environment)),
                 "title": experiment.arm(one.arm).title,
-                **of_rounds(one),
+                **rounds_by_arm(one),
                 "curve": None
                 if curve is None
                 else {"env_steps": curve[0], "return_by_seed": curve[1], **middle_of(curve[1])},
@@ -70,7 +70,7 @@ def results_of(
     return {
         "name": name,
         "kind": "experiment",
-        **declared(experiment),
+        **declaration(experiment),
         "priced_with": priced_with(experiment),
         "processor_s_left": processor_s(experiment, left),
         "evidence": not quick,
@@ -81,7 +81,7 @@ def results_of(
         # A quick run decides nothing, whatever it shows.
         "verdicts": [] if quick else [verdict.as_dict() for verdict in verdicts(experiment, summaries)],
         "arms": arms,
-        "schedulers": schooling_words(experiment, arms),
+        "schedulers": scheduler_cost_sentences(experiment, arms),
         "made_with": fingerprints(outcomes),
     }
 
@@ -132,7 +132,7 @@ def _markdown(experiment: Experiment, results: dict[str, Any], *, has_figure: bo
         " is of a machine that did other work as well: no figure of speed.",
         "",
         *cost_lines(experiment, results["costs"]),
-        *_schooling_lines(results["schedulers"]),
+        *_scheduler_cost_lines(results["schedulers"]),
         *_thresholds(results["arms"]),
         "## How we would know that it is wrong",
         "",
@@ -157,17 +157,17 @@ def _verdict_lines(found: Sequence[dict[str, Any]]) -> list[str]:
     plain = [one for one in found if "figures" not in one]
     lines = [f"- **{one['verdict'].capitalize()}**: {one['claim']} {one['reason']}" for one in plain]
     lines += [""] if plain else []
-    contests = [one for one in found if "figures" in one]
-    if not contests:
+    comparisons = [one for one in found if "figures" in one]
+    if not comparisons:
         return lines
     lines += ["| verdict | kind | claim | ours | the paper | remarks |", "|---|---|---|---|---|---|"]
-    for one in contests:
+    for one in comparisons:
         ours = _ours(one["figures"].get("interval"), ratio="ratio" in one["claim"])
         paper = one.get("paper") or "–"
         lines.append(
             f"| **{one['verdict']}** | {one['label']} | {one['claim']} | {ours} | {paper} | {one['reason']} |"
         )
-    alone = [(one, row) for one in contests for row in one["figures"].get("by_environment", [])]
+    alone = [(one, row) for one in comparisons for row in one["figures"].get("by_environment", [])]
     if alone:
         lines += ["", "Each environment alone, p values by Holm over them:", ""]
         lines += ["| claim | environment | ours | p | verdict |", "|---|---|---|---|---|"]
@@ -211,7 +211,7 @@ def _each(by_seed: dict[str, float | None]) -> str:
     return ", ".join("–" if value is None else f"{value:,.0f}" for value in by_seed.values()) or "–"
 
 
-def _schooling_lines(told: Sequence[str]) -> list[str]:
+def _scheduler_cost_lines(told: Sequence[str]) -> list[str]:
     lines = [f"- {one}" for one in told]
     return ["## What schedulers cost before they decide anything", "", *lines, ""] if lines else []
 

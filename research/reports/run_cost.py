@@ -20,20 +20,20 @@ from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
 from cloud.place import Place
 from research.claims import Meter
-from research.pricing_targets import VENUES, place_of
+from research.pricing_targets import PRICING_TARGETS, place_of
 from research.reports.outcomes import Outcome
 from training.statistics import Reached, time_to_threshold
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 CLOUD_SEED = 0
-HELD = 3
+ROUNDS_HELD = 3
 _CURVE_POINTS = 8
 _SMOOTHED = 5
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a run until the end of one of its rounds. `paper_usd` is by the formula of the venue's paper."""
+    """Of a run until the end of one of its rounds. `paper_usd` is by the formula of the pricing target's paper."""
 
     usd: float
     seconds: float
@@ -67,21 +67,24 @@ class PricedRun:
     def reached(self, target: float, meter: Meter = "evaluation") -> Reached:
         """The round by which the target was reached and held for three readings; or the last round."""
         rounds, means = self.outcome.metered(meter)
-        found = time_to_threshold(rounds, means, target, HELD)
+        found = time_to_threshold(rounds, means, target, ROUNDS_HELD)
         return found if found.observed else Reached(float(self.rounds), False)
 
-    def cost(self, venue: str, until: int) -> Cost:
-        if (venue, until) not in self._costs:
-            place, scripts = place_of(venue), self.scripts(until)
+    def cost(self, pricing_target: str, until: int) -> Cost:
+        if (pricing_target, until) not in self._costs:
+            place, scripts = place_of(pricing_target), self.scripts(until)
             found = [retime(one, place, seed=CLOUD_SEED) for one in scripts]
-            self._costs[venue, until] = _cost(found, place, VENUES[venue].formula, scripts[0].memory_mb)
-        return self._costs[venue, until]
+            formula = PRICING_TARGETS[pricing_target].formula
+            self._costs[pricing_target, until] = _cost(found, place, formula, scripts[0].memory_mb)
+        return self._costs[pricing_target, until]
 
-    def dollars_curve(self, venue: str, meter: Meter = "evaluation") -> tuple[list[float], list[float]]:
+    def dollars_curve(
+        self, pricing_target: str, meter: Meter = "evaluation"
+    ) -> tuple[list[float], list[float]]:
         """What had been spent by the end of each metered round, and the mean of the last few readings."""
         rounds, means = self.outcome.metered(meter)
         nodes = sorted({round(one) for one in np.linspace(1, self.rounds, _CURVE_POINTS)})
-        spent = [self.cost(venue, node).usd for node in nodes]
+        spent = [self.cost(pricing_target, node).usd for node in nodes]
         smooth = [float(np.mean(means[max(0, n + 1 - _SMOOTHED) : n + 1])) for n in range(len(means))]
         return [float(usd) for usd in np.interp(rounds, nodes, spent)], smooth
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from research.experiment import Experiment
-from research.scheduler_training import Schooling
+from research.scheduler_training import SchedulerTraining
 
 
-def schooling_words(experiment: Experiment, arms: Sequence[dict[str, Any]]) -> list[str]:
+def scheduler_cost_sentences(experiment: Experiment, arms: Sequence[dict[str, Any]]) -> list[str]:
     """A sentence for each scheduler that has been trained: its real episodes, what it rehearsed on, and, of one that
     began with another's weights, its part of what training from scratch costs there.
     """
     spent = {(arm["environment"], arm["arm"]): _first(arm) for arm in arms}
-    studies = {arm.name: arm.study for arm in experiment.arms if isinstance(arm.study, Schooling)}
+    studies = {arm.name: arm.study for arm in experiment.arms if isinstance(arm.study, SchedulerTraining)}
     told = []
     for arm in arms:
         environment, study = arm["environment"], studies.get(arm["arm"])

@@ -9,7 +9,7 @@ from research.experiment import Cell, Experiment, recipe_hash
 from research.runs.run_file import Row
 
 
-def made_otherwise(experiment: Experiment, cell: Cell, rows: Sequence[Row], *, quick: bool = False) -> bool:
+def has_other_recipe(experiment: Experiment, cell: Cell, rows: Sequence[Row], *, quick: bool = False) -> bool:
     """What an arm takes from other runs, their numbers of actors or their scheduler, is left out: it is theirs."""
     if not rows:
         return False

@@ -31,7 +31,7 @@ Row = dict[str, Any]
 _STORED_ROUNDS = 10
 
 
-class RunHeld(Exception):
+class RunLocked(Exception):
     """Another process is at this run."""
 
 
@@ -104,7 +104,7 @@ class RunFile:
         with self.path.open("a") as file:
             file.write(json.dumps({**row, **self.cell._asdict()}) + "\n")
 
-    def keep_until(self, round_no: int) -> list[Row]:
+    def truncate_after(self, round_no: int) -> list[Row]:
         """Forget what was done after `round_no`, which is about to be done again; the rows that stay."""
         kept = [row for row in self.rows() if row.get("round", 0) <= round_no and row["kind"] not in _LAST]
         temporary = self.path.with_suffix(f".{os.getpid()}")
@@ -112,7 +112,7 @@ class RunFile:
         temporary.replace(self.path)
         return kept
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """Begin anew: no row, work or checkpoint of what was not finished stays."""
         self.path.unlink(missing_ok=True)
         self.work_path.unlink(missing_ok=True)
@@ -124,14 +124,14 @@ class RunFile:
         return bool(rows) and rows[-1]["kind"] == "end"
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Hold this run while the block runs, or RunHeld. The kernel lets go with the process, however it ends."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.with_suffix(".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise RunHeld(
+                raise RunLocked(
                     f"{self.path.stem} of {self.cell.arm} is being run by another process"
                 ) from None
             yield

@@ -16,15 +16,15 @@ from pathlib import Path
 
 from cloud.workers.processes import bound_to_this_process
 from research.experiment import Cell, Experiment
-from research.runs.recipe_match import made_otherwise
+from research.runs.recipe_match import has_other_recipe
 from research.runs.run_file import RunFile, run_file
 
-HELD_EXIT = 75
+LOCKED_EXIT = 75
 _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
-class Told:
+class RunProgress:
     """What became of one run: started, complete, skipped (it was complete), held (another runner's), waits (for runs
     that it needs and that were not chosen or failed), or failed.
     """
@@ -85,17 +85,19 @@ class Runner:
         for child in self._children.values():
             child.terminate()
 
-    def run(self) -> Iterator[Told]:
+    def run(self) -> Iterator[RunProgress]:
         """Everything that happens, as it happens. A run that fails does not stop the others."""
         waiting = []
         for cell in self._choice.cells(self._experiment):
             file = self._file(cell)
-            if file.complete and made_otherwise(
+            if file.complete and has_other_recipe(
                 self._experiment, cell, file.rows(), quick=self._choice.quick
             ):
-                yield Told(cell, "failed", f"{file.path} is of another recipe: move it away to run it anew")
+                yield RunProgress(
+                    cell, "failed", f"{file.path} is of another recipe: move it away to run it anew"
+                )
             elif file.complete:
-                yield Told(cell, "skipped", "it is complete")
+                yield RunProgress(cell, "skipped", "it is complete")
             else:
                 waiting.append(cell)
         try:
@@ -106,9 +108,9 @@ class Runner:
                         break
                     waiting.remove(ready)
                     self._children[ready] = self._start(ready)
-                    yield Told(ready, "started")
+                    yield RunProgress(ready, "started")
                 if not self._children and waiting and not self._stopping:
-                    yield from (Told(cell, "waits", self._missing(cell)) for cell in waiting)
+                    yield from (RunProgress(cell, "waits", self._missing(cell)) for cell in waiting)
                     return
                 yield from self._ended()
                 time.sleep(_POLL_S)
@@ -144,23 +146,23 @@ class Runner:
                 stderr=subprocess.STDOUT,
             )
 
-    def _ended(self) -> Iterator[Told]:
+    def _ended(self) -> Iterator[RunProgress]:
         for cell, child in list(self._children.items()):
             code = child.poll()
             if code is None:
                 continue
             del self._children[cell]
-            yield self._told(cell, code)
+            yield self._outcome_of(cell, code)
 
-    def _told(self, cell: Cell, code: int) -> Told:
+    def _outcome_of(self, cell: Cell, code: int) -> RunProgress:
         file = self._file(cell)
         if file.complete:
-            return Told(cell, "complete")
-        if code == HELD_EXIT:
-            return Told(cell, "held", "another process is at it")
+            return RunProgress(cell, "complete")
+        if code == LOCKED_EXIT:
+            return RunProgress(cell, "held", "another process is at it")
         if self._stopping:
-            return Told(cell, "stopped", "it goes on from its last checkpoint when it is run again")
-        return Told(cell, "failed", _last_line(file.path.with_suffix(".log")) or f"exit code {code}")
+            return RunProgress(cell, "stopped", "it goes on from its last checkpoint when it is run again")
+        return RunProgress(cell, "failed", _last_line(file.path.with_suffix(".log")) or f"exit code {code}")
 
 
 def _last_line(log: Path) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from cloud.fingerprint import fingerprint
 from cloud.workers.processes import bound_to_this_process
 from research.experiment import Cell, Experiment, recipe_hash
-from research.runs.dependencies import NotThere, completed
+from research.runs.dependencies import DependencyMissing, with_dependencies
 from research.runs.run_file import Row, RunFile
 from research.runs.study_run import StudyRun
 from training.checkpoints import CheckpointError, Progress, read_checkpoint
@@ -62,21 +62,21 @@ class SeedRun:
 
     def run(self) -> bool:
         """Go on to the end; True if the run is complete. RunHeld if another process is at it, RunFailed if it fails."""
-        be_nice()
-        with self._file.held():
+        lower_priority()
+        with self._file.locked():
             if not self._file.complete:
                 arm = self._experiment.arm(self._cell.arm)
                 try:
-                    self._spec = completed(
+                    self._spec = with_dependencies(
                         self._experiment, self._folder, self._cell, self._spec, quick=self._quick
                     )
                     if arm.study is not None:
-                        self._study()
+                        self._run_study()
                     elif arm.peer is None:
-                        self._ours()
+                        self._train()
                     else:
-                        self._peers(arm.peer)
-                except NotThere as error:
+                        self._run_peer(arm.peer)
+                except DependencyMissing as error:
                     raise RunFailed(str(error)) from None
             return self._file.complete
 
@@ -93,7 +93,7 @@ class SeedRun:
             }
         )
 
-    def _study(self) -> None:
+    def _run_study(self) -> None:
         study = StudyRun(self._experiment, self._cell, self._file, self._spec, quick=self._quick)
         self._stopping = study.stop
         if self._stop_asked:
@@ -102,13 +102,13 @@ class SeedRun:
             self._begin(fingerprint(self._root))
         study.run(self._folder)
 
-    def _ours(self) -> None:
+    def _train(self) -> None:
         # A record of work has no holes and nothing twice: such runs take minutes, and begin anew when they are broken.
-        work = self._file.work_path if self._experiment.venues else None
+        work = self._file.work_path if self._experiment.pricing_targets else None
         if work is not None:
-            self._file.forget()
+            self._file.discard()
         resume = self._resumable()
-        kept = self._file.keep_until(resume[1] if resume else -1) if self._file.rows() else []
+        kept = self._file.truncate_after(resume[1] if resume else -1) if self._file.rows() else []
         if not kept:
             self._begin(fingerprint(self._root))
         else:
@@ -132,9 +132,9 @@ class SeedRun:
             elif isinstance(event, Evaluated):
                 self._file.append(_evaluation_row(event, wall_s))
             elif isinstance(event, Stopped):
-                self._over(event, wall_s, cost_before)
+                self._finish(event, wall_s, cost_before)
 
-    def _over(self, event: Stopped, wall_s: float, cost_before: float) -> None:
+    def _finish(self, event: Stopped, wall_s: float, cost_before: float) -> None:
         if event.reason_code not in _OWN_ENDS:
             if event.reason_code in ("cancelled", "paused"):
                 return
@@ -179,7 +179,7 @@ class SeedRun:
     def _last_checkpoint(self) -> Path:
         return self._checkpoint_paths()[-1]
 
-    def _peers(self, peer: str) -> None:
+    def _run_peer(self, peer: str) -> None:
         """Run the peer's program, whose standard output is our rows. It cannot go on from the middle."""
         python = self._root / ".venv-bench" / "bin" / "python"
         if not python.exists():
@@ -275,6 +275,6 @@ def held_out_returns(spec: JobSpec, checkpoint: Path, seeds: list[int]) -> tuple
     return [float(one) for one in document["returns"]], [int(one) for one in document["lengths"]]
 
 
-def be_nice() -> None:
+def lower_priority() -> None:
     """Give way to whatever else this machine does; children inherit it."""
     os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))

@@ -9,9 +9,9 @@ from typing import Any
 
 from research.branching import Branching, forks
 from research.experiment import Cell, Experiment
-from research.runs.dependencies import NotThere, run_files_of
+from research.runs.dependencies import DependencyMissing, dependency_files
 from research.runs.run_file import RunFile
-from research.scheduler_training import Schooling, episodes, rounds_of
+from research.scheduler_training import SchedulerTraining, episodes, rounds_of
 from webapp.jobs.spec import JobSpec
 
 
@@ -68,19 +68,21 @@ class StudyRun:
         finally:
             platform.close()
 
-    def _episodes(self, schooling: Schooling, folder: Path) -> Any:
-        files = run_files_of(self._experiment, folder, self._cell)
+    def _episodes(self, scheduler_training: SchedulerTraining, folder: Path) -> Any:
+        files = dependency_files(self._experiment, folder, self._cell)
         recorded = []
-        for name in schooling.recorded:
+        for name in scheduler_training.recorded:
             paths = sorted(files[name].checkpoints.glob("round-*.checkpoint"))
             if not paths:
-                raise NotThere(f"{files[name].path} has no checkpoint to rehearse with.")
+                raise DependencyMissing(f"{files[name].path} has no checkpoint to rehearse with.")
             recorded.append(rounds_of(paths[-1], self._spec))
-        begin_with = files[schooling.begin_with].scheduler() if schooling.begin_with else None
+        begin_with = (
+            files[scheduler_training.begin_with].scheduler() if scheduler_training.begin_with else None
+        )
         done = [row["round"] for row in self._file.rows() if row["kind"] == "episode"]
         yield from episodes(
             self._spec,
-            schooling.spec(self._spec, self._experiment.training_targets[self._cell.environment]),
+            scheduler_training.spec(self._spec, self._experiment.training_targets[self._cell.environment]),
             recorded,
             begin_with=begin_with,
             scheduler=self._file.scheduler_path,

@@ -22,11 +22,11 @@ from research.experiment import (
 from research.pricing_targets import place_of
 from research.reports.outcomes import read_summaries
 from research.reports.report import results_of
-from research.runs.dependencies import NotThere, completed
+from research.runs.dependencies import DependencyMissing, with_dependencies
 from research.runs.run_file import RunFile
 from research.runs.runner import Choice, Runner
 from research.runs.seed_run import SeedRun
-from research.scheduler_training import Schooling
+from research.scheduler_training import SchedulerTraining
 from tests.research.tiny_experiment import CART, TINY, made_in
 from training.messages import RoundFinished
 from webapp.jobs.running.headless import Headless
@@ -56,15 +56,15 @@ def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
         update={
             "arms": (
                 *TINY.arms,
-                Arm(name="scheduler", title="S", study=Schooling(**school)),
-                Arm(name="on", title="S, on", study=Schooling(**school, begin_with="scheduler")),
+                Arm(name="scheduler", title="S", study=SchedulerTraining(**school)),
+                Arm(name="on", title="S, on", study=SchedulerTraining(**school, begin_with="scheduler")),
                 Arm(name="used", title="U", scheduler="on"),
             ),
             "training_targets": {CART: 400.0},
         }
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("research.runs.seed_run.be_nice", lambda: None)
+        patch.setattr("research.runs.seed_run.lower_priority", lambda: None)
         for arm in ("scheduler", "on", "used"):
             cell = Cell(arm, CART, 0)
             assert SeedRun(experiment, cell, RunFile(folder, cell), root=folder, folder=folder).run()
@@ -113,17 +113,18 @@ def test_a_run_of_another_recipe_is_no_evidence(folder: Path, tmp_path: Path, ar
 
 def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:
     cell = Cell("like", CART, 0)
-    with pytest.raises(NotThere, match="like needs boosted on CartPole-v1, seed 0, first"):
-        completed(TINY, tmp_path / "tiny", cell, TINY.spec(cell), quick=False)
+    with pytest.raises(DependencyMissing, match="like needs boosted on CartPole-v1, seed 0, first"):
+        with_dependencies(TINY, tmp_path / "tiny", cell, TINY.spec(cell), quick=False)
     runner = Runner("tiny", TINY, Choice(arms=["like"]), folder=tmp_path / "tiny", root=tmp_path)
     (told,) = runner.run()
     assert (told.cell, told.state) == (cell, "waits")
     assert told.reason == f"it needs boosted · {CART} · seed 0"
 
 
-def test_a_claim_must_name_venues_and_targets() -> None:
-    for changes in ({"venues": ("machine",)}, {"targets": {}}, {"venues": (*TINY.venues, "nowhere")}):
-        with pytest.raises(ValidationError, match=r"not there|no such venues"):
+def test_a_claim_must_name_pricing_targets_and_targets() -> None:
+    unknown = (*TINY.pricing_targets, "nowhere")
+    for changes in ({"pricing_targets": ("machine",)}, {"targets": {}}, {"pricing_targets": unknown}):
+        with pytest.raises(ValidationError, match=r"not there|no such pricing targets"):
             Experiment(**{**TINY.model_dump(), **changes})
 
 

@@ -15,9 +15,9 @@ from research.experiment import (
     Cell,
     Experiment,
 )
-from research.pricing_targets import VENUES, place_of
-from research.reports.cost_comparison import Contests, judged
-from research.reports.cost_report import cost_tables, of_draws, priced_runs
+from research.pricing_targets import PRICING_TARGETS, place_of
+from research.reports.cost_comparison import CostComparisons, judge
+from research.reports.cost_report import cost_tables, draws_sentence, priced_runs
 from research.reports.outcomes import Outcome, read_summaries
 from research.reports.report import write_report
 from research.reports.run_cost import PricedRun, return_at
@@ -82,20 +82,20 @@ def test_cost_to_the_target_by_hand(folder: Path) -> None:
     assert never.reached(50.0) == (5, False)
     at = "functions_paper"
 
-    def contest(theirs: PricedRun, **fields: Any) -> Any:
+    def judgement(theirs: PricedRun, **fields: Any) -> Any:
         runs = {("boosted", CART): {0: soon}, ("few", CART): {0: theirs}}
-        return Contests(runs, {CART: 50.0}).cheaper(Cheaper(**{**CLAIM, **fields}))
+        return CostComparisons(runs, {CART: 50.0}).cheaper(Cheaper(**{**CLAIM, **fields}))
 
-    found = contest(late)
+    found = judgement(late)
     assert found.interval.value == pytest.approx(soon.cost(at, 2).usd / late.cost(at, 3).usd)
     assert found.word == "not decided by 1 seed"
     assert found.reached == f"{CART}: 1 and 1 of 1"
-    censored = contest(never)
+    censored = judgement(never)
     assert censored.interval.value == pytest.approx(soon.cost(at, 2).usd / (2 * never.cost(at, 5).usd))
     assert censored.reached == f"{CART}: 1 and 0 of 1"
-    seconds = contest(late, measure="seconds", against_at="machine")
+    seconds = judgement(late, measure="seconds", against_at="machine")
     assert seconds.interval.value == pytest.approx(soon.cost(at, 2).seconds / late.cost("machine", 3).seconds)
-    formula = contest(late, accounting="paper")
+    formula = judgement(late, accounting="paper")
     assert formula.interval.value == pytest.approx(soon.cost(at, 2).paper_usd / late.cost(at, 3).paper_usd)
 
 
@@ -120,14 +120,14 @@ def test_the_meter_of_training_episodes_has_its_own_target(folder: Path) -> None
     assert found == [(3, True), (2, True), (5, False)]
     at = "functions_paper"
     runs = {("boosted", CART): {0: late}, ("few", CART): {0: soon}}
-    contests = Contests(runs, {CART: 50.0}, {CART: -20.0})
+    comparisons = CostComparisons(runs, {CART: 50.0}, {CART: -20.0})
     asked = Cheaper(**CLAIM, meter="training")
-    contest = contests.cheaper(asked)
-    assert contest.reached == f"{CART}: 1 and 1 of 1"
-    assert contest.interval is not None
-    assert contest.interval.value == pytest.approx(late.cost(at, 3).usd / soon.cost(at, 2).usd)
+    judgement = comparisons.cheaper(asked)
+    assert judgement.reached == f"{CART}: 1 and 1 of 1"
+    assert judgement.interval is not None
+    assert judgement.interval.value == pytest.approx(late.cost(at, 3).usd / soon.cost(at, 2).usd)
     told = {name: value for name, value in CLAIM.items() if name != "label"}
-    better = contests.better(Better(**told, meter="training"))
+    better = comparisons.better(Better(**told, meter="training"))
     # The mean of the last five readings, as a share of the evaluations' target: one below 0 would turn the sign.
     assert better.interval is not None
     assert better.interval.value == pytest.approx((-74 / 4 - -66 / 5) / 50.0)
@@ -143,7 +143,7 @@ def test_a_run_is_drawn_once_for_all_claims(folder: Path, monkeypatch: pytest.Mo
 
     runs = {(arm, CART): {0: _run(folder, arm, [60.0] * 5)} for arm in ("boosted", "few")}
     claim, seconds = Cheaper(**CLAIM), Cheaper(**CLAIM, measure="seconds")
-    alone = [Contests(runs, {CART: 50.0}).robust(one, 2) for one in (claim, seconds)]
+    alone = [CostComparisons(runs, {CART: 50.0}).judge_over_draws(one, 2) for one in (claim, seconds)]
     asked: list[str] = []
 
     def counted(scripts: Any, places: Any, draws: int, seed: int) -> Any:
@@ -152,8 +152,8 @@ def test_a_run_is_drawn_once_for_all_claims(folder: Path, monkeypatch: pytest.Mo
 
     drawn = module.drawn
     monkeypatch.setattr(module, "drawn", counted)
-    together = Contests(runs, {CART: 50.0})
-    assert [together.robust(one, 2) for one in (claim, seconds)] == alone
+    together = CostComparisons(runs, {CART: 50.0})
+    assert [together.judge_over_draws(one, 2) for one in (claim, seconds)] == alone
     assert len(asked) == 2  # one for each side, not for each claim
 
 
@@ -164,7 +164,7 @@ def test_neither_side_at_the_target_decides_nothing(folder: Path) -> None:
         (arm, CART): dict.fromkeys(seeds, _run(folder, name, low))
         for arm, name in (("boosted", "boosted"), ("few", "few"))
     }
-    found = Contests(runs, {CART: 50.0}).cheaper(Cheaper(**CLAIM))
+    found = CostComparisons(runs, {CART: 50.0}).cheaper(Cheaper(**CLAIM))
     assert found.word == "not decided by 6 seeds"
     assert "neither side reached the target" in found.reason
 
@@ -180,36 +180,36 @@ def test_nobody_is_called_cheaper_who_seldom_got_there(folder: Path) -> None:
         _run(folder, "boosted", late),
     )
 
-    def contest(few: list[PricedRun], **fields: Any) -> Any:
+    def judgement(few: list[PricedRun], **fields: Any) -> Any:
         runs = {
             ("few", CART): dict(enumerate(few)),
             ("boosted", CART): dict.fromkeys(range(6), elsewhere),
         }
-        return Contests(runs, {CART: 50.0}).cheaper(Cheaper(**{**CLAIM, **fields}))
+        return CostComparisons(runs, {CART: 50.0}).cheaper(Cheaper(**{**CLAIM, **fields}))
 
     ours: dict[str, Any] = {"arm": "few", "at": "machine", "against": ("boosted",)}
     theirs: dict[str, Any] = {"against_at": "machine"}
     seldom, often = [vain] * 4 + [there] * 2, [vain] * 3 + [there] * 3
-    found = contest(seldom, **ours)
+    found = judgement(seldom, **ours)
     assert found.interval.high < 1.0
     assert found.word == "not decided by 6 seeds"
     assert f"On {CART} ours reached the target in fewer than half of its runs" in found.reason
-    found = contest(seldom, **theirs)
+    found = judgement(seldom, **theirs)
     assert found.interval.low > 1.0
     assert found.word == "not decided by 6 seeds"
     assert f"On {CART} theirs reached the target in fewer than half of its runs" in found.reason
     # Theirs has spent less than ours when it ends in vain: only by counting twice does that make ours the cheaper.
     assert _run(folder, "boosted", late).cost("functions_paper", 5).usd > vain.cost("functions_paper", 5).usd
-    found = contest(seldom)
+    found = judgement(seldom)
     assert found.interval.high < 1.0
     assert found.word == "not decided by 6 seeds"
     assert "counted as what was spent in vain, and not as twice that, it decides nothing" in found.reason
-    assert contest(often, **ours).word == "holds"
+    assert judgement(often, **ours).word == "holds"
     # Two who both spent all they had are alike by their limits alone.
     same = {"arm": "few", "against": ("few",), "alike": True}
-    assert contest([vain] * 6, **same).word == "not decided by 6 seeds"
-    assert contest([there] * 6, **same).word == "holds"
-    assert contest(often, **theirs).word == "does not hold"
+    assert judgement([vain] * 6, **same).word == "not decided by 6 seeds"
+    assert judgement([there] * 6, **same).word == "holds"
+    assert judgement(often, **theirs).word == "does not hold"
 
 
 def test_the_best_of_several_is_chosen_on_other_seeds(folder: Path) -> None:
@@ -221,7 +221,7 @@ def test_the_best_of_several_is_chosen_on_other_seeds(folder: Path) -> None:
         ("like", CART): {seed: _run(folder, "few", soon if seed < 2 else late) for seed in range(4)},
     }
     claim = Cheaper(**{**CLAIM, "against": ("few", "like")})
-    found = Contests(runs, {CART: 50.0}).cheaper(claim)
+    found = CostComparisons(runs, {CART: 50.0}).cheaper(claim)
     assert (found.against, found.seeds) == ("like", 2)
     one = _run(folder, "few")
     grid = sum(
@@ -244,7 +244,7 @@ def test_return_at_equal_dollars(folder: Path) -> None:
         ("few", CART): {0: _run(folder, "few", [25.0] * 5)},
     }
     told = {name: value for name, value in CLAIM.items() if name != "label"}
-    found = Contests(runs, {CART: 50.0}).better(Better(**told))
+    found = CostComparisons(runs, {CART: 50.0}).better(Better(**told))
     assert found.interval == Interval(0.5, 0.5, 0.5)
     assert found.word == "not decided by 1 seed"
 
@@ -262,7 +262,7 @@ def test_return_at_equal_dollars(folder: Path) -> None:
     ],
 )
 def test_the_words_of_a_verdict(low: float, high: float, seeds: int, alike: bool, word: str) -> None:
-    found, reason = judged(Interval((low + high) / 2, low, high), 1.0, seeds, less=True, alike=alike)
+    found, reason = judge(Interval((low + high) / 2, low, high), 1.0, seeds, less=True, alike=alike)
     assert found == word
     assert reason or word == "holds" or alike
 
@@ -270,7 +270,7 @@ def test_the_words_of_a_verdict(low: float, high: float, seeds: int, alike: bool
 def test_what_turns_a_verdict_is_told_in_words() -> None:
     over = {"draws": 200, "cheaper_in": 152, "turned_by": []}
     assert (
-        of_draws(over)
+        draws_sentence(over)
         == "Ours is cheaper in 152 of 200 draws of the clouds' numbers; no single number turns that."
     )
     start = {
@@ -281,7 +281,7 @@ def test_what_turns_a_verdict_is_told_in_words() -> None:
         "kind": "paper",
     }
     speed = {"of": "Mine", "name": "core_ratio", "value": 1.0, "at": 0.8, "kind": "assumed"}
-    assert of_draws({**over, "turned_by": [start, speed]}).endswith(
+    assert draws_sentence({**over, "turned_by": [start, speed]}).endswith(
         "; turned by start of the learner 91.9 s (AWS Lambda), speed of a core 0.8 (Mine)."
     )
 
@@ -299,7 +299,7 @@ def test_a_report_tells_cost_verdict_and_what_turns_it(
     assert 0 <= over["cheaper_in"] <= 3
     text = (tmp_path / "tiny.md").read_text()
     assert "draws of the clouds' numbers" in text
-    assert f"| {CART} | {VENUES['machine'].title} | Boosted |" in text
+    assert f"| {CART} | {PRICING_TARGETS['machine'].title} | Boosted |" in text
     summaries = read_summaries(TINY, folder, quick=False)
     before = cost_tables(TINY, priced_runs(TINY, folder, summaries))
     # Stored with the project, a run costs what it cost where it was made.

@@ -125,7 +125,7 @@ def test_a_killed_run_goes_on_and_gives_what_an_unbroken_one_gives(tmp_path: Pat
 
 def test_two_runners_do_not_touch_the_same_run(tmp_path: Path) -> None:
     folder = papers_folder(tmp_path, "same_twice", quick=True)
-    with RunFile(folder, Cell("once", "CartPole-v1", 0)).held():
+    with RunFile(folder, Cell("once", "CartPole-v1", 0)).locked():
         told = _call(
             tmp_path, "run", "same_twice", "--quick", "--arms", "once", "--seeds", "0", "--json"
         ).stdout
@@ -310,7 +310,7 @@ def test_without_the_peers_environment_a_sentence_says_what_to_do(tmp_path: Path
     )
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("research.runs.seed_run.be_nice", lambda: None)
+        patch.setattr("research.runs.seed_run.lower_priority", lambda: None)
         with pytest.raises(RunFailed, match=r"needs \.venv-bench: run `make bench-setup` first"):
             run.run()
     assert os.getpriority(os.PRIO_PROCESS, 0) == niceness

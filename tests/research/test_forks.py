@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from research.branching import Branching, base_of, base_run, branch, branch_of, forks
-from research.reports.fork_prediction import correlation, foretold, forks_of
+from research.reports.fork_prediction import correlation, forks_of, judge_forks
 from tests.training.inline_platform import InlinePlatform
 from training.spec import TrainingSpec
 
@@ -53,8 +53,8 @@ def test_both_branches_of_a_replicate_share_prefix_and_chance() -> None:
     assert (len(few), len(many)) == (2, 5)
     for one, other in zip(few, many, strict=False):
         assert (one.seed, one.weights, one.env_state) == (other.seed, other.weights, other.env_state)
-    judged = [[call.request for call in asked[actors] if call.kind == "evaluate"] for actors in (2, 5)]
-    episodes = [[seed for one in some for seed in one.episode_seeds] for some in judged]
+    judge = [[call.request for call in asked[actors] if call.kind == "evaluate"] for actors in (2, 5)]
+    episodes = [[seed for one in some for seed in one.episode_seeds] for some in judge]
     assert episodes[0] == episodes[1]
     # Another replicate is another chance.
     other = branch_of(TRAINING, BRANCHING, round_no=2, replicate=1, actors=2)
@@ -88,7 +88,7 @@ def _rows(gain: Any, seed: int, rounds: int = 12) -> list[dict[str, Any]]:
     ],
 )
 def test_what_gains_say_of_curvature(gain: Any, seeds: int, word: str) -> None:
-    found = foretold([forks_of(_rows(gain, seed)) for seed in range(seeds)], repetitions=200)
+    found = judge_forks([forks_of(_rows(gain, seed)) for seed in range(seeds)], repetitions=200)
     assert found.word == word
     assert found.interval is not None
     assert found.interval.low <= found.interval.value <= found.interval.high
@@ -97,7 +97,7 @@ def test_what_gains_say_of_curvature(gain: Any, seeds: int, word: str) -> None:
 def test_forks_without_a_ratio_say_nothing() -> None:
     row = {"kind": "fork", "round": 1, "ratio": None, "plain": 1.0, "boosted": 2.0}
     assert forks_of([row, {"kind": "end"}]) == {}
-    assert foretold([{}]).word == "open"
+    assert judge_forks([{}]).word == "open"
     assert correlation({1: (1.0, [3.0]), 2: (2.0, [2.0]), 3: (0.5, [4.0]), 4: (4.0, [1.0])}) == pytest.approx(
         -1
     )

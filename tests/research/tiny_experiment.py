@@ -52,7 +52,7 @@ TINY = Experiment(
     ),
     settings=(Setting(environment=CART, seeds=(0,)),),
     targets={CART: 50.0},
-    venues=("functions_paper", "cluster_paper", "machine"),
+    pricing_targets=("functions_paper", "cluster_paper", "machine"),
     claims=(Cheaper(**CLAIM, primary=True),),
     final_episodes=1,
 )
@@ -62,7 +62,7 @@ def made_in(data: Path) -> Path:
     """The folder in which all its runs were made, in this process."""
     folder = data / "papers" / "tiny"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("research.runs.seed_run.be_nice", lambda: None)
+        patch.setattr("research.runs.seed_run.lower_priority", lambda: None)
         for cell in TINY.cells():
             assert SeedRun(TINY, cell, RunFile(folder, cell), root=folder, folder=folder).run()
     return folder

@@ -210,8 +210,8 @@ class TestProfiles:
 
 def test_the_papers_are_told_from_stored_results(asked: Asked) -> None:
     listed = {one["name"]: one for one in asked.call.get("/experiments").json()}
-    assert set(listed) == {name for name in queries.names() if queries.stored(name)}
-    results = queries.stored("nitro_overhead")
+    assert set(listed) == {name for name in queries.result_names() if queries.find_result(name)}
+    results = queries.find_result("nitro_overhead")
     assert results is not None
     told = asked.call.get("/experiments/nitro_overhead").json()
     assert [one["word"] for one in told["claims"]] == [one["verdict"] for one in results["verdicts"]]

@@ -9,7 +9,7 @@ from typing import Any
 
 from webapp.papers.drawing import Panel, Ruler, Series, panel, ruler
 from webapp.papers.figures import FIGURES, PaperFigure, figures_of
-from webapp.papers.queries import names, stored
+from webapp.papers.queries import find_result, result_names
 
 _TONES = {
     "holds": ("ok", "check-circle-fill"),
@@ -128,7 +128,7 @@ def figure_rows(paper: str) -> list[FigureRow]:
 
 
 def figure_row(figure: PaperFigure) -> FigureRow:
-    results = [(name, found) for name in figure.repeated_by if (found := stored(name)) is not None]
+    results = [(name, found) for name in figure.repeated_by if (found := find_result(name)) is not None]
     answers = [
         verdict(one)
         for _, found in results
@@ -153,7 +153,9 @@ def _leading(answers: Sequence[Verdict]) -> Verdict | None:
 def others() -> list[dict[str, Any]]:
     """Stored experiments that repeat no figure: our own questions, and whether the machinery is right."""
     named = {name for one in FIGURES for name in one.repeated_by} | {"not_run"}
-    found = [(name, results) for name in names() if name not in named and (results := stored(name))]
+    found = [
+        (name, results) for name in result_names() if name not in named and (results := find_result(name))
+    ]
     return [
         {
             "name": name,
@@ -168,7 +170,7 @@ def others() -> list[dict[str, Any]]:
 
 def totals() -> dict[str, Any]:
     """How much of everything that was declared has run."""
-    found = [one for name in names() if (one := stored(name)) and one.get("runs")]
+    found = [one for name in result_names() if (one := find_result(name)) and one.get("runs")]
     return {
         "runs": sum(one["runs"] for one in found),
         "complete": sum(one["runs_complete"] for one in found),

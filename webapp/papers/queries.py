@@ -10,13 +10,13 @@ RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 _read: dict[Path, tuple[int, dict[str, Any]]] = {}
 
 
-def names() -> list[str]:
+def result_names() -> list[str]:
     return sorted(path.stem for path in RESULTS.glob("*.json"))
 
 
-def stored(name: str) -> dict[str, Any] | None:
+def find_result(name: str) -> dict[str, Any] | None:
     """What was stored of an experiment or calculation; None where nothing was, or nothing that tells its own title."""
-    if name not in names():
+    if name not in result_names():
         return None
     path = RESULTS / f"{name}.json"
     try:

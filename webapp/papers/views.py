@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from webapp.papers import pages
 from webapp.papers.figures import DRAWINGS
-from webapp.papers.queries import stored
+from webapp.papers.queries import find_result
 
 
 @login_required
@@ -28,7 +28,7 @@ def figure_list(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def experiment(request: HttpRequest, name: str) -> HttpResponse:
-    results = stored(name)
+    results = find_result(name)
     if results is None:
         raise Http404("There is no stored result of that name.")
     return render(request, "papers/experiment.html", {"section": "papers", **pages.page_of(name, results)})

@@ -14,7 +14,7 @@ from webapp.api.schemas.comparing import IntervalShape
 from webapp.api.schemas.papers import ExperimentResult, ExperimentShape, FigureShape, VerdictShape
 from webapp.papers import pages
 from webapp.papers.figures import FIGURES, PaperFigure, figures_of
-from webapp.papers.queries import names, stored
+from webapp.papers.queries import find_result, result_names
 
 router = ApiRouter(tags=["the papers"])
 
@@ -27,7 +27,7 @@ def list_figures() -> list[FigureShape]:
 
 @router.get("/experiments", response=list[ExperimentShape], summary="Stored experiments")
 def list_experiments() -> list[ExperimentShape]:
-    found = [(name, results) for name in names() if (results := stored(name))]
+    found = [(name, results) for name in result_names() if (results := find_result(name))]
     return [ExperimentShape(**_experiment(name, results)) for name, results in found]
 
 
@@ -35,7 +35,7 @@ def list_experiments() -> list[ExperimentShape]:
     "/experiments/{experiment}", response=ExperimentResult, summary="One experiment, with its verdicts"
 )
 def get_experiment(experiment: str) -> ExperimentResult:
-    results = stored(experiment)
+    results = find_result(experiment)
     if results is None:
         raise Http404("There is no stored result of that name.")
     return ExperimentResult(

@@ -15,9 +15,9 @@ from django.core.management.base import BaseCommand, CommandError
 from research.calculation import find, write
 from research.calculation import names as calculations
 from research.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
-from research.runs.run_file import RunHeld, papers_folder, run_file
-from research.runs.runner import HELD_EXIT, Choice, Runner
-from webapp.papers.queries import stored
+from research.runs.run_file import RunLocked, papers_folder, run_file
+from research.runs.runner import LOCKED_EXIT, Choice, Runner
+from webapp.papers.queries import find_result
 
 WRONG_INPUT_EXIT = 2
 RESULTS = settings.BASE_DIR / "docs" / "results"
@@ -128,7 +128,7 @@ class Command(BaseCommand):
             folder = papers_folder(settings.STARLING_DATA, name, quick=False)
             files = [run_file(experiment, folder, cell) for cell in experiment.cells()]
             done = sum(file.complete for file in files)
-            before = stored(name)
+            before = find_result(name)
             if before is not None and before["runs_complete"] == done:
                 continue
             kept = sum(file.store() for file in files)
@@ -178,8 +178,8 @@ class Command(BaseCommand):
         _on_signals(run.stop)
         try:
             run.run()
-        except RunHeld:
-            sys.exit(HELD_EXIT)
+        except RunLocked:
+            sys.exit(LOCKED_EXIT)
         except RunFailed as error:
             raise CommandError(str(error), returncode=1) from None
 
