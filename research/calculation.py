@@ -27,7 +27,7 @@ _QUICK_DRAWS = 2
 
 @dataclass(frozen=True)
 class Statement:
-    """What was asked, the word (holds, does not hold, not run), and why."""
+    """A claim, its verdict (holds, does not hold, not run), and the reason."""
 
     claim: str
     verdict: str

@@ -19,11 +19,11 @@ LABELS: dict[str, str] = {"L": "learned", "T": "assumed timing", "B": "bill"}
 
 
 Meter = Literal["evaluation", "training"]
-"""What a return is told by: evaluations, or a round's own training episodes, as the papers' curves are."""
+"""What a return is measured by: evaluations, or a round's own training episodes, as in the papers' curves."""
 
 
 class Reaches(Frozen):
-    """The arm's IQM of the endpoint is at least `value` there; the interval is told beside it."""
+    """The arm's IQM of the endpoint is at least `value` there; the interval is shown beside it."""
 
     kind: Literal["reaches"] = "reaches"
     arm: str
@@ -70,7 +70,7 @@ class Cheaper(Frozen):
     accounting: Literal["bill", "paper"] = "bill"
     meter: Meter = "evaluation"
     alike: bool = False
-    primary: bool = Field(False, description="Stands first, and is judged over draws of the clouds' numbers.")
+    primary: bool = Field(False, description="Shown first, and judged over draws of the clouds' numbers.")
     over_draws: bool = Field(False, description="Judged over draws without being primary.")
     paper: str = Field("", description="What the paper says of this.")
     paper_value: float | None = Field(None, gt=0, description="The same as a ratio, where it is a number.")

@@ -1,4 +1,4 @@
-"""An experiment as data: what is asked, what is compared, how it is judged — all declared before the first run.
+"""An experiment as data: the question, what is compared, how it is judged — all declared before the first run.
 
 The nouns: an **experiment** has **arms** (what is compared) and **settings** (an environment with its seeds and arms).
 An arm, a setting and a seed are one **run**. **Claims** are what the experiment may say, each with its own bar.
@@ -74,7 +74,7 @@ class Experiment(Frozen):
         "mean return of a final evaluation: 20 episodes, deterministic, frozen normaliser, held-out seeds"
     )
     endpoint_note: str = ""
-    oracle: str = Field(description="What would have told us that the outcome is wrong.")
+    oracle: str = Field(description="What would have shown us that the outcome is wrong.")
     can_claim: str = Field(description="What this number of seeds allows to say.")
     base: dict[str, Any] = Field(description="A JobSpec document that all arms start from.")
     arms: tuple[Arm, ...] = Field(min_length=1)
@@ -128,7 +128,7 @@ class Experiment(Frozen):
         return self
 
     def _with_targets(self, claim: Cheaper | Better) -> set[str]:
-        """Environments with a target by the claim's meter, and one that differences are told as shares of."""
+        """Environments with a target by the claim's meter, and one that differences are shares of."""
         reached = set(self.training_targets if claim.meter == "training" else self.targets)
         return reached & set(self.targets) if isinstance(claim, Better) else reached
 
@@ -170,7 +170,7 @@ class Experiment(Frozen):
                         yield Cell(arm.name, setting.environment, seed)
 
     def spec(self, cell: Cell, *, quick: bool = False) -> JobSpec:
-        """What the engine is asked for in this run."""
+        """The job that this run trains."""
         arm = self.arm(cell.arm)
         setting = next(one for one in self.settings if one.environment == cell.environment)
         seed = cell.seed + (_AGAIN_SEEDS if arm.again_of else 0)
@@ -223,10 +223,10 @@ def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 def recipe_hash(spec: JobSpec, study: SchedulerTraining | Branching | None = None) -> str:
     """A short name for what was declared of this recipe; a run is never continued with another one."""
-    told = spec.model_dump(mode="json", exclude_unset=True)
+    declared = spec.model_dump(mode="json", exclude_unset=True)
     if isinstance(study, SchedulerTraining):
-        told["study"] = study.model_dump(mode="json")
-    document = json.dumps(told, sort_keys=True)
+        declared["study"] = study.model_dump(mode="json")
+    document = json.dumps(declared, sort_keys=True)
     return sha256(document.encode()).hexdigest()[:16]
 
 

@@ -136,7 +136,7 @@ def cheaper(
     against_at: str = "containers_paper",
     **fields: Any,
 ) -> Cheaper:
-    told = {"label": "L" if at == against_at else "T", "meter": "training", **fields}
+    values = {"label": "L" if at == against_at else "T", "meter": "training", **fields}
     return Cheaper(
-        arm=arm, at=at, against=(against,), against_at=against_at, environments=environments, **told
+        arm=arm, at=at, against=(against,), against_at=against_at, environments=environments, **values
     )

@@ -132,7 +132,7 @@ _SCALERS = ("kungfu", "kungfu_released", "hydrozoa", "minions_max")
 
 
 def impact(name: str, title: str, **scaling: Any) -> Arm:
-    """IMPACT as the papers run it: one pass, nobody waits."""
+    """IMPACT as the papers run it: one pass, asynchronous."""
     algorithm = {
         "kind": "impact",
         "learning_rate": 5e-4,
@@ -162,7 +162,7 @@ def adapt(target: float, most: int = 64) -> dict[str, Any]:
 
 
 def by_training(claims: Iterable[Cheaper | Better]) -> Iterator[Cheaper | Better]:
-    """The same asked by the meter of training episodes, which leads nowhere: it was declared later."""
+    """The same claims by the meter of training episodes. They were declared later, so none is primary."""
     for claim in claims:
         changes: dict[str, Any] = {"meter": "training", "repeats": ()}
         if isinstance(claim, Cheaper):
@@ -171,19 +171,19 @@ def by_training(claims: Iterable[Cheaper | Better]) -> Iterator[Cheaper | Better
 
 
 def nitro_claims(environments: tuple[str, ...], *, few: bool) -> tuple[Cheaper | Better, ...]:
-    """What is asked of Nitro there; `few`: only of the headline arms."""
+    """The claims about Nitro there; `few`: only about the headline arms."""
 
     def against(name: str, **fields: Any) -> Cheaper:
-        told = {
+        shared = {
             "at": "functions_paper",
             "against": (name,),
             "against_at": "functions_paper",
             "label": "L",
             "environments": environments,
         }
-        return Cheaper(arm="nitro", **{**told, **fields})
+        return Cheaper(arm="nitro", **{**shared, **fields})
 
-    asked: list[Cheaper | Better] = [
+    claims: list[Cheaper | Better] = [
         against(
             "fixed_16",
             against_at="cluster_paper",
@@ -261,12 +261,12 @@ def nitro_claims(environments: tuple[str, ...], *, few: bool) -> tuple[Cheaper |
         ),
     ]
     if not few:
-        asked += [against(arm.name) for arm in CONTROLS[:3]]
-        asked += [
+        claims += [against(arm.name) for arm in CONTROLS[:3]]
+        claims += [
             against(arm.name, repeats=("nitro-15",) if arm.name in _SCALERS else ()) for arm in COMPARATORS
         ]
-        asked += _of_impact(environments)
-        asked.append(
+        claims += _of_impact(environments)
+        claims.append(
             Cheaper(
                 arm="fixed_16",
                 at="functions_paper",
@@ -277,7 +277,7 @@ def nitro_claims(environments: tuple[str, ...], *, few: bool) -> tuple[Cheaper |
                 alike=True,
             )
         )
-    return tuple(asked)
+    return tuple(claims)
 
 
 def _of_impact(environments: tuple[str, ...]) -> list[Cheaper | Better]:
@@ -289,11 +289,11 @@ def _of_impact(environments: tuple[str, ...]) -> list[Cheaper | Better]:
         "against_at": "cluster_paper",
         "environments": environments,
     }
-    told = {**sides, "paper": "up to −42 % against IMPACT on its cluster.", "paper_value": 0.58}
+    shared = {**sides, "paper": "up to −42 % against IMPACT on its cluster.", "paper_value": 0.58}
     figures = ("nitro-11", "nitro-14")
     return [
-        Cheaper.model_validate({**told, "label": "T", "repeats": figures}),
-        Cheaper.model_validate({**told, "label": "B", "accounting": "paper", "repeats": figures}),
+        Cheaper.model_validate({**shared, "label": "T", "repeats": figures}),
+        Cheaper.model_validate({**shared, "label": "B", "accounting": "paper", "repeats": figures}),
         Better.model_validate(
             {**sides, "paper": "up to 3 × the final reward of IMPACT.", "repeats": ("nitro-11",)}
         ),

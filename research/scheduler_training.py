@@ -1,7 +1,7 @@
 """Trains the scheduler of a MinionsRL arm, as a run of its own: rehearsals on recorded rounds, then real episodes.
 
-The scheduler stands beside the run's rows (`SEED.scheduler`) after every episode, so that a killed run goes on from its
-last. What the real episodes cost is told with it: it is never left out of a comparison without being said.
+The scheduler is stored beside the run's rows (`SEED.scheduler`) after every episode, so that a killed run goes on from
+its last. What the real episodes cost is reported beside every comparison.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class SchedulerTraining(Frozen):
 
     def spec(self, job: JobSpec, target: float) -> SchedulingSpec:
         """For trainings like this one that are to reach the target with their actors' episodes."""
-        told = self.model_dump(exclude={"kind", "recorded", "begin_with", "begin_in"})
+        fields = self.model_dump(exclude={"kind", "recorded", "begin_with", "begin_in"})
         if self.objective == "printed":
-            told |= {"objective": "time", "state": "printed", "reward": "printed"}
-        return SchedulingSpec(workload=job.training, target_return=target, seed=job.training.seed, **told)
+            fields |= {"objective": "time", "state": "printed", "reward": "printed"}
+        return SchedulingSpec(workload=job.training, target_return=target, seed=job.training.seed, **fields)
 
 
 def rounds_of(checkpoint: Path, job: JobSpec) -> tuple[RoundReport, ...]:
@@ -76,13 +76,13 @@ def episodes(
     done: int,
     begun: Callable[[Headless], None],
 ) -> Iterator[dict[str, Any]]:
-    """A row for each episode after the first `done`. `begun` is told of each real one, so that it can be stopped."""
+    """A row for each episode after the first `done`. `begun` gets each real one, so that it can be stopped."""
 
     def play(policy: Learned, seed: int) -> list[RoundReport]:
         document = job.model_dump(mode="json")
         document["training"] |= {"scaling": policy.model_dump(mode="json"), "seed": seed % 2**31}
         document["training"]["stop"] |= {"rounds": spec.rounds}
-        # A scheduler is told of its actors' returns and of nothing else.
+        # A scheduler sees its actors' returns and nothing else.
         document["training"]["evaluation"] |= {"every_rounds": spec.rounds + 1}
         headless = Headless(JobSpec.model_validate(document))
         begun(headless)
@@ -109,7 +109,7 @@ def episodes(
             "rounds": one.rounds,
             "actors": list(one.actors),
             "platform_s": one.platform_s,
-            # Nobody pays for a rehearsal: its dollars are those of the rounds it was put together from.
+            # A rehearsal costs nothing: the rounds it is put together from are paid already.
             "episode_usd": one.cost_picodollars / PICODOLLARS_PER_USD if one.kind == "real" else 0.0,
             "best_return": one.best_return,
             "reached": one.reached,

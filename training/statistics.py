@@ -28,7 +28,7 @@ class Interval(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """When something was reached; where it was not, `at` is when nobody looked any more."""
+    """When something was reached; where it was not, `at` is the end of observation."""
 
     at: float
     observed: bool

@@ -17,7 +17,7 @@ _PAIRS = (("functions_paper", "cluster_paper"), ("functions_starling", "cluster_
 
 
 def _started(target: str, *, quick: bool) -> list[float]:
-    """Seconds from asking until the last of 16 actors stands, over seeds of the cloud."""
+    """Seconds from the order until the last of 16 actors has started, over seeds of the cloud."""
     found = timed(rounds_of(HOPPER, _ACTORS), place_of(target), quick=quick)
     return [max(call.startup_s for call in one.done if call.kind == "rollout") for one in found]
 
@@ -25,13 +25,13 @@ def _started(target: str, *, quick: bool) -> list[float]:
 def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     starts, rounds, statements = [], [], []
     for functions, machines in _PAIRS:
-        stood = {target: _started(target, quick=quick) for target in (functions, machines)}
-        for target, seconds in stood.items():
+        starts_s = {target: _started(target, quick=quick) for target in (functions, machines)}
+        for target, seconds in starts_s.items():
             low, middle, high = (float(one) for one in np.quantile(seconds, [0.1, 0.5, 0.9]))
             starts.append((PRICING_TARGETS[target].title, low, middle, high))
         several = retime(rounds_of(HOPPER, _ACTORS, 4), place_of(machines), seed=0)
         round_s = float(np.median([one.total_s for one in several.rounds[1:]]))
-        wait_s = float(np.median(stood[machines]))
+        wait_s = float(np.median(starts_s[machines]))
         hourly = several.bill.picodollars / 10**12 / several.time_s * 3600
         rounds.append(
             (
@@ -42,7 +42,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                 _BOOSTS * wait_s * hourly / 3600,
             )
         )
-        ratio = wait_s / max(float(np.median(stood[functions])), 1e-9)
+        ratio = wait_s / max(float(np.median(starts_s[functions])), 1e-9)
         statements.append(
             Statement(
                 f"Functions stand sooner than machines ({PRICING_TARGETS[functions].stack}).",

@@ -1,9 +1,9 @@
-"""Who is cheaper, who is better for the same money: claims about cost, judged over seeds, environments and clouds.
+"""Which arm is cheaper, which is better for the same money: judged over seeds, environments and clouds.
 
 A claim holds when its whole 95 % interval is on its side, does not hold when all of it is on the other side, and is not
-decided otherwise. Fewer than five pairs of seeds decide nothing at 95 %, whatever their interval, and nobody is called
-cheaper who reached the target in fewer than half of its runs. The interval is that of a hierarchical bootstrap:
-environments are drawn, then pairs of seeds within each.
+decided otherwise. Fewer than five pairs of seeds decide nothing at 95 %, whatever their interval, and an arm that
+reached the target in fewer than half of its runs is never called cheaper. The interval is that of a hierarchical
+bootstrap: environments are drawn, then pairs of seeds within each.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class CostComparisons:
         observed = np.array([[pair.observed for pair in row] for row in pairs])
         ours, theirs = np.moveaxis(np.where(observed, 1.0, _PENALTY) * spent, 2, 0)
         interval = paired_bootstrap(ours, theirs, compare="ratio")
-        told = ", ".join(
+        reached = ", ".join(
             f"{environment}: {observed[:, place, 0].sum()} and {observed[:, place, 1].sum()} of {len(seeds)}"
             for place, environment in enumerate(claim.environments)
         )
@@ -94,7 +94,7 @@ class CostComparisons:
             word, why = undecided(len(seeds)), unseen
         why = " ".join(filter(None, (why, self._search_cost(claim, seeds))))
         p_value = paired_p_value(ours, theirs, compare="ratio")
-        return Judgement(interval, len(seeds), against, word, why, told, p_value)
+        return Judgement(interval, len(seeds), against, word, why, reached, p_value)
 
     def better(self, claim: Better) -> Judgement:
         against, seeds = self._opponent(claim)
@@ -136,7 +136,7 @@ class CostComparisons:
         return min(claim.against, key=mean_cost), judged_on
 
     def _search_cost(self, claim: Cheaper | Better, judged_on: Sequence[int]) -> str:
-        """What it cost to find the best of several, which stands on neither side."""
+        """What it cost to find the best of several, which is on neither side."""
         if len(claim.against) == 1:
             return ""
         usd = sum(
@@ -219,7 +219,7 @@ class CostComparisons:
     def _turned_by(
         self, claim: Cheaper, pairs: Sequence[_Pair], places: tuple[Place, Place]
     ) -> list[dict[str, Any]]:
-        """Single numbers that turn the comparison within their ranges, asked of the first seed's runs."""
+        """Single numbers that turn the comparison within their ranges, tried on the first seed's runs."""
         usual_of = {
             (id(pair), side): found_at(run.scripts(until), places[side], CLOUD_SEED)
             for pair in pairs

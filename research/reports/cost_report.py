@@ -52,8 +52,8 @@ def cost_verdicts(
         elif isinstance(claim, Better):
             judgement = comparisons.better(claim)
             sentence = _better_sentence(experiment, claim, judgement)
-            asked = _claim_parts(experiment, claim, judgement)
-            found.append(_verdict(sentence, judgement, claim, judgement.as_dict(), asked))
+            parts = _claim_parts(experiment, claim, judgement)
+            found.append(_verdict(sentence, judgement, claim, judgement.as_dict(), parts))
         elif isinstance(claim, RanksForks):
             outcomes = [
                 outcome
@@ -66,13 +66,13 @@ def cost_verdicts(
                 f"On {claim.environment}, the lower R is, the more additional actors bring: Spearman's correlation of"
                 " R and gain, given the round, is below 0."
             )
-            asked = {
+            parts = {
                 "kind": "foretells",
                 "environments": [claim.environment],
                 "ours": "R",
                 "repeats": list(claim.repeats),
             }
-            found.append(_verdict(sentence, judgement, claim, judgement.as_dict(), asked))
+            found.append(_verdict(sentence, judgement, claim, judgement.as_dict(), parts))
     return found
 
 
@@ -83,7 +83,7 @@ def _claim_parts(experiment: Experiment, claim: Cheaper | Better, judgement: Jud
     best = f"{names.get(judgement.against, '')}, the best of {len(several)} on other seeds"
     if judgement.against not in names:
         best = f"the best of {', '.join(several)}"
-    told: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "kind": claim.kind,
         "environments": list(claim.environments),
         "ours": names[claim.arm],
@@ -95,8 +95,8 @@ def _claim_parts(experiment: Experiment, claim: Cheaper | Better, judgement: Jud
         "repeats": list(claim.repeats),
     }
     if isinstance(claim, Cheaper):
-        told |= claim.model_dump(include={"measure", "accounting", "primary", "paper_value"})
-    return told
+        parts |= claim.model_dump(include={"measure", "accounting", "primary", "paper_value"})
+    return parts
 
 
 def _by_environment(comparisons: CostComparisons, claim: Cheaper) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ def _verdict(
     judgement: Judgement,
     claim: Cheaper | Better | RanksForks,
     figures: dict[str, Any],
-    asked: dict[str, Any],
+    claim_parts: dict[str, Any],
 ) -> Verdict:
     parts = [judgement.reason] if judgement.reason else []
     if judgement.reached:
@@ -141,7 +141,7 @@ def _verdict(
     if over:
         parts.append(draws_sentence(over))
     reason = " ".join(parts)
-    return Verdict(sentence, judgement.word, reason, LABELS[claim.label], claim.paper, figures, asked)
+    return Verdict(sentence, judgement.word, reason, LABELS[claim.label], claim.paper, figures, claim_parts)
 
 
 def _cheaper_sentence(experiment: Experiment, claim: Cheaper, judgement: Judgement) -> str:
@@ -149,20 +149,20 @@ def _cheaper_sentence(experiment: Experiment, claim: Cheaper, judgement: Judgeme
     what = "Seconds" if claim.measure == "seconds" else "Dollars"
     how = " by the papers' own formulas" if claim.accounting == "paper" else ""
     over = ", ".join(claim.environments)
-    asked = f"{ours} and {theirs} need the same" if claim.alike else f"{ours} needs less than {theirs}"
+    comparison = f"{ours} and {theirs} need the same" if claim.alike else f"{ours} needs less than {theirs}"
     target = "target in training" if claim.meter == "training" else "target"
-    return (
-        f"{what} to the {target}{how} on {over}{where}: {asked} (ratio {'1' if claim.alike else 'below 1'})."
-    )
+    return f"{what} to the {target}{how} on {over}{where}: {comparison} (ratio {'1' if claim.alike else 'below 1'})."
 
 
 def _better_sentence(experiment: Experiment, claim: Better, judgement: Judgement) -> str:
     ours, theirs, where = _sides(experiment, claim, judgement)
     over = ", ".join(claim.environments)
-    asked = f"{ours} and {theirs} return the same" if claim.alike else f"{ours} returns more than {theirs}"
+    comparison = (
+        f"{ours} and {theirs} return the same" if claim.alike else f"{ours} returns more than {theirs}"
+    )
     bar = "0" if claim.alike else "above 0"
     meter = ", in training," if claim.meter == "training" else ""
-    return f"At equal dollars{meter} on {over}{where}: {asked} (difference, as a share of the target, {bar})."
+    return f"At equal dollars{meter} on {over}{where}: {comparison} (difference, as a share of the target, {bar})."
 
 
 def _sides(experiment: Experiment, claim: Cheaper | Better, judgement: Judgement) -> tuple[str, str, str]:
@@ -182,7 +182,7 @@ def _sides(experiment: Experiment, claim: Cheaper | Better, judgement: Judgement
 
 
 def cost_tables(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
-    """For each environment, arm and pricing target: dollars and seconds to the target and in all, and what is above them."""
+    """A row for each environment, arm and pricing target: dollars and seconds to the target and in all."""
     rows = []
     for (arm, environment), seeds in runs.items():
         target = experiment.targets.get(environment)
@@ -254,9 +254,11 @@ def cost_lines(experiment: Experiment, tables: Sequence[dict[str, Any]]) -> list
         reached = "–" if row["target"] is None else f"{row['reached']} of {row['seeds']}"
         to_target = f"{row['par2_usd']:.4f}" if "par2_usd" in row else "–"
         seconds = f"{row['par2_seconds']:,.0f}" if "par2_seconds" in row else "–"
-        told = row.get("training")
+        trained = row.get("training")
         training = (
-            "– | –" if told is None else f"{told['reached']} of {row['seeds']} | {told['par2_usd']:.4f}"
+            "– | –"
+            if trained is None
+            else f"{trained['reached']} of {row['seeds']} | {trained['par2_usd']:.4f}"
         )
         lines.append(
             f"| {row['environment']} | {where} | {titles[row['arm']]} | {reached} | {to_target} |"

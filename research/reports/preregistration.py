@@ -62,7 +62,7 @@ def processor_s(experiment: Experiment, cells: Sequence[Cell]) -> float:
 def rounds_by_arm(summary: Summary) -> dict[str, Any]:
     """Numbers of actors by round (the mean of complete seeds), and R by round of each seed where it was measured.
 
-    Nothing is told of runs whose rows were thinned, or are a peer's.
+    Runs whose rows were thinned and those of a peer are left out.
     """
     actors: list[list[float]] = []
     ratios: dict[str, list[float | None]] = {}

@@ -89,11 +89,11 @@ def results_of(
 def middle_of(seeds: Sequence[Sequence[float]]) -> dict[str, Any]:
     """The interquartile mean at each step and, from three seeds on, its 95 % interval."""
     columns = np.asarray(seeds).T
-    told: dict[str, Any] = {"iqm": [round(interquartile_mean(column), 1) for column in columns]}
+    curve: dict[str, Any] = {"iqm": [round(interquartile_mean(column), 1) for column in columns]}
     if len(seeds) >= BAND_SEEDS:
         bands = [bootstrap(column, repetitions=BAND_REPETITIONS) for column in columns]
-        told["band"] = [[round(one.low, 1) for one in bands], [round(one.high, 1) for one in bands]]
-    return told
+        curve["band"] = [[round(one.low, 1) for one in bands], [round(one.high, 1) for one in bands]]
+    return curve
 
 
 def fingerprints(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -179,14 +179,14 @@ def _verdict_lines(found: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _ours(interval: dict[str, float] | None, *, ratio: bool) -> str:
-    """A ratio is told as a change as well, which is how the papers tell it."""
+    """A ratio is written as a change as well, as in the papers."""
     if interval is None:
         return "–"
-    told = f"{interval['value']:.3g} [{interval['low']:.3g}, {interval['high']:.3g}]"
+    words = f"{interval['value']:.3g} [{interval['low']:.3g}, {interval['high']:.3g}]"
     return (
-        f"{told}, {100 * (interval['value'] - 1):+.0f} %".replace("-", "−")
+        f"{words}, {100 * (interval['value'] - 1):+.0f} %".replace("-", "−")
         if ratio
-        else told.replace("-", "−")
+        else words.replace("-", "−")
     )
 
 
@@ -211,14 +211,14 @@ def _each(by_seed: dict[str, float | None]) -> str:
     return ", ".join("–" if value is None else f"{value:,.0f}" for value in by_seed.values()) or "–"
 
 
-def _scheduler_cost_lines(told: Sequence[str]) -> list[str]:
-    lines = [f"- {one}" for one in told]
+def _scheduler_cost_lines(sentences: Sequence[str]) -> list[str]:
+    lines = [f"- {one}" for one in sentences]
     return ["## What schedulers cost before they decide anything", "", *lines, ""] if lines else []
 
 
 def _thresholds(arms: Sequence[dict[str, Any]]) -> list[str]:
-    told = [arm for arm in arms if arm.get("to_threshold", {}).get("of")]
-    if not told:
+    measured = [arm for arm in arms if arm.get("to_threshold", {}).get("of")]
+    if not measured:
         return []
     lines = [
         "## How soon",
@@ -226,7 +226,7 @@ def _thresholds(arms: Sequence[dict[str, Any]]) -> list[str]:
         "Steps until three evaluations in a row held the goal; runs that did not are kept.",
         "",
     ]
-    for arm in told:
+    for arm in measured:
         found = arm["to_threshold"]
         median = found["kaplan_meier_median_steps"]
         median_text = (

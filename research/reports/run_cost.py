@@ -113,7 +113,7 @@ def _cost(found: Sequence[Retimed], place: Place, formula: str, memory_mb: int) 
 
 
 def _as_papers_see(run: Retimed, memory_mb: int) -> list[RoundTimes]:
-    """Rounds with the durations of their calls; the papers' clocks begin when everything stands."""
+    """Rounds with the durations of their calls; the papers' clocks begin when everything has started."""
     by_round: dict[int, list[Done]] = defaultdict(list)
     for call in run.done:
         by_round[call.round_no].append(call)
@@ -122,7 +122,7 @@ def _as_papers_see(run: Retimed, memory_mb: int) -> list[RoundTimes]:
         done = by_round[times.round_no]
         boot_s = 0.0
         if place == 0:
-            # Of the first to land: where nobody waits, others of this round come when everything stands already.
+            # Of the first to land: in an asynchronous loop others of this round come when everything has started.
             boot_s = sum(
                 next((call.startup_s for call in done if call.kind == kind), 0.0)
                 for kind in ("rollout", "update")

@@ -15,7 +15,7 @@ def scheduler_cost_sentences(experiment: Experiment, arms: Sequence[dict[str, An
     """
     spent = {(arm["environment"], arm["arm"]): _first(arm) for arm in arms}
     studies = {arm.name: arm.study for arm in experiment.arms if isinstance(arm.study, SchedulerTraining)}
-    told = []
+    sentences = []
     for arm in arms:
         environment, study = arm["environment"], studies.get(arm["arm"])
         usd = spent[environment, arm["arm"]]
@@ -36,8 +36,8 @@ def scheduler_cost_sentences(experiment: Experiment, arms: Sequence[dict[str, An
             words += (
                 f" Rehearsals cost nothing; the runs that they were put together from cost ${recorded:,.2f}."
             )
-        told.append(words)
-    return told
+        sentences.append(words)
+    return sentences
 
 
 def _first(arm: dict[str, Any]) -> float | None:

@@ -1,4 +1,4 @@
-"""What may be said of each claim that was declared: it holds, it does not, or nobody can know yet; and why."""
+"""What may be said of each claim that was declared: it holds, it does not, or it is not known yet; and why."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def sentence_of(experiment: Experiment, claim: Reaches | NotWorse | NotBelow) ->
 
 
 def threshold_of(experiment: Experiment, environment: str) -> float | None:
-    """The return by which learning speed is told: the goal where one is declared."""
+    """The return by which learning speed is measured: the goal where one is declared."""
     values = [
         one.value for one in experiment.claims if isinstance(one, Reaches) and one.environment == environment
     ]

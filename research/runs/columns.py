@@ -25,7 +25,7 @@ import zstandard
 Json = dict[str, Any]
 Ints = npt.NDArray[np.int64]
 Leaf = tuple[tuple[str, ...], str]
-"""A path and the type of what is there; a constant is told as `=` and its JSON."""
+"""A path and the type of what is there; a constant's type is `=` and its JSON."""
 
 _TYPES = {int: "int", float: "float", str: "str"}
 _LARGEST_INT = 2**60

@@ -16,13 +16,13 @@ def has_other_recipe(experiment: Experiment, cell: Cell, rows: Sequence[Row], *,
     arm, declared = experiment.arm(cell.arm), experiment.spec(cell, quick=quick)
     if arm.spends_like is None and arm.scheduler is None:
         return bool(rows[0]["recipe"] != recipe_hash(declared, arm.study))
-    told = declared.model_dump(mode="json", exclude_unset=True)
-    told["training"].pop("scaling", None)
-    return not _holds(rows[0]["spec"], told)
+    wanted = declared.model_dump(mode="json", exclude_unset=True)
+    wanted["training"].pop("scaling", None)
+    return not _holds(rows[0]["spec"], wanted)
 
 
-def _holds(found: Any, asked: Any) -> bool:
-    """Whether everything asked for is there; more may be."""
-    if isinstance(asked, Mapping):
-        return isinstance(found, Mapping) and all(_holds(found.get(key), one) for key, one in asked.items())
-    return bool(found == asked)
+def _holds(found: Any, wanted: Any) -> bool:
+    """Whether everything wanted is there; more may be."""
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and all(_holds(found.get(key), one) for key, one in wanted.items())
+    return bool(found == wanted)

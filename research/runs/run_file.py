@@ -46,7 +46,7 @@ def run_file(experiment: Experiment, folder: Path, cell: Cell) -> RunFile:
 
 
 class RunFile:
-    """The rows of one run. Only whoever holds it may write."""
+    """The rows of one run. Only the process that has it locked may write."""
 
     def __init__(self, folder: Path, cell: Cell, *, stored_with: str = "") -> None:
         """`stored_with` names the arm whose archive the run is stored in, where that is not its own."""

@@ -36,7 +36,7 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which runs of an experiment are wanted; None stands for all."""
+    """Which runs of an experiment are wanted; None means all."""
 
     arms: Sequence[str] | None = None
     environments: Sequence[str] | None = None

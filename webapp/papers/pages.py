@@ -50,68 +50,68 @@ class Verdict:
 
 
 def verdict(found: dict[str, Any]) -> Verdict:
-    asked, figures = found.get("asked", {}), found.get("figures", {})
-    kind = asked.get("kind", "plain")
+    claim, figures = found.get("asked", {}), found.get("figures", {})
+    kind = claim.get("kind", "plain")
     ratio = kind == "cheaper"
     interval = figures.get("interval")
     tone, icon = _TONES.get(found["verdict"], _UNDECIDED)
     where = ""
-    if asked.get("at"):
-        same = asked["at"] == asked["against_at"]
-        where = asked["at"] if same else f"{asked['at']}, against {asked['against_at']}"
+    if claim.get("at"):
+        same = claim["at"] == claim["against_at"]
+        where = claim["at"] if same else f"{claim['at']}, against {claim['against_at']}"
     return Verdict(
         found["verdict"],
         tone,
         icon,
         found.get("label", ""),
         LETTERS.get(found.get("label", ""), ""),
-        _what(asked, found),
-        asked.get("ours", ""),
-        asked.get("theirs", ""),
+        _what(claim, found),
+        claim.get("ours", ""),
+        claim.get("theirs", ""),
         where,
         "" if interval is None else interval_words(interval, ratio=ratio),
         interval,
-        None if interval is None else ruler(interval, ratio=ratio, paper=asked.get("paper_value")),
+        None if interval is None else ruler(interval, ratio=ratio, paper=claim.get("paper_value")),
         found.get("paper", ""),
         found.get("reason", ""),
-        ", ".join(asked.get("environments", ())),
+        ", ".join(claim.get("environments", ())),
         tuple(
             (row["environment"], interval_words(row["interval"], ratio=ratio), row["word"])
             for row in figures.get("by_environment", ())
             if row["interval"] is not None
         ),
-        tuple(asked.get("repeats", ())),
-        bool(asked.get("primary")),
+        tuple(claim.get("repeats", ())),
+        bool(claim.get("primary")),
     )
 
 
-def _what(asked: dict[str, Any], found: dict[str, Any]) -> str:
-    kind = asked.get("kind", "plain")
+def _what(claim: dict[str, Any], found: dict[str, Any]) -> str:
+    kind = claim.get("kind", "plain")
     if kind == "better":
-        meter = " in training" if asked.get("meter") == "training" else ""
+        meter = " in training" if claim.get("meter") == "training" else ""
         return f"Return{meter} at equal dollars, as a share of the target"
     if kind == "foretells":
         return "Rank correlation of R with what more actors bring, the round taken out"
     if kind == "cheaper":
-        what = "Seconds" if asked["measure"] == "seconds" else "Dollars"
-        how = ", by the paper's own formula" if asked["accounting"] == "paper" else ""
-        target = "target in training" if asked.get("meter") == "training" else "target"
+        what = "Seconds" if claim["measure"] == "seconds" else "Dollars"
+        how = ", by the paper's own formula" if claim["accounting"] == "paper" else ""
+        target = "target in training" if claim.get("meter") == "training" else "target"
         return f"{what} to the {target}{how}"
     return str(found["claim"])
 
 
 def interval_words(interval: dict[str, float], *, ratio: bool) -> str:
-    """A ratio is told as a change, which is how the papers tell it."""
+    """A ratio is written as a change, as in the papers."""
 
-    def told(value: float) -> str:
+    def words(value: float) -> str:
         return (f"{100 * (value - 1):+.0f} %" if ratio else f"{value:+.2f}").replace("-", "−")
 
-    return f"{told(interval['value'])} [{told(interval['low'])}, {told(interval['high'])}]"
+    return f"{words(interval['value'])} [{words(interval['low'])}, {words(interval['high'])}]"
 
 
 @dataclass(frozen=True)
 class FigureRow:
-    """A figure of a paper on the list: what it says, what came of it here, and where that stands."""
+    """A figure of a paper on the list: what it says, what came of it here, and where to read on."""
 
     figure: PaperFigure
     word: str
@@ -180,8 +180,8 @@ def totals() -> dict[str, Any]:
 
 def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
     """Everything on one experiment's page."""
-    told = [verdict(one) for one in results["verdicts"]]
-    decided = [one for one in told if one.word != "open"]
+    verdicts = [verdict(one) for one in results["verdicts"]]
+    decided = [one for one in verdicts if one.word != "open"]
     arms = results.get("arms", [])
     hours = results.get("processor_s_left", 0.0) / 3600
     return {
@@ -192,7 +192,7 @@ def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
             (environments, list(rows))
             for environments, rows in groupby(decided, lambda one: one.environments)
         ],
-        "open": [one for one in told if one.word == "open"],
+        "open": [one for one in verdicts if one.word == "open"],
         "share": round(100 * results["runs_complete"] / results["runs"]) if results.get("runs") else 100,
         "hours_left": hours,
         "curves": [

@@ -53,7 +53,7 @@ class Command(BaseCommand):
             help="draws of the clouds' numbers in a report (200)",
         )
         parser.add_argument(
-            "--json", action="store_true", dest="as_json", help="one JSON line for each thing told"
+            "--json", action="store_true", dest="as_json", help="one JSON line for each thing that happens"
         )
 
     def handle(self, *, action: str, name: str | None, **options: Any) -> None:
@@ -136,7 +136,7 @@ class Command(BaseCommand):
             self._report(name, experiment, folder, quick=False, draws=draws, as_json=False)
 
     def _calculate(self, name: str, *, quick: bool, as_json: bool) -> None:
-        """Whatever is asked of a calculation, it is computed and its report written."""
+        """Every action computes a calculation and writes its report."""
         target = papers_folder(settings.STARLING_DATA, name, quick=True) if quick else RESULTS
         results = write(name, target, settings.BASE_DIR, quick=quick)
         if as_json:
@@ -149,15 +149,14 @@ class Command(BaseCommand):
     def _run(self, runner: Runner, *, as_json: bool, quick: bool) -> None:
         _on_signals(runner.stop)
         states: dict[str, int] = {}
-        for told in runner.run():
-            states[told.state] = states.get(told.state, 0) + 1
+        for progress in runner.run():
+            cell = progress.cell
+            states[progress.state] = states.get(progress.state, 0) + 1
             if as_json:
-                line = json.dumps({"kind": told.state, **told.cell._asdict(), "reason": told.reason})
+                line = json.dumps({"kind": progress.state, **cell._asdict(), "reason": progress.reason})
             else:
-                reason = f": {told.reason}" if told.reason else ""
-                line = (
-                    f"{told.cell.arm} · {told.cell.environment} · seed {told.cell.seed} {told.state}{reason}"
-                )
+                reason = f": {progress.reason}" if progress.reason else ""
+                line = f"{cell.arm} · {cell.environment} · seed {cell.seed} {progress.state}{reason}"
             self._tell(line)
         summary = {"kind": "summary", "evidence": not quick, **states}
         note = f" ({_NOT_EVIDENCE})" if quick else ""
