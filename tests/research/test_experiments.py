@@ -29,7 +29,6 @@ from research.reports.verdicts import verdicts
 from research.runs.run_file import RESULTS, RunFile, papers_folder
 from research.runs.runner import Choice
 from tests.servers import ROOT, wait_until
-from webapp.papers.drawing import nice_ticks
 
 
 def _papers(data: Path, *words: str) -> list[str]:
@@ -281,14 +280,6 @@ def test_a_choice_keeps_the_declared_order() -> None:
     experiment = find_experiment("learning_mujoco")
     cells = Choice(["sb3"], None, [1, 0]).cells(experiment)
     assert cells == [Cell("sb3", "Hopper-v5", 0), Cell("sb3", "Hopper-v5", 1)]
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (-3, 2891.4), (0, 1e-3), (5, 5), (-1200, -100)])
-def test_ticks_cover_what_is_drawn(low: float, high: float) -> None:
-    ticks = nice_ticks(low, high)
-    assert ticks[0] <= low
-    assert ticks[-1] >= high
-    assert 2 <= len(ticks) <= 9
 
 
 def test_the_peers_program_imports_nothing_of_ours() -> None:

@@ -9,23 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 
-from research import calculation
-from research.experiment import experiment_names, find_experiment
-from research.reports.report import write_report
 from tests.factories import make_user
 from webapp.papers import queries
-from webapp.papers.drawing import RULER_WIDTH, Series, panel, ruler
+from webapp.papers.drawing import RULER_WIDTH, Series, nice_ticks, panel, ruler
 from webapp.papers.figures import FIGURES
 from webapp.papers.pages import figure_rows, page_of, verdict
-
-# Every figure with something to repeat; the others draw architectures.
-ASKED = {
-    *(f"minionsrl-{one}" for one in ("1b", "2", "4", "5", "6", "7", "8", "9", "table-2")),
-    *(f"nitro-{one}" for one in (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, "16ab", "16c", 17, 18, 19, 20)),
-}
 
 
 @pytest.fixture
@@ -84,21 +74,6 @@ def _stored(folder: Path, name: str, *claims: dict[str, Any], **changes: Any) ->
         "made_with": [{"cpu": "a processor", "runs": 2}],
     }
     (folder / f"{name}.json").write_text(json.dumps(document | changes))
-
-
-def test_every_figure_that_was_asked_for_is_there_and_leads_somewhere() -> None:
-    known = {*experiment_names(), *calculation.names()}
-    assert {one.key for one in FIGURES} == ASKED
-    for one in FIGURES:
-        assert set(one.repeated_by) <= known
-        assert one.repeated_by or one.elsewhere or "Not repeated" in one.remark, one.key
-    claimed = {
-        key
-        for name in experiment_names()
-        for claim in find_experiment(name).claims
-        for key in getattr(claim, "repeats", ())
-    }
-    assert claimed <= ASKED
 
 
 @pytest.mark.django_db
@@ -232,40 +207,20 @@ def test_a_plain_claim_is_its_sentence() -> None:
     assert (found.what, found.tone, found.ruler) == ("PPO reaches 700.", "ok", None)
 
 
-def test_a_report_tells_all_that_its_page_needs(tmp_path: Path) -> None:
-    """Without a single run: the declaration, what is left, and each claim in parts."""
-    experiment = find_experiment("nitro_large")
-    told = write_report("nitro_large", experiment, tmp_path / "runs", tmp_path, draws=0)
-    assert (told["runs_complete"], told["runs"]) == (0, 10)
-    assert told["processor_s_left"] == 9000
-    assert set(told["priced_with"]["profiles"]) == {"lambda", "one-machine"}
-    page = page_of("nitro_large", json.loads((tmp_path / "nitro_large.json").read_text()))
-    assert [one.theirs for one in page["open"]] == ["fixed at 96", "fixed at 96"]
-
-
-def test_pages_load_no_torch() -> None:
+def test_pages_load_neither_torch_nor_research() -> None:
     program = (
         "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'tests.settings';"
         "import django; django.setup();"
         "from webapp.papers import views, pages; pages.figure_rows('Nitro');"
-        "print('torch' in sys.modules)"
+        "print(bool({'torch', 'research'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split()[-1] == "False"
 
 
-def test_collecting_leaves_alone_what_has_not_changed(
-    results: Path, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.STARLING_DATA = tmp_path / "data"
-    reported: list[str] = []
-    from webapp.management.commands import papers as command
-
-    for name in experiment_names():
-        experiment = find_experiment(name)
-        folder = settings.STARLING_DATA / "papers" / name
-        done = sum(command.run_file(experiment, folder, cell).complete for cell in experiment.cells())
-        _stored(results, name, runs_complete=done + (name == "branching"))
-    monkeypatch.setattr(command.Command, "_report", lambda self, name, *_args, **_more: reported.append(name))
-    call_command("papers", "collect")
-    assert reported == ["branching"]
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-3, 2891.4), (0, 1e-3), (5, 5), (-1200, -100)])
+def test_ticks_cover_what_is_drawn(low: float, high: float) -> None:
+    ticks = nice_ticks(low, high)
+    assert ticks[0] <= low
+    assert ticks[-1] >= high
+    assert 2 <= len(ticks) <= 9

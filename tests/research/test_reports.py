@@ -1,0 +1,81 @@
+"""Reports fit the pages that show them, and every figure of the papers has its experiment or its reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from research import calculation
+from research.experiment import experiment_names, find_experiment
+from research.reports.report import write_report
+from research.runs.archive import cells_in
+from research.runs.run_file import RESULTS
+from webapp.papers import queries
+from webapp.papers.figures import FIGURES
+from webapp.papers.pages import page_of
+
+# Every figure with something to repeat; the others draw architectures.
+ASKED = {
+    *(f"minionsrl-{one}" for one in ("1b", "2", "4", "5", "6", "7", "8", "9", "table-2")),
+    *(f"nitro-{one}" for one in (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, "16ab", "16c", 17, 18, 19, 20)),
+}
+
+
+def test_every_figure_that_was_asked_for_is_there_and_leads_somewhere() -> None:
+    known = {*experiment_names(), *calculation.names()}
+    assert {one.key for one in FIGURES} == ASKED
+    for one in FIGURES:
+        assert set(one.repeated_by) <= known
+        assert one.repeated_by or one.elsewhere or "Not repeated" in one.remark, one.key
+    claimed = {
+        key
+        for name in experiment_names()
+        for claim in find_experiment(name).claims
+        for key in getattr(claim, "repeats", ())
+    }
+    assert claimed <= ASKED
+
+
+def test_a_report_tells_all_that_its_page_needs(tmp_path: Path) -> None:
+    """Without a single run: the declaration, what is left, and each claim in parts."""
+    experiment = find_experiment("nitro_large")
+    told = write_report("nitro_large", experiment, tmp_path / "runs", tmp_path, draws=0)
+    assert (told["runs_complete"], told["runs"]) == (0, 10)
+    assert told["processor_s_left"] == 9000
+    assert set(told["priced_with"]["profiles"]) == {"lambda", "one-machine"}
+    page = page_of("nitro_large", json.loads((tmp_path / "nitro_large.json").read_text()))
+    assert [one.theirs for one in page["open"]] == ["fixed at 96", "fixed at 96"]
+
+
+def test_collecting_leaves_alone_what_has_not_changed(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.STARLING_DATA = tmp_path / "data"
+    monkeypatch.setattr(queries, "RESULTS", tmp_path)
+    reported: list[str] = []
+    from webapp.management.commands import papers as command
+
+    for name in experiment_names():
+        experiment = find_experiment(name)
+        folder = settings.STARLING_DATA / "papers" / name
+        done = sum(command.run_file(experiment, folder, cell).complete for cell in experiment.cells())
+        stored = {"title": name, "runs_complete": done + (name == "branching")}
+        (tmp_path / f"{name}.json").write_text(json.dumps(stored))
+    monkeypatch.setattr(command.Command, "_report", lambda self, name, *_args, **_more: reported.append(name))
+    call_command("papers", "collect")
+    assert reported == ["branching"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(RESULTS.rglob("*.runs")), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
+def test_stored_runs_are_whole_and_declared(path: Path) -> None:
+    experiment = find_experiment(path.parent.name)
+    stored = cells_in(path)
+    assert stored
+    assert set(stored) <= set(experiment.cells())
+    assert {experiment.arm(cell.arm).again_of or cell.arm for cell in stored} == {path.stem}
