@@ -17,10 +17,9 @@ from research.calculation import names as calculations
 from research.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
 from research.runs.run_file import RunLocked, papers_folder, run_file
 from research.runs.runner import LOCKED_EXIT, Choice, Runner
-from webapp.papers.queries import find_result
+from webapp.papers.queries import RESULTS, find_result
 
 WRONG_INPUT_EXIT = 2
-RESULTS = settings.BASE_DIR / "docs" / "results"
 _NOT_EVIDENCE = "quick: not evidence"
 
 
