@@ -16,7 +16,7 @@ class DependencyMissing(RuntimeError):
 
 
 def dependency_files(experiment: Experiment, folder: Path, cell: Cell) -> dict[str, RunFile]:
-    """The runs that this one needs, by arm. NotThere unless all are complete."""
+    """The runs that this one needs, by arm. DependencyMissing unless all are complete."""
     found = {}
     for needed in experiment.needed(cell):
         file = run_file(experiment, folder, needed)

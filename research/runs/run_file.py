@@ -125,7 +125,7 @@ class RunFile:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold this run while the block runs, or RunHeld. The kernel lets go with the process, however it ends."""
+        """Hold this run while the block runs, or RunLocked. The kernel lets go with the process, however it ends."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.with_suffix(".lock").open("w") as lock:
             try:
