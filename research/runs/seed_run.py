@@ -61,7 +61,7 @@ class SeedRun:
             self._stopping()
 
     def run(self) -> bool:
-        """Go on to the end; True if the run is complete. RunLocked if another process is at it, RunFailed if it fails."""
+        """Continue to the end. True if the run is complete; raises RunLocked or RunFailed."""
         lower_priority()
         with self._file.locked():
             if not self._file.complete:
