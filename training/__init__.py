@@ -1,12 +1,12 @@
-"""The science: what is learned, and how. Knows no cloud, no database and no web page.
+"""The science of reinforcement learning. Imports no cloud, no database and no web framework.
 
-Glossary, in the order in which a round meets the words:
+Glossary, in the order in which a round uses the words:
 
-- *spec*: what a person asked for, frozen and validated (`training.spec`).
+- *spec*: what a user wants trained, frozen and validated (`training.spec`).
 - *plan*: how many actors a round gets, and why (`training.scaling`).
 - *call*: one function invocation on a platform (`training.messages`).
-- *outcome*: what came back of a call; exactly one each.
-- *slot*: one of the actors of a round; its environments' state travels from call to call.
-- *round*: one published version of the policy over a declared number of samples.
-- *report*: what a round did and took; a *cost* is what it was charged; an *event* tells both.
+- *outcome*: the result of a call. Each call has exactly one.
+- *slot*: the place of one actor in a round. The state of its environments travels from call to call.
+- *round*: one update of the policy from a declared number of samples, published as a new version.
+- *report*: the measurements of a round; a *cost* is what the round was charged; an *event* carries both.
 """

@@ -1,4 +1,4 @@
-"""What networks a person can ask for, and the layers that each of them stands for. Only numbers: no arrays."""
+"""The network architectures that a user can choose, and their layers. Only sizes: no arrays."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ Layer = Convolution | Dense
 
 @dataclass(frozen=True)
 class Towers:
-    """The layers of a network: a trunk that both share (perhaps none), then the policy's and the value's own."""
+    """The layers of a network: a trunk that policy and value share (it may be empty), then the layers of each."""
 
     trunk: tuple[Layer, ...]
     policy: tuple[Layer, ...]
@@ -116,18 +116,22 @@ class Towers:
 
 
 def policy_macs(network: MLP | CNN, spaces: Spaces) -> int:
-    """Multiplications of one forward pass of the policy for one observation; biases and activations left out."""
+    """Return the multiplications of one forward pass of the policy for one observation, without biases and
+    activations.
+    """
     layout = towers(network, spaces)
     return _macs((*layout.trunk, *layout.policy), spaces)
 
 
 def learner_macs(network: MLP | CNN, spaces: Spaces) -> int:
-    """Multiplications of one forward pass of policy and value for one observation; what they share counts once."""
+    """Return the multiplications of one forward pass of policy and value for one observation; shared layers count
+    once.
+    """
     return policy_macs(network, spaces) + _macs(towers(network, spaces).value, spaces)
 
 
 def _macs(layers: tuple[Layer, ...], spaces: Spaces) -> int:
-    """Of layers in a row; convolutions among them are the first and see the picture."""
+    """Return the multiplications of consecutive layers. Convolutions come first, because they read the picture."""
     total, size = 0, spaces.observation_shape[-1]
     for layer in layers:
         if isinstance(layer, Convolution):
@@ -144,7 +148,7 @@ _PAPERS = ((16, 8, 4, (2, 2)), (32, 4, 2, (1, 2)), (256, 11, 1, (0, 0)))
 
 
 def towers(network: MLP | CNN, spaces: Spaces) -> Towers:
-    """The layers that `network` has for these spaces. ValueError where the two do not fit."""
+    """Return the layers that `network` has for these spaces. Raises ValueError where the two do not fit."""
     body: list[Layer] = []
     if isinstance(network, CNN):
         if not spaces.pictures:

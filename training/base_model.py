@@ -1,4 +1,4 @@
-"""The base of everything a person can ask for: frozen, nothing extra, nothing infinite."""
+"""The base of all models of a spec: frozen, no extra fields, no infinite numbers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Frozen(BaseModel):
-    """A part of a spec. Its fields are the form's: title, description, unit and limits are written at the field.
+    """A part of a spec. The form is made from its fields: title, description, unit and limits are in the field's
+    definition.
 
-    `json_schema_extra` may hold `unit` (shown beside the field) and `advanced` (folded away at first).
+    `json_schema_extra` may hold `unit` (shown beside the field) and `advanced` (collapsed at first).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -1,4 +1,4 @@
-"""Trajectories as one set of arrays, checked before anything is learned from them."""
+"""Trajectories as one set of arrays, checked before they are learned from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FINITE = ("rewards", "log_probs", "discounted_returns", "actions", *_OBSERVATIO
 
 
 class BadTrajectory(ValueError):
-    """A trajectory that is not what was asked for; nothing was learned from it."""
+    """A trajectory does not fit its request; it was not learned from."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ class Batch:
 
     @staticmethod
     def of(payloads: Sequence[bytes], versions: range, spaces: Spaces) -> Batch:
-        """The trajectories side by side, in their order. BadTrajectory names what is wrong with one.
+        """Return the trajectories side by side, in their order. Raises BadTrajectory, which says what is wrong with
+        one.
 
         `versions` are those that may be learned from: one in a synchronous round, a few where learner and actors
         overlap.
@@ -100,7 +101,7 @@ class Batch:
         try:
             _check_numbers(vars(made), "the batch", spaces)
         except BadTrajectory:
-            # All at once is quicker; which one it was is only asked if there is one.
+            # Checking all at once is faster; each trajectory is checked by itself only to name the wrong one.
             for position, document in enumerate(documents):
                 _check_numbers(document, f"trajectory {position}", spaces)
             raise
@@ -108,7 +109,7 @@ class Batch:
 
 
 def _shifted(documents: list[Document]) -> npt.NDArray[np.int32]:
-    """Final indices with each trajectory's columns moved to where they stand in the batch."""
+    """Return the final indices, with each trajectory's columns moved to their place in the batch."""
     parts, column = [], 0
     for document in documents:
         parts.append(document["final_index"] + np.array([0, column], dtype=np.int32))
@@ -117,13 +118,15 @@ def _shifted(documents: list[Document]) -> npt.NDArray[np.int32]:
 
 
 def check(document: Document, versions: range, spaces: Spaces, what: str = "the trajectory") -> None:
-    """Whether a decoded trajectory can be learned from; BadTrajectory says what is wrong with `what`."""
+    """Check that a decoded trajectory can be learned from. Raises BadTrajectory, which says what is wrong with
+    `what`.
+    """
     _check_form(document, versions, spaces, what)
     _check_numbers(document, what, spaces)
 
 
 def _check_form(document: Document, versions: range, spaces: Spaces, what: str) -> None:
-    """Everything but the numbers themselves."""
+    """Check everything but the numbers themselves."""
     dtypes = _dtypes(spaces.pictures, spaces.discrete)
     for name, dtype in dtypes.items():
         array = document.get(name)
@@ -143,7 +146,7 @@ def _check_form(document: Document, versions: range, spaces: Spaces, what: str) 
 
 @cache
 def _dtypes(pictures: bool, discrete: bool) -> dict[str, np.dtype[Any]]:
-    """What each array consists of."""
+    """Return each array's dtype."""
     names = {**_DTYPES, **dict.fromkeys(_OBSERVATIONS, "|u1" if pictures else "<f4")}
     return {name: np.dtype(kind) for name, kind in {**names, "actions": "<i8" if discrete else "<f4"}.items()}
 
@@ -179,7 +182,7 @@ def _check_numbers(document: Document, what: str, spaces: Spaces) -> None:
     if spaces.discrete:
         counts = np.array(spaces.action_counts if len(spaces.action_counts) > 1 else spaces.action_counts[0])
         if (document["actions"] < 0).any() or (document["actions"] >= counts).any():
-            raise BadTrajectory(f"{what} has actions that the environment does not know")
+            raise BadTrajectory(f"{what} has actions that the environment does not have")
 
 
 def _finite(array: npt.NDArray[Any]) -> bool:

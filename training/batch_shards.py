@@ -1,8 +1,8 @@
-"""Pictures pass a network in parts of 64, on as many cores as there are; the parts' gradients are added in order.
+"""Pictures pass a network in shards of 64, on as many cores as there are; the shards' gradients are added in order.
 
-Parts have the same size on every machine and each is computed by one thread, so numbers do not depend on how many
-cores there are or how busy they are: a second core only saves time. Parts rather than torch's own threads, because
-these meet after every operation, and lose most of the second core where actors or other jobs want some of it too.
+Shards have the same size on every machine and each is computed by one thread, so results do not depend on the number
+of cores or their load: a second core only saves time. torch's own threads synchronise after every operation, so they
+would lose most of the second core when actors or other jobs use some of it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Forward = Callable[[Mapping[str, torch.Tensor], torch.Tensor], Tensors]
 
 
 def in_parts(forward: Forward, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor) -> Tensors:
-    """`forward(parameters, observations)`, whose results have a row for each observation, computed part by part.
+    """Compute `forward(parameters, observations)`, whose results have a row for each observation, shard by shard.
 
-    Gradients with respect to the parameters can be taken of it, once; not with respect to the observations.
+    The result's gradients by the parameters can be taken, once; those by the observations cannot.
     """
     if len(observations) <= PART or observations.device.type != "cpu":
         return forward(parameters, observations)
@@ -41,7 +41,7 @@ def in_parts(forward: Forward, parameters: Mapping[str, torch.Tensor], observati
         return results
 
     def without_gradient(part: torch.Tensor) -> Tensors:
-        # Whether gradients are wanted is a setting of each thread.
+        # Whether torch records gradients is a setting of each thread.
         with torch.no_grad():
             return forward(parameters, part)
 
@@ -49,7 +49,7 @@ def in_parts(forward: Forward, parameters: Mapping[str, torch.Tensor], observati
 
 
 class _InParts(torch.autograd.Function):
-    """Each part has a graph of its own, from own leaves that share the parameters' memory."""
+    """Each shard has its own graph with its own leaves, which share the parameters' memory."""
 
     @staticmethod
     def forward(
@@ -73,7 +73,7 @@ class _InParts(torch.autograd.Function):
             return torch.autograd.grad(results, leaves, share, allow_unused=True)
 
         first, *others = _side_by_side(pull, list(zip(ctx.parts, shares, strict=True)))
-        # The graphs are spent; what they hold is large.
+        # The graphs are used up, and they hold much memory.
         ctx.parts = None
         total = [gradient for gradient in first if gradient is not None]
         for other in others:
@@ -86,13 +86,13 @@ def _joined(parts: Sequence[Tensors]) -> Tensors:
 
 
 def _side_by_side(work: Callable[[_Part], _Result], parts: Sequence[_Part]) -> list[_Result]:
-    """`work` of each part, in their order."""
+    """Return `work` of each shard, in order."""
     return list(_threads().map(work, parts))
 
 
 @functools.cache
 def _threads() -> ThreadPoolExecutor:
-    """As many threads as cores that this process may use; torch does not start threads of its own in them."""
+    """Return a pool of as many threads as this process may use cores. torch starts no threads of its own in them."""
     cores = len(os.sched_getaffinity(0)) if sys.platform.startswith("linux") else os.cpu_count() or 1
     return ThreadPoolExecutor(
         min(cores, _THREADS_AT_MOST), "part", initializer=torch.set_num_threads, initargs=(1,)

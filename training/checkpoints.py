@@ -1,4 +1,6 @@
-"""Checkpoints: everything a run needs to go on as if it had never stopped, in a format that cannot execute code."""
+"""Checkpoints: everything that a run needs to continue as if it had never stopped, in a format that cannot execute
+code.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,14 @@ _LATEST, _BEST = "round-", "best-"
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is missing, damaged, or of another run. The message is one sentence for people."""
+    """A checkpoint is missing, damaged, or of another run. The message is one sentence for people."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come, between two versions: the state that a checkpoint holds.
+    """The state of a run between two versions, as a checkpoint stores it.
 
-    `env_states` are by slot; `pending` are trajectories that were sampled and not learned from yet.
+    `env_states` are by slot; `pending` are trajectories that were sampled but not learned from yet.
     """
 
     learner: bytes
@@ -63,7 +65,7 @@ class Progress:
                 "env_states": list(self.env_states.values()),
                 "pending": list(self.pending),
                 "history": [report.model_dump_json() for report in self.history],
-                # A long run has more of them than a header may hold values.
+                # A long run has more reports than a header may hold values.
                 "evaluation_means": np.array(self.evaluation_means, np.float64),
                 "evaluated_round": self.evaluated_round,
                 "episode_return_mean": self.episode_return_mean,
@@ -72,7 +74,7 @@ class Progress:
 
     @staticmethod
     def decode(data: bytes, spec: TrainingSpec) -> Progress:
-        """The progress in `data`. CheckpointError unless it is of a run that learns the same thing the same way."""
+        """Return the progress in `data`. Raises CheckpointError unless its run learns the same task in the same way."""
         try:
             document = decode(data)
             asked = TrainingSpec.model_validate_json(document["spec"])
@@ -101,10 +103,11 @@ class Progress:
         return progress
 
     def forked(self, spec: TrainingSpec) -> Progress:
-        """The beginning of another run that starts with what this one has learned: its weights and its normalisers.
+        """Return the start of another run that begins with this run's weights and normalisers.
 
-        Rounds, steps, episodes and the optimiser begin anew; algorithm and seed may be others. CheckpointError where
-        the weights would see observations that they were not learned with.
+        Rounds, steps, episodes and the optimiser start from zero; algorithm and seed may differ. Raises
+        CheckpointError if the observations would be normalised differently from those that the weights were learned
+        with.
         """
         learned = LearnerState.decode(self.learner)
         fresh = spec.algorithm.initial_state(spec.network, learned.spaces, derive(spec.seed, "network"))
@@ -124,7 +127,7 @@ class Progress:
 
 
 class FileCheckpointStore:
-    """Checkpoints as files of one folder: written aside, synced, renamed. The last `keep` stay, and the best one."""
+    """Checkpoints as files in one folder: written aside, synced, renamed. It keeps the last `keep` and the best one."""
 
     def __init__(self, folder: Path, keep: int = 3) -> None:
         self._folder = folder
@@ -148,17 +151,17 @@ class FileCheckpointStore:
         return CheckpointRef(name, round_no, digest.hexdigest(), len(data))
 
     def load(self, name: str) -> bytes:
-        """The bytes saved under `name`, whole and unchanged, or CheckpointError."""
+        """Return the bytes saved under `name`. Raises CheckpointError if they are missing or changed."""
         if Path(name).name != name:
             raise CheckpointError(f"{name!r} is not the name of a checkpoint")
         return read_checkpoint(self._folder / name)
 
     def names(self) -> Sequence[str]:
-        """Complete checkpoints to go on from, oldest first."""
+        """Return the names of complete checkpoints that a run can continue from, oldest first."""
         return self._named(_LATEST)
 
     def best(self) -> str | None:
-        """The checkpoint of the policy that scored best in an evaluation, if any was."""
+        """Return the name of the checkpoint with the best evaluation, or None."""
         return next(iter(self._named(_BEST)), None)
 
     def _named(self, prefix: str) -> list[str]:
@@ -173,7 +176,7 @@ class FileCheckpointStore:
 
 
 def read_checkpoint(path: Path) -> bytes:
-    """The bytes of the checkpoint file at `path`, or CheckpointError with what is wrong with it."""
+    """Return the bytes of the checkpoint file at `path`. Raises CheckpointError, which says what is wrong with it."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -1,11 +1,11 @@
-"""Arrays to bytes and back: a msgpack header, then the raw buffers; never pickle.
+"""Encodes arrays as bytes: a msgpack header, then the raw buffers; never pickle.
 
-Layout: magic `STRL1`, one byte of flags, the header's length (4 bytes, little endian), the header, the body.
-The header holds the plain values and, for each array, its name, dtype, shape and offset; bytes and lists of bytes lie
-in the body too, with their lengths for a shape. Entries lie in the body one after another, without gaps.
-What is decoded comes from machines that may be wrong or hostile. So sizes are capped before anything is allocated,
-only plain numeric dtypes are let through, and each byte of the body belongs to one entry: decoding takes at most
-twice the body's limit and a few megabytes for the header.
+Layout: magic `STRL1`, one byte of flags, the header's length (4 bytes, little endian), the header, the body. The
+header holds the plain values and, for each array, its name, dtype, shape and offset; bytes and lists of bytes are in
+the body too, with their lengths as the shape. Entries follow one another in the body without gaps. The bytes come
+from machines that may be faulty or hostile. So sizes are limited before anything is allocated, only plain numeric
+dtypes are allowed, and each byte of the body belongs to one entry. Decoding takes at most twice the body's limit and
+a few megabytes for the header.
 """
 
 from __future__ import annotations
@@ -37,19 +37,20 @@ HEADER_LIMIT_BYTES = 4 * 2**20
 BODY_LIMIT_BYTES = 2**30
 ENTRIES_LIMIT = 4096
 PIECES_LIMIT = 65_536
-# What decompressing may hold beside its result; `encode` never asks for more than a sixteenth of it.
+# The memory that decompressing may use beside its result; `encode` never needs more than a sixteenth of it.
 _WINDOW_LIMIT_BYTES = 8 * 2**20
 _DIMENSIONS_LIMIT = 8
 
 
 class CodecError(ValueError):
-    """The bytes are not a document of ours, or larger than allowed."""
+    """The bytes are not a document of this format, or larger than allowed."""
 
 
 def encode(document: Document, *, compress: bool = False) -> bytes:
-    """Arrays, bytes and lists of bytes at the top level of `document` become raw buffers; the rest is the header.
+    """Return the encoded document. Arrays, bytes and lists of bytes at the top level of `document` become raw
+    buffers; the rest goes into the header.
 
-    CodecError for what `decode` would not read again.
+    Raises CodecError for a document that `decode` would reject.
     """
     values: Document = {}
     arrays: list[list[Any]] = []
@@ -85,7 +86,7 @@ def encode(document: Document, *, compress: bool = False) -> bytes:
 
 
 def decode(data: bytes, *, body_limit_bytes: int = BODY_LIMIT_BYTES) -> Document:
-    """The document, with arrays as read-only views where possible. CodecError for anything unexpected."""
+    """Return the document, with arrays as read-only views where possible. Raises CodecError for malformed bytes."""
     header, flags, body = _split(data)
     body_bytes = header["body_bytes"]
     if type(body_bytes) is not int or not 0 <= body_bytes <= body_limit_bytes:
@@ -107,9 +108,10 @@ def decode(data: bytes, *, body_limit_bytes: int = BODY_LIMIT_BYTES) -> Document
 
 
 def _decompressed(body: memoryview, body_bytes: int) -> memoryview:
-    """The body's one frame, which must say itself that it unpacks to `body_bytes`: that much is allocated at once.
+    """Return the decompressed body: one frame that must itself state `body_bytes`, because that much is allocated at
+    once.
 
-    The library's own `max_output_size` holds only for frames that do not say their size.
+    The library's own `max_output_size` applies only to frames that do not state their size.
     """
     try:
         stated = zstandard.get_frame_parameters(body).content_size
@@ -122,7 +124,7 @@ def _decompressed(body: memoryview, body_bytes: int) -> memoryview:
 
 
 def _is_bytes(value: Any) -> bool:
-    """Bytes, or a list of nothing but bytes; an empty list is as good in the header."""
+    """Whether it is bytes, or a list of bytes. An empty list goes into the header."""
     return isinstance(value, bytes) or (
         isinstance(value, list) and bool(value) and all(isinstance(piece, bytes) for piece in value)
     )
@@ -133,7 +135,7 @@ def _split(data: bytes) -> tuple[Document, int, memoryview]:
         raise CodecError("too short to be a document")
     magic, flags, header_bytes = _PREFIX.unpack_from(data)
     if magic != _MAGIC:
-        raise CodecError("does not begin like a document of ours")
+        raise CodecError("does not begin like a Starling document")
     if flags & ~_COMPRESSED:
         raise CodecError(f"unknown flags {flags}")
     if header_bytes > HEADER_LIMIT_BYTES or _PREFIX.size + header_bytes > len(data):
@@ -145,18 +147,18 @@ def _split(data: bytes) -> tuple[Document, int, memoryview]:
     except ValueError as error:
         raise CodecError(f"the header cannot be read: {error}") from None
     if not isinstance(header, dict) or set(header) != {"values", "arrays", "body_bytes"}:
-        raise CodecError("the header is not one of ours")
+        raise CodecError("the header is not a Starling header")
     if not isinstance(header["values"], dict) or not isinstance(header["arrays"], list):
-        raise CodecError("the header is not one of ours")
+        raise CodecError("the header is not a Starling header")
     if not all(isinstance(name, str) for name in header["values"]):
-        raise CodecError("the header is not one of ours")
+        raise CodecError("the header is not a Starling header")
     if len(header["arrays"]) > ENTRIES_LIMIT:
         raise CodecError(f"{len(header['arrays'])} arrays; at most {ENTRIES_LIMIT} are allowed")
     return header, flags, view[_PREFIX.size + header_bytes :]
 
 
 def _check_header(packed: bytes, arrays: list[list[Any]]) -> None:
-    """CodecError unless `_split` and `_entry` would take a header of that size."""
+    """Raise CodecError unless `_split` and `_entry` would accept a header of that size."""
     if len(packed) > HEADER_LIMIT_BYTES:
         raise CodecError(
             f"the header would have {len(packed)} bytes; at most {HEADER_LIMIT_BYTES} are allowed"
@@ -170,7 +172,7 @@ def _check_header(packed: bytes, arrays: list[list[Any]]) -> None:
 
 
 def _entry(entry: Any, body: memoryview, begin: int) -> tuple[str, Any, int]:
-    """The name and value of an entry that lies in the body from `begin`, and where it ends."""
+    """Return the name and value of the entry that begins at `begin` in the body, and where it ends."""
     if not isinstance(entry, list) or len(entry) != 4:
         raise CodecError("an array is described wrongly")
     name, kind, shape, offset = entry

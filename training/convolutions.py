@@ -1,6 +1,7 @@
-"""A policy's convolutions in numpy, picture by picture, in memory that is kept between calls.
+"""A policy's convolutions in numpy, one picture at a time, in memory that is kept between calls.
 
-One picture's arrays fit a core's own cache, and fresh memory of megabytes would cost as much as what is computed.
+One picture's arrays fit into a core's cache. Allocating megabytes for each call would take as long as the
+computation.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Convolution:
 
 
 class Convolutions:
-    """Layers in a row. For one thread: the arrays between them are the same in every call."""
+    """Consecutive layers, for one thread only: every call uses the same arrays between them."""
 
     def __init__(self, layers: list[Convolution], *, relu: bool) -> None:
         self._layers = layers
@@ -38,13 +39,13 @@ class Convolutions:
         self._stages: list[_Stage] = []
 
     def features(self, pictures: npt.NDArray[np.uint8]) -> Floats:
-        """What the last layer makes of [n, channel, row, column] bytes, as [n, row · column · filter]."""
+        """Return the last layer's output for [n, channel, row, column] bytes, as [n, row · column · filter]."""
         if pictures.shape[1:] != self._shape:
             self._lay_out(*pictures.shape[1:])
         last = self._stages[-1].result
         features = np.empty((len(pictures), last.size), dtype=np.float32)
         for i, picture in enumerate(pictures):
-            # Channels last, so that a patch's numbers lie together.
+            # Channels last, so that a patch's numbers are contiguous.
             np.multiply(picture.transpose(1, 2, 0), _SCALE, out=self._input)
             for stage in self._stages:
                 stage.run(relu=self._relu)
@@ -61,7 +62,7 @@ class Convolutions:
 
 
 class _Stage:
-    """A layer with its arrays, as a matrix product over the patches of `source` ([row, column, channel])."""
+    """A layer with its arrays, computed as a matrix product over the patches of `source` ([row, column, channel])."""
 
     def __init__(self, layer: Convolution, source: Floats) -> None:
         self._layer = layer
@@ -77,7 +78,7 @@ class _Stage:
         self.result = self._products.reshape(rows, columns, -1)
 
     def run(self, *, relu: bool) -> None:
-        """From what is in the source now to `result`."""
+        """Compute `result` from the current source."""
         if self._padded is not self._source:
             np.copyto(self._inside, self._source)
         np.copyto(self._patches, self._windows)

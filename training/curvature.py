@@ -1,11 +1,11 @@
-"""How curved a policy's objective is where it stands now: Nitro's ratio R of extreme Hessian eigenvalues.
+"""The curvature of a policy's objective at its current parameters: Nitro's ratio R of extreme Hessian eigenvalues.
 
-One sign convention: λ are the eigenvalues of the Hessian of what is *maximised*. λ_max > 0 says how convex the surface
-is in its most convex direction, λ_min < 0 how concave in its most concave one, and
+One sign convention: λ are the eigenvalues of the Hessian of what is *maximised*. λ_max > 0 says how convex the
+surface is in its most convex direction, λ_min < 0 how concave in its most concave one, and
 
     R = −λ_max / λ_min                                         (Nitro, equation 2)
 
-Measured on a bounded part of the samples that the update has just learned from; no others are ever drawn for it.
+It is measured on a bounded part of the samples that the update has just learned from; none are sampled for it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STANDARDISED_FLOOR = 1e-8
 
 
 class CurvatureSpec(Frozen):
-    """What is measured, and how much work goes into it."""
+    """What is measured, and how much work it may take."""
 
     kind: Literal["curvature"] = "curvature"
     objective: ObjectiveKind | Literal["total_loss"] = Field(
@@ -81,7 +81,7 @@ def measured(
     weights: LossWeights,
     seed: int,
 ) -> CurvatureReport:
-    """Eigenvalues and R at `parameters`; what cannot be told is None, with the reason in `note`."""
+    """Return the eigenvalues and R at `parameters`. An unknown value is None, and `note` gives the reason."""
     rng = np.random.Generator(np.random.PCG64(seed))
     if evidence.size > spec.samples:
         evidence = evidence.some(np.sort(rng.choice(evidence.size, spec.samples, replace=False)))
@@ -89,7 +89,7 @@ def measured(
     if spec.objective == "total_loss":
         from training.loss_surface import LossSurface
 
-        # The code that this repeats takes advantages as they are, beside a critic whose errors are in the same units.
+        # Nitro's released code takes advantages as they are, beside a critic whose errors are in the same units.
         surface = LossSurface(network, spaces, parameters, evidence, clip, weights)
     else:
         evidence = standardised(evidence)
@@ -111,7 +111,7 @@ def measured(
 
 
 def ratio(largest: float, smallest: float) -> tuple[float | None, str]:
-    """R and, where equation 2 says nothing, what was taken instead and why."""
+    """Return R. Where equation 2 is not defined, return the value used instead and the reason."""
     if not (math.isfinite(largest) and math.isfinite(smallest)):
         return None, "the eigenvalues are not finite numbers"
     magnitude = max(abs(largest), abs(smallest))
@@ -128,7 +128,7 @@ def ratio(largest: float, smallest: float) -> tuple[float | None, str]:
 
 
 def standardised(evidence: Evidence) -> Evidence:
-    """Advantages with mean 0 and deviation 1, as the surrogate is learned with. Their scale does not change R."""
+    """Return the advantages with mean 0 and deviation 1, as the surrogate uses them. Their scale does not change R."""
     advantages = evidence.advantages
     centred = advantages - advantages.mean()
     scaled = (centred / (advantages.std() + _STANDARDISED_FLOOR)).astype(np.float32)

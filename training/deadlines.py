@@ -1,4 +1,4 @@
-"""How long a call may take, set from what such calls took: the deadline is what a worst case costs."""
+"""Deadlines of calls, derived from how long such calls took. A call's deadline is its worst case of cost."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ _LEARNER_S = 900.0
 
 
 class Deadlines:
-    """Starts from the spec's longest call and tightens to a multiple of the slowest that was seen lately."""
+    """Starts from the spec's longest call and tightens to a multiple of the slowest recent call."""
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
         self._seen: dict[CallKind, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
 
     def for_kind(self, kind: CallKind, episodes: int = 1) -> float:
-        """Seconds for a call; an evaluation's grow with its episodes, whose length nobody knows beforehand."""
+        """Return the seconds for a call. An evaluation's grow with its episodes, whose length is not known
+        beforehand.
+        """
         if kind == "update":
             return _LEARNER_S
         longest_s = min(_LEARNER_S, self._longest_s * episodes)
@@ -28,13 +30,13 @@ class Deadlines:
         return min(longest_s, max(_LEAST_S, _MARGIN * max(seen))) if seen else longest_s
 
     def for_retry(self, kind: CallKind, deadline_s: float) -> float:
-        """Seconds for another attempt at a call that had `deadline_s`: never less."""
+        """Return the seconds for another attempt at a call that had `deadline_s`: at least as many."""
         return max(deadline_s, self.for_kind(kind))
 
     def came(self, kind: CallKind, took_s: float) -> None:
-        """A call was done, this long after it was sent."""
+        """Record that a call was done `took_s` after it was sent."""
         self._seen[kind].append(took_s)
 
     def overran(self, kind: CallKind, deadline_s: float) -> None:
-        """A call ran into its deadline; the next ones may take twice as long."""
+        """Record that a call ran into its deadline; the next ones may take twice as long."""
         self._seen[kind].append(2.0 * deadline_s / _MARGIN)

@@ -1,8 +1,8 @@
 """The surface of a fully connected policy, with products by its Hessian in closed form (Pearlmutter 1994).
 
-Let R be the derivative of whatever is computed when θ moves along v. R applied to each line of the forward and the
-backward pass gives R(∇J) = ∇²J · v, exactly, at about twice the price of a gradient. What does not depend on v — what
-layers put out, and the slopes on the way back — is computed once for a point and kept for all its products.
+Let R be the derivative of a quantity when θ moves along v. R applied to each line of the forward and the backward
+pass gives R(∇J) = ∇²J · v, exactly, at about twice the cost of a gradient. What does not depend on v (the layers'
+outputs and the slopes of the backward pass) is computed once for a point and kept for all its products.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Layer(NamedTuple):
 
 
 class DenseSurface:
-    """A `Surface` for MLPs, in the precision of the parameters that are given."""
+    """A `Surface` for MLPs, in the precision of the given parameters."""
 
     def __init__(
         self,
@@ -56,7 +56,8 @@ class DenseSurface:
         first, second = slopes_of(self._head.log_probs, evidence, objective, clip)
         self._second: Floats = second.astype(self._dtype, copy=False)
         self._head.slope_by(first.astype(self._dtype, copy=False))
-        # By what each layer puts out before its activation; and by what goes into it, where that is an output.
+        # Gradients by each layer's output before its activation; and by its input, where that is another layer's
+        # output.
         self._slopes, self._back = self._backward(self._head.slopes)
 
     def gradient(self) -> Floats:
@@ -89,7 +90,7 @@ class DenseSurface:
         return self._joined(parts)
 
     def _forward(self, x: Floats) -> list[Floats]:
-        """What goes in, then what each layer puts out."""
+        """Return the input and each layer's output."""
         seen = [x]
         for layer in self._layers:
             x = x @ self._parameters[layer.weight].T + self._parameters[layer.bias]
@@ -99,7 +100,7 @@ class DenseSurface:
         return seen
 
     def _moved_forward(self, along: Parameters) -> list[Any]:
-        """R of each of these; the observations do not move."""
+        """Return R of the input and of each layer's output; the observations do not move."""
         moved: list[Any] = [None]
         for i, layer in enumerate(self._layers):
             x = self._seen[i] @ along[layer.weight].T + along[layer.bias]
@@ -121,7 +122,7 @@ class DenseSurface:
         return before, after
 
     def _steepness(self, i: int) -> Any:
-        """The activation's slope at what was put out."""
+        """Return the activation's derivative, from the layer's output."""
         return (self._seen[i] > 0.0) if self._relu else 1.0 - self._seen[i] * self._seen[i]
 
     def _named(self, vector: npt.NDArray[np.float64]) -> Parameters:
@@ -164,7 +165,7 @@ class _ChoiceHead:
         self.slopes: Floats = self._weights * (self._hit - self._p)
 
     def moved(self, outputs: Floats, free: Floats | None, second: Floats) -> tuple[Floats, Floats | None]:
-        """R of the slopes, for R of the outputs."""
+        """Return R of the slopes, given R of the outputs."""
         of_log_probs = ((self._hit - self._p) * outputs).sum(axis=1)
         of_p = np.empty_like(outputs)
         for part in self._parts:
@@ -202,7 +203,7 @@ class _NormalHead:
         self.slopes: Floats = by_mean if self._is_free else self._both(by_mean, by_log_std)
 
     def moved(self, outputs: Floats, free: Floats | None, second: Floats) -> tuple[Floats, Floats | None]:
-        """R of the slopes, for R of the outputs and of a free log σ."""
+        """Return R of the slopes, given R of the outputs and of a free log σ."""
         of_log_std: Any = free if self._is_free else outputs[:, self._size :] * self._held
         of_x = -outputs[:, : self._size] * self._inverse - self._x * of_log_std
         of_log_probs = (-self._x * of_x - of_log_std).sum(axis=1)

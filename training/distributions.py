@@ -1,4 +1,4 @@
-"""Distributions of actions, with gradients: log-probabilities, entropies and divergences of what networks put out.
+"""Action distributions in torch, with gradients: log-probabilities, entropies and KL divergences.
 
 Discrete actions are independent categoricals (one for Discrete, several for MultiDiscrete); continuous ones are
 independent normals whose deviation is a free parameter or the second half of the outputs.
@@ -20,7 +20,7 @@ LOG_STD_LIMITS = (-5.0, 2.0)
 
 @dataclass(frozen=True)
 class Distribution:
-    """What a policy says about [n] states. `log_p` holds one matrix an action for discrete actions."""
+    """A policy's distribution over the actions in [n] states. `log_p` holds one matrix for each discrete action."""
 
     log_p: tuple[torch.Tensor, ...] = ()
     mean: torch.Tensor | None = None
@@ -40,7 +40,7 @@ class Distribution:
         return Distribution(mean=mean, log_std=log_std.clamp(*LOG_STD_LIMITS))
 
     def log_prob(self, actions: torch.Tensor) -> torch.Tensor:
-        """Of each state's action: [n] or [n, k] whole numbers, or [n, k] real ones."""
+        """Return the log-probability of each state's action: [n] or [n, k] integers, or [n, k] real numbers."""
         if self.log_p:
             if len(self.log_p) == 1:
                 return self.log_p[0].gather(1, actions.reshape(-1, 1)).squeeze(1)
@@ -52,7 +52,7 @@ class Distribution:
         return -0.5 * (scaled * scaled).sum(dim=1) - self._log_normaliser()
 
     def entropy(self) -> torch.Tensor:
-        """Mean over the states."""
+        """Return the mean entropy over the states."""
         if self.log_p:
             return torch.stack([-(p.exp() * p).sum(dim=1).mean() for p in self.log_p]).sum()
         assert self.log_std is not None
@@ -60,7 +60,7 @@ class Distribution:
         return spread + (0.5 + _HALF_LOG_TWO_PI) * self.log_std.shape[-1]
 
     def divergence_from(self, older: Distribution) -> torch.Tensor:
-        """KL(older ‖ this) of each state."""
+        """Return KL(older ‖ this) of each state."""
         if self.log_p:
             pairs = zip(older.log_p, self.log_p, strict=True)
             return torch.stack([(p.exp() * (p - q)).sum(dim=1) for p, q in pairs]).sum(dim=0)

@@ -1,4 +1,4 @@
-"""The engine: a spec and a platform in, events out. A generator, so nothing of the outside goes in."""
+"""The engine: a generator that takes a spec and a platform, and yields events."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def train(
     begin_with: bytes | None = None,
     call_prefix: str = "",
 ) -> Iterator[Event]:
-    """Train until the stop rule, a person or the budget ends it; the last event is `Stopped`, whatever the end.
+    """Train until the stop rule, a user or the budget ends the run. The last event is always `Stopped`.
 
-    `resume` is a checkpoint's content; the run goes on from there as if it had never stopped. `begin_with` is one of
-    another run: without `resume`, this one begins with what that had learned. `call_prefix` goes before every call's
-    id, so that a ledger that sees several runs of one job sees no id twice. The platform is the caller's to close.
+    `resume` is a checkpoint's content; the run continues from it as if it had never stopped. `begin_with` is a
+    checkpoint of another run: without `resume`, this run begins with its weights. `call_prefix` goes before every
+    call's id, so that a ledger with several runs of one job sees no id twice. The caller closes the platform.
     """
     if resume is not None:
         progress = Progress.decode(resume, spec)
@@ -54,18 +54,17 @@ def _beginning(spec: TrainingSpec) -> Progress:
 
 
 def _notes(spec: TrainingSpec) -> tuple[str, ...]:
-    """What a person should know before the first round."""
+    """Return what a user should know before the first round."""
     notes = []
     if not can_travel(spec.environment):
         notes.append(
             f"The state of {spec.environment.id} cannot be saved between calls, so every call starts with a new "
-            f"episode. Episodes longer than {spec.rollout.steps_per_call} steps are never seen to their end in "
-            "training."
+            f"episode. Episodes longer than {spec.rollout.steps_per_call} steps never reach their end in training."
         )
     algorithm = spec.algorithm
     if isinstance(algorithm, PPO) and algorithm.objective == "clipped" and spec.loop.staleness_limit:
         notes.append(
-            f"The {spec.loop.kind} loop learns from data of older policies. PPO's clipped objective takes it for data "
-            "of the newest: the decoupled objective, IMPALA or IMPACT suit such data better."
+            f"The {spec.loop.kind} loop learns from data of older policies. PPO's clipped objective treats it "
+            "as data of the newest policy: the decoupled objective, IMPALA or IMPACT suit such data better."
         )
     return tuple(notes)

@@ -1,9 +1,9 @@
-"""The policy as an ONNX graph that anybody can run: normaliser inside, deterministic, nothing of the learner.
+"""Exports the policy as an ONNX graph: deterministic, with its normaliser inside and without the learner.
 
-Written by hand, node for node what `training.inference` computes, so that exporting needs neither torch nor a trace.
+The graph is written node by node as `training.inference` computes, so exporting needs neither torch nor a trace.
 Input `observation`: float32 [batch, size], or uint8 [batch, channels, rows, columns] for pictures. Output `action`:
 float32 [batch, size], the mean clipped to the action's bounds; int64 [batch] for one discrete action, [batch, k] for
-several. What a loader has to know besides (the environment's id, the frames in a stack) is in the model's metadata.
+several. What else a loader needs (the environment's id, the frames in a stack) is in the model's metadata.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from training.environments.model import EnvironmentSpec
 from training.inference import OBSERVATION_CLIP
 from training.learner import LearnerState
 
-# Old enough for every runtime of the last years; these operators have not changed since.
+# Old enough for the runtimes of recent years; these operators have not changed since.
 _OPSET, _IR_VERSION = 17, 8
 
 
 def export_onnx(
     state: LearnerState, network: MLP | CNN, *, environment: EnvironmentSpec | None = None, about: str = ""
 ) -> bytes:
-    """The deterministic policy of `state` as the bytes of a checked ONNX model."""
+    """Return the deterministic policy of `state` as the bytes of a checked ONNX model."""
     graph = _Graph()
     seen = graph.normalised(state) if not state.spaces.pictures else graph.scaled_pictures()
     outputs = graph.layers(seen, state, network)
@@ -63,14 +63,16 @@ def export_onnx(
 
 
 class _Graph:
-    """Nodes in order of computation; each method adds some and names what they give."""
+    """Nodes in order of computation. Each method adds nodes and returns the name of their output."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
     def normalised(self, state: LearnerState) -> str:
-        """(observation - mean) · scale, clipped, all in float32; the observation itself where nothing normalises."""
+        """Return (observation - mean) · scale, clipped, in float32; the observation itself if the policy has no
+        normaliser.
+        """
         mean, scale = state.normaliser()
         if mean is None or scale is None:
             return "observation"
@@ -85,7 +87,7 @@ class _Graph:
         return self._node("Mul", numbers, self._constant("picture_scale", np.float32(1.0 / 255.0)))
 
     def layers(self, x: str, state: LearnerState, network: MLP | CNN) -> str:
-        """The policy's layers: activations between them, none after the last."""
+        """Add the policy's layers: activations between them, none after the last."""
         layout = towers(network, state.spaces)
         named = [(f"trunk.{i}", layer) for i, layer in enumerate(layout.trunk)]
         named += [(f"policy.{i}", layer) for i, layer in enumerate(layout.policy)]
@@ -107,7 +109,7 @@ class _Graph:
         return x
 
     def choices(self, logits: str, counts: tuple[int, ...]) -> None:
-        """The likeliest choice of each discrete action."""
+        """Add the likeliest choice of each discrete action."""
         if len(counts) == 1:
             self._node("ArgMax", logits, gives="action", axis=1, keepdims=0)
             return
@@ -121,7 +123,7 @@ class _Graph:
     def clipped_means(
         self, outputs: str, low: tuple[float, ...], high: tuple[float, ...], log_std: str
     ) -> None:
-        """The means, without the deviations that may stand behind them, within what the environment takes."""
+        """Add the means, without the deviations that may follow them, clipped to the environment's bounds."""
         means = self._columns(outputs, 0, len(low)) if log_std == "state" else outputs
         least = self._constant("action_low", np.array(low, dtype=np.float32))
         most = self._constant("action_high", np.array(high, dtype=np.float32))

@@ -1,10 +1,11 @@
-"""One episode of the deterministic policy as moving pictures: `python -m training.film CHECKPOINT FILE [--seed N]`.
+"""Films one episode of the deterministic policy: `python -m training.film CHECKPOINT FILE [--seed N]`.
 
-A process of its own, because drawing loads libraries that may be missing, hang or crash, and because how MuJoCo and
-pygame draw without a screen is said in their environment, which whoever starts this sets (MUJOCO_GL=egl,
+It runs in its own process, because drawing loads libraries that may be missing, hang or crash. The parent process
+sets the environment variables with which MuJoCo and pygame draw without a screen (MUJOCO_GL=egl,
 SDL_VIDEODRIVER=dummy). The last line on standard output is a JSON object: what was filmed, or {"error": a sentence}.
 
-Animated WebP plays in every browser and needs only Pillow. Beside FILE lies its first picture as FILE with -still.
+Animated WebP plays in every browser and needs only Pillow. The first picture is written beside FILE, with -still in
+its name.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from training.trained import Trained
 
 FRAMES_AT_MOST = 300
 STEPS_AT_MOST = 2_000
-"""An episode that outlasts the film is played on, unfilmed, so that its return is known; but not for ever."""
+"""An episode longer than the film is played to its end without filming, to know its return; but at most this many
+steps.
+"""
 BYTES_AT_MOST = 3_000_000
 _FRAMES_A_SECOND = 30
 _ATARI_FRAMES_A_SECOND = 15
@@ -41,12 +44,14 @@ Picture = npt.NDArray[np.uint8]
 
 
 class NothingDraws(RuntimeError):
-    """This machine, or this environment, makes no pictures. The text is for people."""
+    """This machine, or this environment, cannot draw pictures. The text is for people."""
 
 
 @dataclass(frozen=True)
 class Filmed:
-    """What a film shows: `seconds` of an episode that brought `episode_return` in `steps`; `ended` unless cut off."""
+    """The facts about a film: `seconds` of an episode with `episode_return` in `steps`; `ended` unless it was cut
+    off.
+    """
 
     frames: int
     width: int
@@ -60,12 +65,12 @@ class Filmed:
 
 
 def still_of(film: Path) -> Path:
-    """Where the first picture of a film lies."""
+    """Return where the first picture of a film is stored."""
     return film.with_stem(f"{film.stem}-still")
 
 
 def film(trained: Trained, file: Path, *, seed: int, frames: int = FRAMES_AT_MOST) -> Filmed:
-    """Play an episode and write it to `file`. Whatever goes wrong while drawing is raised as it is."""
+    """Play an episode and write it to `file`. Errors of the drawing libraries are raised unchanged."""
     environment, shown_a_second = _drawable(trained.spec.environment)
     every = max(1, round(shown_a_second / _FRAMES_A_SECOND))
     policy = trained.policy()
@@ -99,7 +104,7 @@ def film(trained: Trained, file: Path, *, seed: int, frames: int = FRAMES_AT_MOS
 
 
 def _drawable(environment: EnvironmentSpec) -> tuple[Any, float]:
-    """The environment, made so that it can be drawn, and how many steps of it are a second."""
+    """Return the environment, made so that it can be drawn, and its steps per second."""
     import gymnasium
 
     game = atari_game(environment.id)
@@ -120,11 +125,11 @@ def _drawable(environment: EnvironmentSpec) -> tuple[Any, float]:
 
 
 def _robot(environment_id: str) -> Any:
-    """A robot with its scene made; drawn without shadows and reflections, which take most of the time on a CPU."""
+    """Return a robot environment that draws without shadows and reflections, which take most of the time on a CPU."""
     import gymnasium
     import mujoco
 
-    # The camera that goes along with the robot: all of the catalogue's have one, and none uses it unasked.
+    # The camera that follows the robot: all of the catalogue's robots have one, and none uses it by default.
     view: dict[str, Any] = {"width": _WIDTH, "height": _WIDTH, "camera_name": "track"}
     robot: Any = gymnasium.make(environment_id, render_mode="rgb_array", disable_env_checker=True, **view)
     robot.reset()
@@ -143,18 +148,18 @@ def _picture(environment: Any) -> Picture:
 
 
 def _size(picture: Picture) -> tuple[int, int]:
-    """Width and height of a film of such pictures."""
+    """Return the width and height of a film of such pictures."""
     rows, columns = picture.shape[:2]
     return _WIDTH, round(rows * _WIDTH / columns)
 
 
 def _write(pictures: list[Picture], size: tuple[int, int], pause_ms: int, file: Path) -> int:
-    """The pictures as an animation, and the first by itself; written aside, then renamed. The animation's bytes."""
+    """Write the animation and its first picture, each aside and then renamed. Return the animation's size in bytes."""
     from PIL import Image
 
     images = [Image.fromarray(picture) for picture in pictures]
     if images[0].size != size:
-        # Small screens, such as games', are drawn larger with their edges kept.
+        # Small screens, such as games', are enlarged with sharp edges.
         way = Image.Resampling.NEAREST if images[0].width < _WIDTH else Image.Resampling.LANCZOS
         images = [image.resize(size, way) for image in images]
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         filmed = film(Trained.read(asked.checkpoint), asked.file, seed=asked.seed, frames=asked.frames)
     except (CheckpointError, NothingDraws) as error:
         answer: dict[str, Any] = {"error": _sentence(str(error))}
-    except Exception as error:  # whatever a drawing library raises is told, never hidden
+    except Exception as error:  # any error of a drawing library is reported, never hidden
         answer = {"error": _sentence(f"{type(error).__name__}: {error}")}
     else:
         answer = asdict(filmed)

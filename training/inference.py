@@ -1,6 +1,6 @@
-"""The policy in numpy, as actors run it: no torch, one small matrix product a layer.
+"""The policy in numpy, as actors run it: without torch, one small matrix product a layer.
 
-Its twin with gradients is `training.networks`; a test holds the two equal to 1e-5, log-probabilities included.
+`training.networks` computes the same with gradients; a test compares the two to 1e-5, log-probabilities included.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 class NumpyPolicy:
-    """One published version of the policy, ready to act. Built from the bytes that the learner published."""
+    """One published version of the policy, ready to act, built from the learner's published bytes."""
 
     def __init__(self, weights: bytes) -> None:
         document = decode(weights)
@@ -41,7 +41,7 @@ class NumpyPolicy:
         self._free = None if log_std is None else (np.exp(log_std), float(log_std.sum()))
 
     def outputs(self, observations: npt.NDArray[Any]) -> Floats:
-        """Logits of discrete actions, or means (and deviations) of continuous ones, for [n, …] observations."""
+        """Return logits of discrete actions, or means (and deviations) of continuous ones, for [n, …] observations."""
         if self._convolutions is not None:
             x = self._convolutions.features(observations)
         else:
@@ -55,14 +55,16 @@ class NumpyPolicy:
         return x
 
     def draw_noise(self, rng: np.random.Generator, steps: int, environments: int) -> Floats:
-        """All the randomness of a fragment at once: Gumbel for discrete actions, normal for continuous ones."""
+        """Draw all the randomness of a fragment at once: Gumbel for discrete actions, normal for continuous ones."""
         if self.discrete:
             return rng.gumbel(size=(steps, environments, self.outputs_size)).astype(np.float32)
         size = self.outputs_size if self._free is not None else self.outputs_size // 2
         return rng.standard_normal((steps, environments, size), dtype=np.float32)
 
     def sample(self, observations: npt.NDArray[Any], noise: Floats) -> tuple[npt.NDArray[Any], Floats]:
-        """Actions and their log-probabilities. Continuous actions are not clipped here: the environment does."""
+        """Return actions and their log-probabilities. Continuous actions are not clipped here: the environment clips
+        them.
+        """
         outputs = self.outputs(observations)
         if self.discrete:
             return self._chosen(outputs, outputs + noise)
@@ -77,14 +79,14 @@ class NumpyPolicy:
         return outputs[:, :size] + np.exp(log_std) * noise, log_probs.astype(np.float32)
 
     def best(self, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The deterministic policy: the likeliest discrete actions, or the mean."""
+        """Return the deterministic policy's actions: the likeliest discrete actions, or the mean."""
         outputs = self.outputs(observations)
         if self.discrete:
             return self._chosen(outputs, outputs)[0]
         return outputs if self._free is not None else outputs[:, : self.outputs_size // 2]
 
     def _chosen(self, logits: Floats, scores: Floats) -> tuple[npt.NDArray[Any], Floats]:
-        """For each action the choice of the highest score, and the log-probability of them all."""
+        """Return each action's choice with the highest score, and the log-probability of all choices together."""
         rows = np.arange(len(logits))
         if len(self.action_counts) == 1:
             actions = np.argmax(scores, axis=1)
@@ -100,7 +102,7 @@ class NumpyPolicy:
 
 
 def normalised(observations: npt.NDArray[Any], mean: Floats | None, scale: Floats | None) -> Any:
-    """Observations as the networks see them, in float32 on both sides of the wire."""
+    """Return observations normalised in float32, as both actors and learner compute it."""
     if mean is None or scale is None:
         return observations
     # Clipped by two ufuncs: np.clip costs several times as much on arrays this small.
@@ -123,7 +125,7 @@ def _convolution(document: Document, entry: list[Any]) -> Convolution:
 
 
 def _dense(document: Document, entry: list[Any]) -> tuple[Floats, Floats]:
-    """Weights transposed, as rows of observations are multiplied with them."""
+    """Return the weights transposed, because rows of observations are multiplied with them."""
     name, _, picture = entry
     weight = document[f"{name}.weight"]
     if picture is not None:

@@ -1,9 +1,10 @@
-"""Both ends of a symmetric operator's spectrum, from products with vectors alone (Lanczos 1950).
+"""The largest and smallest eigenvalues of a symmetric operator, from products with vectors alone (Lanczos 1950).
 
 After m products the operator is known on the Krylov space of the start vector, as a small tridiagonal matrix T. The
 outermost eigenvalues of T, the Ritz values, approach those of the operator from inside, outliers first. In exact
-arithmetic the basis stays orthogonal by itself; in numbers of a computer it does not, and eigenvalues come back as
-ghosts. So each new vector is made orthogonal to all earlier ones, twice, which for a few dozen costs next to nothing.
+arithmetic the basis stays orthogonal by itself. In floating point it does not, and eigenvalues appear a second time
+as ghosts. So each new vector is made orthogonal to all earlier ones, twice; for a few dozen this costs next to
+nothing.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _EXHAUSTED = 1e-10
 class Ends(NamedTuple):
     """The largest and the smallest eigenvalue, with unit vectors, and how far off they can still be.
 
-    `error` bounds the distance of the two to true eigenvalues, as a part of the larger magnitude. Where a product was
-    not finite nothing is known, and all three are NaN.
+    `error` bounds the distance of the two to true eigenvalues, relative to the larger magnitude. If a product was not
+    finite, the eigenvalues and the error are NaN.
     """
 
     largest: float
@@ -35,8 +36,8 @@ class Ends(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is known after some products: Ritz values in rising order, their vectors in the Krylov basis, and `beside`,
-    the length of what the last product had outside the basis.
+    """The estimate after some products: Ritz values in rising order, their vectors in the Krylov basis, and `beside`,
+    the length of the last product's part outside the basis.
     """
 
     values: Vector
@@ -49,13 +50,13 @@ class _Known(NamedTuple):
         return len(self.values)
 
     def vector(self, i: int) -> Vector:
-        """The Ritz vector of value `i`, in the operator's space."""
+        """Return the Ritz vector of value `i`, in the operator's space."""
         along: Vector = self.basis.T @ self.vectors[:, i]
         return along
 
 
 def spectrum_ends(product: Product, size: int, *, seed: int, most_products: int, tolerance: float) -> Ends:
-    """Stops once both ends are known to `tolerance`, or after `most_products`. Equal arguments, equal answers."""
+    """Return both ends. Stops once they are known to `tolerance`, or after `most_products`. It is deterministic."""
     for known in _iterations(product, size, seed, most_products):
         magnitude = float(np.abs(known.values[[0, -1]]).max())
         # The residual of a Ritz pair, ‖A y − θ y‖ = β |last entry|, bounds its distance to an eigenvalue.
@@ -70,8 +71,8 @@ def spectrum_ends(product: Product, size: int, *, seed: int, most_products: int,
 def leading_vectors(
     product: Product, size: int, count: int, *, seed: int, products: int
 ) -> list[tuple[float, Vector]]:
-    """The eigenvalues of largest magnitude with their unit vectors, the leading one first: fewer than `count` where
-    the operator has no more that are told apart, and NaN where a product was not finite.
+    """Return the eigenvalues of largest magnitude with their unit vectors, the largest first. There are fewer than
+    `count` if the operator has fewer distinct ones, and NaN if a product was not finite.
     """
     *_, known = _iterations(product, size, seed, products)
     order = np.argsort(-np.abs(known.values), kind="stable")[:count]
@@ -79,7 +80,7 @@ def leading_vectors(
 
 
 def _iterations(product: Product, size: int, seed: int, most_products: int) -> Iterator[_Known]:
-    """What is known after each product, until nothing is left to be known."""
+    """Yield the estimate after each product, until the Krylov space is complete."""
     rng = np.random.Generator(np.random.PCG64(seed))
     most = min(most_products, size)
     basis = np.empty((most, size))

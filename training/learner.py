@@ -1,7 +1,7 @@
-"""All that learning carries from one update to the next, as plain arrays: the learner is a function of it.
+"""The learner's state: all that learning carries from one update to the next, as plain arrays.
 
-An update call takes a state and trajectories and gives the next state, so it can run anywhere, and a checkpoint is
-complete when it holds this.
+An update call takes a state and trajectories and returns the next state, so it can run anywhere, and a checkpoint
+that holds the state is complete.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _GROUPS = {"w": "parameters", "m": "first_moments", "v": "second_moments", "t": 
 class LearnerState:
     """Weights, optimiser and normalisers. `version` counts published policies; the first is 0.
 
-    `target_parameters` are the slowly following copy that IMPACT learns against, `updates` how many updates there
-    were, `kl_coefficient` the adaptive weight of PPO's optional KL penalty.
+    `target_parameters` are the slowly following copy that IMPACT learns against, `updates` the number of updates so
+    far, `kl_coefficient` the adaptive weight of PPO's optional KL penalty.
     """
 
     version: int
@@ -53,7 +53,7 @@ class LearnerState:
     ) -> LearnerState:
         parameters = initial_parameters(network, spaces, seed)
         zeros = {name: np.zeros_like(array) for name, array in parameters.items()}
-        # Pictures are scaled by 255 inside the network; there is nothing to normalise.
+        # Pictures are scaled by 255 inside the network, so there is nothing to normalise.
         normalise = normalise_observations and not spaces.pictures
         return LearnerState(
             version=0,
@@ -121,7 +121,7 @@ class LearnerState:
     def having_seen(
         self, observations: npt.NDArray[Any], discounted_returns: npt.NDArray[Any]
     ) -> LearnerState:
-        """This state with a round's observations and returns merged into its normalisers."""
+        """Return this state with a round's observations and returns merged into its normalisers."""
         seen, returns = self.observation_moments, self.return_moments
         return replace(
             self,
@@ -132,14 +132,14 @@ class LearnerState:
         )
 
     def normaliser(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | tuple[None, None]:
-        """Mean and scale of observations in float32, exactly as actors of this version use them."""
+        """Return the mean and scale of observations in float32, exactly as this version's actors use them."""
         if self.observation_moments is None:
             return None, None
         seen = self.observation_moments
         return seen.mean.astype(np.float32), seen.scale().astype(np.float32)
 
     def actor_weights(self, network: MLP | CNN) -> bytes:
-        """What an actor needs of this version: the policy and its normaliser, nothing of the learner."""
+        """Return what an actor needs of this version: the policy and its normaliser, nothing of the learner."""
         layers = _policy_layers(network, self.spaces)
         document: Document = {
             "version": self.version,
@@ -162,7 +162,7 @@ class LearnerState:
 
 
 def _policy_layers(network: MLP | CNN, spaces: Spaces) -> list[list[Any]]:
-    """Each layer of the policy as [parameters' name, convolution or None, picture it flattens or None]."""
+    """Return each policy layer as [parameters' name, convolution or None, shape of the picture it flattens or None]."""
     layout = towers(network, spaces)
     named = [(f"trunk.{i}", layer) for i, layer in enumerate(layout.trunk)]
     named += [(f"policy.{i}", layer) for i, layer in enumerate(layout.policy)]

@@ -1,7 +1,7 @@
-"""What goes with an exported policy so that it runs where nothing of ours is installed: a short script that plays it.
+"""The files beside an exported policy, with which it runs without Starling: a short script that plays it.
 
-The scripts learn the environment's name from the model itself, so they are the same for all policies. Atari's takes
-a second file along: our preprocessing is not Gymnasium's, and the policy knows only pictures made our way.
+The script reads the environment's name from the model itself, so it is the same for all policies. Atari policies need
+a second file: Starling's preprocessing differs from Gymnasium's, and the policy only knows pictures made that way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ATARI_LOADER = _TEMPLATE.format(
 
 
 def package(trained: Trained, card: str) -> dict[str, bytes]:
-    """The files to take away, by name: the policy, its card, the script, and what else the script needs."""
+    """Return the files to download, by name: the policy, its card, the script, and what else the script needs."""
     spec = trained.spec
     about = f"Round {trained.progress.round_no} of {spec.environment.id} by {spec.algorithm.kind}."
     model = export_onnx(trained.learner, spec.network, environment=spec.environment, about=about)
@@ -53,5 +53,5 @@ def package(trained: Trained, card: str) -> dict[str, bytes]:
 
 
 def is_atari(trained: Trained) -> bool:
-    """Whether the policy plays a game as `training.environments.atari` shows it."""
+    """Whether the policy plays a game with the preprocessing of `training.environments.atari`."""
     return atari.atari_game(trained.spec.environment.id) is not None

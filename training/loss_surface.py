@@ -1,8 +1,8 @@
-"""The whole loss of an update as a surface over all parameters, the critic's among them.
+"""The whole loss of an update as a surface over all parameters, including the critic's.
 
-Nitro's released code takes the Hessian of this, its paper that of the policy's surrogate alone. Sign and scale are
-those of what is maximised: the surrogate, less the critic's weighted error, and the weighted entropy. A penalty on the
-KL divergence is left out: it needs the policy of before, and no recipe here has one.
+Nitro's released code takes the Hessian of this surface, its paper that of the policy's surrogate alone. Sign and
+scale are those of what is maximised: the surrogate, minus the critic's weighted error, plus the weighted entropy. A
+penalty on the KL divergence is left out: it needs the previous policy, and no recipe here uses one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from training.update_samples import Evidence, LossWeights
 
 
 class LossSurface(TensorSurface):
-    """A `Surface` in torch, whatever the network."""
+    """A `Surface` in torch, for any network."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""What a scaling policy may ask the learner to measure beside an update. Nothing is measured that nobody asks for.
+"""Measurements of an update that scaling policies use. Only those that the policy requests are taken.
 
-It is done inside the update's own call, on the samples that were just learned from, so its time and money are those of
-that call and its work stands in that call's usage.
+They run inside the update's own call, on the samples that it has just learned from, so their time and money are that
+call's, and their work is in that call's usage.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AnyMeasure = Annotated[CurvatureSpec | NoiseScaleSpec | PolicyShiftSpec, Field(d
 
 
 class Measured(NamedTuple):
-    """`hessian_products` count as many samples each as a minibatch of the update had, rounded up."""
+    """The measurements of one update. `hessian_products` are counted in minibatches of the update, rounded up."""
 
     curvature: CurvatureReport | None = None
     noise_scale: NoiseScaleReport | None = None
@@ -44,7 +44,9 @@ def taken(
     actors: int,
     seed: int,
 ) -> Measured:
-    """Each measure of an update by the evidence of `actors`: noise where the update began, curvature where it led."""
+    """Take each measurement of an update by `actors`: noise at the parameters before it, curvature at
+    those after it.
+    """
     found = Measured()
     evidence = learned.evidence
     a_minibatch = learned.samples / max(learned.minibatches, 1)
@@ -68,14 +70,14 @@ def taken(
             moved, states = policy_shift.measured(
                 network, before.spaces, before.parameters, parameters, evidence
             )
-            # Two passes forward, which are a third of two gradients: of one product.
+            # Two forward passes cost a third of two gradients, which are one product.
             work = states / a_minibatch / 3
             found = found._replace(policy_shift=moved)
         else:
             noisy = noise_scale.measured(
                 network, before.spaces, before.parameters, evidence, actors, clip=algorithm.surrogate_clip
             )
-            # A gradient over all samples, which is half of a product.
+            # A gradient over all samples costs half of a product.
             work = 0.5 * evidence.size / a_minibatch
             found = found._replace(noise_scale=noisy)
         found = found._replace(hessian_products=found.hessian_products + math.ceil(work))

@@ -1,6 +1,6 @@
-"""What crosses a wire or a table: calls, outcomes, usage, reports and events.
+"""What is sent or stored: calls, outcomes, usage, reports and events.
 
-Everything here is a frozen pydantic model. Units stand in the names; money is a whole number of picodollars.
+All are frozen pydantic models. Units are in the names; money is a whole number of picodollars.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Status = Literal["done", "failed", "refused", "cancelled"]
 
 
 class BlobRef(Message):
-    """Names bytes that a platform holds for us: one published version of the policy."""
+    """A reference to bytes that a platform stores: one published version of the policy."""
 
     version: int
     sha256: str
@@ -27,7 +27,7 @@ class BlobRef(Message):
 
 
 class RolloutRequest(Message):
-    """Sample `steps` steps of each of `environments` copies, going on from the slot's travelling state."""
+    """Sample `steps` steps of each of `environments` copies, from the slot's travelling state on."""
 
     kind: Literal["rollout"] = "rollout"
     environment: EnvironmentSpec
@@ -38,7 +38,7 @@ class RolloutRequest(Message):
 
 
 class EvaluateRequest(Message):
-    """Play whole episodes with the deterministic policy, each episode with a seed of its own."""
+    """Play whole episodes with the deterministic policy, each episode with its own seed."""
 
     kind: Literal["evaluate"] = "evaluate"
     environment: EnvironmentSpec
@@ -48,7 +48,7 @@ class EvaluateRequest(Message):
 class UpdateRequest(Message):
     """One learner update. The call's inputs are the learner's state, then the trajectories in order of slot.
 
-    Trajectories of up to `staleness_limit` versions before the state's may be among them.
+    Trajectories may be up to `staleness_limit` versions older than the state.
     """
 
     kind: Literal["update"] = "update"
@@ -65,10 +65,10 @@ AnyRequest = Annotated[RolloutRequest | EvaluateRequest | UpdateRequest, Field(d
 class Call(Message):
     """One function invocation. A retry is a new call with the next attempt and the same seed and state.
 
-    What is excluded is for the books and does not travel to the function. `after` names the tasks without whose
-    outcomes this call would not have been made, where a task is a call with its retries. The call was submitted at the
-    moment when the last of them landed. `decision_macs` and `decision_s` tell of the decision how many actors the round
-    gets, with its update: multiplications of the network that was asked, and the time it took by the platform's clock.
+    Excluded fields are for the records and are not sent to the function. `after` names the tasks (a call with its
+    retries) whose outcomes this call depends on; it was submitted at the moment when the last of them landed.
+    `decision_macs` and `decision_s` describe the decision how many actors the round gets, and come with its update:
+    the multiplications of the network that decided, and the decision's time by the platform's clock.
     """
 
     id: str
@@ -92,12 +92,12 @@ class Call(Message):
 
     @property
     def name(self) -> str:
-        """The task: what all attempts have in common."""
+        """The name of the task: the part of the id that all attempts share."""
         return self.id.rsplit("-a", 1)[0]
 
 
 class Outcome(Message):
-    """What came back of a call. Exactly one for each call that was submitted, and never an exception."""
+    """The result of a call. Each submitted call gets exactly one, and never an exception."""
 
     call_id: str
     status: Status
@@ -111,7 +111,7 @@ class Outcome(Message):
     reason_code: str = ""
 
 
-# What the engine tells, in order. Consumers may ignore ticks; everything else is worth keeping.
+# The engine's events, in order. Consumers may ignore ticks; all others should be stored.
 
 
 class Started(Message):
@@ -173,7 +173,7 @@ StopCode = Literal[
 
 
 class Stopped(Message):
-    """The last event of every run. `summary` is what a person wants to know first."""
+    """The last event of every run, with the figures that a user wants to know first."""
 
     kind: Literal["stopped"] = "stopped"
     reason_code: StopCode

@@ -1,6 +1,6 @@
-"""The model card: what a policy is, what it was trained on, how good it is, what it cost, and how to use it.
+"""The model card: what a policy is, its training, its score, its cost, and how to use it.
 
-Nothing here is rounded up or left out: an unknown is called unknown, and simulated money is called simulated.
+It rounds nothing up and leaves nothing out: it says which facts are unknown and which money is simulated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SEEDS_SHOWN = 20
 
 @dataclass(frozen=True)
 class Judged:
-    """What an evaluation of round `round_no` said: episodes with the deterministic policy, one seed each.
+    """The result of an evaluation after round `round_no`: episodes with the deterministic policy, one seed each.
 
     `std` is None where only the mean is known.
     """
@@ -38,14 +38,16 @@ class Judged:
 
     @staticmethod
     def by(evaluation: Evaluated, spec: TrainingSpec) -> Judged:
-        """As the run itself evaluated. Calls that failed leave fewer returns than seeds; the seeds are then unknown."""
+        """Return the result of the run's own evaluation. If calls failed, returns and seeds do not match: `seeds` is
+        empty.
+        """
         seeds = evaluation_seeds(spec, evaluation.round_no)
         known = seeds if len(evaluation.episode_returns) == len(seeds) else ()
         return Judged(evaluation.round_no, evaluation.return_mean, evaluation.return_std, known)
 
     @staticmethod
     def remembered(progress: Progress, spec: TrainingSpec) -> Judged | None:
-        """What a checkpoint knows by itself of its run's last evaluation: the mean."""
+        """Return the last evaluation that the checkpoint stores: only its mean."""
         if not progress.evaluation_means:
             return None
         seeds = evaluation_seeds(spec, progress.evaluated_round)
@@ -53,12 +55,12 @@ class Judged:
 
     @staticmethod
     def of(returns: Sequence[float], seeds: Sequence[int], round_no: int) -> Judged:
-        """Of episodes that were played for the purpose."""
+        """Return the result of episodes that were played after the training."""
         return Judged(round_no, float(np.mean(returns)), float(np.std(returns)), tuple(seeds))
 
 
 def evaluation_seeds(spec: TrainingSpec, round_no: int) -> tuple[int, ...]:
-    """The episodes' seeds of a run's evaluation after that round, as `training.loops.evaluation` derives them."""
+    """Return the seeds of a run's evaluation after that round, as `training.loops.evaluation` derives them."""
     episodes = range(spec.evaluation.episodes)
     return tuple(derive(spec.seed, "evaluation", round_no, episode) % 2**31 for episode in episodes)
 
@@ -66,7 +68,7 @@ def evaluation_seeds(spec: TrainingSpec, round_no: int) -> tuple[int, ...]:
 def model_card(
     trained: Trained, *, name: str, judged: Judged | None, cost: str, simulated: bool | None
 ) -> str:
-    """The card as Markdown. `cost` is an amount in words; `simulated` None where nobody knows what platform it was."""
+    """Return the card as Markdown. `cost` is an amount in words; `simulated` is None where the platform is unknown."""
     spec, progress = trained.spec, trained.progress
     entry = ENTRIES.get(spec.environment.id)
     rows = [
@@ -154,7 +156,7 @@ def _versions() -> str:
 
 def _return(judged: Judged | None, progress: Progress) -> str:
     if judged is None:
-        return "It was not evaluated: how good it is, is unknown."
+        return "It was not evaluated, so its score is unknown."
     score = f"**{judged.mean:,.1f}**"
     if judged.std is not None:
         score = f"**{judged.mean:,.1f} ± {judged.std:,.1f}** (standard deviation between episodes)"

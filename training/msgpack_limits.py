@@ -1,7 +1,7 @@
-"""msgpack as plain values, with limits that hold before anything is allocated.
+"""Unpacks msgpack as plain values, with limits that are checked before anything is allocated.
 
-msgpack's own limits are for one container at a time: four megabytes of nested or empty tables become hundreds of
-megabytes of Python objects. So the bytes are walked once before they are unpacked.
+msgpack's own limits apply to one container at a time: four megabytes of nested or empty tables become hundreds of
+megabytes of Python objects. So the bytes are scanned once before they are unpacked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgpack
 VALUES_LIMIT = 131_072
 DEPTH_LIMIT = 32
 
-# How many bytes follow a value's first byte; -1: the first byte does not say it alone.
+# How many bytes follow a value's first byte; -1: the first byte alone does not say.
 _FOLLOWING = [-1] * 256
 _FOLLOWING[0x00:0x80] = [0] * 0x80
 _FOLLOWING[0xE0:0x100] = [0] * 0x20
@@ -26,14 +26,14 @@ for _first, _count in {
     **dict.fromkeys((0xCB, 0xCF, 0xD3), 8),
 }.items():
     _FOLLOWING[_first] = _count
-# Texts and bytes, lists, tables: how many bytes say how long they are.
+# For texts, bytes, lists and tables: how many bytes hold their length.
 _TEXTS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 _LISTS = {0xDC: 2, 0xDD: 4}
 _TABLES = {0xDE: 2, 0xDF: 4}
 
 
 def unpack(data: bytes) -> Any:
-    """The value in `data`. ValueError for what is no msgpack of plain values, or is beyond the limits."""
+    """Return the value in `data`. Raises ValueError if it is not msgpack of plain values, or is beyond the limits."""
     check(data)
     try:
         return msgpack.unpackb(data, raw=False, max_bin_len=len(data), max_str_len=len(data))
@@ -42,7 +42,7 @@ def unpack(data: bytes) -> Any:
 
 
 def check(data: bytes) -> None:
-    """ValueError unless `data` is one value with at most VALUES_LIMIT values in it, DEPTH_LIMIT deep."""
+    """Raise ValueError unless `data` is one value with at most VALUES_LIMIT values in it, DEPTH_LIMIT deep."""
     at, end = 0, len(data)
     values = left = 1
     outside: list[int] = []
@@ -78,7 +78,7 @@ def check(data: bytes) -> None:
 
 
 def _inside(first: int, data: bytes, at: int) -> tuple[int, int]:
-    """How many values the list or table holds that begins with `first`, and how many bytes said so."""
+    """Return how many values are in the list or table that begins with `first`, and how many bytes hold that count."""
     if 0x80 <= first < 0x90:
         return 2 * (first & 0x0F), 0
     if 0x90 <= first < 0xA0:

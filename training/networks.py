@@ -1,7 +1,7 @@
 """Networks with gradients: their parameters as named arrays, and their forward pass in torch.
 
-Parameters are plain arrays under names like `policy.0.weight`, so they travel, are stored and are compared as they
-are. Torch is imported only by whoever calls the forward pass; making the first parameters needs numpy alone.
+Parameters are plain arrays under names like `policy.0.weight`, so they are sent, stored and compared as they are.
+Only the forward pass imports torch; making the first parameters needs numpy alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Parameters = dict[str, Floats]
 
 
 def initial_parameters(network: MLP | CNN, spaces: Spaces, seed: int) -> Parameters:
-    """Orthogonal weights (√2 hidden, 0.01 policy head, 1 value head) or uniform ones, and zero biases."""
+    """Return orthogonal weights (√2 hidden, 0.01 policy head, 1 value head) or uniform ones, and zero biases."""
     rng = np.random.Generator(np.random.PCG64(seed))
     layout = towers(network, spaces)
     parameters: Parameters = {}
@@ -65,7 +65,7 @@ def _weights(rng: np.random.Generator, layer: Layer, gain: float, orthogonal: bo
 
 
 class TorchNetwork:
-    """The forward pass of a network for given spaces. Holds no parameters: they come with each call."""
+    """The forward pass of a network for given spaces. It holds no parameters: each call brings them."""
 
     def __init__(self, network: MLP | CNN, spaces: Spaces) -> None:
         self.spaces = spaces
@@ -75,7 +75,7 @@ class TorchNetwork:
     def policy_and_value(
         self, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Policy outputs and values of [n, …] observations; a shared trunk is passed once."""
+        """Return policy outputs and values of [n, …] observations. A shared trunk is computed once."""
         outputs, values = self._heads(parameters, observations, ("policy", "value"))
         return outputs, values.squeeze(1)
 
@@ -88,7 +88,7 @@ class TorchNetwork:
     def _heads(
         self, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor, names: tuple[str, ...]
     ) -> tuple[torch.Tensor, ...]:
-        """What the towers of these names put out. Pictures are enough work to be shared out over cores."""
+        """Return the outputs of the named towers. Pictures are enough work to spread over cores."""
 
         def forward(own: Mapping[str, torch.Tensor], seen: torch.Tensor) -> tuple[torch.Tensor, ...]:
             features = self._tower(own, "trunk", self._layout.trunk, self._prepared(seen), last=True)
@@ -107,7 +107,7 @@ class TorchNetwork:
 
         if not self.spaces.pictures:
             return observations
-        # Channels last: convolutions and their gradients take two thirds of the time on a CPU, results the same.
+        # Channels last: convolutions and their gradients take two thirds of the time on a CPU, with the same results.
         return observations.contiguous(memory_format=torch.channels_last).float().mul_(1.0 / 255.0)
 
     def _tower(
@@ -119,7 +119,7 @@ class TorchNetwork:
         *,
         last: bool,
     ) -> torch.Tensor:
-        """Layers with activations between them, and after the last one if `last`."""
+        """Apply layers with activations between them, and after the last one if `last`."""
         import torch
         from torch.nn import functional
 
@@ -132,6 +132,6 @@ class TorchNetwork:
             else:
                 x = functional.linear(x.flatten(1) if x.dim() > 2 else x, weight, bias)
             if last or i < len(layers) - 1:
-                # In place: what came before an activation is needed by nobody, and its memory costs time.
+                # In place: the value before an activation is not needed again, and its memory costs time.
                 x = torch.relu_(x) if self._relu else torch.tanh_(x)
         return x

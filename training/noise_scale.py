@@ -1,4 +1,4 @@
-"""The gradient noise scale (McCandlish et al. 2018), as KungFu reads it off the gradients of a round's workers.
+"""The gradient noise scale (McCandlish et al. 2018), estimated as in KungFu from the gradients of a round's workers.
 
 With g_b the gradient of one actor's b samples and g_B that of all B:
 
@@ -38,7 +38,7 @@ def measured(
     *,
     clip: float | None,
 ) -> NoiseScaleReport:
-    """Of the samples of `slices` actors, each of whom has the same number of the evidence's columns."""
+    """Return the noise scale of the samples of `slices` actors, each of which has the same number of columns."""
     if slices < 2 or evidence.columns % slices:
         note = (
             "one actor alone says nothing of noise" if slices < 2 else "samples that no actor has for itself"
@@ -58,7 +58,9 @@ def measured(
 
 
 def noise_scale(small: float, large: float, b: int, total: int) -> tuple[float | None, str]:
-    """S / |G|² from the squared norms of gradients of `b` and of `total` samples; None where that says nothing."""
+    """Return S / |G|² from the squared norms of gradients of `b` and of `total` samples; None with a note if
+    undefined.
+    """
     if b >= total:
         return None, "one actor alone says nothing of noise"
     signal = (total * large - b * small) / (total - b)

@@ -12,7 +12,7 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and variance of all that was seen so far. Merging is exact whatever the batches (Chan et al. 1979)."""
+    """Mean and variance of all samples so far. Merging is exact for any batches (Chan et al. 1979)."""
 
     mean: Doubles
     variance: Doubles
@@ -23,7 +23,7 @@ class Moments:
         return Moments(np.zeros(size), np.ones(size), 0.0)
 
     def merged(self, samples: npt.NDArray[np.floating]) -> Moments:
-        """These moments and those of `samples` ([n, size]) as one."""
+        """Return these moments merged with those of `samples` ([n, size])."""
         count = float(len(samples))
         if count == 0:
             return self
@@ -35,5 +35,5 @@ class Moments:
         return Moments(self.mean + shift * (count / total), square_sum / total, total)
 
     def scale(self) -> Doubles:
-        """What to multiply by to get unit variance."""
+        """Return the factor that gives unit variance."""
         return 1.0 / np.sqrt(self.variance + 1e-8)

@@ -1,4 +1,4 @@
-"""How far an update has moved the policy: KL(π_new ‖ π_old), exactly, over the states it has just learned from."""
+"""How far an update moved the policy: KL(π_new ‖ π_old), exactly, over the states that it has just learned from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PolicyShiftSpec(Frozen):
 def measured(
     network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, evidence: Evidence
 ) -> tuple[float, int]:
-    """The divergence, and how many states it was taken over."""
+    """Return the divergence, and how many states it is the mean of."""
     import torch
 
     from training.distributions import Distribution

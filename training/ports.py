@@ -1,8 +1,8 @@
-"""The doors of the house: what the engine needs from outside, and what platforms need from whoever hosts them.
+"""The ports: the interfaces that the engine and the platforms need from outside.
 
-`Platform` and `CheckpointStore` are the engine's. `Ledger` is used by metered platforms; it is defined here,
-once, so that the database ledger of the web application and the in-memory one of the command line are the same
-thing to a platform. `Mailbox` likewise, for platforms whose actors come and fetch their work.
+The engine needs `Platform` and `CheckpointStore`. Metered platforms need `Ledger`. It is defined here, once, so that
+the web application's ledger in the database and the command line's ledger in memory are the same to a platform.
+Platforms whose actors fetch their work need `Mailbox`.
 """
 
 from __future__ import annotations
@@ -17,25 +17,27 @@ from training.scaling.plan import Bounds
 
 
 class Platform(Protocol):
-    """Calls in flight, whatever runs them. The engine's only clock is `now_s`."""
+    """Runs calls anywhere and returns their outcomes. The engine's only clock is `now_s`."""
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
-        """Hold `blob` for calls that name it. Older versions may be dropped once no call in flight names them."""
+        """Store `blob` for calls that name it. Older versions may be dropped once no call in flight names them."""
 
     def submit(self, call: Call) -> None:
-        """Take a call on; returns at once. Its outcome comes from `next`, exactly once, whatever happens."""
+        """Accept a call and return at once. `next` returns its outcome exactly once, whatever happens."""
 
     def next(self, timeout_s: float) -> Outcome | None:
-        """The next call to finish in this platform's time; None after `timeout_s`, or at once if none flies."""
+        """Return the next call to finish in this platform's time; None after `timeout_s`, or at once if none is in
+        flight.
+        """
 
     def cancel(self, call_id: str) -> None:
         """Stop a call. Its outcome still comes: cancelled, or done if it was faster. Unknown ids are ignored."""
 
     def now_s(self) -> float:
-        """Seconds since some fixed moment, in this platform's time."""
+        """Return the seconds since some fixed moment, in this platform's time."""
 
     def close(self) -> None:
-        """Stop everything. Afterwards nothing of ours runs or bills. Safe to call twice."""
+        """Stop everything. Afterwards nothing of this run exists or bills. Safe to call twice."""
 
 
 @runtime_checkable
@@ -43,15 +45,15 @@ class Preparing(Protocol):
     """A platform with standing actors, which are ordered before there are calls for them."""
 
     def prepare(self, actors: int) -> None:
-        """Have so many actors from now on. Whoever pays for them decides how many; those at work are not stopped."""
+        """Keep this many actors from now on. The ledger's owner decides how many; actors at work are not stopped."""
 
 
 @runtime_checkable
 class Metered(Protocol):
-    """What a platform behind a ledger can tell beside its calls."""
+    """A platform behind a ledger."""
 
     def spend(self) -> Spend:
-        """The job's money now, with all settlements booked."""
+        """Return the job's money now, with all settlements booked."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,13 @@ class CheckpointRef:
 
 
 class CheckpointStore(Protocol):
-    """Durable bytes by round. A name that can be listed is complete: writes are atomic."""
+    """Durable bytes by round. A name that is listed is complete: writes are atomic."""
 
     def save(self, round_no: int, data: bytes, *, best: bool = False) -> CheckpointRef:
-        """Keep `data`; with `best` as the one best checkpoint, apart from those to go on from."""
+        """Store `data`; with `best` as the one best checkpoint, apart from those that a run continues from."""
 
     def load(self, name: str) -> bytes:
-        """The bytes, or CheckpointError with one clear sentence when missing or not what was written."""
+        """Return the bytes. Raises CheckpointError, one clear sentence, if they are missing or not what was written."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,9 @@ class PriceLine:
 
 @dataclass(frozen=True)
 class Settlement:
-    """What a reservation came to. `basis` is "assumed" where the true figure is unknown and the whole was booked."""
+    """The final amount of a reservation. `basis` is "assumed" if the true amount is unknown and the
+    whole was booked.
+    """
 
     id: str
     picodollars: int
@@ -105,7 +109,7 @@ class Settlement:
 
 @dataclass(frozen=True)
 class Room:
-    """What may still be reserved, and the name of the limit that leaves no more."""
+    """How much can still be reserved, and the name of the limit that allows no more."""
 
     picodollars: int
     limit: str
@@ -118,16 +122,16 @@ class Ledger(Protocol):
         """Set aside each in order as long as it fits; False where it did not. One transaction."""
 
     def settle(self, batch: Sequence[Settlement]) -> None:
-        """Book what reservations came to. Repeating a settlement changes nothing."""
+        """Book the final amounts of reservations. Repeating a settlement changes nothing."""
 
     def release(self, ids: Sequence[str]) -> None:
-        """Give reservations back unused. Repeating changes nothing; a settled one stays settled."""
+        """Return unused reservations. Repeating changes nothing; a settled one stays settled."""
 
     def headroom(self) -> int:
-        """Picodollars that can still be reserved."""
+        """Return the picodollars that can still be reserved."""
 
     def room(self) -> Room:
-        """The same, and which of the limits that hold the job it is."""
+        """Return the same, with the tightest of the job's limits."""
 
     def spend(self) -> Spend: ...
 
@@ -137,9 +141,9 @@ Desired = Literal["run", "paused", "cancelled"]
 
 @dataclass(frozen=True)
 class Control:
-    """What the person wants of a running job, asked about once a second.
+    """What the user wants of a running job, polled once a second.
 
-    `drain`: why its money is about to end, if it is. The round under way is finished, and none begun.
+    `drain`: why its money is about to end, if it is. The round in progress is finished, and no other begins.
     """
 
     desired: Desired = "run"
@@ -153,11 +157,11 @@ ControlSource = Callable[[], Control]
 
 @dataclass(frozen=True)
 class Offer:
-    """A call for whoever comes to fetch one: `request` as the actor is to get it.
+    """A call that an actor can fetch: `request` is what the actor receives.
 
-    It is handed out until `begin_by_unix_s` and at most `most_starts` times. Whoever has it keeps it for `lease_s`, as
-    often as he says that he is still at it, but not longer than `most_s`; then it goes to the next. An answer may have
-    `most_bytes`.
+    It is handed out until `begin_by_unix_s` and at most `most_starts` times. The actor that has it keeps it for
+    `lease_s`, renewed each time it reports, but not longer than `most_s`; then it goes to the next actor. An answer
+    may have `most_bytes`.
     """
 
     call_id: str
@@ -171,10 +175,10 @@ class Offer:
 
 @dataclass(frozen=True)
 class Delivery:
-    """The end of an offer: an answer as it arrived, unread; or None, when its time or its starts were used up.
+    """The end of an offer: an answer as it arrived, not parsed; None if its time or its starts were used up.
 
-    `starts` counts how often it was handed out. The moments are those of the mailbox's clock; `leased_unix_s` is that
-    of the start which gave the answer, 0.0 if there was none.
+    `starts` counts how often it was handed out. Times are by the mailbox's clock; `leased_unix_s` is when the start
+    that gave the answer was handed out, 0.0 if there was none.
     """
 
     call_id: str
@@ -188,9 +192,9 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Puller:
-    """A process that comes for work: `name` is its own, `unit` that of the machine or container group it is on.
+    """A process that fetches work: `name` is its own name, `unit` that of its machine or container group.
 
-    `call_id` is what it has in hand. `leaving`: it was dismissed or has said that it goes.
+    `call_id` is the call it works on. `leaving`: it was dismissed or has said that it leaves.
     """
 
     name: str
@@ -202,37 +206,43 @@ class Puller:
 
 
 class Mailbox(Protocol):
-    """Where one run's calls lie until actors come for them: this side is the coordinator's, for one thread.
+    """One run's calls, waiting for actors to fetch them. This is the coordinator's side, for one thread.
 
-    The other side is the actor gateway's (`cloud.gateway`), which hands each offer to one puller at a time.
+    The other side is the actor gateway (`cloud.gateway`), which hands each offer to one puller at a time.
     """
 
     def publish(self, sha256: str, blob: bytes) -> None:
-        """Hold weights for pullers to fetch by their hash, until they are dropped. Repeating changes nothing."""
+        """Store weights that pullers fetch by their hash, until they are dropped. Repeating changes nothing."""
 
     def drop(self, sha256s: Sequence[str]) -> None:
-        """Hold these weights no longer."""
+        """Delete these weights."""
 
     def offer(self, batch: Sequence[Offer]) -> None:
-        """Lay calls out. An id that was offered before is ignored: each ends in at most one delivery."""
+        """Offer calls. An id that was offered before is ignored: each ends in at most one delivery."""
 
     def withdraw(self, call_ids: Sequence[str]) -> None:
-        """Hand these out no more; who has one is told to drop it. No delivery follows, though one may lie here."""
+        """Withdraw offers; an actor that has one drops it. They get no delivery, though one may have
+        arrived already.
+        """
 
     def take(self, timeout_s: float) -> list[Delivery]:
-        """What came in since, each once; waits until there is something, `wake` is called or the time is over."""
+        """Return what has arrived since, each once; waits until there is something, `wake` is called or the time is
+        over.
+        """
 
     def wake(self) -> None:
-        """Have `take` return soon. From any thread."""
+        """Make `take` return soon. From any thread."""
 
     def stay(self, seconds: float) -> None:
-        """Pullers may live so long from now, and are told so when they call; without this they end by themselves."""
+        """Allow pullers to live this long from now; they learn it at their next request. Without this they end by
+        themselves.
+        """
 
     def pullers(self) -> list[Puller]:
-        """Everyone who ever called, in order of first sight."""
+        """Return every puller that ever called, in order of first sight."""
 
     def dismiss(self, names: Sequence[str]) -> None:
-        """Give these pullers nothing more and tell them to leave at their next call. Work in hand is finished."""
+        """Give these pullers no more work and let them leave at their next request. Work in progress is finished."""
 
     def close(self) -> None:
-        """Hand out nothing more, take nothing in, tell all to leave, forget calls and weights. Safe to call twice."""
+        """Hand out no work, accept no answer, dismiss all pullers, delete calls and weights. Safe to call twice."""

@@ -1,4 +1,4 @@
-"""Old data that may be learned from again: a circular buffer of batches, each used a limited number of times."""
+"""A circular buffer of old batches that may be learned from again, each a limited number of times."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ class _Kept(Generic[Item]):
 
 
 class CircularBuffer(Generic[Item]):
-    """Holds the last few batches. Taking one counts as a use; a batch goes when its uses are up or it is too old."""
+    """Holds the last few batches. Taking one counts as a use; a batch is removed when its uses are up or it is too
+    old.
+    """
 
     def __init__(self, batches: int, uses: int) -> None:
         self._kept: deque[_Kept[Item]] = deque(maxlen=batches)
         self._uses = uses
 
     def put(self, batch: tuple[Item, ...], oldest_version: int) -> None:
-        """A batch that has just been used once."""
+        """Add a batch that has just been used once."""
         if self._uses > 1:
             self._kept.append(_Kept(batch, oldest_version, 1))
 
     def take(self, oldest_allowed: int) -> tuple[Item, ...] | None:
-        """The least used batch that is young enough, or None."""
+        """Return the least used batch that is recent enough, or None."""
         for kept in [
             kept for kept in self._kept if kept.uses >= self._uses or kept.oldest_version < oldest_allowed
         ]:

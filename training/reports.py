@@ -1,7 +1,6 @@
-"""What was measured: the work of calls, the money of a job, updates and rounds.
+"""Measurements: the work of calls, the money of a job, updates and rounds.
 
-Frozen pydantic models, as everything that crosses a wire or a table. Units stand in the names; money is a whole number
-of picodollars.
+All are frozen pydantic models. Units are in the names; money is a whole number of picodollars.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ class Message(BaseModel):
 
 
 class Usage(Message):
-    """The work of a call, by which its time and price can be computed again, and what the provider measured.
+    """The work of a call, from which its time and price can be computed again, and what the provider measured.
 
     `macs` are the multiplications of one forward pass of one sample: of the policy for rollouts and evaluations, of
     policy and critic for updates. `pictures` says whether such a sample is one. `hessian_products` are of as many
-    samples each as a minibatch had. `provisioned`: it ran on capacity that is kept ready and paid for apart.
-    `detours`: payloads that were too large for a request and went by storage. Of a rollout's `run_s`, `environment_s`
-    was for steps and `inference_s` for the policy; the rest read weights and states and packed what was sampled.
+    samples each as a minibatch had. `provisioned`: it ran on warm capacity that is paid for separately. `detours`:
+    payloads too large for a request, which went by storage. Of a rollout's `run_s`, `environment_s` is the
+    environments' steps and `inference_s` the policy; the rest is reading weights and states and packing the samples.
     """
 
     env_steps: int = 0
@@ -46,7 +45,7 @@ class Usage(Message):
 
 
 class Spend(Message):
-    """The job's money as its ledger saw it last. None where nothing is metered."""
+    """The job's money when its ledger was last read. None where the platform is not metered."""
 
     spent_picodollars: int
     reserved_picodollars: int
@@ -54,7 +53,7 @@ class Spend(Message):
 
 
 class UpdateReport(Message):
-    """What the learner measured in one update."""
+    """The learner's measurements in one update."""
 
     policy_loss: float
     value_loss: float
@@ -68,9 +67,10 @@ class UpdateReport(Message):
 
 
 class CurvatureReport(Message):
-    """How curved the objective is that the policy climbs: extreme eigenvalues of its Hessian, and R = −λ_max / λ_min.
+    """The curvature of the policy's objective: extreme eigenvalues of its Hessian, and R = −λ_max / λ_min.
 
-    `note` says what was taken instead where the formula says nothing; `error` bounds what is left to the eigenvalues.
+    `note` says which value is used instead where the formula is undefined; `error` bounds how far the eigenvalues are
+    off.
     """
 
     largest: float | None
@@ -83,7 +83,7 @@ class CurvatureReport(Message):
 
 
 class NoiseScaleReport(Message):
-    """The gradient noise scale over `slices` actors' samples; None with a note where it cannot be told."""
+    """The gradient noise scale over `slices` actors' samples; None with a note where it is undefined."""
 
     scale: float | None
     note: str = ""
@@ -91,7 +91,7 @@ class NoiseScaleReport(Message):
 
 
 class RoundReport(Message):
-    """One round: what was planned, what came back, what it took and what it cost."""
+    """One round: its plan, its results, its time and its cost."""
 
     round_no: int
     version: int

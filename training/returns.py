@@ -1,4 +1,4 @@
-"""Advantages and returns from rewards and values. Arrays of [time, environment] throughout."""
+"""Advantages and returns from rewards and values. All arrays are [time, environment]."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def generalised_advantages(
     discount: float,
     trace_decay: float,
 ) -> Floats:
-    """GAE(λ), Schulman et al. 2016.
+    """Return GAE(λ), Schulman et al. 2016.
 
-    δ_t = r_t + γ V(s_{t+1}) [not terminated] − V(s_t);  A_t = δ_t + γ λ A_{t+1} [episode goes on]
+        δ_t = r_t + γ V(s_{t+1}) [not terminated] − V(s_t);  A_t = δ_t + γ λ A_{t+1} [episode goes on]
 
-    `next_values` holds the value of the state that really followed, also where the episode was cut off by a time
-    limit; only a true termination has no future. Nothing leaks over the end of an episode.
+    `next_values` holds the value of the state that really followed, also where a time limit cut the episode off; only
+    a true termination has no future. No value crosses the end of an episode.
     """
     deltas = rewards + discount * next_values * ~terminated - values
     return _accumulated(deltas, discount * trace_decay * ~ended)
@@ -43,10 +43,10 @@ def vtrace(
     rho_limit: float = 1.0,
     c_limit: float = 1.0,
 ) -> tuple[Floats, Floats]:
-    """V-trace targets and policy-gradient advantages, Espeholt et al. 2018, for ratios π/μ.
+    """Return V-trace targets and policy-gradient advantages, Espeholt et al. 2018, for ratios π/μ.
 
-    ρ_t = min(ρ̄, π/μ), c_t = λ min(c̄, π/μ), δ_t = ρ_t (r_t + γ V(s_{t+1}) − V(s_t))
-    v_t = V(s_t) + δ_t + γ c_t (v_{t+1} − V(s_{t+1}));  advantage_t = ρ_t (r_t + γ v_{t+1} − V(s_t))
+        ρ_t = min(ρ̄, π/μ), c_t = λ min(c̄, π/μ), δ_t = ρ_t (r_t + γ V(s_{t+1}) − V(s_t))
+        v_t = V(s_t) + δ_t + γ c_t (v_{t+1} − V(s_{t+1}));  advantage_t = ρ_t (r_t + γ v_{t+1} − V(s_t))
 
     On-policy and with λ = 1 the targets are n-step returns; with any λ they are those of GAE.
     """
@@ -55,7 +55,7 @@ def vtrace(
     deltas = rho * (rewards + discount * next_values * ~terminated - values)
     excess = _accumulated(deltas, discount * c * ~ended)
     targets = values + excess
-    # v of the state that really followed: the next target inside an episode, the critic's word where it was cut off.
+    # v of the state that really followed: the next target inside an episode, the critic's value where it was cut off.
     following = next_values.copy()
     following[:-1] = np.where(ended[:-1], next_values[:-1], targets[1:])
     advantages = rho * (rewards + discount * following * ~terminated - values)
@@ -63,7 +63,7 @@ def vtrace(
 
 
 def _accumulated(deltas: Floats, carry: Floats) -> Floats:
-    """x_t = δ_t + carry_t x_{t+1}, from the last step backwards."""
+    """Return x_t = δ_t + carry_t x_{t+1}, from the last step backwards."""
     result = np.empty_like(deltas)
     running = np.zeros(deltas.shape[1:], dtype=deltas.dtype)
     for t in range(len(deltas) - 1, -1, -1):

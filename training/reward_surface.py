@@ -1,8 +1,8 @@
-"""The returns around a policy, along the two directions in which its objective is most curved (Nitro, figures 3 and 8).
+"""Returns around a policy, along the two directions in which its objective is most curved (Nitro, figures 3 and 8).
 
-`python -m training.reward_surface CHECKPOINT [--grid N] [--span S] [--episodes N] [--seed N]` prints a JSON
-object a line: first the two eigenvalues, then each point of the grid as it is known. Samples for the curvature are
-drawn afresh with the checkpoint's policy. Points are judged by whole deterministic episodes, with the same seeds at
+`python -m training.reward_surface CHECKPOINT [--grid N] [--span S] [--episodes N] [--seed N]` prints one JSON object
+a line: first the two eigenvalues, then each point of the grid as it is measured. Samples for the curvature are
+sampled with the checkpoint's policy. Points are evaluated by whole deterministic episodes, with the same seeds at
 every point.
 """
 
@@ -41,12 +41,12 @@ _DEADLINE_S = 3600.0
 
 
 class NoDirections(ValueError):
-    """A surface without two directions of known curvature."""
+    """The surface does not have two directions of known curvature."""
 
 
 @dataclass(frozen=True)
 class Directions:
-    """The eigenvalues of the two directions, of the maximised objective, and where the grid's lines lie."""
+    """The eigenvalues of the two directions, of the maximised objective, and the offsets of the grid's lines."""
 
     eigenvalues: tuple[float, float]
     offsets: tuple[float, ...]
@@ -64,9 +64,10 @@ class Point:
 def landscape(
     trained: Trained, *, grid: int, span: float, episodes: int, seed: int
 ) -> Iterator[Directions | Point]:
-    """The directions, then the points from the middle of the grid outwards, so that early ones already show a shape.
+    """Yield the directions, then the points from the middle of the grid outwards, so that early ones already show a
+    shape.
 
-    NoDirections where nothing curves around the policy, or nothing is known of how.
+    Raises NoDirections if the surface around the policy is flat, or its curvature is unknown.
     """
     import_torch()
     warmth = Warmth()
@@ -91,7 +92,7 @@ def landscape(
 
 
 def _evidence(trained: Trained, warmth: Warmth, seed: int) -> Evidence:
-    """Fresh samples of the policy with the advantages that its own algorithm gives them; nothing is learned."""
+    """Sample with the policy and return the samples with its own algorithm's advantages, without learning from them."""
     spec, state = trained.spec, trained.learner
     weights = state.actor_weights(spec.network)
     payloads = []
@@ -112,7 +113,7 @@ def _evidence(trained: Trained, warmth: Warmth, seed: int) -> Evidence:
 
 
 def _moved(state: LearnerState, by: Vector) -> LearnerState:
-    """The state with its policy's parameters moved along a vector."""
+    """Return the state with its policy's parameters moved along a vector."""
     moved: Parameters = dict(state.parameters)
     begin = 0
     for name, array in policy_part(state.parameters).items():
@@ -137,7 +138,7 @@ def _call(name: str, request: RolloutRequest | EvaluateRequest, seed: int) -> Ca
 
 
 def main() -> int:
-    """The last line on an error is {"error": a sentence}."""
+    """Print the surface. On an error the last line is {"error": a sentence}."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("--grid", type=int, default=15)

@@ -1,4 +1,4 @@
-"""What a person asks to be learned. Frozen, validated, one JSON document; the form is drawn from it."""
+"""The spec of a training: frozen and validated, one JSON document; the form is made from it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class CheckpointSpec(Frozen):
 
 
 class StopRule(Frozen):
-    """When a run is over. Whatever comes first; the budget is a stop of its own, kept by the ledger."""
+    """When a run is over: whatever comes first. The budget is a separate stop, enforced by the ledger."""
 
     env_steps: int | None = Field(
         100_000,
@@ -119,7 +119,7 @@ class StopRule(Frozen):
 
 
 class TrainingSpec(Frozen):
-    """What is to be learned, how, and when it is over."""
+    """What to learn, how, and when to stop."""
 
     kind: Literal["reinforcement"] = "reinforcement"
     schema_version: Literal[1] = 1
@@ -143,7 +143,9 @@ class TrainingSpec(Frozen):
     @field_validator("network")
     @classmethod
     def fits_the_environment(cls, value: AnyNetwork, info: ValidationInfo) -> AnyNetwork:
-        """Refused here where the spaces are known without building the environment; otherwise before the first call."""
+        """Raise ValueError if the network does not fit spaces that are known without building the environment. Other
+        spaces are checked before the first call.
+        """
         environment = info.data.get("environment")
         if isinstance(environment, EnvironmentSpec) and environment.id in ENTRIES:
             towers(value, ENTRIES[environment.id].spaces(environment.frame_stack))

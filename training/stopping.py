@@ -1,4 +1,4 @@
-"""When a run is over: the stop rule held against how far the run has come. Pure."""
+"""Decides when a run is over, by its stop rule and its progress. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Verdict:
 
 
 def verdict(rule: StopRule, progress: Progress) -> Verdict | None:
-    """Why the run is over now, or None. A target counts before a limit that was reached in the same round."""
+    """Return why the run is over now, or None. A target counts before a limit that was reached in the same round."""
     means = progress.evaluation_means
     if rule.target_return is not None and _held(means, rule.target_return):
         return Verdict(
@@ -41,7 +41,7 @@ def verdict(rule: StopRule, progress: Progress) -> Verdict | None:
 
 
 def fraction_done(rule: StopRule, progress: Progress) -> float:
-    """How much of the run is over, for schedules that decay: by whichever of steps and rounds is further."""
+    """Return how much of the run is over, for schedules that decay: by steps or rounds, whichever is further."""
     parts = [0.0]
     if rule.env_steps is not None:
         parts.append(progress.total_env_steps / rule.env_steps)

@@ -1,12 +1,12 @@
-"""The objective of a policy as a surface over its parameters, on samples that stand still.
+"""The objective of a policy as a surface over its parameters, on fixed samples.
 
 Sign and scale are those of what is maximised: J(θ) = E[g], with g of each sample either
 
     PPO's clipped ratio   min(r A, clip(r, 1−ε, 1+ε) A),   r = π_θ(a|s) / π_behaviour(a|s)
     the policy gradient   A log π_θ(a|s)                   (Theorem 1 of the Nitro paper)
 
-Only what the policy depends on is moved: its layers, a shared trunk, a free deviation. Vectors hold these parameters
-one after the other, in the order of the learner's state.
+Only parameters that the policy depends on are moved: its layers, a shared trunk, a free deviation. Vectors hold these
+parameters one after the other, in the order of the learner's state.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from training.update_samples import Evidence, ObjectiveKind
 
 
 class Surface(Protocol):
-    """One point θ of the surface, on some evidence."""
+    """One point θ of the surface, on given samples."""
 
     size: int
 
     def gradient(self) -> Floats:
-        """∇J(θ)."""
+        """Return ∇J(θ)."""
 
     def product(self, vector: npt.NDArray[np.float64]) -> Floats:
-        """∇²J(θ) · vector."""
+        """Return ∇²J(θ) · vector."""
 
 
 def surface_of(
@@ -43,7 +43,7 @@ def surface_of(
     objective: ObjectiveKind,
     clip: float | None,
 ) -> Surface:
-    """In closed form for MLPs; by torch for everything else. No `clip`: the ratio is free."""
+    """Return the surface: in closed form for MLPs, by torch for all others. Without `clip` the ratio is not clipped."""
     if isinstance(network, MLP):
         from training.dense_surface import DenseSurface
 

@@ -41,7 +41,7 @@ class TensorSurface:
         ]
 
     def _own(self, parameters: Parameters) -> Parameters:
-        """Those that are moved."""
+        """Return the parameters that are moved."""
         return policy_part(parameters)
 
     def gradient(self) -> Floats:
@@ -64,13 +64,13 @@ class TensorSurface:
         return list(torch.autograd.grad(gradients, leaves, along, retain_graph=True, materialize_grads=True))
 
     def _graph(self, evidence: Evidence, of: int) -> list[torch.Tensor]:
-        """This part's share of the gradient, with how it came about."""
+        """Return this part's share of the gradient, with its graph."""
         leaves = list(self._leaves.values())
         share = self._sum(evidence) / of
         return list(torch.autograd.grad(share, leaves, create_graph=True, materialize_grads=True))
 
     def _sum(self, evidence: Evidence) -> torch.Tensor:
-        """What is maximised, of these samples together."""
+        """Return the sum of the objective over these samples."""
         log_probs = self._distribution(evidence).log_prob(self._tensor(evidence.actions))
         advantages = self._tensor(evidence.advantages)
         if self._objective == "policy_gradient":

@@ -1,4 +1,4 @@
-"""A trained policy as a checkpoint holds it, with what it was trained on: what can be taken away and looked at."""
+"""A trained policy with its spec, read from a checkpoint, to be exported or analysed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from training.spec import TrainingSpec
 
 @dataclass(frozen=True)
 class Trained:
-    """One version of a policy. `spec` is the one that the checkpoint was written under."""
+    """One version of a policy. `spec` is the spec that the checkpoint was written with."""
 
     spec: TrainingSpec
     progress: Progress
@@ -22,7 +22,7 @@ class Trained:
 
     @staticmethod
     def of(data: bytes) -> Trained:
-        """From a checkpoint's bytes; CheckpointError if they are not those of a checkpoint."""
+        """Return the policy in a checkpoint's bytes. Raises CheckpointError if they are not a checkpoint."""
         try:
             spec = TrainingSpec.model_validate_json(decode(data)["spec"])
             progress = Progress.decode(data, spec)
@@ -34,9 +34,9 @@ class Trained:
 
     @staticmethod
     def read(path: Path) -> Trained:
-        """From a checkpoint's file; CheckpointError with what is wrong with it."""
+        """Return the policy in a checkpoint's file. Raises CheckpointError, which says what is wrong with it."""
         return Trained.of(read_checkpoint(path))
 
     def policy(self) -> NumpyPolicy:
-        """The policy, ready to act."""
+        """Return the policy, ready to act."""
         return NumpyPolicy(self.learner.actor_weights(self.spec.network))

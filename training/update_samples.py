@@ -1,4 +1,4 @@
-"""What an update learned from, and how its objective changes with each sample: what all surfaces are made over."""
+"""The samples of an update, and the derivatives of its objective by them. All surfaces use these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ ObjectiveKind = Literal["surrogate", "policy_gradient"]
 
 
 class LossWeights(NamedTuple):
-    """What an update's loss weighs beside its surrogate: the critic's ½ E[(V − R)²], and the policy's entropy."""
+    """The weights of an update's loss beside its surrogate: of the critic's ½ E[(V − R)²], and of the policy's
+    entropy.
+    """
 
     value: float
     entropy: float
@@ -22,9 +24,9 @@ class LossWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What an update learned from: [sample, …] each, observations as the network sees them. `targets` are the critic's.
+    """The samples of an update: [sample, …] each, observations as the network gets them. `targets` are the critic's.
 
-    Samples that were laid flat from [time, environment] stand in rows of `columns` environments.
+    Samples flattened from [time, environment] are in rows of `columns` environments.
     """
 
     observations: npt.NDArray[Any]
@@ -49,21 +51,21 @@ class Evidence:
 
 
 def samples_of(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """[time, environment, …] as [sample, …]."""
+    """Return [time, environment, …] as [sample, …]."""
     return array.reshape(-1, *array.shape[2:])
 
 
 def policy_part(parameters: Parameters) -> Parameters:
-    """The parameters that the policy depends on."""
+    """Return the parameters that the policy depends on."""
     return {name: array for name, array in parameters.items() if not name.startswith("value.")}
 
 
 def slopes_of(
     log_probs: Floats, evidence: Evidence, objective: ObjectiveKind, clip: float | None
 ) -> tuple[Floats, Floats]:
-    """First and second derivative of J by each sample's log π.
+    """Return the first and second derivative of J by each sample's log π.
 
-    As dr / d log π = r, both are r A of the clipped ratio, or nothing where the clipped side is the smaller one.
+    As dr / d log π = r, both are r A of the clipped ratio, or 0 where the clipped side is the smaller one.
     """
     advantages = evidence.advantages
     share = np.float32(1.0 / len(advantages))

@@ -219,13 +219,13 @@ class _Forgetting(InlinePlatform):
 def test_bounds_hold_the_scaling_policy():
     events = events_of(tiny(), InlinePlatform(), control=lambda: Control(bounds=Bounds(actors_max=2)))
     assert {report.actors for report in reports(events)} == {2}
-    assert "held to 2" in reports(events)[0].plan_reason
+    assert "limited to 2" in reports(events)[0].plan_reason
 
 
 def test_bounds_say_why_they_hold():
     bounds = Bounds(actors_max=2, because="because little money is left")
     events = events_of(tiny(), InlinePlatform(), control=lambda: Control(bounds=bounds))
-    assert reports(events)[0].plan_reason.endswith("held to 2 because little money is left")
+    assert reports(events)[0].plan_reason.endswith("limited to 2 because little money is left")
 
 
 @pytest.mark.parametrize("loop", ["synchronous", "pipelined", "asynchronous"])

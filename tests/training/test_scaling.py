@@ -121,7 +121,7 @@ def test_an_r_at_its_bound_scores_nothing_and_nothing_is_compared_with_it():
     """Beside a million, every other R of the window would be the lowest, and be boosted."""
     convex = Boosting().decide(after(2.0, 1.0, RATIO_LIMIT, note="convex"), BOUNDS, 0)
     assert convex.actors == 8
-    assert "R is as high as it is counted" in convex.why
+    assert "R is at its upper bound" in convex.why
     beside = Boosting().decide(after(2.0, 1.0, RATIO_LIMIT, 3.0), BOUNDS, 0)
     assert (beside.actors, "the highest" in beside.why) == (8, True)
     assert beside.actors == Boosting().decide(after(2.0, 1.0, 2.5, 3.0), BOUNDS, 0).actors
@@ -263,7 +263,7 @@ def test_more_actors_the_nearer_the_target():
 def test_bounds_hold_and_are_said():
     plan = Boosting().decide(after(2.0), Bounds(actors_max=10), 0)
     assert plan.actors == 10
-    assert plan.why.endswith("61 held to 10 by the bounds")
+    assert plan.why.endswith("61 limited to 10 by the bounds")
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_running_job_heeds_new_bounds_from_its_next_round_on(monkeypatch: pyte
     assert run_job(job.pk, owner="test", hand_over=threading.Event()) == 0
     reports = list(job.rounds.order_by("round_no").values_list("report", flat=True))
     assert [one["actors"] for one in reports] == [2, 2, 3, 3]
-    assert reports[-1]["plan_reason"] == "fixed at 2; 2 held to 3 by the bounds set for this job"
+    assert reports[-1]["plan_reason"] == "fixed at 2; 2 limited to 3 by the bounds set for this job"
     job.refresh_from_db()
     assert_whole(job)
 

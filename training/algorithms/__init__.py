@@ -1,4 +1,4 @@
-"""How to learn from what actors saw. One readable file an algorithm: fields are the form, methods the mathematics."""
+"""The learning algorithms, one file each. An algorithm's fields are its form, its methods the mathematics."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Advantage actor-critic (Mnih et al. 2016, synchronous): one gradient step on each round's data, nothing clipped.
+"""Advantage actor-critic (Mnih et al. 2016, synchronous): one gradient step on each round's data, without clipping.
 
 L = −E[A log π(a|s)] + c_v · ½ E[(V(s) − R)²] − c_e · entropy
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class A2C(Algorithm):
-    """A2C: a single step on each round's data. Simple, and hungry for samples."""
+    """A2C: a single gradient step on each round's data. Simple, but needs many samples."""
 
     kind: Literal["a2c"] = "a2c"
     learning_rate: float = Field(7e-4, gt=0, le=1, title="Learning rate")

@@ -1,4 +1,4 @@
-"""What all algorithms share: fields that mean the same everywhere, and the steps before any of them differs."""
+"""The base of all algorithms: their common fields and the steps that all of them share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class Learned(NamedTuple):
-    """What an update gives: the next state, what was measured, the work it took, and what it learned from."""
+    """The result of an update: the next state, its report, the amount of work, and the samples it learned from."""
 
     state: LearnerState
     report: UpdateReport
@@ -34,7 +34,7 @@ class Learned(NamedTuple):
 
 
 class Algorithm(Frozen):
-    """Fields that every algorithm has. Each subclass adds its own and a method `learn`."""
+    """The fields that every algorithm has. Each subclass adds its own fields and a method `learn`."""
 
     follows_a_target: ClassVar[bool] = False
 
@@ -61,7 +61,7 @@ class Algorithm(Frozen):
     adam_epsilon: float = Field(1e-5, gt=0, le=1, title="Adam ε", json_schema_extra=ADVANCED)
 
     def initial_state(self, network: MLP | CNN, spaces: Spaces, seed: int) -> LearnerState:
-        """The state before anything was learned, with what this algorithm needs in it."""
+        """Return the state before the first update, with everything that this algorithm keeps in it."""
         return LearnerState.initial(
             network,
             spaces,
@@ -78,7 +78,7 @@ class Algorithm(Frozen):
 
     @property
     def surrogate_clip(self) -> float | None:
-        """How far the surrogate lets a ratio of probabilities go; None: as far as it likes."""
+        """The clip range ε of the surrogate's probability ratio; None if the ratio is not clipped."""
         return None
 
     @property
@@ -87,15 +87,15 @@ class Algorithm(Frozen):
 
     @property
     def replay(self) -> tuple[int, int]:
-        """How many batches an asynchronous loop keeps, and how often each may be learned from in all."""
+        """How many batches an asynchronous loop keeps, and how many times each batch may be learned from in all."""
         return 1, 1
 
     def rate(self, progress: float) -> float:
-        """The learning rate when `progress` of the run is over."""
+        """Return the learning rate at `progress`, the fraction of the run that is over."""
         return self.learning_rate * (1.0 - progress) if self.learning_rate_decay else self.learning_rate
 
     def rewards(self, batch: Batch, grown: LearnerState) -> Floats:
-        """Rewards as the learner sees them; `grown` has already seen this batch."""
+        """Return rewards as the learner uses them. The normalisers of `grown` already include this batch."""
         rewards = np.sign(batch.rewards) if self.clip_rewards else batch.rewards
         if grown.return_moments is None:
             return rewards
@@ -106,7 +106,7 @@ class Algorithm(Frozen):
 def evidence_of(
     observations: npt.NDArray[Any], batch: Batch, advantages: Floats, targets: Floats
 ) -> Evidence:
-    """Normalised `observations` and what was done and gained there, laid flat."""
+    """Return the samples of an update, flattened to [sample, …]. `observations` are already normalised."""
     return Evidence(
         samples_of(observations),
         samples_of(batch.actions),
@@ -118,6 +118,8 @@ def evidence_of(
 
 
 def explained_variance(targets: Floats, values: Floats) -> float:
-    """How much of the targets' variance the critic knew beforehand: 1 is all, 0 is none, negative is misleading."""
+    """Return the share of the targets' variance that the critic explained: 1 is all of it, 0 is none, below 0 is
+    harmful.
+    """
     variance = float(targets.var())
     return 1.0 - float((targets - values).var()) / variance if variance > 0 else 0.0

@@ -1,7 +1,7 @@
-"""The descent in torch: any network, on a GPU where there is one.
+"""Gradient descent in torch, for any network, on a GPU if there is one.
 
-Adam (Kingma & Ba 2015) is torch's fused kernel: one call for all parameters, where the plain one costs half of a
-small minibatch's time in Python.
+Adam (Kingma & Ba 2015) is torch's fused kernel: one call for all parameters. The plain optimiser would spend half of
+a small minibatch's time in Python.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Autograd:
-    """A `Descent` whose gradients torch works out. What it measures stays on the device until it is read."""
+    """A `Descent` with torch's automatic gradients. Measurements stay on the device until `means` reads them."""
 
     arrays: Any = torch
 
@@ -115,7 +115,7 @@ class Autograd:
         return self._algorithm.entropy_coefficient
 
     def _descend(self, gradients: list[torch.Tensor]) -> torch.Tensor:
-        """Adam's step along these gradients, once they are no longer than allowed. Gives how long they were."""
+        """Clip the gradients to the largest norm and take one Adam step. Return the norm before clipping."""
         norm: torch.Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
         torch._foreach_mul_(
             gradients, torch.clamp(self._algorithm.max_gradient_norm / (norm + 1e-6), max=1.0)

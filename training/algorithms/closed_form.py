@@ -1,6 +1,6 @@
-"""The descent in numpy: fully connected networks on a CPU, gradients in closed form, Adam over one vector.
+"""Gradient descent in numpy for fully connected networks on a CPU: gradients in closed form, Adam over one vector.
 
-Bit-equal for equal inputs, like all learning here, so it computes in one thread whatever the machine.
+Equal inputs give bit-equal results on every machine, so it computes in one thread.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ClosedForm:
         return np.concatenate(parts)
 
     def step(self, observations: Floats, actions: npt.NDArray[Any], objective: Objective) -> dict[str, Any]:
-        # What overflows ends as a loss that is not finite, and is refused as such.
+        # An overflow gives a loss that is not finite. `Optimisation.means` rejects such an update.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             measured = self.gradient(observations, actions, objective)
             vector = self._gradients.vector
@@ -82,7 +82,7 @@ class ClosedForm:
     def gradient(
         self, observations: Floats, actions: npt.NDArray[Any], objective: Objective
     ) -> dict[str, Any]:
-        """Works out the loss's gradient, and gives what was measured on the way."""
+        """Compute the loss's gradient, in place, and return the measurements."""
         named, into = self._parameters.named, self._gradients.named
         passed = self._network.forward(named, observations)
         head = head_of(passed.outputs, actions, named, self._spaces)
@@ -117,7 +117,7 @@ class _Adam:
         self._scratch = np.empty_like(self.first.vector)
 
     def move(self, parameters: Floats, gradient: Floats) -> None:
-        """One step of `parameters`, in place; `gradient` is used up."""
+        """Move `parameters` by one step, in place. `gradient` is overwritten."""
         self.steps += 1
         first, second, scratch = self.first.vector, self.second.vector, self._scratch
         np.multiply(gradient, gradient, out=scratch)
@@ -137,7 +137,9 @@ class _Adam:
 
 @cache
 def compute_in_one_thread() -> None:
-    """Once for the process: more threads of BLAS are slower for products this small, and starve the actors."""
+    """Limit BLAS to one thread, once for the process: more threads slow down products this small and starve the
+    actors.
+    """
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1, user_api="blas")

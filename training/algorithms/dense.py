@@ -1,7 +1,7 @@
-"""Fully connected networks in numpy with their gradients, written out.
+"""Fully connected networks in numpy, with their gradients written out.
 
-For a few thousand weights and a few hundred samples most of autograd's time goes into keeping its books: the same
-products, taken one after the other into arrays that are there already, take a third.
+With a few thousand weights and a few hundred samples, autograd spends most of its time on bookkeeping. The same
+matrix products, written into arrays that already exist, take a third of that time.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from training.networks import Floats, Parameters
 
 
 class NamedVector:
-    """Parameters as one vector, for an optimiser to move, with a view of each under its name."""
+    """Parameters as one vector, which an optimiser moves, with a view of each parameter under its name."""
 
     def __init__(self, parameters: Parameters) -> None:
-        """A copy of `parameters`, in their order."""
+        """Copy `parameters`, in their order."""
         self.vector: Floats = np.concatenate([array.ravel() for array in parameters.values()])
         self.named: Parameters = {}
         begin = 0
@@ -30,13 +30,13 @@ class NamedVector:
             begin += array.size
 
     def copies(self) -> Parameters:
-        """Each parameter as an array of its own."""
+        """Return each parameter as a separate array."""
         return {name: view.copy() for name, view in self.named.items()}
 
 
 @dataclass(frozen=True)
 class Passed:
-    """What each layer put out on the way forward, the input first: all that the way back needs."""
+    """The outputs of each layer in a forward pass, the input first: all that the backward pass needs."""
 
     trunk: list[Floats]
     policy: list[Floats]
@@ -58,7 +58,7 @@ class _DenseLayer(NamedTuple):
 
 
 class DenseNetwork:
-    """Forward and backward passes of an MLP. Holds no parameters: they come with each call, float32 or float64."""
+    """Forward and backward passes of an MLP. It holds no parameters: each call brings them, as float32 or float64."""
 
     def __init__(self, network: MLP, spaces: Spaces) -> None:
         layout = towers(network, spaces)
@@ -68,7 +68,7 @@ class DenseNetwork:
         self._value = _named_layers("value", layout.value, last_activated=False)
 
     def forward(self, parameters: Mapping[str, Floats], observations: Floats) -> Passed:
-        """Of [n, size] observations; a shared trunk is passed once."""
+        """Pass [n, size] observations through all layers. A shared trunk is computed once."""
         trunk = self._up(parameters, self._trunk, observations)
         return Passed(
             trunk,
@@ -90,8 +90,8 @@ class DenseNetwork:
         value_slopes: Floats,
         into: Mapping[str, Floats],
     ) -> None:
-        """Write into `into` how a loss changes with each weight and bias, from how it changes with the policy's
-        outputs ([n, outputs]) and the values ([n]).
+        """Write the loss's gradient by each weight and bias to `into`, given its gradient by the policy's outputs
+        ([n, outputs]) and by the values ([n]).
         """
         shared = bool(self._trunk)
         policy = self._down(parameters, self._policy, passed.policy, output_slopes, into, through=shared)
@@ -102,7 +102,7 @@ class DenseNetwork:
     def _up(
         self, parameters: Mapping[str, Floats], layers: tuple[_DenseLayer, ...], x: Floats
     ) -> list[Floats]:
-        """What goes in, then what each layer puts out."""
+        """Return the input and each layer's output."""
         seen = [x]
         for layer in layers:
             x = x @ parameters[layer.weight].T
@@ -122,18 +122,20 @@ class DenseNetwork:
         *,
         through: bool,
     ) -> Floats:
-        """Slopes by weights and biases, last layer first; and by what went in, if they are to go `through`."""
+        """Write the gradients by weights and biases, last layer first; with `through`, return that by the input as
+        well.
+        """
         ones = np.ones(len(slopes), dtype=slopes.dtype)
         for i in range(len(layers) - 1, -1, -1):
             layer = layers[i]
             if layer.activated:
                 slopes *= (seen[i + 1] > 0.0) if self._relu else 1.0 - seen[i + 1] * seen[i + 1]
             np.matmul(slopes.T, seen[i], out=into[layer.weight])
-            # As a product, as a sum over rows takes three times as long.
+            # A sum over rows written as a product: numpy's own sum takes three times as long.
             np.matmul(ones, slopes, out=into[layer.bias])
             if i or through:
                 weight = parameters[layer.weight]
-                # So does a product with a single column.
+                # A product with a single column is as slow as numpy's sum.
                 slopes = slopes @ weight if len(weight) > 1 else slopes * weight
         return slopes
 

@@ -1,8 +1,8 @@
-"""What a policy's outputs say of the actions taken, in numpy, and how a loss changes with those outputs.
+"""Policy heads in numpy: log-probabilities and entropies of the network's outputs, and the loss's gradient by them.
 
-The twins of `training.distributions`, whose gradients torch works out. A loss reaches the outputs in two ways: by the
-log-probability of each sample's action (`slopes`, [n]) and by the mean entropy (`entropy_slope`, one number). A third
-is the divergence from an older policy.
+They compute what `training.distributions` computes with torch's gradients. A loss depends on the outputs in two ways:
+by the log-probability of each sample's action (`slopes`, [n]) and by the mean entropy (`entropy_slope`, one number).
+The divergence from an older policy is a third.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Head(Protocol):
 
     @property
     def entropy(self) -> Any:
-        """Mean over the samples."""
+        """The mean over the samples."""
 
     def backward(self, slopes: Floats, entropy_slope: float, into: Mapping[str, Floats]) -> Floats:
-        """The loss's slopes by the outputs. That by a free log-deviation is written `into` its place."""
+        """Return the loss's gradient by the outputs. A free log-deviation's gradient is written to `into`."""
 
     def backward_from(self, older: Self, weight: float, into: Mapping[str, Floats]) -> tuple[Any, Floats]:
-        """The mean of KL(older ‖ this), and the slopes of `weight` times that, as `backward` gives them; that by a
-        free log-deviation is added to what is there.
+        """Return the mean of KL(older ‖ this), and the gradient of `weight` times that by the outputs. A free
+        log-deviation's gradient is added to the one in `into`.
         """
 
 
@@ -46,7 +46,7 @@ def head_of(
 
 
 class Categoricals:
-    """Independent choices, each by a softmax over its part p of the outputs z.
+    """Independent categorical choices, each a softmax over its part p of the outputs z.
 
     ∂ log p_a / ∂z = 1_a − p;   ∂H / ∂z = −p (log p + H);   ∂KL / ∂z = p − p_older
     """
@@ -87,13 +87,14 @@ class Categoricals:
 
 
 class Normals:
-    """Independent normals N(μ, σ²), with log σ free or the second half of the outputs. With x = (a − μ) / σ:
+    """Independent normals N(μ, σ²). log σ is a free parameter or the second half of the outputs. With x = (a − μ) /
+    σ:
 
-    ∂ log p / ∂μ = x / σ;   ∂ log p / ∂ log σ = x² − 1;   ∂H / ∂ log σ = 1
+        ∂ log p / ∂μ = x / σ;   ∂ log p / ∂ log σ = x² − 1;   ∂H / ∂ log σ = 1
 
-    and with y = (μ_older − μ) / σ and r = (σ_older / σ)²:   KL = ½ (r + y² − 1 − log r)
+    and with y = (μ_older − μ) / σ and r = (σ_older / σ)²: KL = ½ (r + y² − 1 − log r)
 
-    ∂KL / ∂μ = −y / σ;   ∂KL / ∂ log σ = 1 − r − y²
+        ∂KL / ∂μ = −y / σ;   ∂KL / ∂ log σ = 1 − r − y²
     """
 
     def __init__(self, outputs: Floats, actions: Floats, free_log_std: Floats | None) -> None:
@@ -134,7 +135,7 @@ class Normals:
         return divergence, np.concatenate([by_mean, by_log_std * self._within_limits()], axis=1)
 
     def _within_limits(self) -> npt.NDArray[np.bool_]:
-        """Where the deviation is not held at a limit."""
+        """Where the log-deviation is inside its limits, so that its gradient is not zero."""
         low, high = LOG_STD_LIMITS
         return (self._said >= low) & (self._said <= high)
 

@@ -4,8 +4,8 @@ With the behaviour μ, the target π_tgt (a copy, renewed every few updates) and
 
     r = w · π_θ / μ        L = −E[ min(r A, clip(r, 1−ε, 1+ε) A) ] + c_kl · KL(π_tgt ‖ π_θ) + …
 
-Where w is not clipped r is π_θ/π_tgt: the step is bounded around the target, however old the data is. Advantages come
-from V-trace with π_tgt/μ. Data is used several times from a circular buffer; which data is the loop's decision.
+Where w is not clipped, r is π_θ/π_tgt: the step is bounded around the target, however old the data is. Advantages
+come from V-trace with π_tgt/μ. Data is used several times from a circular buffer; the loop decides which data.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WEIGHT_LIMIT = 2.0
 
 
 class Impact(Algorithm):
-    """IMPACT: PPO's clipping against a target network; made for actors that never wait."""
+    """IMPACT: PPO's clipping against a target network, for actors that never wait."""
 
     follows_a_target: ClassVar[bool] = True
 
@@ -57,7 +57,8 @@ class Impact(Algorithm):
         ge=0,
         le=100,
         title="KL penalty to the target",
-        json_schema_extra={"advanced": True, "own": True},  # PPO's adapts itself, and is to another policy
+        # PPO has a coefficient of this name that adapts itself and anchors to another policy.
+        json_schema_extra={"advanced": True, "own": True},
     )
     replay_batches: int = Field(
         4,
@@ -130,7 +131,7 @@ class Impact(Algorithm):
         return Learned(after, report, optimisation.minibatches, batch.size * self.epochs, evidence)
 
     def slopes(self, arrays: Any, chosen: dict[str, Array], log_probs: Array, values: Array) -> Slopes:
-        """The loss of a minibatch and how it changes, from what the networks say of it now."""
+        """Return a minibatch's loss gradients, given the network's current log-probabilities and values."""
         log_change = log_probs - chosen["log_probs"]
         ratio = chosen["weights"] * arrays.exp(log_change)
         advantages = chosen["advantages"]
@@ -143,7 +144,7 @@ class Impact(Algorithm):
         measured = {
             "policy_loss": -losses.mean(gains),
             "value_loss": value_loss,
-            # The logarithm of the ratio as a sum: the ratio itself may be 0 in single precision.
+            # The logarithm of the ratio is computed as a sum, because the ratio itself may be 0 in single precision.
             "approximate_kl": losses.mean(moved - arrays.log(chosen["weights"]) - log_change),
             "clip_fraction": losses.mean(abs(moved) > self.clip),
         }

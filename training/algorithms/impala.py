@@ -1,4 +1,4 @@
-"""IMPALA (Espeholt et al. 2018): actor-critic that corrects data of older policies with V-trace.
+"""IMPALA (Espeholt et al. 2018): an actor-critic that corrects data of older policies with V-trace.
 
 L = −E[ ρ_t log π(a|s) (r_t + γ v_{t+1} − V(s_t)) ] + c_v · ½ E[(V(s_t) − v_t)²] − c_e · entropy
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Impala(Algorithm):
-    """IMPALA: learns from data of slightly older policies too, so nobody has to wait."""
+    """IMPALA: learns from data of slightly older policies too, so no actor has to wait."""
 
     kind: Literal["impala"] = "impala"
     learning_rate: float = Field(6e-4, gt=0, le=1, title="Learning rate")
@@ -40,7 +40,9 @@ class Impala(Algorithm):
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> Learned:
-        """V-trace is computed afresh before each pass, since it depends on the policy and critic of then."""
+        """Update the state. V-trace is computed again before each pass, because it depends on the current policy and
+        critic.
+        """
         optimisation = Optimisation(state, network, self, progress)
         grown = state.having_seen(batch.observations, batch.discounted_returns)
         observations = optimisation.observations(batch)

@@ -1,6 +1,6 @@
-"""Parts that the algorithms' losses share, each with its slope. The same lines compute in numpy and in torch.
+"""Loss terms that the algorithms share, each with its derivative. The same code runs in numpy and in torch.
 
-`arrays` is the module whose arrays come in, for the few functions that arrays do not have as methods.
+`arrays` is the module that the arrays belong to; it is needed for functions that arrays do not have as methods.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from training.algorithms.descent import Array, Slopes
 
 
 def mean(samples: Array) -> Array:
-    # Not the method: numpy's takes four times as long for a minibatch.
+    # numpy's method `mean` takes four times as long on a minibatch.
     return samples.sum() / len(samples)
 
 
 def standardised(arrays: Any, samples: Array) -> Array:
-    """With mean 0 and deviation 1, of more than one sample."""
+    """Return the samples with mean 0 and deviation 1. There must be more than one."""
     deviations = samples - mean(samples)
     variance = (deviations * deviations).sum() / (len(samples) - 1)
     return deviations / (arrays.sqrt(variance) + 1e-8)
 
 
 def clipped_gains(arrays: Any, ratios: Array, advantages: Array, clip: float) -> tuple[Array, Array]:
-    """PPO's min(r A, clip(r, 1−ε, 1+ε) A) of each sample, and its slope by log r.
+    """Return PPO's min(r A, clip(r, 1−ε, 1+ε) A) of each sample, and its derivative by log r.
 
-    As dr / d log r = r, the slope is r A itself, or nothing where the clipped side is the smaller one.
+    As dr / d log r = r, the derivative is r A itself, or 0 where the clipped side is the smaller one.
     """
     free = ratios * advantages
     gains = arrays.minimum(free, ratios.clip(1.0 - clip, 1.0 + clip) * advantages)
@@ -33,7 +33,7 @@ def clipped_gains(arrays: Any, ratios: Array, advantages: Array, clip: float) ->
 
 
 def squared_error(values: Array, targets: Array) -> tuple[Array, Array]:
-    """½ E[(V − R)²], and its slope by each value."""
+    """Return ½ E[(V − R)²], and its derivative by each value."""
     errors = values - targets
     return 0.5 * mean(errors * errors), errors * (1.0 / len(errors))
 
@@ -41,7 +41,7 @@ def squared_error(values: Array, targets: Array) -> tuple[Array, Array]:
 def actor_critic(
     advantages: Array, targets: Array, value_coefficient: float, log_probs: Array, values: Array
 ) -> Slopes:
-    """−E[A log π] + c_v · ½ E[(V − R)²]."""
+    """Return the derivatives of −E[A log π] + c_v · ½ E[(V − R)²]."""
     value_loss, by_value = squared_error(values, targets)
     measured = {"policy_loss": -mean(advantages * log_probs), "value_loss": value_loss}
     return Slopes(advantages * (-1.0 / len(advantages)), by_value * value_coefficient, measured)

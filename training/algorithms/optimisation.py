@@ -1,4 +1,6 @@
-"""One update's optimisation: a state's parameters in, Adam steps down a loss, the next state's parameters out."""
+"""The optimisation of one update: from a state's parameters, by Adam steps down a loss, to the next state's
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class BadLoss(ValueError):
-    """A loss or gradient that is not a finite number."""
+    """A loss or gradient is not a finite number."""
 
 
 def descent_of(
     state: LearnerState, network: MLP | CNN, algorithm: Algorithm, learning_rate: float, anchor: Anchor | None
 ) -> Descent:
-    """The closed form where it knows the network and no GPU waits for work."""
+    """Return the closed form if it supports the network and there is no GPU to use, else autograd."""
     import torch
 
     if isinstance(network, MLP) and not torch.cuda.is_available():
@@ -43,7 +45,7 @@ def descent_of(
 
 
 class Optimisation:
-    """An update on its way: what is alike for every algorithm and every descent."""
+    """One update in progress: the part that is the same for every algorithm and every descent."""
 
     def __init__(
         self,
@@ -61,18 +63,18 @@ class Optimisation:
         self._measured: dict[str, list[Array]] = {}
 
     def observations(self, batch: Batch) -> npt.NDArray[Any]:
-        """The batch's observations as the networks see them: normalised as the state's actors did."""
+        """Return the batch's observations normalised as this version's actors normalised them."""
         seen: npt.NDArray[Any] = normalised(batch.observations, *self._state.normaliser())
         return seen
 
     def values(self, observations: npt.NDArray[Any]) -> Floats:
-        """The critic's values for normalised observations of any leading shape."""
+        """Return the critic's values for normalised observations of any leading shape."""
         shape = self._state.spaces.observation_shape
         leading = observations.shape[: observations.ndim - len(shape)]
         return self.descent.values(observations.reshape(-1, *shape)).reshape(leading)
 
     def next_values(self, batch: Batch, values: Floats) -> Floats:
-        """V of the state that really followed each step: also of the one that a time limit cut off."""
+        """Return V of the state that followed each step, also of a state that a time limit cut off."""
         normaliser = self._state.normaliser()
         last = self.values(normalised(batch.last_observations, *normaliser))
         following = np.concatenate([values[1:], last[None]], axis=0)
@@ -84,12 +86,16 @@ class Optimisation:
     def log_probs(
         self, batch: Batch, observations: npt.NDArray[Any], parameters: Parameters | None = None
     ) -> Floats:
-        """Of the batch's actions under the policy with `parameters`, or as it is now, as [time, environment]."""
+        """Return log-probabilities of the batch's actions, as [time, environment], under the policy with `parameters`
+        or under the current one.
+        """
         flat = self.descent.log_probs(samples_of(observations), samples_of(batch.actions), parameters)
         return flat.reshape(batch.rewards.shape)
 
     def held(self, samples: dict[str, npt.NDArray[Any]]) -> dict[str, Array]:
-        """Arrays of [time, environment, …] as [sample, …], where the descent computes; real numbers in float32."""
+        """Return arrays of [time, environment, …] as [sample, …] on the descent's device; real numbers become
+        float32.
+        """
         return {
             name: self.descent.array(
                 samples_of(array).astype(np.float32 if array.dtype.kind == "f" else array.dtype, copy=False)
@@ -100,7 +106,7 @@ class Optimisation:
     def minibatches_of(
         self, samples: dict[str, Array], size: int, rng: np.random.Generator
     ) -> Iterator[dict[str, Array]]:
-        """All samples once, at random. The order is drawn once, so that minibatches are views of shuffled copies."""
+        """Yield all samples once, in random order. They are shuffled once, so that each minibatch is a view."""
         n = len(samples["actions"])
         order = rng.permutation(n)
         shuffled = {name: self.descent.taken(array, order) for name, array in samples.items()}
@@ -108,7 +114,7 @@ class Optimisation:
             yield {name: array[begin : begin + size] for name, array in shuffled.items()}
 
     def step(self, observations: Array, actions: Array, objective: Objective) -> None:
-        """One gradient step; what is measured on the way is read once, at the end."""
+        """Take one gradient step. Its measurements are read once, at the end of the update."""
         self.minibatches += 1
         for name, value in self.descent.step(observations, actions, objective).items():
             self._measured.setdefault(name, []).append(value)
@@ -117,15 +123,17 @@ class Optimisation:
         return float(self._measured[name][-1])
 
     def means(self) -> dict[str, float]:
-        """Means of what was measured. BadLoss if any is not finite: nothing of such an update may be kept."""
+        """Return the means of all measurements. Raises BadLoss if one is not finite: such an update is discarded."""
         means = self.descent.means(self._measured)
         for name, mean in means.items():
             if not math.isfinite(mean):
-                raise BadLoss(f"{name.replace('_', ' ')} is not a finite number; the update was thrown away")
+                raise BadLoss(f"{name.replace('_', ' ')} is not a finite number; the update was discarded")
         return means
 
     def report(self, explained_variance: float, **instead: float) -> UpdateReport:
-        """The means, with `instead` for what an algorithm measures in its own way. BadLoss as in `means`."""
+        """Return the report: the means, replaced by `instead` where an algorithm measures in its own way. Raises
+        BadLoss.
+        """
         measured = {**self.means(), **instead}
         return UpdateReport(
             **{name: measured[name] for name in UpdateReport.model_fields if name in measured},
@@ -135,7 +143,7 @@ class Optimisation:
         )
 
     def next_state(self, state: LearnerState) -> LearnerState:
-        """`state` with the parameters and moments as they are now, as the next version."""
+        """Return `state` with the current parameters and moments, as the next version."""
         moved = self.descent.moved()
         return replace(
             state,

@@ -1,12 +1,13 @@
 """Proximal policy optimisation with GAE (Schulman et al. 2017), with the details that decide whether it learns.
 
-One update: values of all states under the current critic → advantages → several passes of shuffled minibatches over
+One update computes the values of all states under the current critic, then advantages, then makes several passes of
+shuffled minibatches over
 
     L = E[ max(−A r, −A clip(r, 1−ε, 1+ε)) ] + c_v · value loss − c_e · entropy,   r = π_θ(a|s) / π_behaviour(a|s)
 
 with the gradient clipped by its global norm and one Adam step a minibatch. For data that is some versions old, the
-decoupled objective (Hilton et al. 2021) clips around the policy at the start of the update instead, and weighs with
-how far that one is from the behaviour:  L = E[ −π_prox/π_behaviour · min(u A, clip(u) A) ],  u = π_θ/π_prox.
+decoupled objective (Hilton et al. 2021) clips around π_prox, the policy at the start of the update, instead. It
+weights by the ratio of π_prox to the behaviour: L = E[ −π_prox/π_behaviour · min(u A, clip(u) A) ], u = π_θ/π_prox.
 """
 
 from __future__ import annotations
@@ -100,8 +101,9 @@ class PPO(Algorithm):
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> Learned:
-        """Several passes over `batch`. Observations are normalised as actors of the state's version did, so ratios of
-        fresh data start at 1 up to rounding; what the batch adds to the statistics counts from the next version on.
+        """Update the state with several passes over `batch`. Observations are normalised as this version's actors
+        normalised them, so ratios of fresh data start at 1 up to rounding. The batch's own statistics count from the
+        next version on.
         """
         anchor = Anchor(state.parameters, state.kl_coefficient) if self.kl_coefficient else None
         optimisation = Optimisation(state, network, self, progress, anchor)
@@ -140,7 +142,7 @@ class PPO(Algorithm):
     def _advantages(
         self, optimisation: Optimisation, batch: Batch, observations: Floats, rewards: Floats
     ) -> tuple[Floats, Floats]:
-        """Values of all states, and GAE on them."""
+        """Return the values of all states, and their GAE advantages."""
         values = optimisation.values(observations)
         following = optimisation.next_values(batch, values)
         advantages = generalised_advantages(
@@ -151,7 +153,7 @@ class PPO(Algorithm):
     def slopes(
         self, arrays: Any, chosen: dict[str, Array], clip: float, log_probs: Array, values: Array
     ) -> Slopes:
-        """The loss of a minibatch and how it changes, from what the networks say of it now."""
+        """Return a minibatch's loss gradients, given the network's current log-probabilities and values."""
         decoupled = self.objective == "decoupled"
         behaviour = chosen["log_probs"]
         reference = chosen["start_log_probs"] if decoupled else behaviour
@@ -177,18 +179,22 @@ class PPO(Algorithm):
         return Slopes(rising * (-1.0 / n), by_value * self.value_coefficient, measured)
 
     def _value_loss(self, arrays: Any, values: Array, chosen: dict[str, Array]) -> tuple[Array, Array]:
-        """½ E[(V − R)²] and its slopes; with a value clip, of V or of V held near what it was, whichever is worse."""
+        """Return ½ E[(V − R)²] and its derivatives. With a value clip, each sample's loss is the larger of that of V
+        and that of V clipped around its old value.
+        """
         if self.value_clip is None:
             return losses.squared_error(values, chosen["targets"])
         before, errors = chosen["values"], values - chosen["targets"]
         near = before + (values - before).clip(-self.value_clip, self.value_clip) - chosen["targets"]
         own, held = errors * errors, near * near
-        # Where the held one is worse it does not depend on the value any more.
+        # Where the clipped loss is the larger one, it does not depend on the value any more.
         slopes = arrays.where(own >= held, errors, 0.0) * (1.0 / len(errors))
         return 0.5 * losses.mean(arrays.maximum(own, held)), slopes
 
     def _next_kl_coefficient(self, state: LearnerState, means: dict[str, float]) -> float:
-        """Half as much again where the policy moved over twice too far, half as much where it barely moved."""
+        """Return the next coefficient: 1.5 times as much if the divergence is over twice its target, half if it is
+        under half.
+        """
         if not self.kl_coefficient:
             return state.kl_coefficient
         if means["divergence"] > 2.0 * self.kl_target:

@@ -1,1 +1,1 @@
-"""The bodies that calls run. Bytes in, bytes out, and the work done; the same code on every platform."""
+"""The bodies of calls: bytes in, bytes and a count of the work out. The same code runs on every platform."""

@@ -1,4 +1,4 @@
-"""What every body takes and gives, whichever platform runs it."""
+"""What every body takes and returns, on any platform."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from training.reports import Usage
 
 @dataclass(frozen=True)
 class Result:
-    """What a body gives back. `usage` holds the work, and of times only how a rollout's divide: others are the
-    platform's to fill in."""
+    """What a body returns. `usage` holds the work and, for a rollout, how its time divides; the platform adds all
+    other times.
+    """
 
     payload: bytes
     env_state: bytes | None
@@ -20,7 +21,7 @@ class Result:
 
 @dataclass
 class Warmth:
-    """What a process keeps between calls to save time. A cache only: results never depend on it."""
+    """What a process keeps between calls to save time. It is only a cache: results never depend on it."""
 
     environments: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind, then by the state's hash
     evaluations: dict[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Whole episodes with the deterministic policy, apart from training: own seeds, frozen normaliser, nothing learned."""
+"""Evaluation: whole episodes with the deterministic policy, with their own seeds and a frozen normaliser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from training.reports import Usage
 
 
 def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warmth: Warmth) -> Result:
-    """One episode for each seed; their returns and lengths in the order of the seeds."""
+    """Play one episode for each seed. Return the episodes' returns and lengths in the order of the seeds."""
     policy = policy_of(call, weights, warmth)
     key = f"{request.environment.model_dump_json()} evaluated"
     environment = warmth.evaluations.get(key)

@@ -1,7 +1,7 @@
-"""Sampling a fragment: environment copies and a policy advance together, and what happens is written down.
+"""Samples a fragment: copies of an environment and a policy step together, and every step is recorded.
 
-Plain numbers and lists on the way: arrays are made of them once, at the end, as writing one number into an array costs
-several times as much.
+Numbers and lists are collected first and become arrays once, at the end, because writing single numbers into an array
+takes several times as long.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MUST_BE_FINITE = {
 
 
 class BadNumber(ValueError):
-    """An environment or a policy produced something that is not a finite number."""
+    """An environment or a policy produced a number that is not finite."""
 
 
 class ChangedSpace(ValueError):
-    """An environment began to show something of another shape."""
+    """An environment returned an observation of another shape than before."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ class SlotEnvironments:
 
 @dataclass(frozen=True)
 class Sampled:
-    """A trajectory, and the time of this process that went to the policy and to all else in its steps."""
+    """A trajectory, and the process's time in the policy and in the rest of its steps."""
 
     document: dict[str, Any]
     environment_s: float
@@ -71,9 +71,9 @@ class Sampled:
 def sample(
     slot: SlotEnvironments, policy: NumpyPolicy, noise: np.ndarray, request: RolloutRequest
 ) -> Sampled:
-    """A trajectory of `request.steps` steps; `slot` steps along. BadNumber or ChangedSpace name what went wrong."""
+    """Return a trajectory of `request.steps` steps, and step `slot` along. Raises BadNumber or ChangedSpace."""
     steps = request.steps
-    # One row more than there are steps: what each step leads to is what the next one begins with.
+    # One row more than there are steps: each step's next observation is the following step's observation.
     observations = np.empty((steps + 1, *slot.observations.shape), dtype=slot.observations.dtype)
     observations[0] = slot.observations
     log_probs = np.empty((steps, request.environments), dtype=np.float32)
@@ -88,7 +88,7 @@ def sample(
         actions, log_probs[t] = policy.sample(observations[t], noise[t])
         inference_s += perf_counter() - asked_s
         taken.append(actions)
-        # The unclipped action is what was sampled and what its log-probability is of; only the world sees it clipped.
+        # The log-probability belongs to the unclipped action that was sampled; only the environment gets it clipped.
         if policy.discrete:
             applied = actions.tolist() if one_choice else actions
         else:
@@ -116,13 +116,13 @@ def sample(
 
 
 def _beside(columns: list[list[Any]], dtype: Any) -> np.ndarray:
-    """The copies' numbers as [step, copy]."""
+    """Return the copies' numbers as [step, copy]."""
     return np.ascontiguousarray(np.array(columns, dtype=dtype).T)
 
 
 @dataclass
 class _Ended:
-    """Episodes that ended in a fragment, in the order in which they did, and the states that a limit cut off."""
+    """Episodes that ended in a fragment, in order of their end, and the states that a time limit cut off."""
 
     returns: list[float] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
@@ -160,7 +160,7 @@ class _Course:
         self.discounted: list[float] = []
 
     def step(self, t: int, action: Any, following: np.ndarray) -> None:
-        """Take `action` at step `t`, and write what is seen then into this copy's row of `following`."""
+        """Take `action` at step `t`, and write the next observation into this copy's row of `following`."""
         seen, reward, over, cut_off, info = self._environment.step(action)
         reward = float(reward)
         # A lost life ends the episode for the learner; the game goes on.
@@ -182,7 +182,7 @@ class _Course:
         following[self._n] = seen
 
     def leave(self, slot: SlotEnvironments) -> None:
-        """Write down where the episode stands, for the slot's next call."""
+        """Store the episode's state for the slot's next call."""
         slot.episode_returns[self._n] = self._episode_return
         slot.episode_lengths[self._n] = self._episode_length
         slot.discounted_returns[self._n] = self._discounted_return
@@ -196,7 +196,7 @@ class _Course:
 
 
 def _require_finite(request: RolloutRequest, document: dict[str, np.ndarray]) -> None:
-    """Not-a-numbers are found where they arise: nothing learns from them and the message can name the step."""
+    """Raise BadNumber at the step where a non-finite number appears, so that the message can name it."""
     for name, what in _MUST_BE_FINITE.items():
         array = document[name]
         if array.dtype.kind == "f" and not np.isfinite(array.sum(dtype=np.float64)):

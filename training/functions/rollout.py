@@ -1,6 +1,6 @@
-"""An actor's work: sample a fragment with one version of the policy, going on from where the slot was.
+"""An actor's work: sample a fragment with one version of the policy, from the slot's last state on.
 
-Needs numpy only. Several environment copies advance together so that one small matrix product serves them all.
+It needs numpy only. Several environment copies step together, so that one small matrix product serves all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WARM_AT_MOST = 32
 
 
 def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth) -> Result:
-    """`steps` steps of each copy: a trajectory, and the state in which the slot's next call begins."""
+    """Take `steps` steps in each copy. Return a trajectory, and the state with which the slot's next call begins."""
     policy = policy_of(call, weights, warmth)
     slot = _environments(call, request, warmth)
     noise = policy.draw_noise(
@@ -34,7 +34,7 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth)
     sampled = sample(slot, policy, noise, request)
     document = sampled.document
     state = slot.saved()
-    # What cannot be saved is kept under no name: its copies are good for a reset, as in any other process.
+    # Environments whose state cannot be saved have no name: they may only be reset, as in any other process.
     name = "" if state is None else hashlib.sha256(state).hexdigest()
     warmth.environments[_kind(request)][name] = slot
     document["version"] = policy.version
@@ -53,7 +53,7 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth)
 
 
 def policy_of(call: Call, weights: bytes, warmth: Warmth) -> NumpyPolicy:
-    """The policy in `weights`, kept from the last call of the same version."""
+    """Return the policy in `weights`, kept from the last call of the same version."""
     key = call.weights.sha256 if call.weights is not None else hashlib.sha256(weights).hexdigest()
     if key not in warmth.policies:
         warmth.policies.clear()
@@ -63,10 +63,10 @@ def policy_of(call: Call, weights: bytes, warmth: Warmth) -> NumpyPolicy:
 
 
 def _environments(call: Call, request: RolloutRequest, warmth: Warmth) -> SlotEnvironments:
-    """The slot's copies, in the state that the call brings: warm if this process left some so, else restored.
+    """Return the slot's copies in the state that the call brings: warm if this process has them, else restored.
 
-    Copies are taken out of the warm ones, and come back when the fragment is done: a call that fails in the middle
-    leaves none in an unknown state. Which slot they served last does not matter, so a few serve any number of slots.
+    Copies are taken out of the cache and put back when the fragment is done, so a call that fails in the middle
+    leaves none in an unknown state. Any slot may use them, so a few serve any number of slots.
     """
     wanted = "" if call.env_state is None else hashlib.sha256(call.env_state).hexdigest()
     kept = warmth.environments.setdefault(_kind(request), {})
@@ -82,7 +82,7 @@ def _environments(call: Call, request: RolloutRequest, warmth: Warmth) -> SlotEn
 
 
 def _kind(request: RolloutRequest) -> str:
-    """Which environments can stand in for each other."""
+    """Return the key of environments that can replace each other."""
     return f"{request.environment.model_dump_json()} × {request.environments}"
 
 
@@ -93,7 +93,7 @@ def _reset(copies: list[Any], call: Call) -> SlotEnvironments:
 
 
 def as_seen(observations: Any) -> np.ndarray:
-    """Observations as they are stored and sent: bytes of pictures stay bytes, all else is float32."""
+    """Return observations as they are stored and sent: pictures stay bytes, all else becomes float32."""
     array = np.asarray(observations)
     return array if array.dtype == np.uint8 else array.astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""One entrance for every platform: run a call's body where you are, and say what work it was."""
+"""Runs a call's body on any platform."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from training.messages import Call, EvaluateRequest, RolloutRequest, UpdateReque
 
 
 def execute(call: Call, weights: bytes | None, warmth: Warmth) -> Result:
-    """Run the body of `call`. Raises whatever went wrong; the platform turns that into a failed outcome.
+    """Run the body of `call` and return its result. Errors are raised unchanged; the platform makes failed outcomes
+    of them.
 
     `weights` are the bytes that `call.weights` names, already fetched and checked by the platform.
     """
@@ -36,5 +37,5 @@ def warm_learner() -> None:
 
 def _present(weights: bytes | None) -> bytes:
     if weights is None:
-        raise ValueError("this call needs weights and was given none")
+        raise ValueError("this call needs weights but has none")
     return weights

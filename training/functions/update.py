@@ -1,4 +1,6 @@
-"""The learner's work as a call: its state and a round's trajectories in, its next state and the new policy out."""
+"""The learner's work as a call: it takes the learner's state and a round's trajectories, and returns the next state
+and the new policy.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from training.reports import Usage
 
 
 def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
-    """The payload holds `state` and `weights` as bytes, the update's report, and the episodes that ended."""
+    """Run an update. The payload holds `state` and `weights` as bytes, the update's report, and the ended episodes."""
     import_torch()
     state = LearnerState.decode(call.inputs[0])
     versions = range(max(0, state.version - request.staleness_limit), state.version + 1)
@@ -60,7 +62,7 @@ def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
 
 
 def import_torch() -> Any:
-    """Torch with one thread: on machines that share cores more threads are slower, and results stay the same."""
+    """Import torch with one thread: where cores are shared more threads are slower, and results must stay the same."""
     import torch
 
     if torch.get_num_threads() != 1:

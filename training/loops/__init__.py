@@ -1,1 +1,1 @@
-"""Who waits for whom: one small loop a file."""
+"""The loops: whether actors and learner wait for each other. One loop a file."""

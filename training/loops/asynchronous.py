@@ -1,8 +1,8 @@
-"""The asynchronous loop: nobody waits. Actors go on with the newest policy there is; the learner takes what has come.
+"""The asynchronous loop: actors and learner never wait for each other, and each uses the newest version or data.
 
-Data older than the staleness limit is dropped and counted. Actors pause while more data waits than the learner can use
-before it gets too old: sampling it would only cost money. When nothing new has come and the algorithm allows it, old
-data is learned from again.
+Data older than the staleness limit is dropped and counted. Actors pause while more data waits than the learner can
+use before it gets too old: sampling it would only cost money. When no new data has arrived and the algorithm allows
+it, the learner uses old data again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Trajectory:
 
 
 class _Traffic:
-    """What is under way: fragments by slot, data that waits, one update, at most one evaluation."""
+    """The work in progress: fragments by slot, data that waits, one update, at most one evaluation."""
 
     def __init__(self, run: Run, loop: Asynchronous) -> None:
         self.run = run
@@ -56,14 +56,14 @@ class _Traffic:
         return max(0, self.run.progress.version - self.loop.staleness_limit)
 
     def send_actors(self) -> None:
-        """A fragment for every idle slot, unless more waits already than the learner will use in time."""
+        """Send a fragment to every idle slot, unless more data already waits than the learner will use in time."""
         room = self.per_update * (1 + self.loop.staleness_limit) - len(self.ready) - len(self.sampling)
         for slot in sorted(self.idle):
             if slot < self.plan.actors and room > 0:
                 room -= 1
                 self.idle.remove(slot)
                 serial = self.serials[slot] = self.serials.get(slot, 0) + 1
-                # Versions make the numbers of a resumed run new ones.
+                # The version makes the serial numbers of a resumed run differ from those before.
                 call = self.run.rollout(
                     slot, self.run.progress.version * 1_000_000 + serial, self.states.get(slot)
                 )
@@ -73,7 +73,9 @@ class _Traffic:
                 self.sampling[name] = slot
 
     def send_learner(self) -> None:
-        """An update, if none is under way and there is data: new if possible, old if the algorithm may use it."""
+        """Send an update, if none is in flight and there is data: new data if possible, old if the algorithm may
+        replay it.
+        """
         if self.updating is not None:
             return
         oldest = self.oldest_allowed
@@ -93,7 +95,7 @@ class _Traffic:
             self.updating = self.run.flight.launch(call, UPDATE_ATTEMPTS, after)
 
     def follow(self, plan: Plan) -> None:
-        """Go on with so many actors. A slot beyond them ends its fragment and gets no other."""
+        """Continue with as many actors as `plan` has. A slot beyond them finishes its fragment and gets no other."""
         self.idle |= set(range(self.plan.actors, plan.actors)) - set(self.sampling.values())
         self.plan = plan
 
@@ -133,7 +135,7 @@ def _land(traffic: _Traffic, landed: Landed) -> Generator[Event, None, Halt | No
     if landed.name in traffic.sampling:
         traffic.land_fragment(landed)
         if traffic.failures_in_a_row > 3 * traffic.plan.actors:
-            return Halt("failing", f"no actor comes back any more: {landed.reason}")
+            return Halt("failing", f"no actor returns a result any more: {landed.reason}")
     elif landed.name == traffic.updating:
         traffic.updating = None
         if landed.outcome is None:

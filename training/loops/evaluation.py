@@ -1,4 +1,4 @@
-"""Evaluations on the platform: episodes spread over actors, told as one event."""
+"""Evaluations on the platform: episodes spread over actors, reported as one event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CALLS_AT_MOST = 16
 
 
 class Evaluation:
-    """One evaluation of one version: its calls, and what has come back of them."""
+    """One evaluation of one version: its calls and their results so far."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Evaluation:
             derive(spec.seed, "evaluation", progress.round_no, episode) % 2**31
             for episode in range(spec.evaluation.episodes)
         ]
-        # The share of each call depends on the spec and the plan only, so that workers and timing change nothing.
+        # Each call's share depends only on the spec and the plan, so the workers and their timing change nothing.
         share = -(-len(seeds) // min(actors, len(seeds), CALLS_AT_MOST))
         self.calls = [
             Call(
@@ -65,7 +65,7 @@ class Evaluation:
         return len(self._landed) == len(self.names)
 
     def result(self, at_s: float) -> Evaluated | None:
-        """What the policy scored, over the episodes that came back; None if none did."""
+        """Return the returns of the finished episodes; None if no call was done."""
         outcomes = [self._landed[name].outcome for name in self.names if name in self._landed]
         done = [outcome for outcome in outcomes if outcome is not None]
         if not done:

@@ -1,4 +1,4 @@
-"""Calls in flight and what becomes of them: retries, ticks, and the two ways to be told to stop."""
+"""Calls in flight: retries, ticks, and stopping by the user or by the budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from training.ports import ControlSource, Platform
 from training.reports import Usage
 
 _TICK_S = 1.0
-# No call can get past these: a person has to do something first, so the run ends with the platform's words.
+# No later call can succeed until a person acts, so the run ends with the platform's message.
 _HOPELESS = frozenset({"credentials", "function_missing", "bundle"})
 # The same call would fail in the same way again, and might be paid for again.
 _IN_VAIN = frozenset({"request_too_large", "result_too_large", "cloud_refused"})
@@ -19,7 +19,7 @@ _IN_VAIN = frozenset({"request_too_large", "result_too_large", "cloud_refused"})
 
 @dataclass(frozen=True)
 class Halt:
-    """The run has to stop before its rule says so: a person wants it, the money is gone, or nothing works."""
+    """The run must stop before its stop rule ends it: by the user, by the budget, or because calls keep failing."""
 
     code: StopCode
     reason: str
@@ -27,7 +27,7 @@ class Halt:
 
 @dataclass(frozen=True)
 class Landed:
-    """A call that came to its end: with its outcome if it was done, else with the reason why it never will be."""
+    """A call that has ended: with its outcome if it was done, else with the reason why it never will be."""
 
     name: str
     call: Call
@@ -37,7 +37,9 @@ class Landed:
 
 @dataclass
 class Tally:
-    """What calls did and cost since the tally was last taken. Usage is of actors only: the learner's is told apart."""
+    """What calls did and cost since the tally was last taken. `usages` are those of actors; the learner's are
+    separate.
+    """
 
     cost_picodollars: int = 0
     failed_calls: int = 0
@@ -53,11 +55,11 @@ class _Flying:
 
 
 class Flight:
-    """Sends calls out and lands them, telling events while it waits.
+    """Sends calls and receives their outcomes, yielding events while it waits.
 
-    A call is launched under its name; a retry is another call of the same name, with the same seed and state, so that
-    it changes nothing. Once the run has to halt, what is in flight is cancelled, and landed all the same: it was paid
-    for. `after` names what was waited for last, which is what the next calls come after.
+    A call has a name; a retry is another call of the same name with the same seed and state, so it changes no result.
+    When the run must halt, calls in flight are cancelled, and their outcomes still counted because they were paid
+    for. `after` names the call that landed last: the next calls depend on it.
     """
 
     def __init__(self, platform: Platform, control: ControlSource, deadlines: Deadlines) -> None:
@@ -75,7 +77,7 @@ class Flight:
         return len(self._flying)
 
     def launch(self, call: Call, attempts: int, after: Sequence[str] = ()) -> str:
-        """Send `call` out, which needed the tasks `after` beside what was waited for last. The name it lands under."""
+        """Send `call`, which needs the tasks `after` and the one that landed last. Return the name of its task."""
         names = tuple(dict.fromkeys([*after, *self.after])) if after else self.after
         self._send(call.model_copy(update={"after": names}), attempts)
         return call.name
@@ -85,7 +87,7 @@ class Flight:
         self._platform.submit(call)
 
     def heed(self) -> Halt | None:
-        """Ask what the person wants now; from a first wish to stop on, calls in flight are cancelled."""
+        """Return why the run must halt, if the user wants it to stop; cancels the calls in flight then."""
         if self.halt is None:
             desired = self._control().desired
             if desired == "cancelled":
@@ -104,7 +106,7 @@ class Flight:
         return tally
 
     def next(self) -> Generator[Event, None, Landed | None]:
-        """Wait for something to happen: a call that landed, or None after a second or a retry."""
+        """Wait for the next event. Return a call that landed, or None after a second or a retry."""
         self.heed()
         outcome = self._platform.next(_TICK_S)
         landed = None
@@ -121,7 +123,7 @@ class Flight:
     def gather(
         self, calls: Sequence[Call], attempts: int, waiting_for: str
     ) -> Generator[Event, None, list[Landed | None]]:
-        """All of `calls` to their ends, in their order. Nothing else may be in flight."""
+        """Run `calls` to their ends and return them in their order. No other call may be in flight."""
         self.waiting_for = waiting_for
         names = [self.launch(call, attempts) for call in calls]
         landed: dict[str, Landed] = {}
@@ -133,7 +135,9 @@ class Flight:
         return [landed.get(name) for name in names]
 
     def drain(self, halt: Halt) -> Iterator[Event]:
-        """Cancel and land all that is in flight. Afterwards new calls may be launched, and a person heard again."""
+        """Cancel all calls in flight and receive their outcomes. Afterwards new calls may be sent and the user may
+        stop again.
+        """
         self.stop(halt)
         after = dict.fromkeys(self.after)
         while self._flying:
@@ -152,7 +156,7 @@ class Flight:
         if outcome.status == "done":
             return Landed(call.name, call, outcome)
         if outcome.status == "refused" or outcome.reason_code == "budget":
-            # Refused before it began, or cut off in flight because its money ran out.
+            # Refused before it began, or cut off in flight because the budget ran out.
             self.stop(Halt("budget", outcome.reason))
         elif outcome.status == "failed":
             self._tally.failed_calls += 1

@@ -1,4 +1,4 @@
-"""The loops a person can choose from. What each does is in the file of its name."""
+"""The loops that a user can choose. Each is implemented in the file of its name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Pipelined(Frozen):
 
 
 class Asynchronous(Frozen):
-    """Asynchronous: nobody waits; data that is too old is dropped."""
+    """Asynchronous: actors and learner never wait; data that is too old is dropped."""
 
     kind: Literal["asynchronous"] = "asynchronous"
     staleness_limit: int = Field(

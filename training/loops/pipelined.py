@@ -1,7 +1,8 @@
-"""The pipelined loop: actors sample with the policy of before while the learner learns, always one version behind.
+"""The pipelined loop: actors sample with the previous policy while the learner learns, always one version behind.
 
-Learner and actors overlap as in an asynchronous loop, yet nothing depends on timing (Cleanba, Huang et al. 2023): what
-is learned from in round k was sampled with version k−2, except in the first, and the same seed gives the same weights.
+Learner and actors overlap as in an asynchronous loop, yet nothing depends on timing (Cleanba, Huang et al. 2023):
+round k learns from data sampled with version k−2, except for the first round, and the same seed gives the same
+weights.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ def pipelined(run: Run) -> Iterator[Event]:
 
 
 def _round(run: Run) -> Generator[Event, None, Halt | None]:
-    """Sample the next round's data and learn from what is pending, side by side."""
+    """Sample the next round's data and learn from the pending data, side by side."""
     plan = run.plan()
     started_s = run.now_s()
     states = dict(run.progress.env_states)
     pending = run.progress.pending
-    # The first data is learned from in round 1, so fragments are numbered one ahead from then on.
+    # The first data is learned from in round 1, so later fragments are numbered one round ahead.
     serial = run.progress.round_no + (2 if pending else 1)
     calls = [run.rollout(slot, serial, states.get(slot)) for slot in range(plan.actors)]
     updates = [run.update(pending)] if pending else []

@@ -1,4 +1,4 @@
-"""What all loops do alike: make calls, step from one version to the next, evaluate, save, and say the last words."""
+"""The steps that all loops share: create calls, advance by a version, evaluate, save checkpoints, end the run."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Run:
         self._weights = platform.publish(progress.version, progress.weights)
         self._serial = 0
         self._deciding_s = 0.0
-        self.last_failure = "no actor came back"
+        self.last_failure = "no actor returned a result"
 
     def now_s(self) -> float:
-        """Seconds of the platform's time since the run began, earlier sittings included."""
+        """Return the seconds of the platform's time since the run began, earlier processes included."""
         return self._platform.now_s() - self._began_s
 
     def over(self) -> Halt | None:
-        """Why the run ends here, between two rounds, if it does: by its own rule, by a person or for the money."""
+        """Return why the run ends before the next round, or None: by its stop rule, by the user or by the budget."""
         found = verdict(self.spec.stop, self.progress)
         if found is not None:
             return Halt(found.code, found.reason)
@@ -73,7 +73,7 @@ class Run:
         return self.flight.heed() or (Halt("budget", drain) if drain else None)
 
     def plan(self) -> Plan:
-        """The plan of the next round. What deciding took is told with the round's update and decides nothing."""
+        """Return the plan of the next round. The time of this decision is reported with the round's update."""
         seed = derive(self.spec.seed, "scaling", self.progress.round_no + 1)
         began_s = self._platform.now_s()
         plan = self.spec.scaling.decide(self.progress.history, self._control().bounds, seed)
@@ -81,7 +81,9 @@ class Run:
         return plan
 
     def rollout(self, slot: int, serial: int, env_state: bytes | None) -> Call:
-        """A fragment of `slot` with the newest policy; `serial` numbers the slot's fragments over the whole run."""
+        """Return a call for a fragment of `slot` with the newest policy. `serial` numbers the slot's fragments over
+        the run.
+        """
         rollout = self.spec.rollout
         return Call(
             id=self._id(f"s{slot}-{serial}"),
@@ -102,7 +104,7 @@ class Run:
         )
 
     def update(self, payloads: Sequence[bytes]) -> Call:
-        """An update of the state as it is now by these trajectories."""
+        """Return a call that updates the current state by these trajectories."""
         round_no = self.progress.round_no + 1
         return Call(
             id=self._id("update"),
@@ -133,9 +135,9 @@ class Run:
         collect_s: float,
         **changes: Any,
     ) -> Iterator[Event]:
-        """Step to the version that `updated` made, publish and report it, then evaluate and save where it is due.
+        """Advance to the version that `updated` made, publish and report it, then evaluate and save if they are due.
 
-        `changes` are other fields of the progress that step along: environments' states, trajectories kept back.
+        `changes` are other fields of the progress that change with it: environments' states, pending trajectories.
         """
         result = decode(updated.payload)
         dropped = changes.pop("dropped_trajectories", 0)
@@ -158,7 +160,7 @@ class Run:
         yield RoundFinished(report=report)
 
     def sampled(self, landed: Sequence[Landed | None], states: dict[int, bytes]) -> list[bytes]:
-        """Trajectories of rollouts that were done, in order of slot; `states` steps along with them."""
+        """Return the trajectories of rollouts that were done, in order of slot; updates `states` with theirs."""
         trajectories = []
         for slot, one in enumerate(landed):
             if one is None or one.outcome is None:
@@ -170,11 +172,11 @@ class Run:
         return trajectories
 
     def keep(self, trajectories: Sequence[bytes], states: dict[int, bytes]) -> None:
-        """Put sampled data aside for the next update, without stepping to a new version."""
+        """Store sampled data for the next update, without a new version."""
         self.progress = replace(self.progress, pending=tuple(trajectories), env_states=states)
 
     def evaluation(self) -> Evaluation:
-        """An evaluation of the newest policy, ready to be launched."""
+        """Return an evaluation of the newest policy, not yet sent."""
         return Evaluation(self.spec, self.progress, self._weights, self._deadlines, self._id)
 
     @property
@@ -182,7 +184,7 @@ class Run:
         return self.progress.round_no % self.spec.evaluation.every_rounds == 0
 
     def evaluate(self) -> Iterator[Event]:
-        """Evaluate now, with nothing else in flight."""
+        """Evaluate now, with no other call in flight."""
         evaluation = self.evaluation()
         landed = yield from self.flight.gather(evaluation.calls, self.spec.rollout.attempts, "the evaluation")
         for one in landed:
@@ -191,7 +193,7 @@ class Run:
         yield from self.note(evaluation)
 
     def note(self, evaluation: Evaluation) -> Iterator[Event]:
-        """Take a finished evaluation into the progress and tell it."""
+        """Add a finished evaluation to the progress and yield its event."""
         told = evaluation.result(self.now_s())
         if told is None:
             return
@@ -211,7 +213,7 @@ class Run:
             yield from self._save()
 
     def end(self, halt: Halt) -> Iterator[Event]:
-        """A run that came to its own end is judged once more; every run leaves a checkpoint and its last words."""
+        """Evaluate once more if the run ended by its own rule, save a checkpoint, and yield `Stopped`."""
         if (
             halt.code in _OWN_ENDS
             and self.progress.round_no
@@ -243,7 +245,7 @@ class Run:
         )
 
     def _save_best(self, progress: Progress) -> Iterator[Event]:
-        """Keep the policy that has just scored best: the one that was evaluated, which may not be the newest."""
+        """Save the policy with the best evaluation: the one that was evaluated, which may not be the newest."""
         saved = self._checkpoints.save(progress.round_no, progress.encode(self.spec), best=True)
         yield CheckpointSaved(
             round_no=saved.round_no,
@@ -254,7 +256,7 @@ class Run:
         )
 
     def _id(self, what: str) -> str:
-        """A call's id: no two of a run are alike, whatever is repeated."""
+        """Return a call's id, unique within the run, retries included."""
         self._serial += 1
         return f"{self._prefix}r{self.progress.round_no + 1}-{what}-n{self._serial}-a1"
 
@@ -300,7 +302,7 @@ class Run:
 
 
 def summed(usages: Sequence[Usage]) -> Usage:
-    """The work of several calls together; times are summed too, as they are billed."""
+    """Return the work of several calls together. Times are summed too, as they are billed."""
     return Usage(
         env_steps=sum(usage.env_steps for usage in usages),
         inferences=sum(usage.inferences for usage in usages),

@@ -1,7 +1,7 @@
-"""The synchronous loop: the learner waits for all actors, then everyone gets the new policy.
+"""The synchronous loop: the learner waits for all actors, then all actors get the new policy.
 
-The same seed gives the same weights with any number of workers, whichever answers first: calls are numbered by slot,
-their state and seeds travel with them, and the learner takes trajectories in order of slot.
+The same seed gives the same weights with any number of workers, in whatever order they answer: calls are numbered by
+slot, their state and seeds travel with them, and the learner takes trajectories in order of slot.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def synchronous(run: Run) -> Iterator[Event]:
 
 
 def _round(run: Run) -> Generator[Event, None, Halt | None]:
-    """One round: all actors sample, then the learner learns. A round that nobody came back from changes nothing."""
+    """Run one round: all actors sample, then the learner learns. A round in which no actor returned data changes
+    nothing.
+    """
     plan = run.plan()
     started_s = run.now_s()
     states = dict(run.progress.env_states)

@@ -1,4 +1,6 @@
-"""Who decides how many actors a round gets. History in, plan out; no state, clock or I/O."""
+"""Scaling policies: they decide how many actors a round gets. A policy maps a history to a plan, without state or
+I/O.
+"""
 
 from typing import Annotated
 

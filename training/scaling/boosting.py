@@ -1,18 +1,18 @@
-"""Nitro's boosting: many actors in rounds where the objective's surface is unusually flat, few in all others.
+"""Nitro's boosting: many actors in rounds whose objective has an unusually flat surface, few in all others.
 
 Curvature R_k is measured after update k (training/curvature.py). Over the window of the last n values
 
     S_k = (R_max − R_k) / (R_max − R_min) · d^k          I_k = clip(I_max · S_k, I_min, I_max)
 
-so a low R scores high, and all scores shrink with the rounds: from round ln(I_min / I_max) / ln d on, I_min is all
-there is. `rule = "released"` is what the authors' published code does instead:
+so a low R scores high, and all scores shrink with the rounds: from round ln(I_min / I_max) / ln d on, I_k is always
+I_min. `rule = "released"` is what the authors' published code does instead:
 
     R'_k = d^k / R_k      window: R' and the plain 1/R of each round, in turn, the last 6 values in all
     S_k = (R'_k − min) / (max − min)
     I_k = clip(I_max · S_k, clip(I_max · d^(k²), I_min, I_max), I_max)
 
-`signal` replaces R by something that knows nothing of the surface: the controls without which nothing that is seen
-can be said to come from curvature. By the released rule a constant one leaves the floor alone.
+`signal` replaces R by a signal that does not depend on the surface. These are the controls: without them no effect
+can be attributed to curvature. By the released rule a constant signal leaves only the floor.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Boosting(Deciding):
         ge=1,
         le=4096,
         title="Actors in the first round",
-        description="Nothing has been measured by then.",
+        description="Nothing has been measured before it.",
         json_schema_extra=_ADVANCED,
     )
     window: int = Field(
@@ -94,11 +94,13 @@ class Boosting(Deciding):
 
     @property
     def measures(self) -> tuple[AnyMeasure, ...]:
-        """Also of the controls, so that all arms do the same work."""
+        """The curvature, for the controls as well, so that all arms do the same work."""
         return (self.curvature,)
 
     def between(self, round_no: int) -> tuple[int, int]:
-        """By the paper the most shrink with d^k whatever is measured; by the released rule the fewest do, by d^(k²)."""
+        """The bounds of the round. In the paper's rule the upper one shrinks with d^k; in the released rule the lower
+        one shrinks with d^(k²).
+        """
         if round_no <= 1:
             return self.actors_first, self.actors_first
         k = round_no - 1
@@ -136,11 +138,11 @@ class Boosting(Deciding):
         own = ratios[-1][1]
         if own is None:
             return self._middling(shrunk, f"round {k} has no R")
-        # An R at its bound is no number to compare with: beside it all others would be the lowest.
+        # An R at its bound cannot be compared: beside it all others would be the lowest.
         window = [one for _, one in ratios[-self.window :] if one is not None and one < RATIO_LIMIT]
         if self._heeded and own >= RATIO_LIMIT:
             return _Score(
-                shrunk if self.signal == "flipped" else 0.0, "R is as high as it is counted", self.actors_min
+                shrunk if self.signal == "flipped" else 0.0, "R is at its upper bound", self.actors_min
             )
         if len(ratios) == 1 and k == 1:
             return _Score(
@@ -171,10 +173,14 @@ class Boosting(Deciding):
 
     def _middling(self, shrunk: float, what: str) -> _Score:
         score = _NO_SPREAD * shrunk
-        return _Score(score, f"{what}, so the score is half of what it can be: {score:.2f}", self.actors_min)
+        return _Score(
+            score, f"{what}, so the score is half of the highest possible: {score:.2f}", self.actors_min
+        )
 
     def _released(self, k: int, ratios: Sequence[tuple[int, float | None]], seed: int) -> _Score:
-        """The published code's window holds R' and plain 1/R of each round in turn; this round's 1/R is not yet in."""
+        """Score by the published code: its window holds R' and plain 1/R of each round in turn, without this round's
+        1/R.
+        """
         floor = self._floor(k)
         own = ratios[-1][1]
         if self.signal == "constant":

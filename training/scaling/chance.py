@@ -1,4 +1,4 @@
-"""Any number of actors, by chance: what a policy must beat to be said to know anything."""
+"""A random number of actors: the control that every informed policy must beat."""
 
 from __future__ import annotations
 

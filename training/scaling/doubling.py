@@ -1,4 +1,4 @@
-"""Hydrozoa's schedule as Nitro's authors ran it: begin small, double every so many rounds."""
+"""Hydrozoa's schedule as Nitro's authors ran it: it starts small and doubles after a fixed number of rounds."""
 
 from __future__ import annotations
 

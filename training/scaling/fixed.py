@@ -1,4 +1,4 @@
-"""The same number of actors in every round: the baseline each other policy has to beat."""
+"""The same number of actors in every round: the baseline that each other policy has to beat."""
 
 from __future__ import annotations
 

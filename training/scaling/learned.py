@@ -1,7 +1,8 @@
-"""MinionsRL: a scheduler that was trained beforehand reads eight numbers of the last round and says how many actors.
+"""MinionsRL: a scheduler that was trained beforehand reads eight numbers of the last round and returns how many
+actors.
 
-The policy holds the scheduler's weights, so that a spec is complete: whoever has it can run the same job again. Who
-chooses a scheduler by its name has all that follows from it filled in.
+The policy holds the scheduler's weights, so a spec is complete: it can be run again anywhere. When a user chooses a
+scheduler by name, the form fills in the fields that follow from it.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Learned(Unmeasured):
         return _policy(self.weights).macs if self.weights else 0
 
     def seen(self, history: Sequence[RoundReport]) -> Any:
-        """The state that the next decision is taken in."""
+        """Return the state for the next decision."""
         return state_of(history, self.state, Scales(target_return=self.target_return, rounds=self.rounds))
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
@@ -116,7 +117,9 @@ class Learned(Unmeasured):
         logits = _policy(self.weights).outputs(state[None].copy())[0].astype(np.float64)
         if not np.isfinite(logits).all():
             middle = (1 + self.actors_max) // 2
-            return within(middle, bounds, "the scheduler gave numbers that are not finite: half of its range")
+            return within(
+                middle, bounds, "the scheduler returned numbers that are not finite: half of its range"
+            )
         likely = np.exp(logits - logits.max())
         likely /= likely.sum()
         if self.explore:
@@ -130,13 +133,13 @@ class Learned(Unmeasured):
 
 
 def as_text(weights: bytes) -> str:
-    """A scheduler's published weights, as a spec holds them."""
+    """Return a scheduler's published weights as a spec holds them."""
     return base64.b64encode(weights).decode("ascii")
 
 
 @lru_cache(maxsize=16)
 def _policy(weights: str) -> NumpyPolicy:
-    """ValueError where these are not the weights of a scheduler."""
+    """Return the policy of these weights. Raises ValueError if they are not a scheduler's."""
     try:
         policy = NumpyPolicy(base64.b64decode(weights, validate=True))
         policy.outputs(np.zeros((1, STATE_SIZE), dtype=np.float32))

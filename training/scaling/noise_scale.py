@@ -1,7 +1,7 @@
-"""KungFu's rule: as many workers as the gradient's noise asks for.
+"""KungFu's rule: the number of workers follows the gradient noise scale.
 
-With N_k the noise scale of round k, the paper grows the workers in proportion to how the scale has grown, and never
-takes one away:  I_k = max(I_{k−1}, I_first · N_k / N_first).  The code that Nitro compares itself with multiplies the
+With N_k the noise scale of round k, the paper grows the workers in proportion to the growth of the scale, and never
+removes one: I_k = max(I_{k−1}, I_first · N_k / N_first). The code that Nitro compares itself with multiplies the
 *present* number by N_k / N_first whenever N_k is above the first one, which compounds: `rule = "released"`. The first
 is that of the oldest round of the history.
 """
@@ -54,12 +54,12 @@ class NoiseScale(Deciding):
         known = [scale for scale in scales if scale is not None and scale > 0.0]
         present = history[-1].actors if history else self.actors_min
         if len(known) < 2:
-            return within(self._held(present), bounds, "the noise scale has nothing yet to be compared with")
+            return within(self._held(present), bounds, "there is no earlier noise scale to compare with")
         if scales[-1] is None:
             last = history[-1].noise_scale
             because = f" ({last.note})" if last is not None and last.note else ""
             return within(
-                self._held(present), bounds, f"this round's noise scale cannot be told{because}: as before"
+                self._held(present), bounds, f"this round's noise scale is unknown{because}: as before"
             )
         growth = scales[-1] / known[0]
         if self.rule == "released":
@@ -70,7 +70,7 @@ class NoiseScale(Deciding):
             one for one in history if one.noise_scale is not None and one.noise_scale.scale == known[0]
         )
         words = f"noise scale {scales[-1]:,.0f} is {growth:.2f} times that of round {first.round_no}"
-        # Bounded before it is rounded: over a first scale of almost nothing, growth may be infinite.
+        # Clipped before it is rounded: over a first scale of almost nothing, growth may be infinite.
         return within(self._held(round(min(asked, self.actors_max))), bounds, words)
 
     def _held(self, actors: int) -> int:

@@ -1,4 +1,4 @@
-"""What every scaling policy speaks: history in, a plan with its reason out."""
+"""The interface of scaling policies: from a history to a plan with its reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from training.reports import RoundReport
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a scaling policy may choose from. `because`: why so few, if there is more to say than that they are few."""
+    """The bounds of a scaling policy's choice. `because`: the reason for the bounds, if there is a special one."""
 
     actors_min: int = 1
     actors_max: int = 1024
@@ -25,7 +25,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Plan:
-    """How many actors the next round gets. `why` is shown to people."""
+    """How many actors the next round gets. Users see `why`."""
 
     actors: int
     why: str
@@ -34,21 +34,23 @@ class Plan:
 class ScalingPolicy(Protocol):
     @property
     def measures(self) -> tuple[AnyMeasure, ...]:
-        """What each update has to measure for this policy's decisions."""
+        """What each update must measure for this policy's decisions."""
 
     @property
     def largest(self) -> int:
-        """The most actors this policy can ever ask for, for limits and worst cases before a launch."""
+        """The most actors that this policy can ever request, for limits and worst cases before a launch."""
 
     def between(self, round_no: int) -> tuple[int, int]:
-        """The fewest and the most actors that it can ask for in that round, for forecasts: nothing is measured yet."""
+        """Return the fewest and the most actors that it can request in that round, for forecasts without
+        measurements.
+        """
 
     @property
     def decision_macs(self) -> int:
-        """Multiplications of the network that a decision asks; 0 where a decision is a few sums."""
+        """Multiplications of the network that decides; 0 where a decision is a few sums."""
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
-        """The plan for the round after the last of `history`, which may begin late. Equal arguments, equal plans."""
+        """Return the plan for the round after the last of `history`, which may begin late. Deterministic."""
 
 
 class Deciding(Frozen):
@@ -60,7 +62,7 @@ class Deciding(Frozen):
 
 
 class Unmeasured(Deciding):
-    """The base of policies that decide without asking the learner for more than it reports anyway."""
+    """The base of policies that need no measurements beyond the update's usual report."""
 
     @property
     def measures(self) -> tuple[AnyMeasure, ...]:
@@ -75,8 +77,8 @@ class Unmeasured(Deciding):
 
 
 def within(actors: int, bounds: Bounds, why: str) -> Plan:
-    """A plan held inside the bounds, saying so where they changed it."""
+    """Return a plan inside the bounds; its reason says so where they changed it."""
     allowed = max(bounds.actors_min, min(bounds.actors_max, actors))
     if allowed != actors:
-        why = f"{why}; {actors} held to {allowed} {bounds.because}"
+        why = f"{why}; {actors} limited to {allowed} {bounds.because}"
     return Plan(allowed, why)

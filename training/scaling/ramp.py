@@ -26,7 +26,7 @@ class Ramp(Unmeasured):
         return max(self.actors_first, self.actors_last)
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
-        # Not the length of the history, of which only the last part is handed over.
+        # The history may hold only the last rounds, so its length does not count.
         rounds = history[-1].round_no if history else 0
         done = min(1.0, rounds / self.over_rounds)
         actors = round(self.actors_first + (self.actors_last - self.actors_first) * done)

@@ -1,8 +1,8 @@
 """MinionsRL's comparator "Adapt": the nearer the target, the more actors.
 
-    I_k = clip(Ĵ / J · I_max, 1, I_max),   Ĵ the mean return of the last n rounds, J the return that is aimed at
+    I_k = clip(Ĵ / J · I_max, 1, I_max),   Ĵ the mean return of the last n rounds, J the target return
 
-The paper prints Ĵ as a sum over n + 1 rounds without dividing; its text says average, which is what is taken here.
+The paper prints Ĵ as a sum over n + 1 rounds without dividing; its text says average, which is used here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A list of numbers, one a round: a schedule that was written down beforehand, whatever happens."""
+"""A list of numbers of actors, one a round, written down beforehand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Schedule(Unmeasured):
         min_length=1,
         max_length=10_000,
         title="Actors of each round",
-        description="The last one stands for all rounds after it.",
+        description="The last one holds for all rounds after it.",
     )
 
     @field_validator("actors")

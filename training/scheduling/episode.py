@@ -1,10 +1,10 @@
-"""One training as an episode of the scheduler: rounds in, states, actions and rewards out.
+"""One training as an episode of the scheduler: from rounds to states, actions and rewards.
 
     r_k = −β P_k     and at the end, unless the target was reached within the budget:  + min(0, max_k R̄_k − J)
 
-`cost` charges dollars in place of seconds, which is the variant that the paper mentions for whom money matters more.
-Where no episode ended at all, the whole target was missed. A normalised reward counts in usual rounds and in parts of
-the target, so that no unit drowns the other.
+`cost` charges dollars instead of seconds: the variant that the paper mentions for users to whom money matters more.
+If no episode ended, the whole target was missed. A normalised reward is in units of a usual round and of the target,
+so that neither dominates the other.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from training.scheduling.state import PICODOLLARS
 
 @dataclass(frozen=True)
 class Usual:
-    """A usual round of this workload, by which normalised rewards count."""
+    """A usual round of this workload: the unit of normalised rewards."""
 
     round_s: float
     round_usd: float
 
     @staticmethod
     def of(rounds: Sequence[RoundReport]) -> Usual:
-        """The means, or 1 where there is nothing to take a mean of."""
+        """Return the means, or 1 where there is no round."""
         seconds = float(np.mean([one.total_s for one in rounds])) if rounds else 0.0
         dollars = float(np.mean([one.cost_picodollars for one in rounds])) / PICODOLLARS if rounds else 0.0
         return Usual(seconds if seconds > 0 else 1.0, dollars if dollars > 0 else 1.0)
@@ -45,13 +45,13 @@ def best_return(rounds: Sequence[RoundReport]) -> float | None:
 
 
 def reached(rounds: Sequence[RoundReport], target_return: float) -> bool:
-    """Whether it came to its target: then that is where it ended."""
+    """Whether it reached its target, where it ended."""
     best = best_return(rounds)
     return best is not None and best >= target_return
 
 
 def rewards_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual) -> npt.NDArray[np.float32]:
-    """A reward for each round; an episode without rounds has none."""
+    """Return a reward for each round; an episode without rounds has none."""
     if spec.objective == "time":
         charged, one = [report.total_s for report in rounds], usual.round_s
     else:
@@ -65,8 +65,9 @@ def rewards_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual
 
 
 def score_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual) -> float:
-    """All rewards of an episode. One without rounds, whose budget was too small for the first, is not the best of all
-    because it paid nothing: it scores as if all rounds had been paid for in vain.
+    """Return the sum of all rewards of an episode. An episode without rounds, whose budget was too small for the
+    first one, scores as if all rounds had been paid for in vain: otherwise it would score best because it cost
+    nothing.
     """
     if len(rounds):
         return float(rewards_of(rounds, spec, usual).sum())
@@ -75,7 +76,7 @@ def score_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual) 
 
 
 def _missed(rounds: Sequence[RoundReport], spec: SchedulingSpec) -> float:
-    """How far from the target it ended; below 0."""
+    """Return how far from the target it ended; below 0."""
     best = best_return(rounds)
     missed = best - spec.target_return if best is not None else -abs(spec.target_return)
     return missed / max(abs(spec.target_return), 1e-9) if spec.reward == "normalised" else missed
@@ -83,19 +84,19 @@ def _missed(rounds: Sequence[RoundReport], spec: SchedulingSpec) -> float:
 
 @dataclass(frozen=True)
 class Lesson:
-    """An episode that is learned from: its rounds, at least one, and a reward for each."""
+    """An episode to learn from: its rounds, at least one, and a reward for each."""
 
     rounds: Sequence[RoundReport]
     rewards: npt.NDArray[np.float32]
 
 
 def batch_of(lessons: Sequence[Lesson], policy: Learned, weights: bytes) -> Batch:
-    """Episodes one after the other, as PPO learns from them; `weights` are those by which `policy` decided."""
+    """Return episodes one after the other as PPO learns from them; `policy` decided with `weights`."""
     return joined([_batch_of(one, policy, weights) for one in lessons])
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """One after the other, each of which ends with an episode's end."""
+    """Return batches one after the other; each ends with the end of an episode."""
     along = (
         *("observations", "actions", "log_probs", "rewards", "terminated", "truncated"),
         *("discounted_returns", "episode_returns", "episode_lengths"),
@@ -108,7 +109,7 @@ def _batch_of(lesson: Lesson, policy: Learned, weights: bytes) -> Batch:
     rounds, rewards = lesson.rounds, lesson.rewards
     scheduler = NumpyPolicy(weights)
     states = np.stack([policy.seen(rounds[:i]) for i in range(len(rounds) + 1)])
-    # A bound may have changed what was drawn; learned from is what was done.
+    # A bound may have changed the drawn action; PPO learns from the action that was carried out.
     actions = np.array([report.actors - 1 for report in rounds], dtype=np.int64).clip(
         0, policy.actors_max - 1
     )

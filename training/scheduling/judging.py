@@ -1,7 +1,7 @@
-"""Which agent of a training is used: the last one, or the one whose real episode had the highest score.
+"""Chooses which agent of a training to use: the last one, or the one whose real episode had the highest score.
 
-An episode's score is as much luck as skill, and its decisions were drawn. So both agents play once more, on the same
-seed and without drawing, and the better one is used.
+An episode's score depends on luck as much as on skill, and its decisions were sampled. So both agents play once more,
+with the same seed and without sampling, and the better one is used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def judge(
     *,
     recorded: Sequence[Sequence[RoundReport]],
 ) -> Judged:
-    """The same seed for every agent of a training, and the same measure as its episodes were scored by."""
+    """Play the agent's episode with the seed that all agents of a training share, and score it as the training did."""
     import_torch()
     weights = LearnerState.decode(state).actor_weights(spec.network)
     policy = spec.policy(as_text(weights), explore=False)
@@ -46,5 +46,5 @@ def judge(
 
 
 def better(scores: dict[Agent, float]) -> Agent:
-    """The last agent where both are equally good, or nothing else was judged."""
+    """Return the last agent if both are equally good, or no other was judged."""
     return "best" if scores.get("best", float("-inf")) > scores.get("last", float("-inf")) else "last"

@@ -1,4 +1,4 @@
-"""What a person asks for when a scheduler is to be trained: the workload, what counts, and how it learns."""
+"""The settings of a scheduler's training: the workload, the objective, and how it learns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ADVANCED: dict[str, Any] = {"advanced": True}
 
 
 class SchedulingSettings(Frozen):
-    """What a scheduler chooses from and how it learns, whatever the workload."""
+    """What a scheduler chooses from and how it learns, for any workload."""
 
     actors_max: int = Field(
         32, ge=2, le=1024, title="Most actors", description="It chooses from 1 to so many for each round."
@@ -35,7 +35,7 @@ class SchedulingSettings(Frozen):
         ge=0,
         le=10_000,
         title="Rehearsals",
-        description="Episodes put together from recorded rounds beforehand. They take hardly any time.",
+        description="Episodes assembled from recorded rounds beforehand. They take hardly any time.",
     )
     objective: Literal["time", "cost"] = Field(
         "time", title="Keep small", description="What each round is charged for: its seconds or its dollars."
@@ -73,7 +73,7 @@ class SchedulingSettings(Frozen):
         ge=1,
         le=1000,
         title="Rehearsals for an update",
-        description="One episode tells little of whether it was a good one. Real ones are learned from one by one.",
+        description="A single episode is a noisy sample. Real ones are learned from one by one.",
         json_schema_extra=_ADVANCED,
     )
     seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed", json_schema_extra=_ADVANCED)
@@ -86,7 +86,7 @@ class SchedulingSettings(Frozen):
 
 
 class SchedulingSpec(SchedulingSettings):
-    """A scheduler for trainings like `workload`, whose own scaling policy does not matter.
+    """A scheduler for trainings like `workload`, whose own scaling policy is ignored.
 
     An episode is one whole training. It ends at the workload's own stop rule, at the target or at the budget.
     """
@@ -106,8 +106,8 @@ class SchedulingSpec(SchedulingSettings):
         return Spaces((STATE_SIZE,), (self.actors_max,), (), ())
 
     def algorithm(self, episodes: int = 1) -> PPO:
-        """The same PPO that trains workloads, with whole-episode returns. Minibatches are those of one episode: of
-        several that are learned from together they are as many times larger.
+        """Return the same PPO that trains workloads, with whole-episode returns. A minibatch is `minibatch_size`
+        rounds of each episode, so it is as many times larger as there are episodes.
         """
         return PPO(
             learning_rate=self.learning_rate,
@@ -122,7 +122,7 @@ class SchedulingSpec(SchedulingSettings):
         )
 
     def policy(self, weights: str, *, explore: bool) -> Learned:
-        """The scaling policy that decides by these weights."""
+        """Return the scaling policy that decides with these weights."""
         return Learned(
             actors_max=self.actors_max,
             target_return=self.target_return,

@@ -1,8 +1,8 @@
-"""Episodes put together from rounds that were really run, so that a scheduler learns the rough things for nothing.
+"""Rehearsals: episodes assembled from recorded rounds, from which a scheduler learns the basics at no cost.
 
-For a decision of N actors at a return of G, one of the recorded rounds nearest in number of actors, return and round is
-drawn, and what it changed is what happens: its gain in return, its seconds, its dollars. Nothing outside the recorded
-range can be learned here, which is why real episodes follow, and why only those are ever shown as results.
+For a decision of N actors at a return of G, one of the recorded rounds nearest in number of actors, return and round
+is drawn, and its changes are applied: its gain in return, its seconds, its dollars. Nothing outside the recorded
+range can be learned this way. So real episodes follow, and only those are ever shown as results.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class _Step:
 
 
 class Rehearsal:
-    """A stage set with recorded trainings of one workload."""
+    """A simulator made of recorded trainings of one workload."""
 
     def __init__(self, recorded: Sequence[Sequence[RoundReport]], spec: SchedulingSpec) -> None:
-        """ValueError where there is nothing to rehearse with."""
+        """Raises ValueError if there is no round to rehearse with."""
         self._spec = spec
         self._steps = [step for rounds in recorded for step in _steps(rounds)]
         if not self._steps:
@@ -49,7 +49,7 @@ class Rehearsal:
         )
 
     def play(self, policy: Learned, seed: int, budget_picodollars: int | None) -> list[RoundReport]:
-        """One episode: to the target, to the budget, or to the last round there may be."""
+        """Return one episode: to the target, to the budget, or to the last round allowed."""
         rng = np.random.Generator(np.random.PCG64(derive(seed, "rehearsal")))
         rounds: list[RoundReport] = []
         level, spent, steps = self._start, 0, 0
@@ -85,12 +85,12 @@ class Rehearsal:
         return self._steps[int(rng.choice(nearest))]
 
     def _place(self, actors: int, level: float, k: int) -> tuple[float, float, float]:
-        """Where a round stands among others: a doubling of actors counts as much as a quarter of all returns seen."""
+        """Return a round's coordinates: a doubling of actors counts as much as a quarter of the range of returns."""
         return float(np.log2(actors)), 4.0 * level / self._span, 0.5 * k / self._spec.rounds
 
 
 def _steps(rounds: Sequence[RoundReport]) -> list[_Step]:
-    """Each round with the return before it and what it gained; rounds without a return say nothing."""
+    """Return each round with the return before it and its gain; rounds without a return are left out."""
     found: list[_Step] = []
     before: float | None = None
     for report in rounds:

@@ -1,9 +1,9 @@
-"""What the scheduler sees before each round.
+"""The scheduler's state before each round.
 
     s_k = (k, L_{k−1}, R̄_{k−1}, KL(π_k ‖ π_{k−1}), P^l_{k−1}, P̄^a_{k−1}, P_{k−1}, b_k)
 
-with L the learner's loss, R̄ the mean return of the round's episodes, P^l, P̄^a and P the seconds that the learner, an
-actor on average and the whole round took, and b what is left of the budget. As printed in the paper these are plain
+with L the learner's loss, R̄ the mean return of the round's episodes, P^l, P̄^a and P the seconds of the learner, of
+an actor on average and of the whole round, and b the remaining budget. As printed in the paper these are plain
 numbers: thousands beside hundredths, into a tanh network. `normalised` brings each near 1 by scales that are known
 before the first round.
 """
@@ -27,14 +27,14 @@ StateKind = Literal["printed", "normalised"]
 
 
 class Scales(Frozen):
-    """By what a normalised state is measured: the return aimed at, and the rounds a training usually takes."""
+    """The scales of a normalised state: the target return, and the rounds that a training usually takes."""
 
     target_return: float
     rounds: int
 
 
 def state_of(history: Sequence[RoundReport], kind: StateKind, scales: Scales) -> npt.NDArray[np.float32]:
-    """The state after the last round of `history`; before the first round all that was measured is 0."""
+    """Return the state after the last round of `history`; before the first round all measurements are 0."""
     if not history:
         budget = 1.0 if kind == "normalised" else 0.0
         return np.array([0.0] * (STATE_SIZE - 1) + [budget], dtype=np.float32)
@@ -66,7 +66,9 @@ def state_of(history: Sequence[RoundReport], kind: StateKind, scales: Scales) ->
 
 
 def _budget_left(report: RoundReport) -> tuple[float, float]:
-    """Dollars, and as a share of the limit. A run without a ledger has all of nothing left."""
+    """Return the remaining dollars, and the remaining share of the limit. A run without a ledger has 0 dollars and
+    all of it.
+    """
     spend = report.spend
     if spend is None or spend.limit_picodollars <= 0:
         return 0.0, 1.0

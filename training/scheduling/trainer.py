@@ -1,8 +1,9 @@
-"""Trains a scheduler: real episodes are each followed by an update of the agent that decided in it, rehearsals ten at a
-time: steps within one episode are told apart from each other, but only others tell whether it was a good one.
+"""Trains a scheduler: an update after each real episode, and after every few rehearsals.
 
-A generator like the engine: whoever calls it plays the episodes (`play`), keeps what it yields, and may stop and go on
-from any of its states. Rehearsals come first, then real episodes; only the latter cost anything and count as results.
+Several rehearsals share an update because the steps within one episode are only compared with each other; only other
+episodes show whether it was a good one. This is a generator like the engine: the caller plays the episodes (`play`),
+stores what it yields, and may stop and resume from any of its states. Rehearsals come first, then real episodes; only
+the latter cost anything and count as results.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Play = Callable[[Learned, int], Sequence[RoundReport]]
 
 
 class Point(Protocol):
-    """Where an earlier sitting had come to: all that going on needs."""
+    """The point that an earlier process reached: all that resuming needs."""
 
     @property
     def number(self) -> int: ...
@@ -34,8 +35,8 @@ class Point(Protocol):
 
 @dataclass(frozen=True)
 class EpisodeFinished:
-    """One episode and the agent after it. `score` is the sum of its rewards; `state` is all that going on needs, and
-    `decided` the agent that played it, where that was real.
+    """One episode and the agent after it. `score` is the sum of its rewards; `state` is all that resuming needs, and
+    `decided` the agent that played it, if it was real.
     """
 
     number: int
@@ -52,8 +53,8 @@ class EpisodeFinished:
 
 
 def initial_state(spec: SchedulingSpec, *, begin_with: bytes | None = None) -> LearnerState:
-    """A fresh agent, or one that a scheduler of another task becomes when it is trained on: its weights, a new
-    optimiser. ValueError where that one chooses from another number of actors.
+    """Return a fresh agent, or one that continues from a scheduler of another task: its weights, with a new
+    optimiser. Raises ValueError if that one chooses from another number of actors.
     """
     fresh = spec.algorithm().initial_state(spec.network, spec.spaces, derive(spec.seed, "scheduler"))
     if begin_with is None:
@@ -86,9 +87,9 @@ def train_scheduler(
     begin_with: bytes | None = None,
     resume: Point | None = None,
 ) -> Iterator[EpisodeFinished]:
-    """Rehearsals on `recorded` trainings, if there are any, then real episodes by `play`.
+    """Yield rehearsals on `recorded` trainings, if there are any, then real episodes by `play`.
 
-    `budget_picodollars` is that of one episode. `resume` is the last episode of an earlier sitting.
+    `budget_picodollars` is that of one episode. `resume` is the last episode of an earlier process.
     """
     import_torch()
     state = LearnerState.decode(resume.state) if resume else initial_state(spec, begin_with=begin_with)
@@ -132,5 +133,5 @@ def train_scheduler(
 
 
 def _first(done: int, rehearsals: int, together: int) -> int:
-    """Where to go on. Rehearsals that nothing was learned from yet are played again: it is the same play."""
+    """Return the number to resume at. Rehearsals before their update are played again, with the same result."""
     return done + 1 if done >= rehearsals else done - done % together + 1
