@@ -145,7 +145,7 @@ def test_unknown_actions_are_refused(sampled):
         return
     document = decode(payloads[0])
     document["actions"] = document["actions"] + 7
-    with pytest.raises(BadTrajectory, match="actions that the environment does not know"):
+    with pytest.raises(BadTrajectory, match="actions that the environment does not have"):
         Batch.of([encode(document)], range(state.version, state.version + 1), state.spaces)
 
 
