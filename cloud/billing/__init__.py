@@ -1,1 +1,1 @@
-"""From work to a bill: records, prices, tariffs, the full bill, the papers' formulas, the same run elsewhere."""
+"""Bills: records of work, prices, tariffs, the full bill, the papers' formulas, and the same run priced elsewhere."""

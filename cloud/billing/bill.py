@@ -1,4 +1,4 @@
-"""A bill: what calls and standing resources came to, by what they were for and by price."""
+"""The sum of a run's price lines, by category and SKU."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from training.ports import PriceLine, Reservation, Room, Settlement
 from training.reports import Spend, Usage
 
 _NO_END = 10**30
-# Copied for each length of a call: to make one anew takes longer than to price it.
+# Copied for each length of a call: making a new one takes longer than pricing it.
 _NOTHING_USED = Usage()
 
 
 @cache
 def _asking(where: str, memory_mb: int) -> Call:
-    """All that prices look at in a call: the size of the function."""
+    """Return a call with the only property that prices depend on: the size of its function."""
     seen: dict[str, Any] = {"where": where, "memory_mb": memory_mb}
     return Call.model_construct(**seen)
 
 
 _Call = tuple[str, str, int, int, bool, int]
-"""What it was for, where it ran, its memory, its billed milliseconds, whether on provisioned capacity, detours."""
+"""Category, place, memory, billed milliseconds, whether on provisioned capacity, number of detours."""
 
 
 @dataclass
 class BillLine:
-    """All that was paid for one thing by one price. `lines` counts how often it was rounded."""
+    """The sum of one category's lines with one SKU. `lines` counts how often it was rounded."""
 
     category: str
     sku: str
@@ -54,7 +54,7 @@ class Bill:
 
     @staticmethod
     def of(settlements: Iterable[Settlement]) -> Bill:
-        """What a ledger booked."""
+        """Return the bill of a ledger's settlements."""
         bill = Bill()
         for settlement in settlements:
             bill.book(settlement)
@@ -79,7 +79,7 @@ class Bill:
             found.lines += times
 
     def include(self, other: Bill) -> None:
-        """Another bill on top of this one."""
+        """Add another bill to this one."""
         for line in other.lines:
             key = line.category, line.sku
             found = self._lines.setdefault(key, BillLine(*key, line.unit))
@@ -88,7 +88,7 @@ class Bill:
             found.lines += line.lines
 
     def add_call(self, tariff: Tariff, trip: Trip) -> None:
-        """A simulated call by its billed time. All of a bill have one tariff."""
+        """Add a simulated call by its billed time. All calls of a bill have one tariff."""
         work = trip.work
         if (tariff.actor if work.where == "actor" else tariff.learner) is not None:
             self._tariff = tariff
@@ -97,7 +97,7 @@ class Bill:
             self._calls[what] += 1
 
     def _price_calls(self) -> None:
-        """Calls of one size and length have one price; there are fewer of these than calls."""
+        """Price each size and length of a call once; there are fewer of these than calls."""
         calls, self._calls = self._calls, Counter()
         for (kind, where, memory_mb, billed, provisioned, detours), times in calls.items():
             assert self._tariff is not None
@@ -109,7 +109,7 @@ class Bill:
             self.add(kind, price.lines(_asking(where, memory_mb), usage) or (), times)
 
     def book(self, settlement: Settlement) -> None:
-        """What somebody settled. What was booked in full, because nobody knows, has no lines."""
+        """Add a settlement. One that was booked in full because its true cost is unknown has no lines."""
         work, resource = settlement.usage.get("work"), str(settlement.usage.get("resource", "unknown"))
         category = str(work["kind"]) if isinstance(work, dict) else _without_number(resource)
         self.add(category, settlement.lines)
@@ -119,7 +119,7 @@ class Bill:
 
 
 class BookedLedger:
-    """Implements `training.ports.Ledger` for whoever has all the money in the world, and writes a bill."""
+    """Implements `training.ports.Ledger` without a limit, and writes a bill."""
 
     def __init__(self, bill: Bill) -> None:
         self._bill = bill
@@ -147,6 +147,6 @@ class BookedLedger:
 
 
 def _without_number(resource: str) -> str:
-    """The actors of a pool are one thing on the bill."""
+    """Return the resource without its number: all actors of a pool are one line of the bill."""
     name, _, number = resource.rpartition("-")
     return f"{name}s" if number.isdigit() else resource

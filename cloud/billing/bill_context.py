@@ -1,4 +1,4 @@
-"""What of a job's platform its bill must know: how many actors share a rent, and how fast the learner's software is."""
+"""What a job's bill needs from its platform: how many actors share a rent, and how fast the learner's software is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLAIN_STACK = "starling-stack"
 
 
 def grounds_of(options: PlatformOptions) -> Grounds:
-    """For a job on this platform."""
+    """Return the context for a job on this platform."""
     if isinstance(options, LocalOptions):
         return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.worker_count)
     if isinstance(options, LambdaOptions):
@@ -44,7 +44,7 @@ def grounds_of(options: PlatformOptions) -> Grounds:
 
 
 def grounds(profile: Profile, stack: Stack, actor_slots: int, *, gpu: bool = False) -> Grounds:
-    """Where actors are not paid for at all, the learner's machine runs them."""
+    """Return the context of a profile and a stack. If actors are not billed at all, the learner's machine runs them."""
     speeds = Speeds(profile, stack, gpu=gpu)
     actors = profile.actors
     unpaid = isinstance(actors, Pool) and actors.machine_sku is None and actors.core_sku is None

@@ -26,7 +26,7 @@ _PLAIN_STACK = "starling-stack"
 
 @dataclass(frozen=True)
 class Compared:
-    """The run on another cloud. `problem`: why that cannot be told, in which case the figures are 0."""
+    """The run on another cloud. `problem` says why the figures are unknown; they are 0 then."""
 
     profile: str
     title: str
@@ -41,9 +41,9 @@ def compare(
     book: PriceBook,
     elsewhere: Iterable[str] = ELSEWHERE,
 ) -> tuple[list[Compared], tuple[str, ...]]:
-    """The run on each of these clouds but its own, and notes on what such a comparison leaves out.
+    """Return the run on each of these clouds but its own, and notes on what the comparison leaves out.
 
-    The software is the run's own; chance is drawn from its seed; the learner has a machine, as the profile names it.
+    The software is the run's own; chance is drawn from its seed; the learner has the machine that the profile names.
     """
     scripts = [Script.of(sitting) for sitting in sittings if sitting.works]
     own = options.profile if isinstance(options, SimulatedOptions) else None
@@ -53,7 +53,9 @@ def compare(
 
 
 def so_far(sittings: Sequence[Sitting], options: SimulatedOptions, book: PriceBook) -> Compared:
-    """The run on its own cloud, as if it ended with its last call: what a ledger does not know while rent runs on."""
+    """Return the run on its own cloud, as if it ended with its last call. Its ledger does not know that while rent
+    runs.
+    """
     scripts = [Script.of(sitting) for sitting in sittings if sitting.works]
     return _at(Place.of(options, book), options.profile, scripts, options.seed)
 

@@ -1,4 +1,4 @@
-"""What a fresh account's free allowance would cover of a bill. It is told beside the bill and never taken off it."""
+"""What a fresh account's free allowance would cover of a bill. It is shown beside the bill and never subtracted."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ class FreeTierShare:
 
 
 def free_tier_share(lines: Iterable[PriceLine], book: PriceBook) -> FreeTierShare:
-    """Lines of one SKU count together; an allowance for several SKUs is spread over them by what was used of each."""
+    """Return the share that is free. Lines of one SKU count together; an allowance for several SKUs is spread over
+    them by the quantity of each.
+    """
     bill = tuple(lines)
     covered = sum(_covered(bill, tier) for tier in book.free_tiers)
     return FreeTierShare(covered, total(bill))
 
 
 def _covered(lines: tuple[PriceLine, ...], tier: FreeTier) -> int:
-    """Rounded down: rather a little too little promised."""
+    """Return the covered picodollars, rounded down, so that it never promises too much."""
     mine = [line for line in lines if line.sku in tier.covers]
     quantity = sum((Fraction(line.quantity) for line in mine), Fraction(0))
     if not quantity:

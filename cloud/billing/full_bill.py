@@ -1,7 +1,7 @@
-"""The full bill of a run by part: what was paid for sampling, learning, waiting, failing, and so on.
+"""The full bill of a run by part: sampling, learning, waiting, failures, and so on.
 
-Pure arithmetic over settlements. Each line of the ledger is divided among parts by the time it paid for; what does not
-divide goes to one of them, so the parts sum to the ledger's total to the last picodollar.
+Pure arithmetic over settlements. Each line of the ledger is divided among parts by the time that it paid for. What
+cannot be divided goes to one of them, so the parts sum to the ledger's total to the last picodollar.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _BY_ITSELF: dict[str, PartKey] = {"provisioned": "provisioned", "cache": "cache"
 
 @dataclass(frozen=True)
 class Grounds:
-    """What has to be known of a run's platform to divide its bill.
+    """What is needed from a run's platform to divide its bill.
 
-    `actor_slots`: actors in what is rented as one resource "actors" or "workers". `all_on_learner`: the learner's
-    machine runs the actors as well. `hessian_share`: the share of an update's time that Hessian products took.
-    `decision_ns`: what a decision on a round took beside its update, where no clock measured it.
+    `actor_slots`: actors in a resource that is rented as one, "actors" or "workers". `all_on_learner`: the learner's
+    machine runs the actors as well. `hessian_share`: the share of an update's time spent on Hessian products.
+    `decision_ns`: the time of a round's decision, where no clock measured it.
     """
 
     actor_slots: int = 1
@@ -43,7 +43,7 @@ class Grounds:
 
 @dataclass
 class FullBill:
-    """Picodollars by part, the ledger's lines summed by SKU, and how often what happened. `time_s`: platform time."""
+    """Picodollars by part, the ledger's lines summed by SKU, and counts of calls. `time_s`: platform time."""
 
     parts: Counter[PartKey] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
@@ -56,14 +56,14 @@ class FullBill:
 
     @property
     def lines(self) -> tuple[PriceLine, ...]:
-        """One line for each SKU. What was booked without lines is not among them."""
+        """One line for each SKU. Amounts that were booked without lines are not included."""
         return tuple(
             PriceLine(sku, f"{quantity:f}", unit, picodollars)
             for (sku, unit), (quantity, picodollars) in sorted(self._skus.items())
         )
 
     def divide(self, amount: int, shares: Mapping[PartKey, int], whole: int, rest: PartKey) -> None:
-        """`shares`/`whole` of an amount to each part, rounded down, and what is left to `rest`."""
+        """Add `shares`/`whole` of an amount to each part, rounded down, and the remainder to `rest`."""
         whole = max(whole, sum(shares.values()), 1)
         left = amount
         for part, share in shares.items():
@@ -73,7 +73,7 @@ class FullBill:
         self.parts[rest] += left
 
     def note(self, settlement: Settlement) -> None:
-        """Count its lines by SKU; what they do not explain was booked without knowing."""
+        """Add its lines by SKU; an amount beyond its lines counts as unknown."""
         unexplained = settlement.picodollars
         for line in settlement.lines:
             unexplained -= line.picodollars
@@ -87,7 +87,7 @@ class FullBill:
 
 @dataclass(frozen=True)
 class PaidCall:
-    """A call with its settlement; `done`: something came of it that could be used."""
+    """A call with its settlement; `done`: its result could be used."""
 
     work: Work
     settlement: Settlement
@@ -98,7 +98,7 @@ class PaidCall:
         return _OF_KIND[self.work.kind] if self.done else "failed"
 
     def seconds(self, name: str) -> float:
-        """One of the times in its usage; 0 where nobody measured it."""
+        """Return one of the times in its usage; 0 if it was not measured."""
         return _seconds(self.settlement, name)
 
     @property
@@ -106,7 +106,7 @@ class PaidCall:
         return to_ns(self.seconds("run_s"))
 
     def divided(self, time_ns: int, grounds: Grounds) -> dict[PartKey, int]:
-        """So much of its run by part; parts that sum to it. What no part claims is the call's own."""
+        """Divide this much of its run by part. The parts sum to it; the remainder is the call's own part."""
         parts: dict[PartKey, int] = {}
         own = self.part
         if own == "actors" and self.seconds("environment_s") + self.seconds("inference_s") > 0:
@@ -119,18 +119,18 @@ class PaidCall:
         return parts
 
     def _share_ns(self, name: str, time_ns: int, most_ns: int) -> int:
-        """What an actor says of its own time is believed up to the time there was."""
+        """Return an actor's own measurement of a time, limited to the time that it had."""
         return min(most_ns, time_ns * to_ns(self.seconds(name)) // max(self.run_ns, 1))
 
     @property
     def stretch(self) -> Stretch:
-        """From when to when it ran, on the platform's clock."""
+        """When it ran, on the platform's clock."""
         end_ns = to_ns(self.seconds("landed_s") - self.seconds("transfer_s"))
         return Stretch(end_ns - self.run_ns, end_ns)
 
 
 def full_bill(sittings: Iterable[Sitting], grounds: Grounds) -> FullBill:
-    """Everything that was settled, by part."""
+    """Return all settlements by part."""
     bill = FullBill()
     for sitting in sittings:
         calls = paid_calls(sitting)
@@ -145,7 +145,9 @@ def full_bill(sittings: Iterable[Sitting], grounds: Grounds) -> FullBill:
 
 
 def paid_calls(sitting: Sitting) -> list[PaidCall]:
-    """The calls of a sitting in the order of their settlements. An attempt that was followed by another had failed."""
+    """Return the calls of a sitting in the order of their settlements. An attempt that was followed by another had
+    failed.
+    """
     paid = [settlement for settlement in sitting.settlements if "work" in settlement.usage]
     last: dict[str, int] = {}
     for work in sitting.works:
@@ -187,7 +189,9 @@ def _add_call(bill: FullBill, call: PaidCall, grounds: Grounds) -> None:
 
 
 def _shares_of_call(call: PaidCall, grounds: Grounds) -> tuple[dict[PartKey, int], int]:
-    """How a call's billed time divides: its cold start and its run by part. The last part takes what is left."""
+    """Return how a call's billed time divides: its cold start and its run by part. The last part takes
+    the remainder.
+    """
     billed_ns = to_ns(call.seconds("billed_s"))
     shares: dict[PartKey, int] = {}
     if call.done and call.settlement.usage.get("cold_start"):
@@ -198,7 +202,7 @@ def _shares_of_call(call: PaidCall, grounds: Grounds) -> tuple[dict[PartKey, int
 def _add_rents(
     bill: FullBill, rents: Sequence[Settlement], calls: Sequence[PaidCall], grounds: Grounds
 ) -> None:
-    """What stands is divided by what ran on it; the time in which nothing did is idle."""
+    """Divide the rent of standing resources by the calls that ran on them; the rest of the time is idle."""
     stood_ns: Counter[str] = Counter()
     for rent in rents:
         stood_ns[_place(rent)] += to_ns(_seconds(rent, "to_s")) - to_ns(_seconds(rent, "from_s"))
@@ -224,7 +228,7 @@ def _add_rents(
 
 
 def _place(rent: Settlement) -> str:
-    """Actors by the machine or one by one, workers of this machine, the learner, or what is a part by itself."""
+    """Return the group of a rent: actors by machine or one by one, local workers, the learner, or a part of its own."""
     resource = str(rent.usage["resource"])
     return "actors" if resource.startswith("actor") or resource == "workers" else resource
 
@@ -237,7 +241,7 @@ def _actor_shares(calls: Sequence[PaidCall], grounds: Grounds) -> Counter[PartKe
 
 
 def _learner_shares(calls: Sequence[PaidCall], grounds: Grounds) -> Counter[PartKey]:
-    """Time of one machine: what runs at the same moment shares it equally. Decisions are taken on it too."""
+    """Divide the time of one machine: calls that run at the same moment share it equally, decisions included."""
     shares: Counter[PartKey] = Counter()
     for call, time_ns in zip(calls, shares_of_time([call.stretch for call in calls]), strict=True):
         shares.update(call.divided(time_ns, grounds))

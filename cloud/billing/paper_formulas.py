@@ -1,4 +1,4 @@
-"""What the papers and their released code say a training costs: each one's own formula, beside our full bill.
+"""What the papers and their released code say a training costs: each one's own formula, beside the full bill.
 
 A formula takes the times of rounds and leaves out what its authors left out; its `words` say what that is. The whole
 time of a training is summed first and priced once, so a formula is rounded once for each of its lines.
@@ -17,7 +17,7 @@ from training.ports import PriceLine
 _NS = 10**9
 _PAPER = "paper"
 _AWS, _AZURE = "us-east-1", "eastus"
-# Stellaris divides the price of the machine that learns by the learners that share its GPU.
+# Stellaris divides the price of the learner's machine by the learners that share its GPU.
 _SHARERS = 4
 
 
@@ -25,8 +25,8 @@ _SHARERS = 4
 class RoundTimes:
     """One round as the formulas see it.
 
-    `round_s`: from the first rollout's launch to the update's end, without evaluation, which took `evaluation_s` more.
-    `rollouts_s`: the duration of each rollout. `learners`: how many learned in it.
+    `round_s`: from the first rollout's launch to the update's end, without evaluation, which took `evaluation_s`
+    more. `rollouts_s`: the duration of each rollout. `learners`: how many learned in it.
     """
 
     round_s: float
@@ -42,7 +42,7 @@ class RoundTimes:
 
     @property
     def rollouts_ns(self) -> int:
-        """Of all functions together."""
+        """The time of all functions together."""
         return sum(_ns(seconds) for seconds in self.rollouts_s)
 
     @property
@@ -55,7 +55,7 @@ _Bill = Callable[[Sequence[RoundTimes], PriceBook], tuple[PriceLine, ...]]
 
 @dataclass(frozen=True)
 class PaperFormula:
-    """One way to say what a training costs. `source` is where the formula stands, `words` what it charges."""
+    """One way to compute what a training costs. `source` is where the formula is published, `words` what it charges."""
 
     name: str
     source: str
@@ -63,11 +63,11 @@ class PaperFormula:
     _bill: _Bill
 
     def bill(self, rounds: Iterable[RoundTimes], book: PriceBook) -> tuple[PriceLine, ...]:
-        """The formula's lines for all rounds together."""
+        """Return the formula's lines for all rounds together."""
         return self._bill(tuple(rounds), book)
 
     def cost(self, rounds: Iterable[RoundTimes], book: PriceBook) -> int:
-        """The formula's result in picodollars."""
+        """Return the formula's result in picodollars."""
         return total(self.bill(rounds, book))
 
 
@@ -83,7 +83,7 @@ class Machines:
 def server_cluster(
     name: str, source: str, machines: tuple[Machines, ...], *, ip_and_disk: bool
 ) -> PaperFormula:
-    """A formula that pays all these machines for the whole time, busy or not."""
+    """Return a formula that pays all these machines for the whole time, busy or not."""
 
     def bill(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceLine, ...]:
         whole_ns = sum(times.whole_ns for times in rounds)
@@ -158,7 +158,7 @@ _FORMULAS = (
     ),
     PaperFormula(
         "minionsrl",
-        "MinionsRL, its cost C_k; unit prices are today's list, the paper's could not be had",
+        "MinionsRL, its cost C_k; unit prices are today's list, the paper's are not available",
         "The learner's GPU while it learns, one core and its memory for each actor while it samples. No start-up, no "
         "evaluation, no cores beside the GPU.",
         _minionsrl,

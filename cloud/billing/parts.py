@@ -1,4 +1,4 @@
-"""The parts of a bill: what each is called and what it pays for."""
+"""The parts of a bill: the name of each and what it pays for."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class BillPart:
 
 PARTS: tuple[BillPart, ...] = (
     BillPart("environment", "Environments", "Actors stepping their environments"),
-    BillPart("inference", "Inference", "Actors asking the policy what to do"),
+    BillPart("inference", "Inference", "Actors choosing actions with the policy"),
     BillPart("transfer", "Transfer", "Actors reading weights, packing and handing over what they sampled"),
-    BillPart("actors", "Actors", "Sampling that nobody timed by its parts"),
+    BillPart("actors", "Actors", "Sampling whose parts were not timed"),
     BillPart("learner", "Learner", "Updates"),
     BillPart("evaluation", "Evaluation", "Episodes played to judge the policy"),
     BillPart("detector", "Detector", "Hessian products within updates"),
@@ -48,9 +48,7 @@ PARTS: tuple[BillPart, ...] = (
     BillPart("provisioned", "Kept warm", "Functions held ready, busy or not"),
     BillPart("cache", "Cache", "A machine that holds trajectories and weights"),
     BillPart("address_and_disk", "Address and disk", "Of every rented machine"),
-    BillPart("idle", "Idle", "Machines and actors stood and nothing ran"),
-    BillPart("failed", "Failed calls", "Failed, stopped or cancelled: nothing came of them"),
-    BillPart(
-        "unknown", "Booked in full", "Nobody could tell what it came to, so all that was set aside counts"
-    ),
+    BillPart("idle", "Idle", "Machines and actors that were rented while nothing ran"),
+    BillPart("failed", "Failed calls", "Failed, stopped or cancelled, without a result"),
+    BillPart("unknown", "Booked in full", "The true cost is unknown, so all that was set aside counts"),
 )

@@ -1,8 +1,9 @@
-"""The price book: what things cost, since when, and where we have it from.
+"""The price book: what things cost, since when, and from which source.
 
-A book is one or more TOML files with a table `[[price]]` for each price and `[[free]]` for each free allowance.
-Whatever is not in the book, or is there as "unknown", is an error that says so, never free. An operator may lay a file
-of the same form over ours, for regions that ours lacks; its rows are of the kind "custom", whatever they say.
+A book is one or more TOML files with a table `[[price]]` for each price and `[[free]]` for each free allowance. A
+price that is missing or "unknown" is an error that says so, never free. An operator may add a file of the same form,
+for regions that the built-in book lacks; its rows replace the built-in ones and are of the kind "custom", whatever
+they say.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ _CHECKED = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class UnknownSku(LookupError):
-    """There is no price for this; the message names it and what is near."""
+    """There is no price for this SKU; the message names it and similar ones."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class UnknownPrice(UnknownSku):
-    """The thing is in the book, and its price is unknown: nobody may take that for nothing."""
+    """The SKU is in the book, but its price is unknown, so it must not count as free."""
 
 
 class PriceError(TableFileError):
-    """A book says something impossible; the message begins with `file:line:` where it was read from a file."""
+    """A price book has a fault; the message begins with `file:line:` if it was read from a file."""
 
 
 def _unknown_is_none(value: object) -> object:
@@ -52,9 +53,9 @@ def _unknown_is_none(value: object) -> object:
 
 @dataclass(frozen=True, config=_CHECKED)
 class PriceRow:
-    """One price of one thing in one region. `usd` None: unknown. `valid_to` is the last day on which it holds.
+    """One price of one SKU in one region. `usd` None: unknown. `valid_to` is the last day on which it applies.
 
-    `from_quantity`: this price holds for what is bought in a month beyond so many units.
+    `from_quantity`: this price applies to the units of a month beyond this number.
     """
 
     sku: _Words
@@ -85,7 +86,7 @@ class PriceRow:
 
     @property
     def price(self) -> Decimal:
-        """US dollars for one unit, or UnknownPrice."""
+        """US dollars for one unit. Raises UnknownPrice."""
         if self.usd is None:
             raise UnknownPrice(self.unknown_words)
         return self.usd
@@ -96,7 +97,7 @@ class PriceRow:
 
     @cached_property
     def picodollar_ratio(self) -> tuple[int, int]:
-        """Picodollars for one unit, exactly, as numerator and denominator; or UnknownPrice."""
+        """Return the picodollars for one unit, exactly, as numerator and denominator. Raises UnknownPrice."""
         exact = Fraction(self.price) * PICODOLLARS_PER_USD
         return exact.numerator, exact.denominator
 
@@ -106,7 +107,7 @@ class PriceRow:
 
 @dataclass(frozen=True, config=_CHECKED)
 class FreeTier:
-    """What an account gets for nothing in a month: `quantity` units of the named SKUs together."""
+    """A monthly free allowance of an account: `quantity` units of the named SKUs together."""
 
     sku: _Words
     region: _Words
@@ -133,13 +134,15 @@ class PriceBook:
 
     @staticmethod
     def load(path: Path = PRICES) -> PriceBook:
-        """All rows of a file, or of all files in a folder; of ours with the operator's laid over them."""
+        """Return all rows of a file, or of all files in a folder; of the built-in folder with the operator's file on
+        top.
+        """
         return _with_operators(_operators) if path == PRICES and _operators else PriceBook.read(path)
 
     @staticmethod
     @cache
     def read(path: Path) -> PriceBook:
-        """All rows of a file, or of all files in a folder, and no others."""
+        """Return all rows of a file, or of all files in a folder, without the operator's."""
         book = PriceBook(())
         free: list[FreeTier] = []
         lines: dict[int, str] = {}
@@ -158,20 +161,20 @@ class PriceBook:
         return book
 
     def merged(self, custom: PriceBook) -> PriceBook:
-        """This book with another one laid over it: what `custom` prices in a region is priced by it alone."""
+        """Return this book with `custom` on top: a SKU that `custom` prices in a region has only its prices there."""
         rows: _Rows = {**self._rows, **custom._rows}
         free = {tier.sku: tier for tier in (*self.free_tiers, *custom.free_tiers)}
         return PriceBook((row for many in rows.values() for row in many), free.values())
 
     @cached_property
     def as_of(self) -> datetime.date:
-        """The day on which this book was last read anew."""
+        """Return the latest day on which any of its sources was read."""
         return max(row.as_of for row in self.rows())
 
     def row(self, sku: str, region: str = "us-east-1", on: datetime.date | None = None) -> PriceRow:
-        """The price of `sku` in `region` on a day, without a day as the book stood when it was last read.
+        """Return the price of `sku` in `region` on a day; without a day, on the day the book was last updated.
 
-        UnknownSku where there is none, UnknownPrice where it is listed as unknown. Of several tiers the first.
+        Raises UnknownSku if there is none, UnknownPrice if it is listed as unknown. Of several tiers it is the first.
         """
         first = self.tiers(sku, region, on)[0]
         if first.usd is None:
@@ -181,7 +184,7 @@ class PriceBook:
     def tiers(
         self, sku: str, region: str = "us-east-1", on: datetime.date | None = None
     ) -> tuple[PriceRow, ...]:
-        """All tiers that hold on that day, the first units' price first; some may be unknown."""
+        """Return all tiers that apply on that day, the first units' price first; some may be unknown."""
         known = self._rows.get((sku, region))
         if known is None:
             raise UnknownSku(f"there is no price for {sku!r} in {region}{self._hint(sku)}")
@@ -193,12 +196,12 @@ class PriceBook:
         return tuple(found)
 
     def own(self, skus: Iterable[str], region: str) -> list[PriceRow]:
-        """Of these, the rows that the operator gave, and not we."""
+        """Return the rows for these SKUs that the operator gave."""
         rows = (row for sku in sorted(set(skus)) for row in self._rows.get((sku, region), []))
         return [row for row in rows if row.kind == "custom"]
 
     def rows(self) -> list[PriceRow]:
-        """Every row, those with unknown prices as well."""
+        """Return every row, including those with unknown prices."""
         return [row for many in self._rows.values() for row in many]
 
     def _hint(self, sku: str) -> str:
@@ -222,7 +225,7 @@ _operators: Path | None = None
 
 
 def lay_over(path: Path | None) -> None:
-    """From now on `PriceBook.load()` has this file's prices as well; None: ours alone. PriceError where it is wrong."""
+    """Use this file's prices in `PriceBook.load()` from now on; None: the built-in ones alone. Raises PriceError."""
     global _operators
     if path is not None:
         _with_operators(path)
@@ -237,7 +240,7 @@ def _with_operators(path: Path) -> PriceBook:
 
 
 def _entries(path: Path) -> Iterable[Entry]:
-    """The tables of a file; a price of several regions is one for each."""
+    """Yield the tables of a file; a price of several regions becomes one table for each."""
     for entry in read_tables(path, {"price", "free"}, PriceError):
         regions = entry.values.get("region")
         if entry.table == "price" and isinstance(regions, list) and regions:

@@ -1,4 +1,4 @@
-"""Things that can be bought, put together from a price book: machines, containers, functions, a learner's share."""
+"""Things to buy, composed from a price book: machines, containers, functions, a learner's share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _OVERHEAD = ("paper.vm_overhead", "paper")
 def functions(
     book: PriceBook, region: str, start_cap_s: float, *, architecture: str = "x86", provisioned: bool = False
 ) -> FunctionPrice:
-    """Functions like Lambda's. With `provisioned`, time on instances that are kept ready has its own price."""
+    """Return the price of functions like Lambda's. With `provisioned`, time on provisioned instances has its own
+    price.
+    """
     ready = book.row(f"lambda.provisioned.duration.{architecture}", region) if provisioned else None
     duration = book.row(f"lambda.duration.{architecture}", region)
     return FunctionPrice(duration, book.row("lambda.request", region), start_cap_s, ready)
@@ -26,7 +28,7 @@ def functions(
 def provisioned_capacity(
     book: PriceBook, region: str, memory_mb: int, instances: int, *, architecture: str = "x86"
 ) -> Standing:
-    """Instances that are kept ready, paid from the job's start whether busy or not, by started five minutes."""
+    """Return the price of provisioned instances, paid from the job's start, busy or not, by started five minutes."""
     row = book.row(f"lambda.provisioned.{architecture}", region)
     part = Part(row, memory_mb * instances, MB_PER_GB)
     return Standing("provisioned", (part,), round_up_s=PROVISIONED_UNIT_S)
@@ -35,44 +37,44 @@ def provisioned_capacity(
 def machine_parts(
     book: PriceBook, sku: str, region: str, *, count: int = 1, ip_and_disk: bool = True
 ) -> tuple[Part, ...]:
-    """Machines by the hour and, as the papers count it, the IP address and disk of each."""
+    """Return machines by the hour and, as the papers count it, the IP address and disk of each."""
     parts = (Part(book.row(sku, region), count),)
     return (*parts, Part(book.row(*_OVERHEAD), count)) if ip_and_disk else parts
 
 
 def container_parts(book: PriceBook, region: str, vcpu: int, memory_mb: int) -> tuple[Part, ...]:
-    """Containers with so many cores and so much memory in all."""
+    """Return containers with this many cores and this much memory in all."""
     cores = Part(book.row("aci.vcpu.linux", region), vcpu)
     return cores, Part(book.row("aci.memory.linux", region), memory_mb, MB_PER_GB)
 
 
 def learner_function(parts: tuple[Part, ...], start_cap_s: float, *, sharers: int = 1) -> RunningPrice:
-    """A learner that is paid only while it runs, at the price of `parts` by the second.
+    """Return the price of a learner that is paid only while it runs, at the price of `parts` by the second.
 
-    With `sharers` so many learners share the machine, and each pays its part.
+    With `sharers`, this many learners share the machine, and each pays its part.
     """
     return RunningPrice(shared(parts, sharers), start_cap_s)
 
 
 def shared(parts: tuple[Part, ...], sharers: int) -> tuple[Part, ...]:
-    """One sharer's part of things that several use together."""
+    """Return one sharer's part of things that several use together."""
     return tuple(Part(part.row, part.count, part.per * sharers) for part in parts)
 
 
 def cache_host(book: PriceBook, sku: str, region: str) -> Standing:
-    """A machine of its own that holds trajectories and weights for the functions."""
+    """Return the price of a separate machine that stores trajectories and weights for the functions."""
     return Standing("cache", machine_parts(book, sku, region))
 
 
 def provisioned_break_even(book: PriceBook, region: str) -> Fraction:
-    """The share of its time that capacity kept ready must be busy to be no dearer than functions on demand."""
+    """Return the share of its time that provisioned capacity must be busy to cost no more than functions on demand."""
     on_demand = Fraction(book.row("lambda.duration.x86", region).price)
     executed = Fraction(book.row("lambda.provisioned.duration.x86", region).price)
     return Fraction(book.row("lambda.provisioned.x86", region).price) / (on_demand - executed)
 
 
 def own_price(resource: str, usd: Decimal) -> PriceRow:
-    """What a user says that an hour of a machine of their own costs."""
+    """Return the price of an hour of a user's own machine, as the user set it."""
     return PriceRow(
         sku=f"local.{resource}",
         region="here",

@@ -1,4 +1,4 @@
-"""A stored run as a script to be played again: its tasks, who waits for whom, and where the run was cut short."""
+"""A stored run as a schedule to replay: its tasks, their dependencies, and where the run was cut short."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POLICIES_WITHOUT_CLOCK = frozenset({"fixed", "ramp"})
 
 
 class Task:
-    """A call with its attempts. `allowed` is how many there may be, `episodes` what its deadline goes by."""
+    """A call with its attempts. `allowed` is how many there may be, `episodes` what its deadline depends on."""
 
     def __init__(
         self, number: int, works: Sequence[Work], allowed: int, episodes: int, *, simulated: bool
@@ -36,16 +36,17 @@ class Task:
         self._works = {work.attempt: self._made_whole(work, simulated) for work in works}
 
     def work(self, attempt: int) -> Work:
-        """What the attempt does; one that there was not does the same as those there were."""
+        """Return the attempt's work. An attempt that did not exist does the same work as the existing ones."""
         found = self._works.get(attempt)
         if found is None:
             found = self._works[attempt] = self._as_attempt(attempt)
         return found
 
     def _made_whole(self, work: Work, simulated: bool) -> Work:
-        """A call that failed without a trace of its work.
+        """Return the work of a call that failed without a record of it.
 
-        On a simulated cloud its body had raised. Elsewhere nobody counted, and another attempt did the same work.
+        On a simulated cloud its body had raised. Elsewhere its work was not counted, and another attempt did the same
+        work.
         """
         if work.broken or work.cancelled or _amount(work):
             return work
@@ -57,7 +58,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Cut:
-    """These tasks were cancelled, so long after the last of those before had landed."""
+    """These tasks were cancelled, so long after the last of their predecessors had landed."""
 
     tasks: tuple[int, ...]
     after_ns: int
@@ -65,9 +66,10 @@ class Cut:
 
 @dataclass(frozen=True)
 class Script:
-    """Tasks in the order in which they were sent. What waits is numbered: first the tasks, then the cuts.
+    """Tasks in the order in which they were sent. All that waits is numbered: first the tasks, then the cuts.
 
-    `waits` counts for each what it waits for, `followers` are who waits for a task, `first` wait for the start.
+    `waits` counts the dependencies of each, `followers` are those that wait for a task, `first` those that wait for
+    the start.
     """
 
     tasks: list[Task]
@@ -81,14 +83,14 @@ class Script:
     notes: tuple[str, ...]
 
     def beside(self, task: Task) -> list[int]:
-        """The tasks that were sent together with this one, which waited for the same; evaluations left out."""
+        """Return the tasks that were sent together with this one, with the same dependencies, without evaluations."""
         together = self.followers[task.after[0]] if task.after else self.first
         numbers = [number for number in together if number < len(self.tasks)]
         return [number for number in numbers if self.tasks[number].kind != "evaluate"]
 
     @staticmethod
     def of(sitting: Sitting) -> Script:
-        """The script of a sitting; WorkError if its spec cannot be understood."""
+        """Return the schedule of a sitting. Raises WorkError if its spec cannot be understood."""
         spec = training_spec(sitting.spec)
         usages: list[Any] = [one.usage for one in sitting.settlements if "work" in one.usage]
         landed_s = {usage["work"]["id"]: usage["landed_s"] for usage in usages if "landed_s" in usage}
@@ -117,7 +119,7 @@ def training_spec(spec: Mapping[str, Any]) -> TrainingSpec:
 
 
 def _tasks(works: list[list[Work]], spec: TrainingSpec, *, simulated: bool) -> list[Task]:
-    # The deadlines of an evaluation's calls go by the largest share of the episodes.
+    # The deadlines of an evaluation's calls depend on the largest share of the episodes.
     shares: dict[int, int] = {}
     for first, *_ in works:
         if first.kind == "evaluate":
@@ -142,7 +144,7 @@ def _tasks(works: list[list[Work]], spec: TrainingSpec, *, simulated: bool) -> l
 
 
 def _cuts(works: list[list[Work]], landed_s: Mapping[str, float]) -> list[tuple[Cut, list[int]]]:
-    """Each cut, and the tasks that had landed before it."""
+    """Return each cut, and the tasks that had landed before it."""
     ended = [landed_s.get(attempted[-1].id) for attempted in works]
     by_moment: dict[float, list[int]] = {}
     for number, attempted in enumerate(works):
@@ -183,7 +185,7 @@ def _wired(
 
 
 def _notes(spec: TrainingSpec, sitting: Sitting, missing: int) -> tuple[str, ...]:
-    """Why another cloud might have made another run of it, one sentence each."""
+    """Return why another cloud might have made another run of it, one sentence each."""
     notes = []
     if spec.scaling.kind not in _POLICIES_WITHOUT_CLOCK:
         notes.append(
@@ -201,7 +203,7 @@ def _notes(spec: TrainingSpec, sitting: Sitting, missing: int) -> tuple[str, ...
     unknown = sum(one.basis == "assumed" for one in sitting.settlements)
     if missing or unknown:
         notes.append(
-            f"The record has holes: {unknown} calls were booked without being heard of,"
+            f"The record has holes: {unknown} calls were booked without a result,"
             f" {missing} that others waited for are not in it."
         )
     return tuple(notes)

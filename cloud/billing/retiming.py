@@ -1,8 +1,8 @@
 """A run's time and bill computed again from the record of its work: on another cloud, another stack, other prices.
 
-Nothing is trained. Calls are sent as they were, each when what it waited for has landed; their times come from the
-same simulation as those of a simulated job, retries and deadlines from the engine's rules, rent from the meter's.
-On the cloud where the run was simulated the result is what it was, to the last digit.
+No training happens. Each call is sent when its dependencies have landed. Times come from the same simulation as those
+of a simulated job, retries and deadlines from the engine's rules, rent from the meter's. On the cloud where the run
+was simulated the result is the same, to the last digit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NEVER_NS = 2**62
 
 @dataclass(frozen=True)
 class RoundTimes:
-    """A round as its report tells it, in seconds of the platform."""
+    """A round as its report describes it, in seconds of the platform."""
 
     round_no: int
     began_s: float
@@ -39,7 +39,7 @@ class RoundTimes:
 
 @dataclass(frozen=True)
 class Done:
-    """A call that came back: how long its body ran, and what it waited for a place to run in."""
+    """A call that succeeded: the run time of its body, and how long it waited to start."""
 
     kind: CallKind
     round_no: int
@@ -65,8 +65,8 @@ class Retimed:
 
 
 def retime(script: Script, place: Place, *, seed: int) -> Retimed:
-    """Time and bill of one sitting at `place`, with chance drawn from `seed`."""
-    # A replay makes thousands of small objects and no cycles: looking for those would take a third of its time.
+    """Return the time and bill of one sitting at `place`, with chance drawn from `seed`."""
+    # A replay makes thousands of small objects and no cycles: searching for those would take a third of its time.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -77,7 +77,7 @@ def retime(script: Script, place: Place, *, seed: int) -> Retimed:
 
 
 class _Replay:
-    """One replay. `_left` counts, for each task and each cut, what it still waits for."""
+    """One replay. `_left` counts, for each task and each cut, the dependencies that have not landed yet."""
 
     def __init__(self, script: Script, place: Place, seed: int) -> None:
         self._script = script
@@ -98,7 +98,7 @@ class _Replay:
         self._landed_ns = [0] * len(script.tasks)
         self._updates: list[tuple[Task, Trip]] = []
         self._version_ns = 0
-        # When rent falls due, or earlier: whoever waits until then asks again.
+        # When rent falls due, or earlier: the caller checks again then.
         self._due_ns = 0
 
     def run(self) -> Retimed:
@@ -124,7 +124,7 @@ class _Replay:
         return self._simulation.now_ns / NS
 
     def _pay(self) -> None:
-        """As the meter does before it sends or waits."""
+        """Pay rent, as the meter does before it sends or waits."""
         now_s, before = self._now_s, self._rents.actors
         self._rents.need(self._actors_flying, now_s)
         if self._rents.is_due(now_s):
@@ -138,7 +138,7 @@ class _Replay:
             self._simulation.prepare(actors)
 
     def _send(self, numbers: Sequence[int]) -> None:
-        """Tasks whose turn has come, in the order in which the engine sends them."""
+        """Send tasks whose dependencies have landed, in the engine's order."""
         usual: dict[tuple[CallKind, int], float] = {}
         works = [self._next_attempt(number, usual) for number in numbers]
         more = sum(work.where == "actor" for work in works)
@@ -155,7 +155,7 @@ class _Replay:
             self._simulation.submit(work)
 
     def _next_attempt(self, number: int, usual: dict[tuple[CallKind, int], float]) -> Work:
-        """Its next attempt with the deadline of this moment; `usual` keeps those of first attempts."""
+        """Return its next attempt with the current deadline; `usual` caches those of first attempts."""
         task = self._script.tasks[number]
         attempt = self._attempts[number] = self._attempts[number] + 1
         work = task.work(attempt)
@@ -189,14 +189,14 @@ class _Replay:
         self._landed(number)
 
     def _landed(self, number: int) -> None:
-        """The task is over: whoever waited for it and for nothing else is sent."""
+        """End the task, and send the tasks that only waited for it."""
         self._landed_ns[number] = self._simulation.now_ns
         freed = self._freed(self._script.followers[number])
         if freed:
             self._send(freed)
 
     def _freed(self, numbers: Sequence[int]) -> list[int]:
-        """Those who wait for nothing any more, in the order of sending. Cuts among them are put into their place."""
+        """Return the tasks that wait for nothing any more, in the order of sending, with the cuts among them."""
         freed: list[int] = []
         waiting = list(numbers)
         while waiting:
@@ -214,7 +214,7 @@ class _Replay:
         return sorted(freed)
 
     def _cut(self, cut: Cut) -> None:
-        """The run is stopped here: what flies is cancelled, what was never sent will not be."""
+        """Stop the run here: cancel calls in flight and send no more."""
         numbers = set(cut.tasks)
         self._last_try |= set(self._flying.values())
         self._given_up |= {number for number in numbers if not self._attempts[number]}
@@ -229,14 +229,14 @@ class _Replay:
 
     def _learn(self, trip: Trip) -> None:
         if not trip.fault:
-            # The sum of the parts that its usage tells, rounded as they are there.
+            # The sum of the parts in its usage, rounded as they are there.
             took_s = (trip.wait_ns + trip.start_ns) / NS + trip.run_ns / NS + trip.way_ns / NS
             self._deadlines.came(trip.work.kind, took_s)
         elif trip.fault == "deadline":
             self._deadlines.overran(trip.work.kind, trip.work.deadline_s)
 
     def _round(self, task: Task, trip: Trip) -> RoundTimes:
-        """A round ends with its update. When it began and what was collected is told as each loop tells it."""
+        """Return the round that this update ends. Each loop reports its beginning and its collection in its own way."""
         end_ns, sent_s = trip.finished_ns, trip.submitted_ns / NS
         update_s = max(0.0, end_ns / NS - sent_s)
         match self._script.loop:
@@ -244,7 +244,7 @@ class _Replay:
                 began_s = max((self._sent_ns[number] for number in task.after), default=0) / NS
                 collect_s = sent_s - began_s
             case "pipelined":
-                # Actors sample meanwhile, and both are waited for.
+                # Actors sample meanwhile, and the round waits for both.
                 end_ns = max(self._landed_ns[number] for number in self._script.beside(task))
                 began_s = self._sent_ns[task.number] / NS
                 collect_s = end_ns / NS - began_s

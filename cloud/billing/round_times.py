@@ -1,4 +1,4 @@
-"""The rounds of a run as the papers' cost formulas see them, out of its settled calls."""
+"""The rounds of a run as the papers' cost formulas see them, from its settled calls."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ PAPERS = ("nitro-intended", "nitro-active", "minionsrl", "stellaris", "siren")
 
 
 def paper_costs(sittings: Iterable[Sitting], book: PriceBook) -> list[tuple[PaperFormula, int]]:
-    """What each paper's own formula says this run cost, in picodollars."""
+    """Return what each paper's own formula says that this run cost, in picodollars."""
     rounds = [times for sitting in sittings for times in round_times(sitting)]
     return [(FORMULAS[name], FORMULAS[name].cost(rounds, book)) for name in PAPERS]
 
 
 def round_times(sitting: Sitting) -> list[RoundTimes]:
-    """Every round whose update was done. Rounds that overlap are cut where the one before ended, as each counts once.
+    """Return every round whose update was done. Overlapping rounds are cut where the previous one ended, to count
+    once.
 
-    An evaluation counts with the time in which nothing but it went on. Before the first round machines boot, which no
-    paper counts: their clocks begin when everything stands.
+    An evaluation counts with the time in which only it was running. Before the first round machines boot, which no
+    paper counts: their clocks begin when all machines are ready.
     """
     rounds: dict[int, list[PaidCall]] = defaultdict(list)
     for call in paid_calls(sitting):
@@ -40,7 +41,7 @@ def round_times(sitting: Sitting) -> list[RoundTimes]:
 
 
 def _spans(rounds: dict[int, list[PaidCall]]) -> Iterator[tuple[int, float, float]]:
-    """Number, begin and end of each round that came to its update."""
+    """Yield the number, begin and end of each round that reached its update."""
     before_s = float("-inf")
     for number in sorted(rounds):
         ends = [call.seconds("landed_s") for call in rounds[number] if call.work.kind == "update"]
@@ -55,7 +56,7 @@ def _spans(rounds: dict[int, list[PaidCall]]) -> Iterator[tuple[int, float, floa
 
 
 def _boot_s(calls: list[PaidCall]) -> float:
-    """How long the first calls of a run waited for anything to stand."""
+    """Return how long the first calls of a run waited for machines to be ready."""
     actors = [call.seconds("startup_s") for call in calls if call.work.kind == "rollout"]
     learner = [call.seconds("startup_s") for call in calls if call.work.kind == "update"]
     return min(actors, default=0.0) + min(learner, default=0.0)

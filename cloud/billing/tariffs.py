@@ -1,4 +1,4 @@
-"""What a job on a profile pays: its names of things, turned into prices of a book."""
+"""The tariff of a job on a profile: its resources with prices from a book."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cloud.pricing import CallPrice, FunctionPrice, Part, PoolPrice, RunningPric
 
 @dataclass(frozen=True)
 class Purchase:
-    """What a job buys of a cloud beside what its profile says anyway."""
+    """What a job buys from a cloud beyond the profile's own resources."""
 
     learner: Literal["server", "function"]
     learner_sku: str
@@ -30,7 +30,7 @@ class Purchase:
 
 
 def tariff_of(profile: Profile, purchase: Purchase, book: PriceBook) -> Tariff:
-    """UnknownSku where the book has no price for something that the job would buy."""
+    """Return the tariff. Raises UnknownSku if the book has no price for something that the job would buy."""
     standing = list(_standing_actors(profile, purchase, book))
     learner: CallPrice | None = None
     if purchase.learner == "server":
@@ -69,7 +69,7 @@ def _function_price(profile: Profile, purchase: Purchase, book: PriceBook) -> Ca
 
 
 def _standing_actors(profile: Profile, purchase: Purchase, book: PriceBook) -> list[Standing]:
-    """Machines of a cluster, and functions that are kept ready."""
+    """Return the machines of a cluster, and the functions that are kept warm."""
     actors = profile.actors
     if isinstance(actors, Pool):
         if actors.machine_sku is None or actors.units is None:
@@ -92,7 +92,7 @@ def _pool_price(profile: Profile, purchase: Purchase, book: PriceBook) -> PoolPr
 
 
 def _container(actors: Functions | Pool, book: PriceBook, region: str) -> tuple[Part, ...]:
-    """One container: its cores and its memory, in hundredths."""
+    """Return one container: its cores and its memory, in hundredths."""
     cores = 1.0 if isinstance(actors, Functions) else actors.cores_per_actor
     memory_gb = (
         actors.whole_core_mb.value / MB_PER_GB

@@ -1,7 +1,7 @@
-"""The record of one call: what work it was and what it had to wait for, without times, prices or data.
+"""The record of one call: its work and its dependencies, without times, prices or data.
 
-From it alone the time and the bill of a run can be computed again under another profile, stack or price book.
-Records are stored as JSON that leaves out what is as usual.
+From it alone the time and the bill of a run can be computed again under another profile, stack or price book. Records
+are stored as JSON that leaves out default values.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Record = dict[str, Any]
 
 
 class WorkError(ValueError):
-    """What was read is no record of work; the message says where and why."""
+    """The input is not a record of work; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One call. `name` is its task: the id less the attempt. `serial` counts calls in the order of submission.
+    """One call. `name` is its task: the id without the attempt. `serial` counts calls in the order of submission.
 
-    `after` names the tasks without whose outcomes the call would not have been made: it is submitted at the moment
-    when the last of them lands. `macs` are multiplications of one forward pass of one sample, of the policy for
-    actors and of policy and critic for the learner; `decision_macs` those of the network that was asked how many actors
-    the round gets, which is told with the round's update. `broken`: its body raised, as it would do anywhere.
+    `after` names the tasks that the call depends on: it is submitted at the moment when the last of them lands.
+    `macs` are multiplications of one forward pass of one sample, of the policy for actors and of policy and critic
+    for the learner; `decision_macs` those of the network that decided how many actors the round gets, reported with
+    the round's update. `broken`: its body raised, as it would do anywhere.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Work:
     cancelled: bool = False
 
     def with_deadline(self, deadline_s: float) -> Work:
-        """The same work with another deadline; several times as fast as `dataclasses.replace`."""
+        """Return the same work with another deadline; several times as fast as `dataclasses.replace`."""
         values: list[Any] = list(_values(self))
         values[_DEADLINE] = deadline_s
         return Work(*values)
@@ -75,11 +75,11 @@ _OF_USAGE = [name for name in _FIELDS if name in Usage.model_fields and name not
 def work_of(
     call: Call, usage: Usage, *, serial: int = 0, broken: bool = False, cancelled: bool = False
 ) -> Work:
-    """The record of `call`, whose body did what `usage` says."""
+    """Return the record of `call`, whose body did the work in `usage`."""
     request = call.request
     episodes = usage.episodes
     if isinstance(request, EvaluateRequest):
-        # Deadlines of evaluations go by the episodes that are asked for, which a call that failed has not played.
+        # Deadlines of evaluations depend on the requested episodes, which a failed call has not played.
         episodes = len(request.episode_seeds)
     return Work(
         id=call.id,
@@ -102,9 +102,10 @@ def work_of(
 
 
 class WorkWriter:
-    """Records of one run as JSON objects, in any order. Calls of one moment wait for the same tasks.
+    """Writes records of one run as JSON objects, in any order. Calls sent at one moment depend on the same tasks.
 
-    Where several have the same long list of these, the first holds it and the others name that one (`after_as`).
+    Where several have the same long list of dependencies, the first holds it and the others name the first
+    (`after_as`).
     """
 
     def __init__(self) -> None:
@@ -128,7 +129,9 @@ class WorkWriter:
 def works_from(
     records: Iterable[Mapping[str, Any]], place: Callable[[int], str] = "record {}".format
 ) -> list[Work]:
-    """The records of one run in their order; WorkError begins with the `place` of the one that is wrong."""
+    """Return the records of one run in their order. Raises WorkError, which begins with the `place` of
+    the wrong one.
+    """
     plain = list(records)
     lists = {record.get("id"): record["after"] for record in plain if "after" in record}
     works = []

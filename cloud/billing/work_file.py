@@ -1,7 +1,7 @@
-"""Files of JSON lines in which a run writes down what it did and what it paid, call by call, as it goes.
+"""Files of JSON lines that record a run's work and payments, call by call, as it runs.
 
-A sitting begins with a line of its own, the header; then comes a line for each settlement, in their order: calls with
-the records of their work, and slices of rent. A run that is gone on with appends another sitting.
+A sitting begins with a header line. A line for each settlement follows, in their order: calls with the records of
+their work, and slices of rent. A run that is resumed appends another sitting.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Sitting:
-    """One process's part of a run: the job's spec as JSON, what was settled, and the work of its calls."""
+    """One process's part of a run: the job's spec as JSON, its settlements, and the work of its calls."""
 
     spec: dict[str, Any]
     settlements: list[Settlement]
@@ -32,7 +32,9 @@ class Sitting:
         settlements: list[Settlement],
         place: Callable[[int], str] = "record {}".format,
     ) -> Sitting:
-        """With the works that are recorded in `settlements`; WorkError names the `place` of a wrong one."""
+        """Return a sitting with the works in `settlements`. Raises WorkError, which names the `place`
+        of a wrong one.
+        """
         records: list[Any] = [one.usage["work"] for one in settlements if "work" in one.usage]
         return Sitting(spec, settlements, works_from(records, place))
 
@@ -42,7 +44,7 @@ class Sitting:
 
 
 class WorkFile:
-    """Appends to `path`. A line that a dead process left unfinished is removed first. OSError as `open` raises it."""
+    """Appends to `path`, after removing a line that a dead process left unfinished. Raises OSError as `open` does."""
 
     def __init__(self, path: Path) -> None:
         if path.exists():
@@ -65,7 +67,7 @@ class WorkFile:
 
 
 def read_work_file(path: Path) -> list[Sitting]:
-    """The sittings of a run. WorkError begins with `file:line:`, or says why the file cannot be read."""
+    """Return the sittings of a run. Raises WorkError, which begins with `file:line:` or says why it cannot be read."""
     try:
         text = path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -75,7 +77,7 @@ def read_work_file(path: Path) -> list[Sitting]:
 
 
 def sittings_in(lines: Iterable[tuple[int, dict[str, Any]]], file: str) -> list[Sitting]:
-    """The sittings in a file's numbered lines. WorkError begins with `file:line:`."""
+    """Return the sittings in a file's numbered lines. Raises WorkError, which begins with `file:line:`."""
     read: list[_Read] = []
     for number, line in lines:
         if line.get("kind") == "work":
@@ -103,7 +105,9 @@ class _Read:
 
 
 def _objects(text: str, file: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects with their line numbers. A last line without its end was cut off with its run, and is left out."""
+    """Yield the objects with their line numbers. A last line without its end was cut off with its run, and is left
+    out.
+    """
     for number, line in enumerate(text.splitlines(keepends=True), start=1):
         try:
             found = json.loads(line)

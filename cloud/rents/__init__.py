@@ -1,1 +1,1 @@
-"""Rent of what stands, whether or not anybody uses it."""
+"""Rent of standing resources, used or not."""

@@ -1,4 +1,4 @@
-"""All that stands for a job: machines and capacity of its tariff, and the actors of its pool."""
+"""All standing resources of a job: machines and capacity of its tariff, and the actors of its pool."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from training.ports import Ledger
 
 
 def rent_until(tariff: Tariff, actors: int, for_s: float) -> int:
-    """What is set aside for all that stands, from a job's start until so much later, with so many actors of a pool."""
+    """Return what is reserved for all standing resources from a job's start until `for_s` later, with `actors` in a
+    pool.
+    """
     return _rent_of_all(tariff, actors, lambda one: rent_from_start(one, for_s))
 
 
 def rent_between(tariff: Tariff, actors: int, for_s: float) -> int:
-    """What is set aside within so much time for all that stands already: at least a slice of everything."""
+    """Return what is reserved within `for_s` for all resources that already stand: at least a slice of each."""
     return _rent_of_all(tariff, actors, lambda one: rent_going_on(one, for_s))
 
 
@@ -32,7 +34,7 @@ def _rent_of_all(tariff: Tariff, actors: int, rent_of: Callable[[Standing], int]
 
 
 class Rents:
-    """Pays what falls due. All times are the platform's; whoever asks has booked everything else before."""
+    """Pays rent when it falls due. All times are the platform's; the caller has booked everything else before."""
 
     def __init__(self, tariff: Tariff, ledger: Ledger, id_prefix: str) -> None:
         self._tariff = tariff
@@ -45,18 +47,18 @@ class Rents:
 
     @property
     def actors(self) -> int | None:
-        """How many actors of the pool are paid for; None where there is no pool that grows."""
+        """How many actors of the pool are paid for; None without a pool that grows."""
         return None if self._pool is None else len(self._pool)
 
     def due_ns(self) -> int | None:
-        """When something has to be paid or given up next."""
+        """Return when something next has to be paid or given up."""
         dues = [rented.renew_at_ns for rented in (*(self._standing or ()), *self._groups.values())]
         if self._pool is not None and (pool_ns := self._pool.due_ns) is not None:
             dues.append(pool_ns)
         return min(dues, default=None)
 
     def ahead(self, now_s: float, for_s: float) -> int:
-        """What falls due within the next `for_s` seconds, if all that stands now stands on."""
+        """Return what falls due within the next `for_s` seconds if all standing resources are kept."""
         end_ns = to_ns(now_s + for_s)
         rented = (
             *(self._standing or ()),
@@ -72,7 +74,9 @@ class Rents:
         return due_ns is not None and due_ns <= to_ns(now_s)
 
     def pay(self, now_s: float, round_no: int) -> str:
-        """Pay what is due, everything from the first time on. Why it cannot go on, if it cannot."""
+        """Pay what is due; the first time, start all resources. Return why the job cannot continue, or an empty
+        string.
+        """
         if self._standing is None:
             self._standing = [
                 Rented(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.standing
@@ -90,12 +94,12 @@ class Rents:
         )
 
     def need(self, actor_calls: int, now_s: float) -> None:
-        """So many calls of actors are in flight at this moment."""
+        """Record that this many calls of actors are in flight now."""
         if self._pool is not None:
             self._pool.need(actor_calls, now_s)
 
     def grow(self, actor_calls: int, now_s: float, round_no: int) -> str:
-        """Have actors for so many calls, as many as can be paid. Why there is not a single one, if so."""
+        """Rent actors for this many calls, as many as can be paid. Return why there is none, or an empty string."""
         if self._pool is None:
             return ""
         self._pool.grow(actor_calls, now_s, round_no)
@@ -105,7 +109,7 @@ class Rents:
         return f"not even one actor can be rented for a minute: {what_is_left(self._ledger)}"
 
     def take(self, number: int, actors: int, now_s: float, round_no: int) -> str:
-        """Pay for a group of the pool from now on. Why it cannot be paid for, if so."""
+        """Pay for a group of the pool from now on. Return why it cannot be paid for, or an empty string."""
         assert self._tariff.pool is not None
         group = self._tariff.pool.group(number, actors)
         rented = Rented(group, self._ledger, self._id_prefix, now_s)
@@ -117,7 +121,7 @@ class Rents:
         return ""
 
     def leave(self, number: int, now_s: float) -> None:
-        """This group is billed no more."""
+        """Stop billing this group."""
         rented = self._groups.pop(number, None)
         if rented is not None:
             rented.end(now_s)

@@ -1,4 +1,4 @@
-"""Who pays for what a platform lets stand, where the platform itself knows what stands and when it is gone."""
+"""Pays for a platform's standing resources, where the platform itself knows what stands and when it is gone."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from cloud.rents.job import Rents
 
 
 class Landlord(Protocol):
-    """For the platform's own thread. Whoever stands is known by a number."""
+    """For the platform's own thread. Each group has a number."""
 
     def take(self, number: int, actors: int) -> str:
-        """Pay for one more group of so many actors, from now on. Why it cannot be paid for, if so."""
+        """Pay for one more group of this many actors, from now on. Return why it cannot be paid for, or an empty
+        string.
+        """
 
     def leave(self, number: int) -> None:
-        """It is certain that nothing is billed for this one any more."""
+        """End the payment: it is certain that this group is not billed any more."""
 
 
 @runtime_checkable
 class Renting(Protocol):
-    """A platform that orders by itself what stands for it: each time it asks first, and tells when it is gone."""
+    """A platform that orders its resources by itself: it asks the payer before each, and reports when one is gone."""
 
     def rent_from(self, landlord: Landlord) -> None: ...
 
 
 class NoRent:
-    """Nobody counts."""
+    """A payer that charges nothing."""
 
     def take(self, number: int, actors: int) -> str:
         return ""
@@ -36,7 +38,7 @@ class NoRent:
 
 
 class PayingRents:
-    """A landlord who pays from a ledger. `book` is called before money is asked for."""
+    """A payer that pays from a ledger. `book` is called before money is reserved."""
 
     def __init__(
         self, rents: Rents, now_s: Callable[[], float], round_no: Callable[[], int], book: Callable[[], None]

@@ -1,4 +1,4 @@
-"""Rent of a pool of actors that grows with the calls in flight and shrinks when they stay away."""
+"""Rent of a pool of actors that grows with the calls in flight and shrinks when there are fewer."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from training.ports import Ledger, Reservation
 
 
 class PoolRent:
-    """How many actors are paid for, and therefore may stand. All times are the platform's.
+    """How many actors are paid for, and therefore may exist. All times are the platform's.
 
     The n-th actor is needed while at least n calls are in flight; it is given up when that was `idle_s` ago. Each is
-    rented before it is ordered, so a pool never grows beyond what the ledger grants.
+    rented before it is ordered, so a pool never grows beyond what the ledger allows.
     """
 
     def __init__(self, price: PoolPrice, ledger: Ledger, id_prefix: str) -> None:
@@ -29,22 +29,22 @@ class PoolRent:
 
     @property
     def due_ns(self) -> int | None:
-        """When rent has to be renewed or an actor is to be given up, whichever is first."""
+        """When rent has to be renewed or an actor given up, whichever is first."""
         if not self._rented:
             return None
         return min(min(rented.renew_at_ns for rented in self._rented), self._needed_ns[-1] + self._idle_ns)
 
     def ahead(self, until_ns: int) -> int:
-        """What is set aside until then in addition, if all actors stand on."""
+        """Return what else is reserved until then if all actors are kept."""
         return sum(rented.ahead(until_ns) for rented in self._rented)
 
     def need(self, in_flight: int, now_s: float) -> None:
-        """So many calls are in flight at this moment."""
+        """Record that this many calls are in flight now."""
         count = min(in_flight, len(self._rented))
         self._needed_ns[:count] = [to_ns(now_s)] * count
 
     def grow(self, in_flight: int, now_s: float, round_no: int) -> None:
-        """Rent as many more as these calls need, as far as the money goes."""
+        """Rent as many more actors as these calls need and the budget allows."""
         wanted = min(in_flight, self._price.most)
         while len(self._rented) < wanted:
             self._ordered += 1
@@ -55,7 +55,9 @@ class PoolRent:
             self._needed_ns.append(to_ns(now_s))
 
     def keep(self, now_s: float, round_no: int) -> Reservation | None:
-        """Give up whoever was idle for long, and renew the rent of the others; the refused one, if there is one."""
+        """Give up actors that were idle for long, and renew the rent of the others. Return the refused reservation,
+        if any.
+        """
         while self._rented and to_ns(now_s) >= self._needed_ns[-1] + self._idle_ns:
             self._rented.pop().end(now_s)
             self._needed_ns.pop()

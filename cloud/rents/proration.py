@@ -1,4 +1,4 @@
-"""How the time of one machine divides among the things that ran on it."""
+"""Divides the time of one machine among the calls that ran on it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 
 class Stretch(NamedTuple):
-    """Something ran from one moment to another."""
+    """A period in which something ran."""
 
     begin_ns: int
     end_ns: int
 
 
 def shares_of_time(stretches: Sequence[Stretch]) -> list[int]:
-    """What each gets of the time in which anything ran: those that run at one moment share it equally.
+    """Return each stretch's share of the time in which anything ran: those that run at one moment share it equally.
 
     Whole nanoseconds, rounded down. So their sum is at most the time in which at least one of them ran.
     """
     order = sorted(range(len(stretches)), key=lambda at: stretches[at].begin_ns)
-    # With k running, each one's share grows by 1/k a nanosecond: so one running sum serves all, however many there are.
+    # With k running, each share grows by 1/k a nanosecond: so one running sum serves any number of stretches.
     grown = Fraction(0)
     at_begin: dict[int, Fraction] = {}
     shares = [0] * len(stretches)

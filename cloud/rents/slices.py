@@ -1,4 +1,4 @@
-"""Rent of what stands: reserved in slices before they begin, settled for the time used."""
+"""Rent of standing resources: reserved in slices before they begin, settled for the time used."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from training.ports import Ledger, Reservation, Settlement
 SLICE_S = 60
 RENEW_AHEAD_S = 5.0
 A_LONG_ROUND = 1.5
-"""A round that takes so many times as long as the last must be paid for as well."""
+"""A round that takes this many times as long as the last must be paid for as well."""
 
 
 def slices_due(renew_at_ns: int, until_ns: int, slice_s: int) -> int:
-    """How many slices are reserved by `until_ns`, one after the other, if the first of them is at `renew_at_ns`."""
+    """Return how many slices are reserved by `until_ns`, one after the other, if the first of them is at
+    `renew_at_ns`.
+    """
     return max(0, (until_ns - renew_at_ns) // to_ns(slice_s) + 1)
 
 
 def rent_from_start(standing: Standing, for_s: float) -> int:
-    """What is set aside by then for a thing that stands for so long, its first slice included."""
+    """Return what is reserved for a resource that stands for `for_s`, its first slice included."""
     count = slices_due(-to_ns(RENEW_AHEAD_S), to_ns(for_s), _slice_s(standing.round_up_s))
     return count * _a_slice(standing)
 
 
 def rent_going_on(standing: Standing, for_s: float) -> int:
-    """What is set aside within such a time at worst, wherever in a slice it begins; a slice at least."""
+    """Return the most that is reserved within `for_s`, wherever in a slice it begins; at least a slice."""
     return max(1, ceil(for_s / _slice_s(standing.round_up_s))) * _a_slice(standing)
 
 
@@ -52,18 +54,18 @@ class Rented:
 
     @property
     def renew_at_ns(self) -> int:
-        """When the next slice has to be reserved: a little before the running one ends."""
+        """When the next slice has to be reserved: a little before the current one ends."""
         return self._paid_until_ns - to_ns(RENEW_AHEAD_S)
 
     def ahead(self, until_ns: int) -> int:
-        """What is set aside until then in addition, if it stands on."""
+        """Return what else is reserved until then if the resource is kept."""
         count = slices_due(self.renew_at_ns, until_ns, self.slice_s)
         return count * _a_slice(self.standing)
 
     def keep(self, now_s: float, round_no: int) -> Reservation | None:
-        """Book slices that are over and reserve the next ones in time. The refused reservation, if there is one.
+        """Book slices that are over and reserve the next ones in time. Return the refused reservation, if any.
 
-        A wall clock may have run on while nobody looked: then the time that has passed is reserved afterwards.
+        A wall clock may have advanced between two calls: then the time that has passed is reserved afterwards.
         """
         while to_ns(now_s) >= self.renew_at_ns:
             refused = self._reserve_next(round_no)
@@ -75,7 +77,7 @@ class Rented:
         return None
 
     def end(self, now_s: float) -> None:
-        """The resource stands no longer: book the time used, in the units it is billed by, and give the rest back."""
+        """End the resource: book the time used, in the units it is billed by, and release the rest."""
         now_ns = to_ns(now_s)
         unused = [piece for piece in self._slices if piece.begin_ns >= now_ns]
         used = [piece for piece in self._slices if piece.begin_ns < now_ns]
@@ -113,7 +115,7 @@ def _a_slice(standing: Standing) -> int:
 
 
 def _slice_s(round_up_s: int) -> int:
-    """Whole units of what is billed by started units, so that a slice is never booked above its reservation."""
+    """Return whole units of what is billed by started units, so that a slice is never booked above its reservation."""
     if round_up_s <= 0:
         return SLICE_S
     return max(1, SLICE_S // round_up_s) * round_up_s
