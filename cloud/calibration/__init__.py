@@ -1,5 +1,5 @@
-"""Measuring this machine: its entries of a stack, and itself as a profile.
+"""Calibration: measures this machine, for a stack's entries and a profile.
 
-`measuring.calibration` runs the parts, each in a process of its own, and puts a stack and a profile together;
-`check` holds the simulated cloud with these numbers against real rounds.
+`cloud.calibration.run_parts.calibration` runs the parts, each in its own process, and composes a stack and a profile.
+`check` compares the simulated cloud with these numbers to real rounds.
 """

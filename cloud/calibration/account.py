@@ -1,4 +1,4 @@
-"""An account of AWS measured by calls: cold starts all at once, short calls, and calls with much to send back."""
+"""Measures an AWS account by calls: simultaneous cold starts, short calls, and calls with large answers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from training.ports import Platform
 from training.reports import Usage
 
 ENVIRONMENT = EnvironmentSpec(id="Humanoid-v5")
-"""Its fragments are large enough to time their way, and its steps long enough to time a core."""
+"""Its fragments are large enough to time the transfer, and its steps long enough to time a core."""
 SIZES = (1024, 1769, 3008)
 _WAIT_S = 5.0
 
 
 class NotMeasured(RuntimeError):
-    """A call failed, and without it there is nothing to say; the text says why."""
+    """A call failed without which the measurement is worthless; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Effort:
     long_steps: int = 1536
 
     def plan(self, sizes: tuple[int, ...]) -> Plan:
-        """What costs at least as much, for saying so beforehand."""
+        """Return a plan that costs at least as much, to show an upper bound beforehand."""
         return Plan(
             environment=ENVIRONMENT,
             memory_mb=sizes,
@@ -47,7 +47,7 @@ QUICK = Effort(cold=2, short=3, long=2, long_steps=512)
 
 @dataclass(frozen=True)
 class Sample:
-    """One call: what it did, what its time went for, and whether it started its function."""
+    """One call: its work, its times, and whether it started its function."""
 
     work: Work
     usage: Usage
@@ -62,12 +62,12 @@ class Sample:
 
     @property
     def out_s(self) -> float:
-        """From when it was sent until its answer was here."""
+        """Seconds from sending it until its answer arrived."""
         return self.usage.startup_s + self.usage.run_s + self.usage.transfer_s
 
     @property
     def beside_billed_s(self) -> float:
-        """What is billed beyond the body's own time and the start."""
+        """Seconds billed beyond the body's own time and the start."""
         return (self.usage.billed_s or 0.0) - self.usage.run_s - (self.usage.startup_s if self.cold else 0.0)
 
 
@@ -80,7 +80,9 @@ def measure(
     name: str = "calibrate",
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Sample]:
-    """Every call's sample. NotMeasured once one fails: a start that is not one would falsify all others."""
+    """Return every call's sample. Raises NotMeasured once one fails: an unnoticed warm start would falsify all
+    others.
+    """
     ref = platform.publish(0, weights)
     samples: list[Sample] = []
     for size in sizes:
@@ -96,7 +98,7 @@ def measure(
 
 
 def _calls(effort: Effort, size: int, name: str) -> list[list[Call]]:
-    """In batches: those that are to start functions go out together, all others alone."""
+    """Return batches of calls: those that must start functions go out together, all others alone."""
     short = Plan(environment=ENVIRONMENT, memory_mb=(size,), steps=effort.short_steps)
     long = Plan(environment=ENVIRONMENT, memory_mb=(size,), steps=effort.long_steps)
     numbered = iter(range(1000))

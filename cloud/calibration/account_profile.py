@@ -1,4 +1,4 @@
-"""What was measured in an account, as a profile: the numbers that calls tell, and all others as they were."""
+"""A profile from an account's measurements: the measured numbers, and all others unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NS = 1e9
 
 @dataclass(frozen=True)
 class Account:
-    """What the account tells of itself. `emulated`: it is one of this machine's own, and says nothing of AWS."""
+    """Facts about the account. `emulated`: it is an account of the local emulator, so it says nothing about AWS."""
 
     region: str
     concurrent: int
@@ -32,7 +32,7 @@ class Account:
 def account_profile(
     samples: Sequence[Sample], account: Account, base: Profile, stack: Stack, today: date
 ) -> Profile:
-    """`base` with the measured numbers in it; `stack` says how fast the same work is on the core it was measured on."""
+    """Return `base` with the measured numbers; `stack` says how fast the same work is on its reference core."""
     assert isinstance(base.actors, Functions)
     kind = "an emulated account" if account.emulated else "an account"
     where = f"{len(samples)} calls in {kind} in {account.region}, {today.day} {today:%B %Y}"
@@ -72,7 +72,7 @@ def account_profile(
 
 
 def billed_beside_s(samples: Sequence[Sample]) -> float:
-    """What a warm call is billed beyond its body's own time, the middle one."""
+    """Return the median of what a warm call is billed beyond its body's own time."""
     return statistics.median(one.beside_billed_s for one in samples if not one.cold)
 
 
@@ -93,8 +93,9 @@ def _sizes(samples: Sequence[Sample]) -> str:
 
 
 def _core_ratios(samples: Sequence[Sample], base: Profile, stack: Stack) -> list[float]:
-    """For each long warm call: the time on a core as fast as the stack's, with its share by memory, over what was
-    billed for it, which is the provider's own clock."""
+    """Return, for each long warm call, its time on the stack's reference core, with its share by memory, over the
+    time billed for it by the provider's own clock.
+    """
     like_the_stack = base.core_ratio.model_copy(update={"value": 1.0, "low": 1.0, "high": 1.0})
     speeds = Speeds(base.model_copy(update={"core_ratio": like_the_stack}), stack)
     most = max(one.work.env_steps for one in samples)
@@ -106,7 +107,7 @@ def _core_ratios(samples: Sequence[Sample], base: Profile, stack: Stack) -> list
 
 
 def _start_extras_s(samples: Sequence[Sample]) -> list[float]:
-    """What each first call took beyond the middle warm one of the same size and work."""
+    """Return how much longer each first call took than the median warm one of the same size and work."""
     extras = []
     for one in samples:
         if one.cold:
@@ -122,7 +123,7 @@ def _start_extras_s(samples: Sequence[Sample]) -> list[float]:
 
 
 def _network(samples: Sequence[Sample], base: Network, where: str) -> Network:
-    """What each byte takes on the actor's way, and what a call takes without any; size by size."""
+    """Return the time of each byte on the actor's line, and of a call without bytes; size by size."""
     found = []
     for size in sorted({one.memory_mb for one in samples}):
         warm = [one for one in samples if one.memory_mb == size and not one.cold]
@@ -138,7 +139,7 @@ def _network(samples: Sequence[Sample], base: Network, where: str) -> Network:
 
 
 def _evened(samples: Sequence[Sample]) -> list[float]:
-    """Run times of warm calls over the middle one of the same size and work."""
+    """Return run times of warm calls over the median one of the same size and work."""
     groups: dict[tuple[int, int], list[float]] = {}
     for one in samples:
         if not one.cold:
@@ -147,7 +148,7 @@ def _evened(samples: Sequence[Sample]) -> list[float]:
 
 
 def _sigma(values: Sequence[float], source: str) -> Quantity:
-    """The log-normal spread by the middle half, in which one that was disturbed does not count."""
+    """Return the log-normal spread from the middle half, so that disturbed calls do not count."""
     if len(values) < 4:
         sigma = 0.0
     else:

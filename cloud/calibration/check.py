@@ -1,4 +1,4 @@
-"""Does the simulated cloud take as long as this machine does? Five shapes of a job, really and in virtual time."""
+"""Compares the simulated cloud's times with this machine's: five shapes of a job, really and in virtual time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEVER = 100_000
 
 @dataclass(frozen=True)
 class Shape:
-    """What makes rounds differ: the environment, who samples how much, the network, and how it learns."""
+    """What rounds differ in: the environment, the actors and their steps, the network, and the update."""
 
     name: str
     environment: str
@@ -28,7 +28,7 @@ class Shape:
     rounds: int
 
     def training(self, rounds: int) -> dict[str, Any]:
-        """The job as a document of `TrainingSpec`."""
+        """Return the job as a document of `TrainingSpec`."""
         pictures = self.network["kind"] == "cnn"
         return {
             "environment": {"id": self.environment},
@@ -84,7 +84,7 @@ class Compared:
 
 
 def compare(parts: Parts, stack: Path, profile: Path, rounds: int | None = None) -> Iterator[Compared]:
-    """Every shape, here and on the simulated machine that these files tell of."""
+    """Yield every shape, here and on the simulated machine of these files."""
     for shape in SHAPES:
         told = {"training": shape.training(rounds or shape.rounds)}
         measured = parts.run(shape.name, "rounds", told)

@@ -1,4 +1,4 @@
-"""A worker that computes nothing: it sends back as many bytes as a call asks steps for. For measuring ways alone."""
+"""A worker that computes nothing, to measure transfers alone: it returns as many bytes as a call requests steps."""
 
 from __future__ import annotations
 

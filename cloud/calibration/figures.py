@@ -9,16 +9,16 @@ import numpy as np
 
 from cloud.numbers.quantity import Kind, Quantity
 
-# A figure is never called more certain than this: another hour on the same machine differs by as much.
+# No figure is more certain than this: another hour on the same machine differs by as much.
 _LEAST_SPREAD = 0.05
 
 
 def quantity(
     values: Sequence[float], source: str, *, low: float | None = None, high: float | None = None
 ) -> Quantity:
-    """The median, from the 10th to the 90th percentile, and at least five percent either way.
+    """Return the median, with the range from the 10th to the 90th percentile, and at least five percent either way.
 
-    `low` and `high` widen the range where something else than chance bounds it.
+    `low` and `high` widen the range where something other than chance bounds it.
     """
     value = float(np.median(values))
     lows = [float(np.percentile(values, 10)), value * (1.0 - _LEAST_SPREAD)]
@@ -29,7 +29,7 @@ def quantity(
 
 
 def of(value: float, low: float, high: float, source: str, kind: Kind) -> Quantity:
-    """A number and its range to four digits, as nobody measures more."""
+    """Return a number and its range, rounded to four digits, because measurements are no more precise."""
     rounded = _four_digits(value)
     return Quantity(
         value=rounded,
@@ -45,9 +45,9 @@ def _four_digits(value: float) -> float:
 
 
 def fit(rows: Sequence[Sequence[float]], times: Sequence[float]) -> list[float]:
-    """Factors f ≥ 0 with rows · f ≈ times, by least squares of relative errors.
+    """Return factors f ≥ 0 with rows · f ≈ times, by least squares of relative errors.
 
-    What would come out negative is held at 0 and the others are found anew.
+    A factor that would be negative is held at 0 and the others are fitted again.
     """
     matrix = np.asarray(rows, dtype=np.float64)
     wanted = np.asarray(times, dtype=np.float64)
@@ -63,7 +63,7 @@ def fit(rows: Sequence[Sequence[float]], times: Sequence[float]) -> list[float]:
 
 
 def worst_miss(rows: Sequence[Sequence[float]], times: Sequence[float], factors: Sequence[float]) -> float:
-    """The largest relative error of a fit, to be told with it."""
+    """Return the largest relative error of a fit, which is reported with it."""
     return max(
         abs(math.fsum(a * f for a, f in zip(row, factors, strict=True)) / time - 1.0)
         for row, time in zip(rows, times, strict=True)

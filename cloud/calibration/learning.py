@@ -1,4 +1,4 @@
-"""The learner's entries from measured calls: minibatches, samples and multiplications, then reading, come apart."""
+"""The learner's entries from measured calls: separates minibatches, samples and multiplications, then reading."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _NETWORKS = {
     "cnn": "the papers' convolutions and Nature's at minibatches of 64, and of 256 on all cores",
 }
 
-# A difference of two disturbed times may come out as nothing or less. A fit by relative errors would follow it.
+# The difference of two disturbed times may be zero or negative. A fit by relative errors would follow it.
 _LEAST_SHARE = 0.05
 
 
 def update(base: Update, measured: dict[str, Any], where: str) -> Update:
-    """On this machine's cores. What was not measured stays as in `base`."""
+    """Return the entries for this machine's cores. What was not measured stays as in `base`."""
     cases = list(measured["cases"].values())
     changes: dict[str, Any] = {kind: _speed(cases, kind, where) for kind in _kinds(cases)}
     return base.model_copy(update=changes | _reading(cases, where))
@@ -51,7 +51,9 @@ def _speed(cases: list[dict[str, Any]], kind: str, where: str) -> Speed:
 
 
 def _reading(cases: list[dict[str, Any]], where: str) -> dict[str, Any]:
-    """What a call takes at no pass at all, by the megabytes that it reads: checks, values of all states, estimates."""
+    """Return the time of a call without any pass, by the megabytes that it reads: checks, values of all states,
+    estimates.
+    """
     source = f"what is left of update calls at no pass over their data, regression; {where}"
     few = min(len(case["times_us"]) for case in cases)
     found = []

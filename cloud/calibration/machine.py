@@ -1,4 +1,4 @@
-"""This machine in words, and how busy others keep it."""
+"""A description of this machine, and of how busy other processes keep it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIBRARIES = ("numpy", "torch", "gymnasium", "mujoco", "ale-py")
 
 
 def in_words(today: date) -> str:
-    """Processor, cores, libraries and date, for the source of a figure."""
+    """Return processor, cores, libraries and date, as the source of a figure."""
     libraries = ", ".join(f"{name} {found}" for name in _LIBRARIES if (found := _version(name)))
     return (
         f"{processor()}, {cores()} cores, Python {platform.python_version()}, {libraries},"
@@ -26,7 +26,7 @@ def in_words(today: date) -> str:
 
 
 def processor() -> str:
-    """The processor's name as the kernel tells it."""
+    """Return the processor's name from the kernel."""
     try:
         found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
@@ -42,9 +42,10 @@ def _version(library: str) -> str:
 
 
 class OthersWatch:
-    """How much of all cores others used since it was made. Our own processes count once they have been waited for.
+    """Measures how much of all cores other processes used since it was made. Own child processes count as own once
+    they have been waited for.
 
-    Work at the lowest priority is told apart: it takes what nobody else wants and hardly changes processor times.
+    Work at the lowest priority is counted separately: it uses only idle cores and hardly changes processor times.
     """
 
     def __init__(self) -> None:
@@ -52,7 +53,7 @@ class OthersWatch:
         self._before = (*_used_s(), _own_s())
 
     def shares(self) -> tuple[float, float]:
-        """(ordinary, background), each from 0 to 1; zeros where the kernel does not say."""
+        """Return (ordinary, background), each from 0 to 1; zeros where the kernel does not report them."""
         passed_s = max(1e-9, time.monotonic() - self._began_s) * (os.cpu_count() or 1)
         ordinary, background, own = (
             now - before for now, before in zip((*_used_s(), _own_s()), self._before, strict=True)
@@ -65,7 +66,7 @@ class OthersWatch:
 
 
 def _used_s() -> tuple[float, float]:
-    """Seconds of all cores at ordinary and at low priority since the machine began."""
+    """Return the seconds of all cores at ordinary and at low priority since the machine booted."""
     try:
         fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     except OSError:

@@ -17,7 +17,7 @@ _LEARNER_SKU = "c5.2xlarge"
 
 
 def profile(starts: dict[str, Any], ways: dict[str, Any], where: str, today: date) -> Profile:
-    """Processes that stand from the job's start and cost nothing. `where` says what it was measured on."""
+    """Return a profile of processes that run from the job's start and cost nothing. `where` describes the machine."""
     alone_s, together_s = (_undisturbed_s(ways[name]) for name in ("alone_s", "together_s"))
     return Profile(
         title=f"This machine, {today.isoformat()}",
@@ -42,7 +42,7 @@ def profile(starts: dict[str, Any], ways: dict[str, Any], where: str, today: dat
             most_actors=_exactly(float(cores()), "one worker a core"),
             actors_per_unit=cores(),
             units=1,
-            # All at once each is a little slower than alone: they share caches and the way to memory.
+            # At once each is a little slower than alone: they share caches and memory bandwidth.
             cores_per_actor=round(min(1.0, alone_s / together_s), 3),
         ),
         network=_network(ways, where),
@@ -63,7 +63,7 @@ def profile(starts: dict[str, Any], ways: dict[str, Any], where: str, today: dat
 
 
 def _undisturbed_s(times_s: list[float]) -> float:
-    """The lower quartile: a core that somebody else takes for a moment is not what cores share."""
+    """Return the lower quartile: other processes take a core for moments, which is not what sharing cores costs."""
     return statistics.quantiles(times_s, n=4)[0]
 
 
@@ -72,7 +72,9 @@ def _exactly(value: float, source: str) -> Quantity:
 
 
 def _network(ways: dict[str, Any], where: str) -> Network:
-    """Sockets as a network: what each byte takes on a worker's own way, and all bytes on the coordinator's side."""
+    """Return sockets as a network: the time of each byte on a worker's own line, and of all bytes at
+    the coordinator.
+    """
     sizes = len({way["bytes"] for way in ways["ways"]}) * 2
     turns = [ways["ways"][begin : begin + sizes] for begin in range(0, len(ways["ways"]), sizes)]
     found = [
@@ -92,9 +94,9 @@ def _network(ways: dict[str, Any], where: str) -> Network:
 
 
 def _spread(times_s: list[float], where: str) -> Quantity:
-    """How much equal fragments differ, log-normally; those of a walking robot also differ by what it does."""
+    """Return the log-normal spread of equal fragments; those of a walking robot also differ by what it does."""
     lower, _, upper = statistics.quantiles(times_s, n=4)
-    # Of a normal distribution the middle half is 1.349 deviations wide; what others disturb lies beyond it.
+    # Of a normal distribution the middle half is 1.349 deviations wide; disturbances lie beyond it.
     sigma = math.log(upper / lower) / 1.349
     return of(
         sigma,

@@ -1,4 +1,4 @@
-"""One part in a process of its own: nothing that ran before it keeps caches or threads that change its times."""
+"""Runs one part of a calibration in its own process, so that no earlier caches or threads change its times."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from typing import Any
 from cloud.calibration import machine
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# Others may take this share of all cores before figures are no longer ours alone.
+# Beyond this share of all cores used by others, figures are not reliable.
 BUSY_LIMIT = 0.10
 _LIMIT_S = 400.0
 _TRIES = 2
 
 
 class PartFailed(RuntimeError):
-    """A part ended without figures; the message holds what it printed last."""
+    """A part ended without figures; the message holds its last output."""
 
 
 def run(name: str, told: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:
-    """What `parts.NAME` measured, with one thread, and without a GPU unless it is asked for."""
+    """Return what `parts.NAME` measured, with one thread, and without a GPU unless `gpu`."""
     environment = {**os.environ}
     environment |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
     if not gpu:
@@ -49,7 +49,7 @@ def run(name: str, told: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]
 
 @dataclass(frozen=True)
 class Asked:
-    """A part to run, what it is told, and how it is told of."""
+    """A part to run: its title, its name and its arguments."""
 
     what: str
     part: str
@@ -57,7 +57,7 @@ class Asked:
 
 
 def together(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
-    """Two measurements of one part as one: lists one after the other, the rest as it was."""
+    """Return two measurements of one part as one: lists are concatenated, all else is kept."""
     joined = dict(earlier)
     for name, value in later.items():
         if isinstance(value, dict):
@@ -68,10 +68,10 @@ def together(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
 
 
 class Parts:
-    """Runs parts one after the other, each when others leave the machine alone, as far as there is time for that.
+    """Runs parts one after the other, each while other processes are quiet, as far as time permits.
 
-    A part beside which others were busy is run again, and the quieter of its two runs is taken. `busy`
-    and `background` are what others took of the cores beside the worst part that was taken.
+    A part that was disturbed is run again, and the quieter of its two runs counts. `busy` and `background` are the
+    shares of the cores that others used during the worst part that counted.
     """
 
     def __init__(self, tell: Callable[[str], None], patience_s: float) -> None:
@@ -81,9 +81,9 @@ class Parts:
         self._patience_until_s = time.monotonic() + patience_s
 
     def visit(self, plan: Mapping[str, Asked], visits: int) -> dict[str, dict[str, Any]]:
-        """All of `plan`, `visits` times over: a machine that is slow for a minute is slow for a little of everything.
+        """Run all of `plan`, `visits` times: a machine that is slow for a minute then affects a little of everything.
 
-        What a part measured in several visits stands in the same lists.
+        The measurements of several visits are concatenated.
         """
         found: dict[str, dict[str, Any]] = {}
         for turn in range(1, visits + 1):
@@ -93,7 +93,7 @@ class Parts:
         return found
 
     def run(self, what: str, name: str, told: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:
-        """What `parts.NAME` measured, told as `what`."""
+        """Return what `parts.NAME` measured; it is announced as `what`."""
         self._tell(what)
         tries: list[tuple[float, float, dict[str, Any]]] = []
         while not tries or (tries[-1][0] > BUSY_LIMIT and self._has_patience and len(tries) < _TRIES):

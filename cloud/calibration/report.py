@@ -1,4 +1,4 @@
-"""What a calibration found, for people."""
+"""The results of a calibration, as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cloud.numbers.quantity import quantities
 
 
 def table(found: Calibration) -> Iterator[str]:
-    """A line for each number: where it stands, its value and its range."""
+    """Yield a line for each number: its path, its value and its range."""
     for title, model in (("stack", found.stack), ("profile", found.profile)):
         yield from numbers(title, model)
     busy = f"{100 * found.busy:.1f} % of the cores (at most {100 * BUSY_LIMIT:.0f} %)"
@@ -20,7 +20,9 @@ def table(found: Calibration) -> Iterator[str]:
 
 
 def numbers(title: str, model: BaseModel) -> Iterator[str]:
-    """A heading, then a line for each number of one model; what was not measured says what it is."""
+    """Yield a heading, then a line for each number of one model; a number that was not measured has its kind beside
+    it.
+    """
     yield f"{title:<58} {'value':>10} {'low':>10} {'high':>10}"
     for place, one in quantities(model).items():
         kept = "" if one.kind == "measured" else f"  {one.kind}"
@@ -28,10 +30,10 @@ def numbers(title: str, model: BaseModel) -> Iterator[str]:
 
 
 def heading(found: Calibration, *, quick: bool) -> str:
-    """The first lines of a file."""
+    """Return the first lines of a file."""
     lines = ["Measured by `manage.py calibrate`. Times hold on one whole core of that machine."]
     if quick:
-        lines.append("A QUICK LOOK: every way was gone once or twice. These are no figures.")
+        lines.append("A QUICK LOOK: everything was measured once or twice. These numbers are not reliable.")
     elif not found.good:
         lines.append(f"NO GOOD: others kept {100 * found.busy:.0f} % of the cores busy meanwhile.")
     return "\n".join(lines)

@@ -1,8 +1,8 @@
-"""All parts in order, and what a stack and a profile say of them.
+"""Runs all parts in order, and composes a stack and a profile from them.
 
-A stack's times are taken apart so that calls put together from them take what real calls take: the policy alone, the
-codec alone, then the body of a rollout less these. What is left over for each step with the lightest environment is
-the loop's own; what heavier ones take beyond it (they empty the caches that the loop lives in) is counted to them.
+A stack's times are separated so that calls composed from them take as long as real calls: the policy alone, the codec
+alone, then the body of a rollout without these. The remainder of each step with the lightest environment is the
+loop's own; what heavier environments take beyond it (they evict the loop's caches) counts as theirs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cloud.numbers.stack import Inference, Speed, Stack
 from cloud.workers.executor import cores
 from training.environments.atari import atari_game
 
-# What the profiles of clouds and the papers' experiments are about.
+# The environments of the clouds' profiles and the papers' experiments.
 ENVIRONMENTS = (
     "CartPole-v1",
     "Acrobot-v1",
@@ -35,7 +35,7 @@ ENVIRONMENTS = (
     "ALE/Qbert-v5",
     "ALE/Gravitar-v5",
 )
-# Rounds of so many actors each, so that what a round takes beside its calls goes out.
+# Rounds of so many actors each; the difference cancels a round's time beside its calls.
 _FEW_AND_MANY = (8, 72)
 
 Tell = Callable[[str], None]
@@ -62,7 +62,7 @@ QUICK = Effort(1, 2, 0, (8, 32), (2, 6), 0.003, 2, 2, patience_s=0.0, quick=True
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was found. `busy` and `background`: what others took of the cores beside the worst part, at ordinary and
+    """The result. `busy` and `background`: how much of the cores others used during the worst part, at ordinary and
     at lowest priority.
     """
 
@@ -79,7 +79,7 @@ class Calibration:
 def calibration(
     environments: Sequence[str], effort: Effort, base: Stack, today: date, tell: Tell
 ) -> Calibration:
-    """Measure this machine. What cannot be measured here stays as it is in `base`."""
+    """Measure this machine. Numbers that cannot be measured here stay as in `base`."""
     parts = Parts(tell, effort.patience_s)
     found = parts.visit(_plan(environments, effort), effort.visits)
     where = (
@@ -125,7 +125,7 @@ def calibration(
 
 
 def _plan(environments: Sequence[str], effort: Effort) -> dict[str, Asked]:
-    """Every part by the name under which its figures are looked for; environments by their own."""
+    """Return every part under the name of its figures; environments under their own names."""
     plan = {
         "inference": Asked(
             "the policy in numpy", "inference", {"seconds": effort.inference_s, "repeats": effort.repeats}
@@ -140,7 +140,7 @@ def _plan(environments: Sequence[str], effort: Effort) -> dict[str, Asked]:
             "repeats": max(2, effort.repeats_pictures) if pictures else 2 * effort.repeats,
         }
         plan[name] = Asked(f"steps of {name}", "actor", told)
-    # One that fills caches as most training does, to see what cores share.
+    # One that fills caches as most training does, to measure what sharing cores costs.
     crowd = next((name for name in ("Hopper-v5", "Humanoid-v5") if name in environments), environments[-1])
     return plan | {
         "update": Asked("the learner's updates", "update", _updates(effort)),
@@ -199,7 +199,7 @@ def _codec(repeats: list[list[dict[str, Any]]], where: str) -> Quantity:
 
 @dataclass(frozen=True)
 class _Loop:
-    """One environment in an actor's loop: microseconds a call and a step, for each repeat; the bare step among them."""
+    """One environment in an actor's loop: microseconds a call and a step, for each repeat, and of the bare step."""
 
     name: str
     call_us: list[float]
@@ -212,7 +212,7 @@ class _Loop:
 def _actor(
     measured: dict[str, dict[str, Any]], inference: Inference, codec: Quantity, where: str
 ) -> dict[str, Any]:
-    """`call_ms`, `step_us` and the environments' own entries."""
+    """Return `call_ms`, `step_us` and the environments' own entries."""
     loops = [_loop(name, one, inference, codec.value) for name, one in measured.items()]
     lightest = min(loops, key=lambda loop: loop.bare_us)
     step = quantity(

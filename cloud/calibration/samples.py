@@ -1,4 +1,4 @@
-"""What is worked on while it is measured: learner states, calls, and trajectories that nobody sampled."""
+"""Inputs for measurements: learner states, calls, and random trajectories."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEADLINE_S = 600.0
 
 
 def recipe(spaces: Spaces, **fields: Any) -> PPO:
-    """PPO as environments of this kind are trained: numbers normalised, rewards of games clipped."""
+    """Return PPO with the usual settings for such environments: numbers normalised, rewards of games clipped."""
     numbers = not spaces.pictures
     return PPO(normalise_observations=numbers, normalise_rewards=numbers, clip_rewards=not numbers, **fields)
 
@@ -37,7 +37,7 @@ def initial(algorithm: AnyAlgorithm, network: MLP | CNN, spaces: Spaces, version
 
 
 class Slot:
-    """Rollout calls that go on from each other. Each brings new weights, as each round does."""
+    """Rollout calls that continue each other. Each brings new weights, as each round does."""
 
     def __init__(
         self, environment: EnvironmentSpec, network: MLP | CNN | None = None, copies: int = 1
@@ -55,7 +55,7 @@ class Slot:
         ]
 
     def call(self, steps: int) -> tuple[Call, bytes]:
-        """The next fragment and the weights that it names."""
+        """Return the next fragment and the weights that it names."""
         self.serial += 1
         weights = self._published[self.serial % 2]
         reference = BlobRef(
@@ -81,7 +81,7 @@ class Slot:
 
 
 def trajectory(spaces: Spaces, steps: int, copies: int, seed: int) -> bytes:
-    """A fragment such as a rollout gives, of random numbers; every hundredth step ends an episode."""
+    """Return a fragment like a rollout's, of random numbers; every hundredth step ends an episode."""
     rng = np.random.Generator(np.random.PCG64(seed))
     shape = (steps, copies, *spaces.observation_shape)
 
@@ -118,7 +118,7 @@ def trajectory(spaces: Spaces, steps: int, copies: int, seed: int) -> bytes:
 
 
 def update_call(algorithm: AnyAlgorithm, network: MLP | CNN, state: bytes, payloads: list[bytes]) -> Call:
-    """An update of `state` by these trajectories."""
+    """Return an update of `state` by these trajectories."""
     return Call(
         id="update",
         request=UpdateRequest(algorithm=algorithm, network=network, progress=0.0),

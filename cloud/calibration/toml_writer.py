@@ -17,7 +17,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def write_toml(path: Path, model: BaseModel, heading: str) -> None:
-    """Write `model` under `heading` as a comment; whoever reads meanwhile sees the old file or the new one."""
+    """Write `model` below the comment `heading`, atomically: a concurrent reader sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.write_text(toml_of(model, heading), encoding="utf-8")
@@ -30,7 +30,7 @@ def toml_of(model: BaseModel, heading: str) -> str:
 
 
 def _table(items: dict[str, Any], place: tuple[str, ...]) -> Iterator[str]:
-    """A table's own lines first, then the tables within it, as the format wants it."""
+    """Yield a table's own lines first, then the tables within it, as the format requires."""
     inner = {name: value for name, value in items.items() if _is_table(value)}
     for name, value in items.items():
         if name not in inner:
@@ -48,7 +48,7 @@ def _items(value: BaseModel | dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, dict)
         else {name: getattr(value, name) for name in type(value).model_fields}
     )
-    # What is left out reads back as nothing.
+    # What is left out reads back as None.
     return {name: item for name, item in pairs.items() if item is not None}
 
 
@@ -76,5 +76,5 @@ def _value(value: Any) -> str:
 
 
 def _text(value: str) -> str:
-    # JSON's strings are TOML's, but for one character that TOML wants escaped.
+    # JSON strings are valid in TOML, but for one character that TOML requires to be escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,1 +1,1 @@
-"""Numbers that somebody can check: profiles of clouds, stacks, machines, their ranges and files."""
+"""Numbers with sources: profiles of clouds, stacks, machines, their ranges and files."""

@@ -1,4 +1,4 @@
-"""The numbers of the simulated clouds as tables for people, drawn from the files that are calculated with.
+"""The numbers of the simulated clouds as tables for people, generated from the files that the simulation uses.
 
 `python -m cloud.numbers.as_tables FILE` writes them all as Markdown.
 """
@@ -38,7 +38,7 @@ when they differ. **Measured**: by us, on a real machine. **Paper**: by a paper 
 
 @dataclass(frozen=True)
 class NumberRow:
-    """One number: what it is of, and how well it is known."""
+    """One number: its name, value, range and source."""
 
     name: str
     unit: str
@@ -49,7 +49,7 @@ class NumberRow:
 
 
 def rows(model: Profile | Stack) -> Iterator[NumberRow]:
-    """All numbers of a profile or a stack in the order of its fields, each by the name that it has in its file."""
+    """Yield all numbers of a profile or a stack in the order of its fields, each with its name in the file."""
     for path, one in quantities(model).items():
         yield NumberRow(
             name=".".join(f'"{part}"' if _STEPS in path[:at] else part for at, part in enumerate(path)),
@@ -70,7 +70,7 @@ def _shown(value: float) -> str:
 
 
 def markdown() -> str:
-    """All profiles and stacks."""
+    """Return all profiles and stacks as Markdown."""
     parts = [_HEAD]
     for kind, module in (("Cloud", profiles), ("Software", stacks)):
         for name in module.names():

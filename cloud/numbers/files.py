@@ -1,4 +1,4 @@
-"""Files of numbers by name: those that come with Starling, and what was measured on this installation."""
+"""Files of numbers by name: those that come with Starling, and those measured on this installation."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Model = TypeVar("Model")
 
 
 class NumberFiles(Generic[Model]):
-    """Models of one kind. `mark` is the key by which a file of the kind is told from others in the same folder.
+    """Models of one kind. `mark` is the key that distinguishes a file of this kind from others in the same folder.
 
-    A file that comes with Starling goes before one of the same name elsewhere.
+    A file that comes with Starling takes precedence over one of the same name elsewhere.
     """
 
     def __init__(self, home: Path, what: str, mark: str, read: Callable[[Path], Model]) -> None:
@@ -27,19 +27,23 @@ class NumberFiles(Generic[Model]):
         self._loaded: dict[str, tuple[Path, int, Model]] = {}
 
     def look_also_in(self, folder: Path) -> None:
-        """Offer what lies there, too; the folder need not exist yet."""
+        """Also use the files of that folder, which need not exist yet."""
         if folder not in self._others:
             self._others.append(folder)
 
     def names(self) -> list[str]:
-        """All that can be loaded. Files elsewhere that are not of the kind, or have a fault, are left out."""
+        """Return all names that can be loaded. Files elsewhere that are not of the kind, or have a fault, are left
+        out.
+        """
         found = {path.stem for path in self._home.glob("*.toml")}
         for folder in self._others:
             found |= {path.stem for path in folder.glob("*.toml") if self._fits(path)}
         return sorted(found)
 
     def load(self, name: str) -> Model:
-        """ProfileError where there is no such file, or it has a fault. A file that was written anew is read anew."""
+        """Return the model of that name; a changed file is read again. Raises ProfileError if it does not exist or
+        has a fault.
+        """
         path = self._path(name)
         if path is None:
             raise ProfileError(

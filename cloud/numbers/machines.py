@@ -1,4 +1,4 @@
-"""What machines are: cores, memory and GPUs by SKU, and since when one cannot be rented any more."""
+"""Machines by SKU: cores, memory and GPUs, and since when a machine cannot be rented any more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPOT = ".spot"
 
 
 class MachineError(TableFileError):
-    """The list of machines says something impossible; the message begins with `file:line:`."""
+    """The list of machines has a fault; the message begins with `file:line:`."""
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -48,7 +48,7 @@ class Machine:
 
 @cache
 def load(path: Path = MACHINES) -> dict[str, Machine]:
-    """All machines by SKU."""
+    """Return all machines by SKU."""
     machines: dict[str, Machine] = {}
     for entry in read_tables(path, {"machine"}, MachineError):
         machine = entry.build(Machine)
@@ -59,7 +59,7 @@ def load(path: Path = MACHINES) -> dict[str, Machine]:
 
 
 def machine(sku: str) -> Machine:
-    """The machine behind a SKU; one from the spot market is the same machine."""
+    """Return the machine of a SKU; one from the spot market is the same machine."""
     known = load()
     found = known.get(sku.removesuffix(_SPOT))
     if found is None:

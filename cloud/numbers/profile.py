@@ -1,8 +1,7 @@
-"""What a cloud takes for things: how its actors start, run, wait and fail, its network and its learner's place.
+"""The timing of a cloud: how its actors start, run, wait and fail, its network and its learner's place.
 
-A profile is one TOML file in `cloud/profiles` or in the installation's data folder. Every number there is a table
-`{ value, low, high, source, kind }`; its unit stands in its name. Prices are elsewhere: a profile only names what is
-bought.
+A profile is one TOML file in `cloud/profiles` or in the installation's data folder. Every number there is a table `{
+value, low, high, source, kind }`; its unit is in its name. Prices are elsewhere: a profile only names what is bought.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ PROFILES = Path(__file__).resolve().parent.parent / "profiles"
 class Functions(Frozen):
     """Instances that start on demand, take one call at a time and are billed while they start and run.
 
-    A cold start is log-normal around its median and never above the cap. An instance that had no call for
-    `keep_warm_s` is gone. Instances are started at `starts_per_s` once `starts_at_once` were started in a moment.
-    Paid by duration times memory and by request, or (like containers) by core and memory.
+    A cold start is log-normal around its median and never above the cap. An instance without a call for `keep_warm_s`
+    is removed. A burst of `starts_at_once` instances can start at once, further ones at `starts_per_s`. Paid by
+    duration times memory and by request, or (like containers) by core and memory.
     """
 
     kind: Literal["functions"] = "functions"
@@ -50,9 +49,9 @@ class Functions(Frozen):
 class Pool(Frozen):
     """Standing actors that take call after call, billed from the moment they are ordered until they are gone.
 
-    With `units` the pool has that size from the first call to the job's end, as a cluster has; without, it grows with
-    the calls in flight and an actor without work is given up after `idle_s`. Paid by machine (one a unit), or by core
-    and memory, or not at all: where the job's own machine does everything.
+    With `units` the pool has that size from the first call to the job's end, like a cluster. Without, it grows with
+    the calls in flight, and an actor without work is given up after `idle_s`. Paid by machine (one a unit), or by
+    core and memory, or not at all: if the job's own machine does everything.
     """
 
     kind: Literal["pool"] = "pool"
@@ -73,7 +72,7 @@ class Pool(Frozen):
 
 
 class Network(Frozen):
-    """A call's way: the actor's own line and the coordinator's one line, which all calls share, then a round trip."""
+    """A call's transfer: the actor's own line, the coordinator's one line, which all calls share, and a round trip."""
 
     round_trip_s: Quantity
     actor_mbit_per_s: Quantity
@@ -83,7 +82,7 @@ class Network(Frozen):
 
 
 class Chance(Frozen):
-    """What goes wrong: failing calls, outcomes that come late, run times spread log-normally."""
+    """Random faults: failing calls, outcomes that come late, run times spread log-normally."""
 
     failure_share: Quantity
     late_share: Quantity
@@ -92,10 +91,10 @@ class Chance(Frozen):
 
 
 class LearnerPlace(Frozen):
-    """A server is ordered with the first call and stands to the end; a function starts and stays warm like others.
+    """A server is ordered with the first call and runs to the end; a function starts and stays warm like others.
 
     `sharing_mlp` and `sharing_cnn` say how much each further update on the same machine slows all: 1 means that k
-    share it in k equal parts, 0 that they do not feel each other.
+    share it in k equal parts, 0 that they do not slow each other.
     """
 
     server_start_s: Quantity
@@ -106,7 +105,7 @@ class LearnerPlace(Frozen):
 
 
 class Profile(Frozen):
-    """Everything about time that is the cloud's. What is the software's is a `Stack`."""
+    """All timing that belongs to the cloud. What belongs to the software is a `Stack`."""
 
     title: str = Field(min_length=3)
     words: str = Field(min_length=10)
@@ -124,14 +123,16 @@ class Profile(Frozen):
     @model_validator(mode="before")
     @classmethod
     def written_before_it_named_its_provider(cls, values: Any) -> Any:
-        """Files measured here by earlier versions name their region alone. AWS writes its regions with dashes."""
+        """Add the provider to files measured here by earlier versions, which only name their region: AWS's have
+        dashes.
+        """
         if isinstance(values, dict) and "provider" not in values and isinstance(values.get("region"), str):
             return {**values, "provider": "aws" if "-" in values["region"] else "azure"}
         return values
 
 
 def read(path: Path) -> Profile:
-    """A profile from any file. What it buys must have a price, if it buys at all."""
+    """Return a profile from any file. Everything it buys must have a price."""
     profile = read_toml(path, Profile)
     for place, sku in _bought(profile):
         try:
@@ -142,7 +143,7 @@ def read(path: Path) -> Profile:
 
 
 def _bought(profile: Profile) -> list[tuple[list[str], str]]:
-    """Where in the file which SKUs stand."""
+    """Return the SKUs with their paths in the file."""
     found = [
         ([name], getattr(profile, name))
         for name in ("default_learner_sku", "storage_put_sku", "storage_get_sku")

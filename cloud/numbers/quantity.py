@@ -1,4 +1,4 @@
-"""Numbers that somebody can check, and files of them whose faults are told with file and line."""
+"""Numbers with a range and a source, and files of them whose faults are reported with file and line."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class ProfileError(ValueError):
-    """A file of numbers that does not exist or says something impossible; the message names file and line."""
+    """A file of numbers does not exist or has a fault; the message names file and line."""
 
 
 class Quantity(Frozen):
-    """What we use, how far it may be off, and where it is from. Its unit stands in the name of its field."""
+    """A value, its range, and its source. Its unit is in the name of its field."""
 
     value: float = Field(ge=0, allow_inf_nan=False)
     low: float = Field(ge=0, allow_inf_nan=False)
@@ -36,14 +36,14 @@ class Quantity(Frozen):
         return self
 
     def at(self, quantile: float) -> float:
-        """A number of the range: its low end at 0, the value at ½, its high end at 1, straight lines between."""
+        """Return the number at a quantile: the low end at 0, the value at ½, the high end at 1, linear between."""
         if quantile < 0.5:
             return self.low + (self.value - self.low) * 2.0 * quantile
         return self.value + (self.high - self.value) * (2.0 * quantile - 1.0)
 
 
 def quantities(model: BaseModel, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Quantity]:
-    """All quantities in a model by where they stand."""
+    """Return all quantities of a model by their paths."""
     found: dict[tuple[str, ...], Quantity] = {}
     for name, part in _parts_of(model):
         if isinstance(part, Quantity):
@@ -58,7 +58,7 @@ def quantities(model: BaseModel, path: tuple[str, ...] = ()) -> dict[tuple[str, 
 def with_values(
     model: Model, value_of: Callable[[tuple[str, ...], Quantity], float], path: tuple[str, ...] = ()
 ) -> Model:
-    """The same model with other values in its quantities, whose ranges and sources stay."""
+    """Return the same model with other values in its quantities, whose ranges and sources are kept."""
     changes: dict[str, Any] = {}
     for name, part in _parts_of(model):
         if isinstance(part, Quantity):
@@ -80,7 +80,7 @@ def _parts_of(model: BaseModel) -> list[tuple[str, Any]]:
 
 
 def read_toml(path: Path, model: type[Model]) -> Model:
-    """A model from a TOML file. ProfileError begins with `file:line:`."""
+    """Return a model from a TOML file. Raises ProfileError, which begins with `file:line:`."""
     text = path.read_text(encoding="utf-8")
     try:
         return model.model_validate(tomllib.loads(text))
@@ -95,7 +95,7 @@ def read_toml(path: Path, model: type[Model]) -> Model:
 
 
 def line_of(text: str, place: list[str]) -> int:
-    """The line where the deepest part of `place` that is written down begins; the parser does not keep lines."""
+    """Return the line where the deepest part of `place` in the file begins; the parser does not keep lines."""
     best_line, best_depth = 1, 0
     section: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -107,7 +107,7 @@ def line_of(text: str, place: list[str]) -> int:
             here = [*section, *_parts(key[1])]
         else:
             continue
-        # A union's variant stands in the place where the file has nothing.
+        # A union's variant is in the path, but not in the file.
         depth = _depth(here, place)
         if depth > best_depth:
             best_line, best_depth = number, depth
@@ -115,7 +115,7 @@ def line_of(text: str, place: list[str]) -> int:
 
 
 def _depth(here: list[str], place: list[str]) -> int:
-    """How many parts of `place` are met by all of `here`, in order; 0 when something of `here` is not on the way."""
+    """Return how many parts of `place` all of `here` matches, in order; 0 if some part of `here` is not on the path."""
     at = 0
     for part in here:
         while at < len(place) and place[at] != part:

@@ -1,4 +1,4 @@
-"""How far a time, a cost or a verdict may be off: every number drawn from its range, or moved through it alone."""
+"""The uncertainty of a time, a cost or a verdict: every number drawn from its range, or moved through it alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _STEPS = 5
 _AT_ITS_VALUE = 0.5
 
 Key = tuple[str, ...]
-"""Where a number stands: the title of its profile or stack, then the names of its fields."""
+"""A number's path: the title of its profile or stack, then the names of its fields."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a run takes and costs, all its sittings together."""
+    """The time and cost of a run, all its sittings together."""
 
     time_s: float
     picodollars: int
@@ -43,7 +43,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Flip:
-    """A number that turns the verdict by itself: at `at`, on its way from `value` to the `end` of its range."""
+    """A number that reverses the verdict by itself: at `at`, between `value` and the `end` of its range."""
 
     of: str
     name: str
@@ -59,7 +59,7 @@ def found_at(scripts: Sequence[Script], place: Place, seed: int) -> Found:
 
 
 def drawn(scripts: Sequence[Script], places: Sequence[Place], draws: int, seed: int) -> Iterator[list[Found]]:
-    """For each draw what the run comes to at each place. A number of several places is drawn once for all."""
+    """Yield each draw's time and cost of the run at each place. A number of several places is drawn once for all."""
     for draw in range(draws):
 
         def quantile(key: Key, draw: int = draw) -> float:
@@ -69,7 +69,7 @@ def drawn(scripts: Sequence[Script], places: Sequence[Place], draws: int, seed: 
 
 
 def flips(scripts: Sequence[Script], one: Place, other: Place, seed: int) -> Iterator[Flip]:
-    """Each number that, moved to an end of its range with all others at their values, makes the other cheaper."""
+    """Yield each number that makes the other place cheaper when it alone is moved to an end of its range."""
 
     at_values = [found_at(scripts, place, seed) for place in (one, other)]
     usual = at_values[0].picodollars < at_values[1].picodollars
@@ -87,7 +87,7 @@ def flips(scripts: Sequence[Script], one: Place, other: Place, seed: int) -> Ite
 def turning(
     numbers: Mapping[Key, Quantity], verdict: Callable[[Key, float], bool], *, usual: bool
 ) -> Iterator[Flip]:
-    """Each number whose way to an end of its range turns a verdict, and where on the way about it does."""
+    """Yield each number that reverses a verdict within its range, and about where."""
     for key, quantity in numbers.items():
         for end in (0.0, 1.0):
             if quantity.at(end) == quantity.value or verdict(key, end) == usual:
@@ -101,17 +101,17 @@ def turning(
 
 
 def touches(place: Place, key: Key) -> bool:
-    """Whether that number is one of the place's."""
+    """Whether that number belongs to the place."""
     return key[0] in (place.profile.title, place.stack.title)
 
 
 def moved_through(place: Place, key: Key, quantile: float) -> Place:
-    """The place with one number moved through its range and all others at their values."""
+    """Return the place with one number moved through its range and all others at their values."""
     return _moved(place, lambda found: quantile if found == key else _AT_ITS_VALUE)
 
 
 def movable(scripts: Sequence[Script], places: Sequence[Place]) -> dict[Key, Quantity]:
-    """All numbers with a range; of environments only those that the run has."""
+    """Return all numbers with a range; of environments only those of the run."""
     environments = {task.environment for script in scripts for task in script.tasks}
     found: dict[Key, Quantity] = {}
     for place in places:

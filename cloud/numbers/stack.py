@@ -1,7 +1,7 @@
-"""How fast the software is: the same work takes an RLlib-like actor longer than ours, on whatever cloud.
+"""The speed of the software: the same work takes an RLlib-like actor longer than Starling's, on any cloud.
 
-A stack is one TOML file in `cloud/stacks` or in the installation's data folder. Its times hold on one whole core of
-the machine where they were measured; a profile's `core_ratio` says how fast a core of the cloud is beside it.
+A stack is one TOML file in `cloud/stacks` or in the installation's data folder. Its times apply to one whole core of
+the machine where they were measured; a profile's `core_ratio` says how fast the cloud's cores are compared with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOTHING = Quantity(value=0.0, low=0.0, high=0.0, source="not told", kind="assum
 
 
 class Speed(Frozen):
-    """Time of work with a network: of one pass, of each sample in it, and of each million multiplications.
+    """The time of work with a network: of one pass, of each sample in it, and of each million multiplications.
 
     What a sample takes beside its multiplications (activations, the loss, copies) is most of a small network's time.
     """
@@ -39,7 +39,8 @@ class Inference(Frozen):
 class Update(Frozen):
     """Learning. `fixed` is per minibatch; multiplications are those of a forward pass times samples.
 
-    `call_ms` is what an update call takes beside its minibatches, and `us_per_megabyte` what it takes to read its data.
+    `call_ms` is what an update call takes beside its minibatches, and `us_per_megabyte` what it takes to read its
+    data.
     """
 
     call_ms: Quantity
@@ -68,7 +69,7 @@ class Stack(Frozen):
 
 
 def read(path: Path) -> Stack:
-    """A stack from any file."""
+    """Return a stack from any file."""
     return read_toml(path, Stack)
 
 

@@ -1,4 +1,4 @@
-"""TOML files that are lists of tables, as prices and machines are: read with the line on which each table begins."""
+"""Reads TOML files that are lists of tables, such as prices and machines, with the line where each table begins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Built = TypeVar("Built")
 
 
 class TableFileError(ValueError):
-    """A file says something impossible; the message begins with `file:line:`."""
+    """A file has a fault; the message begins with `file:line:`."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Entry:
         return f"{self.path.name}:{self.line}"
 
     def build(self, model: type[Built]) -> Built:
-        """The entry as `model`; the error names the line of the field that is wrong."""
+        """Return the entry as `model`. Raises `error`, which names the line of the wrong field."""
         try:
             return TypeAdapter(model).validate_python(self.values)
         except ValidationError as error:
@@ -48,13 +48,13 @@ class Entry:
 
 
 def read_tables(path: Path, tables: set[str], error: type[TableFileError]) -> Iterator[Entry]:
-    """All tables of the named kinds in the order of the file; anything else in it is an error."""
+    """Yield all tables of the named kinds in the order of the file. Anything else in it raises `error`."""
     try:
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as problem:
         found = re.search(r"at line (\d+)", str(problem))
-        # What is wrong at the very end of a file has no line of its own.
+        # A fault at the very end of a file has no line of its own.
         line = int(found[1]) if found else len(text.splitlines()) or 1
         raise error(f"{path.name}:{line}: {problem}") from None
     except (OSError, UnicodeDecodeError) as problem:
@@ -68,14 +68,14 @@ def read_tables(path: Path, tables: set[str], error: type[TableFileError]) -> It
         values = document.get(table, [])
         places = [(line, keys) for name, line, keys in lines if name == table]
         if len(places) != len(values):
-            # Written in an unusual way, as one inline list: then the file's first line has to do.
+            # Tables written as one inline list have no line of their own, so the file's first line is used.
             places = [(1, {})] * len(values)
         for (line, key_lines), entry in zip(places, values, strict=True):
             yield Entry(path, table, line, key_lines, entry, error)
 
 
 def _table_lines(text: str) -> list[tuple[str, int, dict[str, int]]]:
-    """Each `[[table]]` with its line and those of its keys; the parser does not keep lines."""
+    """Return each `[[table]]` with its line and those of its keys; the parser does not keep lines."""
     found: list[tuple[str, int, dict[str, int]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if header := re.match(r"\s*\[\[\s*([\w-]+)\s*\]\]", line):

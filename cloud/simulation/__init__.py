@@ -1,1 +1,1 @@
-"""Virtual time of a cloud by work done: pure, without threads, the same for running, re-timing and forecasting."""
+"""A cloud in virtual time: pure, without threads, the same for simulated jobs, re-timing and forecasting."""

@@ -1,7 +1,7 @@
-"""A cloud in virtual time: calls with known work in, their ends in the order of time out.
+"""A cloud in virtual time: takes calls with known work and returns their ends in the order of time.
 
-Everything that happens is an event on one heap. Work is known when a call is submitted, so all its times follow from
-the profile, the stack, the seed and what else goes on; the clock moves only in `next`.
+All events are on one heap. A call's work is known when it is submitted, so all its times follow from the profile, the
+stack, the seed and the other calls; the clock moves only in `next`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cloud.timing import to_ns
 
 @dataclass(frozen=True)
 class Setting:
-    """What a job chooses of a cloud: the learner's place and machine, capacity kept warm, and the seed of chance."""
+    """A job's choices on a cloud: the learner's place and machine, warm capacity, and the seed of chance."""
 
     learner: Literal["server", "function"] = "server"
     learner_gpu: bool = False
@@ -39,7 +39,7 @@ _PLAIN = Setting()
 
 
 class Simulation:
-    """Single-threaded. `now_ns` is 0 at first; trips are handed over once, at the moment their outcome is known."""
+    """Single-threaded. `now_ns` is 0 at first; each trip is returned once, at the moment its outcome is known."""
 
     def __init__(self, profile: Profile, stack: Stack, setting: Setting = _PLAIN) -> None:
         self.now_ns = 0
@@ -65,7 +65,7 @@ class Simulation:
         return len(self._flying)
 
     def submit(self, work: Work) -> None:
-        """Take a call on at this moment."""
+        """Accept a call at this moment."""
         trip = self._flying[work.id] = Trip(work, draw(self._seed, work.id), self.now_ns)
         self.learner.order(self.now_ns)
         if self._units and self.pool is not None:
@@ -76,12 +76,14 @@ class Simulation:
             self._begin(asked)
 
     def prepare(self, actors: int) -> None:
-        """Let a pool have so many actors from now on. Functions need no preparing."""
+        """Keep this many actors in a pool from now on. Functions need no preparation."""
         if self.pool is not None:
             self.pool.prepare(actors, self.now_ns)
 
     def next(self, until_ns: int) -> Trip | None:
-        """The next call to end, at its moment; None when that is after `until_ns`, which it is then, or none flies."""
+        """Return the next call to end and move the clock to its end; None if that is after `until_ns` (the clock
+        moves there) or if no call is in flight.
+        """
         while True:
             if self._landed:
                 trip = self._landed.pop(0)
@@ -99,7 +101,7 @@ class Simulation:
             happen(what)
 
     def cancel(self, call_id: str) -> None:
-        """Stop a call where it is. An outcome on its way is not waited for, though its run was paid."""
+        """Stop a call where it is. An outcome in transit is dropped, though its run is billed."""
         trip = self._flying.get(call_id)
         if trip is None or trip.stage == "landed":
             return
@@ -111,11 +113,11 @@ class Simulation:
         self._deliver(trip)
 
     def shares_of_run(self, work: Work) -> tuple[float, float]:
-        """How much of an actor's run goes to environments and to the policy."""
+        """Return how much of an actor's run is spent on environments and on the policy."""
         return self._speeds.shares_of_run(work) if work.where == "actor" else (0.0, 0.0)
 
     def close(self) -> list[Trip]:
-        """Stop everything now; what was in flight, with its times until now."""
+        """Stop everything now and return the calls that were in flight, with their times until now."""
         stopped = list(self._flying.values())
         for trip in stopped:
             if trip.stage != "landed":
@@ -145,7 +147,7 @@ class Simulation:
             self._begin(trip)
 
     def _begin(self, trip: Trip) -> None:
-        """The trip has a place: it goes there at once, or when that place is ready."""
+        """Start the trip on its place at once, or when that place is ready."""
         trip.stage = "out"
         trip.begin_ns = self._place_of(trip).begin(trip, self.now_ns)
         if trip.begin_ns > self.now_ns:
@@ -165,7 +167,7 @@ class Simulation:
             self._at(trip.started_ns + self._actor_run_ns(trip), self._ended, trip)
 
     def _actor_run_ns(self, trip: Trip) -> int:
-        """The whole run, or until it fails, or until its deadline stops it."""
+        """Return the whole run time, or that until the call fails or reaches its deadline."""
         full_ns = self._speeds.run_ns(trip.work, trip.draws)
         if trip.work.broken:
             trip.fault = "body"
@@ -177,7 +179,7 @@ class Simulation:
         return full_ns
 
     def _compute(self, trip: Trip) -> None:
-        """An update begins to compute; whatever else the machine computes is slower from now on."""
+        """Begin an update's computation, which slows all others on the machine from now on."""
         self.learner.run(trip, self._speeds.update_ns(trip.work), self.now_ns)
         self._at(self.now_ns + to_ns(trip.work.deadline_s), self._too_long, trip)
         self._plan_next_update()
@@ -189,7 +191,7 @@ class Simulation:
             self._at(at_ns, self._computed, trip)
 
     def _computed(self, trip: Trip) -> None:
-        """Maybe: plans made before another update joined are void."""
+        """End an update, unless another update joined since this end was planned."""
         if trip.stage == "out" and self.learner.next_end() == (self.now_ns, trip):
             trip.fault = "body" if trip.work.broken else ""
             self._ended(trip)
@@ -200,7 +202,7 @@ class Simulation:
             self._ended(trip)
 
     def _ended(self, trip: Trip) -> None:
-        """The run is over: the place takes the next in line, the outcome goes back."""
+        """End the run: the place takes the next call in the queue, the outcome goes back."""
         trip.stage, trip.end_ns = "back", self.now_ns
         self._release(trip, survives=not trip.fault)
         here = trip.work.where == "learner" and self.learner.where == "server"
@@ -219,7 +221,9 @@ class Simulation:
             self._plan_next_update()
 
     def _arrived(self, trip: Trip) -> None:
-        """The coordinator takes outcomes one after the other; with an update's, it decides on the round."""
+        """Pass an outcome through the coordinator, which takes one after the other; after an update's it decides on
+        the round.
+        """
         busy_ns = self._speeds.coordinator_ns + self._speeds.decision_ns(trip.work)
         self._coordinator_free_ns = max(self.now_ns, self._coordinator_free_ns) + busy_ns
         trip.finished_ns = self._coordinator_free_ns

@@ -1,4 +1,4 @@
-"""All chance in the life of one call, from the cloud's seed and the call's id alone."""
+"""All randomness of one call, from the cloud's seed and the call's id alone."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Draws:
 
 
 def draw(seed: int, name: str) -> Draws:
-    """The same name under the same seed always meets the same fate, whenever and wherever it runs.
+    """Return the draws of a name. They depend on nothing else than the seed, neither on time nor on place.
 
-    A hash instead of a generator: seeding one of numpy's takes longer than all else in the life of a simulated call.
+    A hash instead of a generator: seeding one of numpy's takes longer than the rest of a simulated call.
     """
     digest = hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=40).digest()
     uniform = [(int.from_bytes(digest[at : at + 8], "little") + 0.5) * _UNIFORM for at in range(0, 40, 8)]

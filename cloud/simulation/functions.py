@@ -1,4 +1,6 @@
-"""Functions: which instance takes a call and when. Cold and warm, provisioned, concurrency and start limits."""
+"""A fleet of functions: which instance takes a call and when. Cold and warm, provisioned, concurrency and start
+limits.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ _ON_DEMAND = "on demand"
 
 
 class FunctionFleet:
-    """At most `concurrent` calls run at once; the next in line begins when one ends.
+    """At most `concurrent` calls run at once; the next in the queue begins when one ends.
 
-    Of the warm instances the one that was freed last is taken, as clouds do, so that surplus ones grow cold.
-    Instances of different memory are different functions. Provisioned ones are taken first and are never cold.
+    Of the warm instances the most recently freed one is used, as clouds do, so that surplus ones grow cold. Instances
+    of different memory are different functions. Provisioned ones are used first and are never cold.
     """
 
     def __init__(self, actors: Functions, speeds: Speeds, provisioned: int) -> None:
@@ -32,7 +34,7 @@ class FunctionFleet:
         self._idle_since: dict[int, deque[int]] = {}
 
     def ask(self, trip: Trip) -> Trip | None:
-        """The trip, if it may begin now; else it stands in line."""
+        """Return the trip if it may begin now; else queue it."""
         if self._busy < self._concurrent:
             self._busy += 1
             return trip
@@ -40,7 +42,7 @@ class FunctionFleet:
         return None
 
     def begin(self, trip: Trip, now_ns: int) -> int:
-        """Give the trip an instance; when it begins, which a limit of starts may delay. Its start is set."""
+        """Give the trip an instance and set its start time. Return when it begins, which a start limit may delay."""
         memory_mb = trip.work.memory_mb
         if self._provisioned_free:
             self._provisioned_free -= 1
@@ -60,7 +62,7 @@ class FunctionFleet:
         return self._limit.begin_ns(now_ns)
 
     def release(self, trip: Trip, now_ns: int, survives: bool) -> Trip | None:
-        """The instance is free, or gone with its call; the next in line may begin."""
+        """Free or remove the instance. Return the next trip in the queue, if it may begin."""
         if trip.place == _PROVISIONED:
             self._provisioned_free += 1
         elif survives:
@@ -71,5 +73,5 @@ class FunctionFleet:
         return None
 
     def withdraw(self, trip: Trip) -> None:
-        """A trip that stands in line does so no longer."""
+        """Remove a trip from the queue."""
         self._waiting.remove(trip)

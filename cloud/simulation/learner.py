@@ -1,7 +1,7 @@
 """The learner's place: a server that is ordered once, or a function that starts when there is an update.
 
-Several updates at once share one machine: with k of them each goes on at 1 / (1 + (k − 1) · sharing) of its speed.
-Shares are exact fractions, so that hand-worked cases come out to the nanosecond.
+Simultaneous updates share one machine: with k of them each runs at 1 / (1 + (k − 1) · sharing) of its speed. Shares
+are exact fractions, so that hand-calculated cases agree to the nanosecond.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cloud.timing import to_ns
 
 
 class Learner:
-    """Runs up to `lanes` updates at once; the next in line begins when one ends."""
+    """Runs up to `lanes` updates at once; the next in the queue begins when one ends."""
 
     def __init__(
         self, place: LearnerPlace, where: Literal["server", "function"], lanes: int, speeds: Speeds
@@ -41,7 +41,7 @@ class Learner:
         self.ordered_ns: int | None = None
 
     def order(self, now_ns: int) -> None:
-        """The server's rent begins here; it is ready a start-up later. A function is not ordered."""
+        """Start the server's rent; it is ready after its start-up. A function is not ordered."""
         if self.ordered_ns is None and self.where == "server":
             self.ordered_ns = now_ns
 
@@ -53,7 +53,7 @@ class Learner:
         return None
 
     def begin(self, trip: Trip, now_ns: int) -> int:
-        """When the trip begins: a server may still be starting. Its start is set."""
+        """Set the trip's start time. Return when it begins: a server may still be starting."""
         if self.where == "server":
             assert self.ordered_ns is not None
             trip.starting_ns = 0
@@ -67,19 +67,19 @@ class Learner:
         return now_ns
 
     def run(self, trip: Trip, run_ns: int, now_ns: int) -> None:
-        """The update begins to compute; all others on the machine feel it."""
+        """Begin the update's computation, which slows all others on the machine."""
         self._look(now_ns)
         self._left_ns[trip] = Fraction(run_ns)
 
     def next_end(self) -> tuple[int, Trip] | None:
-        """Which update ends first, and when, if nothing else comes."""
+        """Return which update ends first, and when, if no other joins."""
         if not self._left_ns:
             return None
         trip, left_ns = min(self._left_ns.items(), key=lambda item: item[1])
         return self._looked_ns + math.ceil(left_ns * self._slowness()), trip
 
     def release(self, trip: Trip, now_ns: int, survives: bool) -> Trip | None:
-        """The update is over or given up; the next in line may begin."""
+        """End or give up the update. Return the next trip in the queue, if it may begin."""
         self._look(now_ns)
         self._left_ns.pop(trip, None)
         if survives and self.where == "function":
@@ -93,13 +93,13 @@ class Learner:
         self._waiting.remove(trip)
 
     def _look(self, now_ns: int) -> None:
-        """Let the time until now pass for all that compute."""
+        """Advance all running updates to now."""
         done_ns = (now_ns - self._looked_ns) / self._slowness()
         self._left_ns = {trip: max(Fraction(0), left - done_ns) for trip, left in self._left_ns.items()}
         self._looked_ns = now_ns
 
     def _slowness(self) -> Fraction:
-        """How many times longer everything takes than alone; the most that any kind of network suffers."""
+        """Return how many times longer everything takes than alone; the largest of all kinds of network."""
         others = max(0, len(self._left_ns) - 1)
         return 1 + others * max(
             (self._sharing[trip.work.pictures] for trip in self._left_ns), default=Fraction(0)

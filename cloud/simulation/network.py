@@ -1,4 +1,4 @@
-"""The ways of calls: each actor's own line, and the coordinator's one line, which all share."""
+"""The network of calls: each actor's own line, and the coordinator's one line, which all share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from cloud.timing import to_ns
 
 
 class Line:
-    """The coordinator's line, one for each direction: what comes later waits until what came earlier is through.
+    """The coordinator's line, one for each direction. Messages pass one after the other, first come, first served.
 
-    Asked in the order of time, so first come, first served is exact.
+    It must be called in the order of time.
     """
 
     def __init__(self, mbit_per_s: float) -> None:
@@ -17,14 +17,14 @@ class Line:
         self._free_ns = 0
 
     def through(self, now_ns: int, byte_count: int) -> int:
-        """When the last byte of something sent now has passed."""
+        """Return when the last byte of a message sent now has passed."""
         begin_ns = self._free_ns if self._free_ns > now_ns else now_ns
         self._free_ns = begin_ns + round(byte_count * self._ns_per_byte)
         return self._free_ns
 
 
 class Ways:
-    """To actors and back. What is larger than a request may be goes by storage, which takes a detour each time."""
+    """Transfers to actors and back. A payload too large for a request goes by storage, with a detour each time."""
 
     def __init__(self, network: Network) -> None:
         self._out, self._back = (Line(network.coordinator_mbit_per_s.value) for _ in range(2))
@@ -34,11 +34,11 @@ class Ways:
         self.round_trip_ns = to_ns(network.round_trip_s.value)
 
     def there(self, now_ns: int, byte_count: int) -> int:
-        """When a call sent now has arrived at its actor."""
+        """Return when a call sent now arrives at its actor."""
         return self._passed(self._out, now_ns, byte_count)
 
     def back(self, now_ns: int, byte_count: int) -> int:
-        """When an outcome sent now has arrived; the round trip is counted here."""
+        """Return when an outcome sent now arrives; the round trip is counted here."""
         return self._passed(self._back, now_ns, byte_count) + self.round_trip_ns
 
     def is_detour(self, byte_count: int) -> bool:
@@ -52,7 +52,9 @@ class Ways:
 
 
 class StartLimit:
-    """How many starts a provider allows: `at_once` in a moment, refilled at `per_s`. Asked in the order of time."""
+    """A provider's limit on starts: `at_once` in a moment, refilled at `per_s`. It must be called in the order of
+    time.
+    """
 
     def __init__(self, at_once: float, per_s: float) -> None:
         self._at_once = max(1, int(at_once))
@@ -60,7 +62,7 @@ class StartLimit:
         self._full_ns = 0.0
 
     def begin_ns(self, now_ns: int) -> int:
-        """When a start asked for now may begin: when its token is there."""
+        """Return when a start requested now may begin: when its token is available."""
         earliest_full_ns = self._full_ns if self._full_ns > now_ns else float(now_ns)
         # The bucket is full at `_full_ns`; one token more is missing after each start.
         self._full_ns = earliest_full_ns + self._ns_per_start

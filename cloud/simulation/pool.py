@@ -16,7 +16,7 @@ from cloud.simulation.trip import Trip
 
 @dataclass(slots=True, eq=False)
 class Actor:
-    """One standing actor from its order to its end. `used`: it has had a call, so that it is warm."""
+    """One standing actor from its order to its end. `used`: it has had a call, so it is warm."""
 
     number: int
     ordered_ns: int
@@ -27,9 +27,9 @@ class Actor:
 
 
 class ActorPool:
-    """Calls wait for a free actor, first come, first served; of the free actors the lowest number is taken.
+    """Calls wait for a free actor, first come, first served; of the free actors the lowest number is used.
 
-    How many stand is told by `prepare`; whoever pays decides that. `at_ready(actor)` asks to be called back then.
+    `prepare` sets how many there are; the payer decides that. `at_ready(actor)` schedules the call of `ready`.
     """
 
     def __init__(self, pool: Pool, speeds: Speeds, seed: int, at_ready: Callable[[Actor], None]) -> None:
@@ -44,7 +44,7 @@ class ActorPool:
         self._free: list[int] = []
 
     def prepare(self, count: int, now_ns: int) -> None:
-        """Have `count` actors: order more in whole units, or let surplus ones go when they have no work."""
+        """Have `count` actors: order more in whole units, or release surplus ones when they have no work."""
         while len(self._standing) < count:
             begin_ns = self._limit.begin_ns(now_ns)
             for _ in range(min(self._per_unit, count - len(self._standing))):
@@ -60,7 +60,7 @@ class ActorPool:
             self._standing.remove(actor)
 
     def ready(self, actor: Actor) -> Trip | None:
-        """The actor has started; the first in line may begin on it."""
+        """Mark the actor as started. Return the first trip in the queue, if any."""
         if actor.gone_ns is not None:
             return None
         return self._serve(actor)
@@ -82,7 +82,7 @@ class ActorPool:
         return now_ns
 
     def release(self, trip: Trip, now_ns: int, survives: bool) -> Trip | None:
-        """The actor is free again, also after a failure: its process is started anew where it stands."""
+        """Free the actor, also after a failure: its process is restarted in place. Return the next trip, if any."""
         actor: Actor = trip.place
         return self._serve(actor) if actor.gone_ns is None else None
 

@@ -1,4 +1,4 @@
-"""How long a call's start, run and way take on a cloud with a stack: arithmetic from numbers, work and draws."""
+"""How long a call's start, run and transfer take on a cloud with a stack: arithmetic from numbers, work and draws."""
 
 from __future__ import annotations
 
@@ -56,12 +56,16 @@ class Speeds:
         self._codec_us_per_byte = stack.codec_us_per_megabyte.value / 1e6
 
     def cold_ns(self, draws: Draws) -> int:
-        """median · exp(σ·z) for the platform, then what a fresh process imports and makes; at most the cap."""
+        """Return median · exp(σ·z) for the platform, plus a fresh process's imports and environments; at most the
+        cap.
+        """
         drawn_s = self._cold_s * math.exp(self._cold_sigma * draws.start_normal)
         return to_ns(min(drawn_s + self._fresh_s, self._cap_s))
 
     def run_ns(self, work: Work, draws: Draws) -> int:
-        """An actor's call: work in microseconds of the reference core / (CPU share · core ratio) · exp(σ·z)."""
+        """Return an actor's run time: work in microseconds of the reference core / (CPU share · core ratio) ·
+        exp(σ·z).
+        """
         work_us = (
             self._call_us
             + self._stepping_us(work)
@@ -73,14 +77,14 @@ class Speeds:
         return round(work_us * self._ns_per_us / share * straggling)
 
     def shares_of_run(self, work: Work) -> tuple[float, float]:
-        """How much of an actor's run goes to its environments' steps and to the policy, between 0 and 1 each."""
+        """Return how much of an actor's run is its environments' steps and the policy, between 0 and 1 each."""
         stepping_us = self._stepping_us(work)
         asking_us = work.inferences * self._asking_us(work.macs, pictures=work.pictures)
         whole_us = self._call_us + stepping_us + asking_us + work.bytes_out * self._codec_us_per_byte
         return (stepping_us / whole_us, asking_us / whole_us) if whole_us else (0.0, 0.0)
 
     def decision_ns(self, work: Work) -> int:
-        """What asking a network how many actors a round gets takes on a core of the learner's machine."""
+        """Return the time of a decision network on a core of the learner's machine."""
         if not work.decision_macs:
             return 0
         return round(self._asking_us(work.decision_macs, pictures=False) * self._ns_per_us)
@@ -93,7 +97,9 @@ class Speeds:
         return fixed_us + sample_us + macs * 1e-6 * per_million_us
 
     def update_ns(self, work: Work) -> int:
-        """A learner's call with its machine for itself: reading, minibatches, and Hessian products if there are."""
+        """Return the run time of an update alone on its machine: reading, minibatches, and Hessian products if there
+        are any.
+        """
         fixed_us, sample_us, per_million_us = self._update[work.pictures]
         sample_us += work.macs * 1e-6 * per_million_us
         learning_us = work.minibatches * fixed_us + work.samples * sample_us

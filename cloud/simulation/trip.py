@@ -18,9 +18,8 @@ _UNKNOWN_NS = 2**62
 class Trip:
     """Submitted, begun (its turn came), arrived at its actor, started, ended there, finished here.
 
-    `place` is what runs it, `starting_ns` how long that takes to start. `detours` counts
-    payloads that went by storage. `leg` counts what was planned for it: plans
-    of an earlier leg are void.
+    `place` is what runs it, `starting_ns` how long that takes to start. `detours` counts payloads that went by
+    storage. `leg` counts the plans for this trip: events of an earlier leg are void.
     """
 
     work: Work
@@ -54,7 +53,7 @@ class Trip:
 
     @property
     def way_ns(self) -> int:
-        """There and back, the coordinator's turn included."""
+        """Both transfers, the coordinator's turn included."""
         return self._passed(self.begin_ns, self.arrived_ns) + self._passed(self.end_ns, self.finished_ns)
 
     @property
@@ -63,6 +62,6 @@ class Trip:
         return self._passed(self.arrived_ns, self.end_ns)
 
     def _passed(self, from_ns: int, to_ns: int) -> int:
-        """How much of a part there was until the trip's end: a call that was cancelled may not have come to it."""
+        """Return how much of a stage passed before the trip's end: a cancelled call may not have reached it."""
         last_ns = self.finished_ns
         return (to_ns if to_ns < last_ns else last_ns) - (from_ns if from_ns < last_ns else last_ns)

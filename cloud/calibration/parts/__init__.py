@@ -1,5 +1,5 @@
-"""What is measured, one part a file: `measure(told)` takes and gives what JSON can hold, in a process of its own.
+"""The measurements, one part a file: `measure(...)` takes and returns JSON values, in its own process.
 
-Work that only computes is measured in processor time, which others on the machine hardly change; waiting and ways in
-time on the wall.
+Pure computation is measured in processor time, which other processes hardly change; waiting and transfers in
+wall-clock time.
 """

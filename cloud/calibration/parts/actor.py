@@ -1,6 +1,6 @@
-"""An actor's call, taken apart: the bare steps, the policy, and what the body does beside them.
+"""An actor's call divided into the bare steps, the policy, and the rest of the body.
 
-Both sides see the same states, actions and resets: the bare loop begins as the body did and repeats its actions.
+The bare loop sees the same states, actions and resets: it begins in the body's state and repeats its actions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from training.seeds import derive
 
 
 def measure(told: dict[str, Any]) -> dict[str, Any]:
-    """For each repeat and length of a call: microseconds of each part. `told`: environment, lengths, repeats."""
+    """Return the microseconds of each part, for each repeat and length of a call. `arguments`: environment, lengths,
+    repeats.
+    """
     slot, warmth = Slot(EnvironmentSpec(id=told["environment"])), Warmth()
     bare = make(slot.environment)
     first, _ = slot.call(1)
@@ -56,7 +58,7 @@ def _turn(slot: Slot, warmth: Warmth, bare: Any, steps: int) -> dict[str, float]
 
 
 def _bare_s(bare: Any, document: Document, discrete: bool) -> tuple[float, float]:
-    """The same steps in the environment alone, and the resets between them."""
+    """Return the seconds of the same steps in the environment alone, and of the resets between them."""
     actions = document["actions"][:, 0]
     if not discrete:
         actions = np.clip(actions, bare.action_space.low, bare.action_space.high)

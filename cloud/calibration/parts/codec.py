@@ -1,4 +1,4 @@
-"""What turning a fragment into bytes takes an actor for each megabyte."""
+"""How long an actor takes to encode a fragment, for each megabyte."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BURSTS = 9
 
 
 def measure(told: dict[str, Any]) -> dict[str, Any]:
-    """For each repeat and fragment: its bytes, and microseconds to encode it."""
+    """Return, for each repeat and fragment, its bytes and the microseconds to encode it."""
     documents = [
         decode(trajectory(ENTRIES[environment].spaces(4), steps, 1, 0)) for environment, steps in _FRAGMENTS
     ]

@@ -1,6 +1,6 @@
-"""What the coordinator itself takes for each completion: engine, ledger and platform, while nobody computes.
+"""The coordinator's own time for each completion: engine, ledger and platform, without any computation.
 
-Bodies are answered at once with a fragment and an update that were made before; the time that takes is left out.
+Bodies are answered at once with a fragment and an update made beforehand; the time for that is subtracted.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _STATE_BYTES = 1_000
 
 
 def measure(told: dict[str, Any]) -> dict[str, Any]:
-    """Milliseconds of processor time per completion by kind of platform, one for each repeat.
+    """Return milliseconds of processor time per completion by kind of platform, one for each repeat.
 
-    What a round costs beside its calls goes out by taking many actors and few: `told` says how many, and rounds.
+    Rounds with many actors and with few are compared, which cancels a round's other costs. `arguments`: both numbers
+    of actors, and the number of rounds.
     """
     warm_learner()
     found: dict[str, list[float]] = {"local": [], "simulated": []}
@@ -50,7 +51,7 @@ def measure(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _round_s(kind: str, actors: int, rounds: int) -> float:
-    """Processor time of a round in steady state, without what the executor took."""
+    """Return the processor time of a round in steady state, without the executor's."""
     executor = _Ready()
     spec = _spec(actors, rounds + 1)
     tariff = SimulatedOptions().tariff(PriceBook.load(), spec.rollout.memory_mb)
@@ -91,7 +92,7 @@ def _spec(actors: int, rounds: int) -> TrainingSpec:
 
 
 class _Ready:
-    """Implements `cloud.workers.executor.Executor` with answers that were made before."""
+    """Implements `cloud.workers.executor.Executor` with answers made beforehand."""
 
     def __init__(self) -> None:
         self.took_s = 0.0

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def measure(told: dict[str, Any]) -> dict[str, Any]:
-    """`device`: "cuda" or "cpu". Needs nothing to be told."""
+    """Return `device`: "cuda" or "cpu". It needs no arguments."""
     import torch
 
     return {"device": "cuda" if torch.cuda.is_available() else "cpu"}

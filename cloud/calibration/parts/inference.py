@@ -28,7 +28,7 @@ _BURST = 5
 
 
 def measure(told: dict[str, Any]) -> dict[str, Any]:
-    """For each repeat and case: observations a pass, multiplications of one, microseconds of a pass."""
+    """Return, for each repeat and case: observations a pass, multiplications of one, microseconds of a pass."""
     cases = [*_mlps(), *_cnns()]
     for case in cases:
         _pass_us(case, told["seconds"])
@@ -75,7 +75,7 @@ def _case(kind: str, network: MLP | CNN, spaces: Spaces, batch: int) -> dict[str
 
 
 def _pass_us(case: dict[str, Any], seconds: float) -> float:
-    """The median of short bursts: what interrupts one of them does not count."""
+    """Return the median of short bursts, so that an interruption of one of them does not count."""
     sample, observations, noise = case["policy"].sample, case["observations"], case["noise"]
     bursts: list[float] = []
     end_s = time.process_time() + seconds

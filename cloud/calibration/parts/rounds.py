@@ -1,4 +1,4 @@
-"""Whole rounds of a small job, really on this machine or on the simulated cloud with a calibration's numbers."""
+"""Whole rounds of a small job, on this machine or on the simulated cloud with a calibration's numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _PLENTY_PICODOLLARS = 10**18
 
 
 def measure(told: dict[str, Any]) -> dict[str, Any]:
-    """Seconds of each round in the platform's time. `told`: the spec, and the files of a simulated machine if any."""
+    """Return the seconds of each round in the platform's time. `arguments`: the spec, and the files of a simulated
+    machine if it is to be simulated.
+    """
     spec = TrainingSpec.model_validate(told["training"])
     reports: list[RoundReport] = []
     platform = MeteredPlatform(

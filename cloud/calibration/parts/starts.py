@@ -1,4 +1,4 @@
-"""Fresh processes: until a worker is ready, until its first environment stands, until the learner has torch."""
+"""Start times of fresh processes: a ready worker, its first environment, a learner with torch loaded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print(time.perf_counter() - began_s)
 
 
 def measure(told: dict[str, Any]) -> dict[str, Any]:
-    """Seconds on the wall, `told["repeats"]` times each. The first of each, which reads from disk, is left out."""
+    """Return wall-clock seconds, `arguments["repeats"]` of each. The first of each reads from disk, and is left out."""
     repeats = range(told["repeats"] + 1)
     return {
         "ready_s": [_ready_s() for _ in repeats][1:],
@@ -43,7 +43,7 @@ def measure(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ready_s() -> float:
-    """From the order of a worker process until it says that it takes calls."""
+    """Return the seconds from starting a worker process until it says that it takes calls."""
     began_s = time.perf_counter()
     worker = WorkerProcess(0)
     try:

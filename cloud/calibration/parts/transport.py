@@ -1,6 +1,6 @@
-"""The way to a worker process and back: hand-over, fixed time, and bytes by one worker alone and by all at once.
+"""The transfer to a worker process and back: hand-over, fixed time, and bytes by one worker alone and by all at once.
 
-Then real fragments on one worker alone and on all: cores that share caches and memory are a little slower together.
+Then real fragments on one worker alone and on all: cores that share caches and memory slow each other a little.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _FRAGMENT_STEPS = 256
 
 
 def measure(told: dict[str, Any]) -> dict[str, Any]:
-    """`told`: workers, repeats, fragments of the environment that is named."""
+    """Return transfer times, and seconds of fragments. `arguments`: workers, repeats, fragments, and their
+    environment.
+    """
     ways, crowds = [], []
     with_echo = _Pool(told["workers"], _ECHO)
     try:
@@ -47,7 +49,7 @@ class _Pool:
         self.pool = WorkerPool(workers, self._ended.put, **options)
 
     def run(self, calls: list[tuple[Call, bytes | None]]) -> list[Execution]:
-        """All of `calls` at once, until the last has ended; in the order of their ends."""
+        """Run all of `calls` at once until the last has ended; return them in the order of their ends."""
         for call, weights in calls:
             self.pool.submit(call, weights, DEADLINE_S)
         ended = [self._ended.get(timeout=DEADLINE_S) for _ in calls]
@@ -82,7 +84,7 @@ def _one(pool: _Pool, size: int, there: bool) -> dict[str, float]:
 
 
 def _crowd_mbit_per_s(pool: _Pool, workers: int) -> float:
-    """Large answers of all workers at once: what goes through the coordinator's side."""
+    """Return the rate of large answers from all workers at once, which is the coordinator's limit."""
     size, calls = _SIZES_BYTES[-1], _EACH_WORKER * workers
     began_s = time.perf_counter()
     pool.run([_echo(n, size) for n in range(calls)])
@@ -90,7 +92,7 @@ def _crowd_mbit_per_s(pool: _Pool, workers: int) -> float:
 
 
 def _fragments(told: dict[str, Any]) -> dict[str, Any]:
-    """Seconds of equal fragments, alone and with all workers busy, in turns."""
+    """Return the seconds of equal fragments, alone and with all workers busy, alternating."""
     workers = told["workers"]
     slots = [Slot(EnvironmentSpec(id=told["environment"])) for _ in range(workers)]
     pool = _Pool(workers)
@@ -108,7 +110,7 @@ def _fragments(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ran_s(pool: _Pool, slots: list[Slot]) -> list[float]:
-    """How long the next fragments of these slots ran, all begun at once."""
+    """Return how long the next fragments of these slots ran, all begun at once."""
     calls: list[tuple[Call, bytes | None]] = []
     for number, slot in enumerate(slots):
         call, weights = slot.call(_FRAGMENT_STEPS)

@@ -1,4 +1,4 @@
-"""The learner's call: one pass over its data and several, so that what is read and what is learned come apart."""
+"""The learner's call with one pass over its data and with several, to separate reading from learning."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _CASES: tuple[tuple[str, MLP | CNN, int, int, int], ...] = (
 
 
 def measure(told: dict[str, Any]) -> dict[str, Any]:
-    """For each repeat and case: the work, and microseconds of a call with one pass and with more.
+    """Return, for each repeat and case, the work, and microseconds of a call with one pass and with more.
 
-    `told`: repeats of cases with numbers and of those with pictures; with 0 of a kind none of it is measured.
+    `arguments`: repeats of cases with numbers and of those with pictures; a kind with 0 repeats is not measured.
     """
     warm_learner()
     measured = {}
@@ -52,7 +52,7 @@ def _device() -> str:
 
 
 def _clock(network: MLP | CNN) -> Callable[[], float]:
-    """Pictures are learned from on all cores or on a GPU, where only time on the wall says how long that takes."""
+    """Return the clock to use: learning from pictures uses all cores or a GPU, which only wall-clock time measures."""
     on_the_wall = isinstance(network, CNN) or _device() == "cuda"
     return time.perf_counter if on_the_wall else time.process_time
 
@@ -68,7 +68,7 @@ def _measured(
         update_call(recipe(spaces, minibatch_size=minibatch, epochs=epochs), network, state, payloads)
         for epochs in (1, 1 + more)
     ]
-    # A first call of its own kind warms caches and whatever the libraries keep.
+    # The first call warms caches and the libraries' own state.
     execute(calls[0], None, Warmth())
     times_us, now_s = [], _clock(network)
     for _ in range(repeats):
