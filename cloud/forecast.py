@@ -1,9 +1,9 @@
-"""What a job will take and cost, before it runs: ranges over chance and over what is not known for sure.
+"""Forecasts a job's time and cost before it runs: ranges over chance and over numbers that are uncertain.
 
-A few rounds are played on the simulated cloud, with work that is counted by arithmetic from the spec, a number of
-times over: each time with another seed of chance, and with each uncertain number of the profile and the stack
-somewhere else in its range, more often near its middle. First rounds, with their cold starts, are told apart from
-all later ones, which is what the rest of the run is made of. The same spec always has the same forecast.
+A few rounds are simulated, with work counted by arithmetic from the spec, many times over: each time with another
+seed of chance, and with each uncertain number of the profile and the stack elsewhere in its range, more often near
+its middle. First rounds, with their cold starts, are counted separately from later ones, which make up the rest of
+the run. The same spec always has the same forecast.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ def forecast(
     *,
     spaces: Spaces | None = None,
 ) -> Forecast:
-    """For a job with this spec on this platform. NoForecast where nothing can be said."""
+    """Return the forecast of this spec on this platform. Raises NoForecast."""
     return forecast_in(scene_of(training, options), training, budget_picodollars, spaces=spaces)
 
 
 def first_round_picodollars(
     training: TrainingSpec, options: PlatformOptions, actors: int | None = None
 ) -> int:
-    """What must be free before anything begins: all that the first round may cost at worst.
+    """Return what must be free before anything begins: all that the first round may cost at worst.
 
-    `actors`: as many as it has, where that is not for the scaling policy's first decision to say.
+    `actors`: its number of actors, if the scaling policy's first decision does not determine it.
     """
     return first_round(scene_of(training, options), training, actors or _first_actors(training)).picodollars
 
@@ -80,7 +80,7 @@ def forecast_in(
     *,
     spaces: Spaces | None = None,
 ) -> Forecast:
-    """For a job in any scene."""
+    """Return the forecast of a job in any configuration. Raises NoForecast."""
     try:
         return _Forecaster(scene, training, budget_picodollars, spaces).forecast()
     except Failing:
@@ -91,7 +91,7 @@ def forecast_in(
 
 
 class _Forecaster:
-    """`_plan` is None where the scaling policy goes by what only training can tell."""
+    """`_plan` is None where the scaling policy depends on what only training shows."""
 
     def __init__(
         self, scene: Scene, training: TrainingSpec, budget_picodollars: int, spaces: Spaces | None
@@ -119,7 +119,7 @@ class _Forecaster:
             and stop.minutes is None
         ):
             raise NoForecast(
-                "Nobody can say how long this takes: it ends when it has learned enough, and nothing else ends it."
+                "How long this takes cannot be predicted: it ends when it has learned enough, and nothing else ends it."
                 " Set steps, rounds or time."
             )
         uncertain = {
@@ -173,7 +173,9 @@ class _Forecaster:
         return rounds
 
     def _outlooks(self, uncertain: Mapping[Name, Quantity]) -> list[Outlook]:
-        """One a draw: every uncertain number is once in each of as many equal parts of its range as there are draws."""
+        """Return one outlook a draw. Over all draws, each uncertain number is once in each of equal parts of its
+        range.
+        """
         most = self._most_actors
         warm_up = self._warm_up()
         scale = Scale.of(self._training, most, warm_up + 2)
@@ -206,12 +208,12 @@ class _Forecaster:
         course = Course(self._training, plan, trial)
         found = outlook(self._training, course, self._bill, self._budget, int(plan.actors.max()), self._least)
         if found.ends_by == "nothing":
-            raise NoForecast("This job would go on for years. Set steps, rounds or time.")
+            raise NoForecast("This job would run for years. Set steps, rounds or time.")
         return found
 
     def _warm_up(self) -> int:
-        """Rounds until all is as it will stay: actors of a pool that are ready late have their first call in a second
-        round, and asynchronous actors first fill what may wait for the learner.
+        """Return the rounds until the steady state: late actors of a pool have their first call in a second round,
+        and asynchronous actors first fill the queue of the learner.
         """
         loop = self._training.loop
         if isinstance(loop, Asynchronous):
@@ -219,7 +221,7 @@ class _Forecaster:
         return 2 if isinstance(self._scene.profile.actors, Pool) else 1
 
     def _effort(self, scale: Scale, anchors: Sequence[int], warm_up: int) -> tuple[int, int]:
-        """How many draws of how many steady rounds are worth it: about as many calls in all for any spec."""
+        """Return the number of draws and of steady rounds: about as many calls in all for any spec."""
         loop = scale.loop(self._training.loop)
         calls = [scale.actors(actors) + 1 for actors in anchors]
         if isinstance(loop, Asynchronous) and loop.trajectories_per_update is not None:
@@ -231,7 +233,7 @@ class _Forecaster:
         return int(min(_DRAWS[1], max(_DRAWS[0], _CALLS // a_draw))), steady
 
     def _some_plan(self, quantile: float) -> Plan:
-        """Where nobody can know how many actors there will be: some of those possible, round by round."""
+        """Return a plan for a policy that cannot be foreseen: some of its possible numbers, round by round."""
         return supposed(self._training, self._most_rounds(), quantile)
 
     def _episode_steps(self, quantile: float) -> float:
@@ -242,7 +244,7 @@ class _Forecaster:
         return length.at(quantile)
 
     def _matters(self, uncertain: Mapping[Name, Quantity]) -> list[tuple[Name, Matter]]:
-        """The numbers whose ranges move minutes or dollars most, each moved by itself, with a small fleet."""
+        """Return the numbers whose ranges move minutes or dollars most, each moved by itself, with a small fleet."""
         plan = self._plan or self._some_plan(0.5)
         actors = int(plan.actors[-1])
         usual = Plan.always(actors)
@@ -276,7 +278,7 @@ class _Forecaster:
 
 
 def _likely(uniform: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Places in a range: the nearer to its middle, which is our value, the likelier (a triangle over the range)."""
+    """Return quantiles of a range that are likelier near its middle, which is the value (a triangle over the range)."""
     from_middle = 2.0 * uniform - 1.0
     return 0.5 + 0.5 * np.sign(from_middle) * (1.0 - np.sqrt(1.0 - np.abs(from_middle)))
 

@@ -1,1 +1,1 @@
-"""What a job will take and cost, from a dry run of a few rounds: no environment is stepped and nothing is learned."""
+"""Forecasts of a job's time and cost, from a dry run of a few rounds without environments and without learning."""

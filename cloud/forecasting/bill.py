@@ -1,4 +1,4 @@
-"""From what a dry run counted to money: the tariff's own prices, taken apart once, then plain arithmetic."""
+"""Converts a dry run's counts to money: the tariff's prices are decomposed once, then it is plain arithmetic."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from training.spec import TrainingSpec
 Part = Literal["actors", "learner", "evaluation", "standing", "requests"]
 PARTS: tuple[Part, ...] = ("actors", "learner", "evaluation", "standing", "requests")
 _LONG_S = 1000.0
-# After a few rounds a deadline is a small multiple of what calls take, and never less than this.
+# After a few rounds a deadline is a small multiple of the time of calls, and never less than this.
 _USUAL_DEADLINE_S = 10.0
 _OF_ACTORS = frozenset({"actors", "workers"})
 
 
 @dataclass(frozen=True)
 class _Rate:
-    """Picodollars for a billed millisecond and for a call, which is all that prices of calls depend on."""
+    """Picodollars for a billed millisecond and for a call: prices of calls depend on nothing else."""
 
     per_ms: float = 0.0
     per_call: float = 0.0
@@ -43,7 +43,7 @@ class _Rate:
 
 
 def _detour(price: CallPrice | None, call: Call) -> float:
-    """What a payload costs more that goes by storage."""
+    """Return the extra cost of a payload that goes by storage."""
     if price is None:
         return 0.0
     without, once = (total(price.lines(call, Usage(billed_s=1.0, detours=count)) or ()) for count in (0, 1))
@@ -51,7 +51,7 @@ def _detour(price: CallPrice | None, call: Call) -> float:
 
 
 class Bill:
-    """Prices of a job, and what its ledger sets aside before anything is sent: worst cases, and rent ahead."""
+    """A job's prices, and what its ledger reserves beforehand: worst cases of calls, and rent."""
 
     def __init__(self, tariff: Tariff, training: TrainingSpec) -> None:
         rollout, evaluate, update = first_calls(training)
@@ -74,20 +74,20 @@ class Bill:
         return not (tariff.actor or tariff.learner or tariff.standing or tariff.pool)
 
     def kept_back(self, actors: int, round_s: float) -> float:
-        """What of a budget can never be spent: set aside for a round, and for rent, when there is no more.
+        """Return the part of a budget that can never be spent: it is reserved for a round, and for rent, to the end.
 
-        `round_s`: what a round takes.
+        `round_s`: the time of a round.
         """
         rent = rent_between(self._tariff, actors, A_LONG_ROUND * round_s)
         return float(max(actors * self._worst, self._worst_update) + rent)
 
     def first_evaluation(self, actors: int) -> float:
-        """What has to be set aside for the first evaluation: nobody knows yet what such calls take."""
+        """Return what must be reserved for the first evaluation, whose calls may take their full deadline."""
         calls = min(actors, self._evaluations)
         return float(calls * self._worst_evaluation + rent_between(self._tariff, actors, 0.0))
 
     def parts(self, counts: Counts) -> Mapping[Part, float]:
-        """Picodollars by part."""
+        """Return picodollars by part."""
         per_call = self._rollout.per_call
         found: dict[Part, float] = {
             "actors": counts[Count.ROLLOUT_MS] * self._rollout.per_ms

@@ -1,4 +1,4 @@
-"""The calls of a job as the first of them are sent, to ask prices for."""
+"""A job's first calls, with which prices are computed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _LEARNER_S = 900.0
 
 
 def evaluations(training: TrainingSpec) -> int:
-    """The most calls that an evaluation is spread over."""
+    """Return the most calls of an evaluation."""
     return min(training.evaluation.episodes, CALLS_AT_MOST)
 
 
 def first_calls(training: TrainingSpec) -> tuple[Call, Call, Call]:
-    """A rollout, an evaluation and an update, with the deadlines that they have while nobody knows what they take."""
+    """Return a rollout, an evaluation and an update, with the deadlines that they have before any call is measured."""
     environment, longest_s = training.environment, training.rollout.deadline_s
     share = -(-training.evaluation.episodes // evaluations(training))
     rollout = RolloutRequest(

@@ -1,4 +1,4 @@
-"""Calls in flight in a dry run: retries as the engine makes them, and all that is paid for, counted."""
+"""Calls in flight in a dry run: retries as in the engine, and counts of all that is paid for."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NEVER_NS = 2**62
 
 
 class Count(IntEnum):
-    """What is counted, by its place in an array: times, what functions are billed for, what stood, what happened.
+    """Indices of the counts: times, billed function time, standing time, and events.
 
-    READY is time on functions that are kept warm for money; POOL the time for which actors of a pool stood.
+    READY is time on provisioned functions; POOL the standing time of a pool's actors.
     """
 
     TIME_NS = 0
@@ -56,7 +56,7 @@ OF_ACTORS = [
     Count.STEPS,
     Count.DETOURS,
 ]
-"""What is counted by actor, so that a fleet that stands for a larger one counts too little of it."""
+"""Counts for each actor, which a small fleet that represents a larger one undercounts."""
 
 
 class PoolTime:
@@ -75,7 +75,7 @@ class PoolTime:
         return self._stood_ns + sum(now_ns - ordered_ns for ordered_ns in self._ordered_ns)
 
     def landed(self, in_flight: int) -> None:
-        """A call has landed and left so many in flight."""
+        """A call has landed and left this many in flight."""
         if in_flight < len(self._needed_ns):
             self._needed_ns[in_flight] = self._simulation.now_ns
 
@@ -92,7 +92,7 @@ class PoolTime:
             self._simulation.prepare(len(self._ordered_ns))
 
     def grow(self, in_flight: int) -> None:
-        """So many calls are to be in flight from now on."""
+        """Grow for this many calls in flight from now on."""
         wanted = min(in_flight, self._most)
         if wanted > len(self._ordered_ns):
             missing = wanted - len(self._ordered_ns)
@@ -102,7 +102,7 @@ class PoolTime:
 
 
 class Flight:
-    """Single-threaded. `again` makes the next attempt at a call that failed."""
+    """Single-threaded. `again` makes the next attempt of a failed call."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Flight:
         self._counts: list[int] = [0] * len(Count)
 
     def snapshot(self) -> Counts:
-        """All that was counted until now."""
+        """Return all counts so far."""
         self._counts[Count.TIME_NS] = self.simulation.now_ns
         self._counts[Count.POOL_NS] = self._pool.stood_ns() if self._pool is not None else 0
         return np.array(self._counts, dtype=np.float64)
@@ -137,7 +137,7 @@ class Flight:
             self.simulation.submit(work)
 
     def next(self) -> tuple[Work, bool] | None:
-        """The next call to come to its end, and whether it was done; None when nothing flies."""
+        """Return the next call to end, and whether it was done; None when none is in flight."""
         while True:
             trip = self.simulation.next(_NEVER_NS)
             if trip is None:
@@ -152,7 +152,7 @@ class Flight:
             self.send([self._again(work)])
 
     def gather(self, works: Sequence[Work]) -> int:
-        """All of `works` to their ends; how many rollouts among them were done."""
+        """Run all of `works` to their ends. Return how many rollouts among them were done."""
         self.send(works)
         done = 0
         while (landed := self.next()) is not None:
@@ -160,7 +160,7 @@ class Flight:
         return done
 
     def cancel(self, names: Sequence[str]) -> None:
-        """Stop these calls, whose ids are given, and land all that flies."""
+        """Stop the calls with these ids, and land all calls in flight."""
         for call_id in names:
             self.simulation.cancel(call_id)
         while self.next() is not None:
@@ -189,6 +189,6 @@ class Flight:
 
 
 def flight_over(simulation: Simulation, attempts: int, again: Callable[[Work], Work], pool: Any) -> Flight:
-    """With a pool's time counted where the tariff pays for it: `pool` is a `PoolPrice` or None."""
+    """Return a flight that counts a pool's time if the tariff charges it: `pool` is a `PoolPrice` or None."""
     counted = PoolTime(simulation, pool.most, pool.idle_s) if pool is not None else None
     return Flight(simulation, attempts, again, counted)

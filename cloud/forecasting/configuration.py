@@ -1,4 +1,4 @@
-"""Where a job would run, in numbers that can be drawn from their ranges, and how large a fleet is tried."""
+"""Where a job would run, in numbers that can be drawn from their ranges, and the size of the fleet to simulate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Name = tuple[str, ...]
 _FLEET = 128
 _CALLS_OF_A_DRAW = 1500
 
-# What all actors share gets smaller with the fleet, what the coordinator takes for each of them larger.
+# Resources that all actors share shrink with the fleet; the coordinator's time for each actor grows.
 _SHARED = frozenset(
     {
         "concurrent",
@@ -42,7 +42,7 @@ _EACH = frozenset({"coordinator_ms", "us_per_megabyte"})
 class Scene:
     """A cloud, a stack, and what the job buys there.
 
-    `longest_start_s`: until an actor is there at worst. None on the simulated cloud, which is what its profile says.
+    `longest_start_s`: the worst time until an actor has started. None on the simulated cloud, whose profile says it.
     """
 
     profile: Profile
@@ -52,7 +52,9 @@ class Scene:
     longest_start_s: float | None = None
 
     def uncertain(self) -> dict[Name, Quantity]:
-        """Numbers that may be others than we think. What a provider documents is taken at its word."""
+        """Return the numbers that may differ from their values. Numbers that a provider documents are taken as
+        certain.
+        """
         found: dict[Name, Quantity] = {}
         for part, model in (("profile", self.profile), ("stack", self.stack)):
             for path, quantity in quantities(model).items():
@@ -61,7 +63,7 @@ class Scene:
         return found
 
     def at(self, quantiles: Mapping[Name, float]) -> Scene:
-        """The same with these numbers at these places of their ranges."""
+        """Return this configuration with these numbers at these quantiles of their ranges."""
 
         def value_in(part: str) -> Callable[[Name, Quantity], float]:
             def value_of(path: Name, quantity: Quantity) -> float:
@@ -79,7 +81,7 @@ class Scene:
         )
 
     def thinned(self, fewer: int) -> Scene:
-        """For a fleet of so many times fewer actors, which then takes the same time."""
+        """Return this configuration for a fleet of `fewer` times fewer actors, which then takes the same time."""
         if fewer == 1:
             return self
 
@@ -105,7 +107,7 @@ class Scene:
         return Scene(profile, stack, setting, self.tariff, self.longest_start_s)
 
     def dry_run(self, works: Works, loop: AnyLoop, seed: int) -> tuple[Rounds, Flight]:
-        """The beginning of a run here, with chance drawn from `seed`."""
+        """Return the beginning of a run here, with chance drawn from `seed`."""
         setting = Setting(
             learner=self.setting.learner,
             learner_gpu=self.setting.learner_gpu,
@@ -121,10 +123,11 @@ class Scene:
 
 @dataclass(frozen=True)
 class Scale:
-    """How much smaller than the job what is tried is.
+    """How much smaller the simulated job is than the real one.
 
-    `fewer`: times fewer actors and trajectories, where nobody waits for the slowest, so that only shares of lines and
-    limits matter. `shorter`: times fewer trajectories in a round, where a round takes thousands from few actors.
+    `fewer`: times fewer actors and trajectories, in loops that never wait for the slowest, so that only shares of
+    lines and limits matter. `shorter`: times fewer trajectories in a round, if a round takes thousands from few
+    actors.
     """
 
     fewer: int = 1
@@ -132,7 +135,7 @@ class Scale:
 
     @staticmethod
     def of(training: TrainingSpec, most_actors: int, rounds: int, fleet: int = _FLEET) -> Scale:
-        """For a try of so many rounds with at most `fleet` actors."""
+        """Return the scale for a trial of this many rounds with at most `fleet` actors."""
         loop = training.loop
         if not isinstance(loop, Asynchronous):
             return Scale()

@@ -1,4 +1,4 @@
-"""What a forecast takes for granted, as sentences: each number with its range, and what nobody can know."""
+"""The assumptions of a forecast as sentences: each number with its range, and what cannot be known."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
         "First environment", "A fresh actor builds its environment in {}", "s"
     ),
     ("stack", "rebuild_s"): _Phrase(
-        "Environment rebuilt", "Every call builds its environment anew in {}", "s"
+        "Environment rebuilt", "Every call builds its environment again in {}", "s"
     ),
     ("stack", "call_ms"): _Phrase("Work beside steps", "A call takes {} beside its steps", "ms"),
     ("stack", "step_us"): _Phrase("Bookkeeping a step", "Each step takes {} of bookkeeping", "µs"),
     ("stack", "environment_step_fallback_us"): _Phrase(
-        "Step of the environment", "A step of an environment that nobody measured takes {}", "µs"
+        "Step of the environment", "A step of an environment that was not measured takes {}", "µs"
     ),
     ("stack", "coordinator_ms"): _Phrase("Coordinator", "The coordinator takes {} for each outcome", "ms"),
     ("stack", "codec_us_per_megabyte"): _Phrase("Packing data", "Packing data takes {} a megabyte", "µs"),
@@ -146,8 +146,8 @@ _ALWAYS_TOLD = (
 
 @dataclass(frozen=True)
 class Told:
-    """What the sentences are about. `unread` names what the scaling policy wanted to read; `actors` is its range, and
-    `shrinking` whether that narrows as rounds go by.
+    """The subject of the sentences. `unread` names what the scaling policy wanted to read; `actors` is its range, and
+    `shrinking` whether that narrows with the rounds.
     """
 
     training: TrainingSpec
@@ -181,12 +181,12 @@ def relevant(name: Name, training: TrainingSpec, scene: Scene) -> bool:
 
 
 def title_of(name: Name) -> str:
-    """A number's name for a table."""
+    """Return a number's name for a table."""
     return _phrase(name).title
 
 
 def figure_of(name: str, value: float) -> str:
-    """A number of a cloud or of a stack by its dotted name there, in words: "start of the learner 88.1 s"."""
+    """Return a number of a cloud or of a stack, by its dotted name there, as text: "start of the learner 88.1 s"."""
     path = tuple(name.split("."))
     of_cloud: Name = ("profile", *path)
     phrase = _phrase(of_cloud if of_cloud in _PHRASES else ("stack", *path))
@@ -195,7 +195,7 @@ def figure_of(name: str, value: float) -> str:
 
 
 def sentences(told: Told) -> tuple[str, ...]:
-    """What matters most first, then what people ask about, then what cannot be known."""
+    """Return the sentences: what matters most first, then what users often ask about, then what cannot be known."""
     known = {("profile", *path): one for path, one in quantities(told.scene.profile).items()}
     known |= {("stack", *path): one for path, one in quantities(told.scene.stack).items()}
     environment: Name = ("stack", "environment_step_us", told.training.environment.id)
@@ -248,14 +248,14 @@ def _unknowable(told: Told) -> list[str]:
     found = []
     if stop.target_return is not None:
         found.append(
-            f"Nobody can say whether a return of {stop.target_return:g} is reached: the job may end earlier."
+            f"Whether a return of {stop.target_return:g} is reached is unknown: the job may end earlier."
         )
     if stop.no_progress_evaluations is not None:
-        found.append("It also ends earlier if it stops getting better, which nobody can know.")
+        found.append("It also ends earlier if it stops getting better, which cannot be predicted.")
     if told.unread:
         least, most = told.actors
         found.append(
-            f"The scaling policy goes by {told.unread.replace('_', ' ')}, which only training can tell:"
+            f"The scaling policy depends on {told.unread.replace('_', ' ')}, which only training shows:"
             f" any number of actors from {least:,} to {most:,} is taken as possible"
             f"{', and fewer and fewer as its decay has it' if told.shrinking else ''}."
         )

@@ -1,4 +1,4 @@
-"""From a trial of a few rounds to the whole run: when it ends by its rule or its budget, and what it has come to."""
+"""From a trial of a few rounds to the whole run: when its stop rule or its budget ends it, and its counts then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_ROUNDS = 1e11
 
 @dataclass(frozen=True)
 class Outlook:
-    """How one course of the job ends: `whole_picodollars` is what it would cost without a budget."""
+    """How one course of the job ends: `whole_picodollars` is its cost without a budget."""
 
     ends_by: str
     rounds: float
@@ -40,7 +40,7 @@ class Outlook:
 
 
 class Course:
-    """What was counted after any number of rounds: sums over stretches of rounds with the same number of actors."""
+    """The counts after any number of rounds: sums over stretches of rounds with the same number of actors."""
 
     def __init__(self, training: TrainingSpec, plan: Plan, trial: Trial) -> None:
         self._training = training
@@ -56,7 +56,7 @@ class Course:
         self._risen = np.concatenate([[0.0], np.cumsum(rises)])
 
     def after(self, rounds: float, *, ended: bool = True) -> Counts:
-        """All counts when so many rounds are over; `ended`: with what the run's end takes."""
+        """Return all counts after this many rounds; `ended`: including the run's end."""
         stretch = max(0, int(np.searchsorted(self._begins, rounds, side="left")) - 1)
         trial = self._trial
         counts = self._sums[:, stretch] + self._per_round[:, stretch] * (rounds - self._begins[stretch])
@@ -72,21 +72,21 @@ class Course:
 
     @property
     def longest_round_s(self) -> float:
-        """What a round takes, where most actors are at work."""
+        """The time of a round with the most actors."""
         return float(self._per_round[Count.TIME_NS].max()) / NS
 
     def rounds_until(self, count: Count, amount: float) -> float:
-        """After how many whole rounds `amount` is reached; infinite if never."""
+        """Return after how many whole rounds `amount` is reached; infinite if never."""
 
         def reached(rounds: float) -> bool:
-            # A hair less will do: sums of floats are not exact.
+            # Slightly less is enough: sums of floats are not exact.
             return bool(self.after(rounds, ended=False)[count] >= amount * (1 - 1e-9))
 
         return least_rounds(reached, MOST_ROUNDS)
 
 
 def least_rounds(reached: Callable[[float], bool], most: float) -> float:
-    """The least whole number of rounds, at least 1, that is enough; infinite if `most` is not."""
+    """Return the least whole number of rounds, at least 1, for which `reached` is true; infinite if `most` is."""
     if not reached(most):
         return inf
     low, high = 0.0, 1.0
@@ -101,7 +101,9 @@ def least_rounds(reached: Callable[[float], bool], most: float) -> float:
 def outlook(
     training: TrainingSpec, course: Course, bill: Bill, limit_picodollars: float, actors: int, least: int
 ) -> Outlook:
-    """To the first of the stop rule's ends that can be known, or to the budget. It begins only with `least` of that."""
+    """Return the outlook to the first known end of the stop rule, or to the budget. The job only begins if the budget
+    has `least`.
+    """
     ends = {"steps": inf, "rounds": inf, "minutes": inf}
     stop = training.stop
     if stop.env_steps is not None:
@@ -127,7 +129,7 @@ def outlook(
 def _affordable(
     training: TrainingSpec, course: Course, bill: Bill, limit: float, actors: int, rounds: float
 ) -> float:
-    """How many of the rounds are made before the ledger refuses: what may come at worst must still fit each time.
+    """Return how many of the rounds are made before the ledger refuses: each time the worst case must still fit.
 
     The first always does.
     """

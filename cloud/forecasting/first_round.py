@@ -1,6 +1,7 @@
-"""The worst case of a job's first round: what must be free before anything begins, or it might be lost half done.
+"""The worst case of a job's first round: the budget must cover it before anything begins.
 
-The check before a launch, the list beside the form, the forecast and the gate before a run's first round all ask here.
+The check before a launch, the checklist beside the form, the forecast and the check before a run's first round use
+this.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _A_MOMENT_S = 0.001
 
 @dataclass(frozen=True)
 class FirstRound:
-    """Picodollars: what calls may have cost and hold at one moment, and the rent due until `longest_s` are over."""
+    """Picodollars: what calls may have cost and reserve at one moment, and the rent due within `longest_s`."""
 
     calls: int
     rent: int
@@ -37,7 +38,7 @@ class FirstRound:
 
 
 def first_round(scene: Scene, training: TrainingSpec, actors: int) -> FirstRound:
-    """For a round of so many actors, of which nobody knows yet how long its calls take."""
+    """Return the worst case of a round with this many actors, before any call was measured."""
     times = worst_times(scene, training, actors)
     longest_s = _longest_s(training, times, actors)
     return FirstRound(
@@ -48,7 +49,7 @@ def first_round(scene: Scene, training: TrainingSpec, actors: int) -> FirstRound
 
 
 def _longest_s(training: TrainingSpec, times: WorstTimes, actors: int) -> float:
-    """From the first slice of rent until the round is over, however often its calls are tried again."""
+    """Return the seconds from the first slice of rent to the end of the round, with all retries."""
     updating_s = UPDATE_ATTEMPTS * times.update_s
     sampled_s = times.actors_ready_s + _sampling_s(training, times, actors, per_update(training, actors))
     learned_s = max(sampled_s, times.learner_ready_s) + updating_s
@@ -58,19 +59,19 @@ def _longest_s(training: TrainingSpec, times: WorstTimes, actors: int) -> float:
 
 
 def _sampling_s(training: TrainingSpec, times: WorstTimes, actors: int, fragments: int) -> float:
-    """Calls that wait in line are done by then in whatever order they are taken (Graham's bound on list scheduling)."""
+    """Return the time by which queued calls are done, in any order (Graham's bound on list scheduling)."""
     places = min(actors, times.at_once)
     turns = (fragments + places - 1) / places if fragments > places else 1.0
     return turns * _attempts(training, times) * times.attempt_s
 
 
 def _attempts(training: TrainingSpec, times: WorstTimes) -> int:
-    """How often a call may be made until its outcome counts."""
+    """Return how often a call may be attempted until its outcome counts."""
     return times.tries * training.rollout.attempts
 
 
 def _calls(scene: Scene, training: TrainingSpec, times: WorstTimes, actors: int, longest_s: float) -> int:
-    """The dearest moment: all that was tried before is paid, and what flies is reserved in full."""
+    """Return the most expensive moment: all earlier attempts are paid, and calls in flight are reserved in full."""
     attempts, actor, learner = _attempts(training, times), scene.tariff.actor, scene.tariff.learner
     rollout, _, update = first_calls(training)
     whole = scene.tariff.worst_case(rollout)
@@ -81,12 +82,12 @@ def _calls(scene: Scene, training: TrainingSpec, times: WorstTimes, actors: int,
     loop = training.loop
     if isinstance(loop, Asynchronous):
         calls = attempts * per_update(training, actors) * (2 + loop.staleness_limit)
-        # No actor does two things at a time: each is billed for no more than all of the time, and for each call's fee.
+        # An actor does one thing at a time, so it is billed for at most the whole time, and for each call's fee.
         by_time = actors * _price(actor, rollout, longest_s)
         by_time += (calls + actors * ceil(longest_s / rollout.deadline_s)) * _price(
             actor, rollout, _A_MOMENT_S
         )
-        # Those that are cut off make no data, so there may be any number of them.
+        # Attempts that are cut off make no data, so there may be any number of them.
         sampled = by_time if times.overruns else min(by_time, calls * tried)
         return sampled + flying + learning
     sampled = actors * attempts * tried
@@ -96,12 +97,12 @@ def _calls(scene: Scene, training: TrainingSpec, times: WorstTimes, actors: int,
 
 
 def _paid(price: CallPrice | None, call: Call, billed_s: float) -> int:
-    """What a call may cost that is billed for so long, or until its deadline."""
+    """Return what a call may cost that is billed for this long, or until its deadline."""
     return min(price.worst_case(call), _price(price, call, billed_s)) if price is not None else 0
 
 
 def _price(price: CallPrice | None, call: Call, billed_s: float) -> int:
-    """Of so much time, by storage both ways, on whichever kind of instance."""
+    """Return the price of this much time, by storage both ways, on the more expensive kind of instance."""
     if price is None:
         return 0
     usages = [Usage(billed_s=billed_s, provisioned=kept, detours=_BOTH_WAYS) for kept in (False, True)]

@@ -1,4 +1,4 @@
-"""What a platform's options mean for a forecast: the cloud they are about, in numbers."""
+"""The cloud in numbers that a platform's options mean for a forecast."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
         return cluster(training, options, stacks.load("starling-stack"), book)
     tariff = options.tariff(book, training.rollout.memory_mb)
     if isinstance(options, LambdaOptions):
-        # The learner is here, and what it takes to start is small beside what functions take.
+        # The learner is local, and its start is short compared with functions'.
         alike = SimulatedOptions(provisioned=options.provisioned)
         profile = _of_so_many(load_profile(alike.profile), options.at_once)
         return Scene(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
@@ -41,7 +41,7 @@ def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
 
 
 def _of_so_many(profile: Profile, at_once: int | None) -> Profile:
-    """The same cloud for a job that asks for fewer functions at once than the account allows."""
+    """Return the same cloud for a job that uses fewer functions at once than the account allows."""
 
     def value_of(path: Name, quantity: Quantity) -> float:
         fewer = at_once is not None and path == ("actors", "concurrent")

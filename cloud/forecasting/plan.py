@@ -1,4 +1,4 @@
-"""How many actors which round will have: the scaling policy itself is asked, with a history that never was."""
+"""How many actors each round will have: the scaling policy itself decides, on a history that was never measured."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _KNOWN_BEFORE = frozenset({"round_no", "version", "actors"})
 
 
 class Unforeseeable(Exception):
-    """The policy read something of the history that only training can tell; the message names it."""
+    """The policy read something from the history that only training shows; the message names it."""
 
 
 class _Past:
-    """A round's report, of which only what is known before the run can be read."""
+    """A round's report of which only the facts known before the run can be read."""
 
     def __init__(self, round_no: int, actors: int) -> None:
         self.round_no = self.version = round_no
@@ -37,7 +37,7 @@ class _Past:
 
 
 class _History(Sequence[Any]):
-    """The last rounds before `round_no`, made when they are looked at."""
+    """The last rounds before `round_no`, created on access."""
 
     def __init__(self, round_no: int, actors: int) -> None:
         self._round_no = round_no
@@ -74,7 +74,7 @@ class Plan:
 
     @property
     def anchors(self) -> list[int]:
-        """Numbers of actors to try, smallest first: those of other rounds lie between them."""
+        """Numbers of actors to simulate, smallest first: those of other rounds lie between them."""
         least, most = int(self.actors.min()), int(self.actors.max())
         if least == most:
             return [least]
@@ -82,13 +82,13 @@ class Plan:
 
     @property
     def rises(self) -> npt.NDArray[np.float64]:
-        """How many actors more than ever before each stretch begins with; the first stretch's are not counted."""
+        """How many more actors than ever before each stretch begins with; the first stretch's are not counted."""
         most = np.maximum.accumulate(self.actors)
         return np.diff(most, prepend=most[0])
 
 
 def plan_of(training: TrainingSpec, most_rounds: float) -> Plan:
-    """Every round by itself at first, later stretches of growing length. Unforeseeable where nobody can know."""
+    """Return the plan: every round by itself at first, later stretches of growing length. Raises Unforeseeable."""
     begins: list[int] = []
     actors: list[int] = []
     at, last = 0, 1
@@ -105,19 +105,21 @@ def plan_of(training: TrainingSpec, most_rounds: float) -> Plan:
 
 
 def possible(training: TrainingSpec) -> tuple[int, int]:
-    """The fewest and the most actors that the policy can ask for in the first rounds, where it can ask for most."""
+    """Return the fewest and the most actors that the policy can request in the first rounds, where its range is
+    widest.
+    """
     bounds = Bounds()
     least = min(training.scaling.between(round_no)[0] for round_no in (1, 2))
     return least, max(least, min(bounds.actors_max, training.scaling.largest))
 
 
 def shrinking(training: TrainingSpec) -> bool:
-    """Whether the policy can ask for fewer and fewer as rounds go by."""
+    """Whether the range of actors that the policy can request narrows with the rounds."""
     return training.scaling.between(_ONE_BY_ONE)[1] < training.scaling.between(2)[1]
 
 
 def supposed(training: TrainingSpec, most_rounds: float, quantile: float) -> Plan:
-    """Where nobody can know: in each round the number at the same place between the fewest and the most possible."""
+    """Return a plan for a policy that cannot be foreseen: each round has the number at this quantile of its range."""
     begins: list[int] = []
     actors: list[int] = []
     at = 0

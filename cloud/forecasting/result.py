@@ -1,4 +1,4 @@
-"""What a forecast says."""
+"""The result of a forecast."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cloud.forecasting.bill import Part
 
 
 class NoForecast(ValueError):
-    """Nothing sensible can be said; the message says why in a sentence or two, for people."""
+    """No sensible forecast is possible; the message says why in a sentence or two, for people."""
 
 
 @dataclass(frozen=True)
 class Band:
-    """A tenth of the draws lies below `p10`, half below `p50`, a tenth above `p90`."""
+    """A tenth of the draws is below `p10`, half below `p50`, a tenth above `p90`."""
 
     p10: float
     p50: float
@@ -29,7 +29,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Matter:
-    """A number that matters, and what becomes of the job's minutes and dollars at the two ends of its range."""
+    """An influential number, and the job's minutes and dollars at the two ends of its range."""
 
     title: str
     minutes: tuple[float, float]
@@ -38,10 +38,10 @@ class Matter:
 
 @dataclass(frozen=True)
 class Forecast:
-    """`dollars` never exceed the budget; `whole_dollars` is what the job would cost if it were not for that.
+    """`dollars` never exceed the budget; `whole_dollars` is what the job would cost without one.
 
-    `kept_back` dollars of a budget cannot be spent, since what calls in flight may cost at worst must be left;
-    with a budget below `least_budget` nothing would begin.
+    `kept_back` dollars of a budget cannot be spent, because the worst case of calls in flight must remain; with a
+    budget below `least_budget` nothing would begin.
     """
 
     minutes: Band

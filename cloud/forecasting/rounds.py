@@ -1,4 +1,4 @@
-"""The loops of the engine without what they carry: who is sent when, and who waits for whom."""
+"""The engine's loops without data: which calls are sent when, and which wait for which."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _BARREN_AT_MOST = 3
 
 
 class Failing(RuntimeError):
-    """No call comes back any more: such a job stops by itself."""
+    """No call succeeds any more: such a job stops by itself."""
 
 
 class Rounds(Protocol):
     def next(self, actors: int) -> None:
-        """Go on with so many actors until the next version is made."""
+        """Continue with this many actors until the next version is made."""
 
     def settle(self) -> None:
-        """Stop all that flies, as at the end of a run."""
+        """Stop all calls in flight, as at the end of a run."""
 
 
 class InStep:
-    """Synchronous and pipelined: a round is over when everything of it has landed."""
+    """Synchronous and pipelined: a round is over when all its calls have landed."""
 
     def __init__(self, works: Works, flight: Flight, *, pipelined: bool) -> None:
         self._works = works
@@ -54,7 +54,7 @@ class InStep:
         self.next(actors)
 
     def settle(self) -> None:
-        """Nothing flies between two rounds."""
+        """No call is in flight between two rounds."""
 
     def _sample(self, actors: int, with_them: list[Work]) -> int:
         self._number += 1
@@ -100,7 +100,7 @@ class Free:
 
     def settle(self) -> None:
         flying = [name for name in (*self._sampling, self._updating) if name]
-        # A call that failed flies on under its next attempt.
+        # The next attempt of a failed call has another id.
         ids = [f"{name}-a{attempt}" for name in flying for attempt in range(1, 11)]
         self._sampling.clear()
         self._updating = ""
@@ -143,7 +143,7 @@ class Free:
             self._flight.send([self._works.update(self._updating, len(batch))])
 
     def _land(self, work: Work, done: bool) -> bool:
-        """Whether a new version was made."""
+        """Return whether a new version was made."""
         if work.name == self._updating:
             self._updating = ""
             if not done:
@@ -166,7 +166,7 @@ def rounds_of(loop: AnyLoop, works: Works, flight: Flight) -> Rounds:
 
 
 def tried_again(works: Works, work: Work) -> Work:
-    """The next attempt at a call that failed."""
+    """Return the next attempt of a failed call."""
     if work.kind == "rollout":
         return works.rollout(work.name, attempt=work.attempt + 1)
     attempt = work.attempt + 1

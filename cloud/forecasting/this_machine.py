@@ -1,6 +1,6 @@
-"""Machines of the user's own as a cloud: the one a local job runs on, and those that fetch their calls.
+"""The user's own machines as a cloud: the one that a local job runs on, and those that fetch their calls.
 
-Their cores are a pool that stands from the start.
+Their cores are a pool that runs from the start.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from training.spec import TrainingSpec
 
 _NEVER = 1e9
 _START_S = 60.0
-"""By then a machine's processes are there, if it is there itself."""
+"""By then a machine's processes have started, if the machine itself is running."""
 
 
 def this_machine(training: TrainingSpec, options: LocalOptions, stack: Stack, book: PriceBook) -> Scene:
-    """Its processes share the cores with the learner where that does not wait for them."""
+    """Return this machine. Its processes share the cores with the learner, unless the loop makes them wait for it."""
     workers = options.worker_count
     busy = workers + (training.loop.kind != "synchronous")
     profile = _profile(_workers(workers, min(1.0, cores() / busy)))
@@ -32,7 +32,7 @@ def this_machine(training: TrainingSpec, options: LocalOptions, stack: Stack, bo
 
 
 def other_machines(training: TrainingSpec, options: HostsOptions, stack: Stack, book: PriceBook) -> Scene:
-    """Nobody has seen them: taken for this machine's like, each actor with a core of its own, over a common line."""
+    """Return unknown machines: they are assumed to be like this one, with a core for each actor, over a common line."""
     network = {
         "round_trip_s": _number(0.05, 0.005, 0.3, "a long poll and an answer over the internet"),
         "actor_mbit_per_s": _number(50.0, 5.0, 1000.0, "the line of a home, an office or a computing centre"),
@@ -43,7 +43,7 @@ def other_machines(training: TrainingSpec, options: HostsOptions, stack: Stack, 
 
 
 def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: PriceBook) -> Scene:
-    """Machines like this one beside each other, as far as it is known before the cluster is asked."""
+    """Return machines like this one: as much as is known before the cluster is contacted."""
     network = {
         "round_trip_s": _number(0.003, 0.001, 0.01, "a call of a Ray actor"),
         "actor_mbit_per_s": _number(1000.0, 100.0, 10_000.0, "the network of a computing centre"),

@@ -1,4 +1,6 @@
-"""One dry run of a few rounds, and what it says about rounds in general: the first ones apart from all later ones."""
+"""One dry run of a few rounds, and what it says about rounds in general: the first ones separate from
+all later ones.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,11 @@ from training.loops.model import AnyLoop, Asynchronous
 
 @dataclass(frozen=True)
 class Trial:
-    """Counts of the job's own size. `steady` holds a row for each number of actors in `anchors`, for one round.
+    """Counts at the job's own size. `steady` holds a row for each number of actors in `anchors`, for one round.
 
-    `first` is what the first rounds take beyond that, `rise_ns` how much longer a round is in which actors are new,
-    `rise_each` what each of them adds otherwise. `evaluation` is one evaluation, `last` one at
-    the end, with all that ends then.
+    `first` is what the first rounds take beyond that, `rise_ns` how much longer a round with new actors is,
+    `rise_each` what each of them adds otherwise. `evaluation` is one evaluation, `last` the one at the end, with all
+    that ends then.
     """
 
     anchors: tuple[int, ...]
@@ -36,7 +38,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Effort:
-    """How many rounds are tried: before they are counted as steady, and of those that are."""
+    """How many rounds are simulated: before they count as steady, and of those that do."""
 
     warm_up: int
     steady: int
@@ -108,7 +110,7 @@ def _of_full_size(scale: Scale) -> Counts:
 
 
 def _whole_rounds(loop: AnyLoop, scale: Scale, actors: int) -> float:
-    """How many of the rounds that were tried make one of the job's, beside that there are more actors."""
+    """Return how many of the simulated rounds make one of the job's, apart from its larger number of actors."""
     if not isinstance(loop, Asynchronous):
         return 1.0
     small = scale.loop(loop)
@@ -118,9 +120,9 @@ def _whole_rounds(loop: AnyLoop, scale: Scale, actors: int) -> float:
 
 
 def _evaluation_of(scene: Scene, works: Works, judged: Counts, actors: int, a_round: Counts) -> Counts:
-    """Where nobody waits an evaluation runs beside everything else.
+    """Return an evaluation's counts. In an asynchronous loop it runs beside everything else.
 
-    It takes time only from a pool that cannot grow. One that can has more actors for it until they were idle long.
+    It takes time only from a pool that cannot grow. One that can has more actors for it until they are idle for long.
     """
     if not isinstance(works.training.loop, Asynchronous):
         return judged

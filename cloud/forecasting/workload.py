@@ -1,4 +1,4 @@
-"""The calls of a job before it ran: how much work they will be and how many bytes, by arithmetic from the spec."""
+"""A job's calls before it runs: their work and their bytes, by arithmetic from the spec."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GUESSED_BUTTONS = 18
 
 
 def spaces_of(training: TrainingSpec) -> tuple[Spaces, bool]:
-    """What is seen and done in the environment, without building it; whether that is known or only guessed."""
+    """Return the environment's spaces without building it, and whether they are known or guessed."""
     environment = training.environment
     entry = ENTRIES.get(environment.id)
     if entry is not None:
@@ -39,7 +39,7 @@ def spaces_of(training: TrainingSpec) -> tuple[Spaces, bool]:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes that travel, and multiplications of one sample. A trajectory and a state are those of one call."""
+    """Bytes of messages, and multiplications of one sample. A trajectory and a state are those of one call."""
 
     weights: int
     learner: int
@@ -85,7 +85,9 @@ def _observation_bytes(spaces: Spaces) -> int:
 
 
 def _trajectory_bytes(training: TrainingSpec, spaces: Spaces) -> int:
-    """As `functions.rollout` writes it: per step the observation, the action, and five numbers more."""
+    """Return the bytes of a trajectory as `functions.rollout` encodes it: per step the observation, the action, and
+    five numbers more.
+    """
     rollout = training.rollout
     steps = rollout.steps_per_call * rollout.environments_per_actor
     action = 8 * len(spaces.action_counts) if spaces.discrete else 4 * len(spaces.action_low)
@@ -103,9 +105,9 @@ def _state_bytes(training: TrainingSpec, spaces: Spaces, expected: Expectation) 
 
 
 class Works:
-    """Makes the records of calls that were never made. They are kept, since draws differ in chance only.
+    """Makes records of calls that were never made. They are cached, because draws differ in chance only.
 
-    `fewer`: each trajectory stands for so many, of a fleet that is so many times larger.
+    `fewer`: each trajectory represents this many, of a fleet that is as many times larger.
     """
 
     def __init__(self, training: TrainingSpec, spaces: Spaces, *, fewer: int = 1) -> None:
@@ -141,7 +143,7 @@ class Works:
         return found
 
     def update(self, name: str, trajectories: int, *, attempt: int = 1) -> Work:
-        """Learning from so many trajectories: in passes over minibatches, whichever algorithm it is."""
+        """Return an update by this many trajectories: passes over minibatches, for any algorithm."""
         like = self._updates.get(trajectories)
         if like is None:
             like = self._updates[trajectories] = self._update(trajectories)
@@ -162,7 +164,7 @@ class Works:
             macs=sizes.learner_macs,
             pictures=sizes.pictures,
             decision_macs=self.training.scaling.decision_macs,
-            # A fleet that stands for a larger one has lines that are as much narrower.
+            # A fleet that represents a larger one has lines that are as many times slower.
             bytes_in=sizes.learner // self._fewer + trajectories * sizes.trajectory,
             bytes_out=(sizes.learner + sizes.weights + _UPDATE_REPORT_BYTES) // self._fewer,
             memory_mb=self.training.rollout.memory_mb,
@@ -170,7 +172,7 @@ class Works:
         )
 
     def evaluation(self, actors: int, episode_steps: float) -> list[Work]:
-        """Calls of one evaluation after a round of so many actors, with episodes of this mean length."""
+        """Return the calls of one evaluation after a round of this many actors, with episodes of this mean length."""
         episodes = self.training.evaluation.episodes
         share = ceil(episodes / min(actors, episodes, CALLS_AT_MOST))
         longest_s = min(_LEARNER_S, self.training.rollout.deadline_s * share)

@@ -1,7 +1,8 @@
-"""How long the first calls of a job may take at worst, and when those who run them are there.
+"""How long the first calls of a job may take at worst, and when their actors and learner have started.
 
-The simulated cloud is what its profile says, so a call takes as long as its work there, with the worst luck of a
-thousand million. On any other nobody knows before the first call came back, so a call may take its whole deadline.
+The simulated cloud is known from its profile, so a call takes as long as its work there, with bad luck of one in a
+thousand million. On any other platform nothing is known before the first call returned, so a call may take its
+deadline.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from training.spec import TrainingSpec
 # Six standard deviations: one draw in a thousand million is beyond.
 _WORST_LUCK = Draws(start_normal=6.0, straggler_normal=6.0, failure=1.0, failure_at=1.0, late=0.0)
 _MORE_WORK = 1.25
-"""Work is counted before it is done, and may be so many times as much."""
+"""Work is counted before it is done, and may be this many times as much."""
 _UNKNOWN = 4.0
-"""The same of an environment that nobody knows before it is built, and of an update on a machine nobody measured."""
+"""The same for an environment that is unknown before it is built, and for an update on a machine that was not
+measured.
+"""
 _LEARNER_LOADS_S = 60.0
 _TALK_S = 10.0
 
@@ -36,9 +39,9 @@ _TALK_S = 10.0
 class WorstTimes:
     """Seconds. An actor's attempt lasts `attempt_s` from its turn to its outcome, of which `billed_s` are billed.
 
-    At most `at_once` run at one time, and the last of them can begin after `actors_ready_s`. `tries` counts the rounds
-    until one is not in vain, in which no actor came back; anywhere but on the simulated cloud that is not foreseen.
-    `overruns`: a call may be cut off by its deadline.
+    At most `at_once` run at one time, and the last of them can begin after `actors_ready_s`. `tries` counts the
+    rounds until an actor returns data; only the simulated cloud foresees rounds in which none does. `overruns`: a
+    call may be cut off by its deadline.
     """
 
     actors_ready_s: float
@@ -53,13 +56,13 @@ class WorstTimes:
 
 
 def per_update(training: TrainingSpec, actors: int) -> int:
-    """How many trajectories the first update is made of."""
+    """Return how many trajectories the first update learns from."""
     loop = training.loop
     return (loop.trajectories_per_update or actors) if isinstance(loop, Asynchronous) else actors
 
 
 def worst_times(scene: Scene, training: TrainingSpec, actors: int) -> WorstTimes:
-    """For a first round with so many actors."""
+    """Return the worst times of a first round with this many actors."""
     if scene.longest_start_s is not None:
         return _anywhere(scene, training, actors, scene.longest_start_s)
     return _simulated(scene, training, actors)
@@ -99,7 +102,9 @@ def _simulated(scene: Scene, training: TrainingSpec, actors: int) -> WorstTimes:
 
 
 def _anywhere(scene: Scene, training: TrainingSpec, actors: int, start_s: float) -> WorstTimes:
-    """Where a call is known by its deadline only, an update by a machine that may be slower than any we know."""
+    """Return the times where a call is known by its deadline only, and an update runs on a slower machine than any
+    known.
+    """
     slowest: dict[Name, float] = {
         name: 0.0 if name[-1] == "core_ratio" else 1.0 for name in scene.uncertain()
     }
@@ -123,7 +128,7 @@ def _anywhere(scene: Scene, training: TrainingSpec, actors: int, start_s: float)
 
 
 def _first_update(works: Works, actors: int) -> Work:
-    """With all that the scaling policy may have measured beside it."""
+    """Return the first update, with the measurements that the scaling policy may request."""
     update = works.update("first", per_update(works.training, actors))
     a_minibatch = update.samples / max(1, update.minibatches)
     batch = update.samples / int(getattr(works.training.algorithm, "epochs", 1))
@@ -137,14 +142,16 @@ def _first_update(works: Works, actors: int) -> Work:
 
 
 def _start_s(scene: Scene, speeds: Speeds) -> float:
-    """Until a call runs once it has come to its actor: a function may be cold each time, a standing actor is not."""
+    """Return the time from a call's arrival at its actor until it runs: a function may be cold each time, a standing
+    actor is not.
+    """
     if isinstance(scene.profile.actors, Functions):
         return speeds.cold_ns(_WORST_LUCK) / NS
     return speeds.warm_ns / NS
 
 
 def _way_s(network: Network, work: Work, calls: int) -> float:
-    """There and back by storage, beside so many calls like it on the line that all share."""
+    """Return the time there and back by storage, beside this many calls like it on the common line."""
     us = 8.0 * _MORE_WORK * (work.bytes_in + work.bytes_out)
     lines_s = 1e-6 * us * (1 / network.actor_mbit_per_s.value + calls / network.coordinator_mbit_per_s.value)
     return lines_s + 2 * network.detour_s.value + network.round_trip_s.value
@@ -160,7 +167,9 @@ def _at_once(scene: Scene) -> int:
 
 
 def _actors_ready_s(scene: Scene, speeds: Speeds, actors: int, attempts: int) -> float:
-    """When the last function may start, if each attempt needs a new one, or when the last actor of a pool is there."""
+    """Return when the last function may start, if each attempt needs a new one, or when a pool's last actor has
+    started.
+    """
     place = scene.profile.actors
     if isinstance(place, Pool):
         return _pool_ready_s(scene, place, speeds, actors)
@@ -169,7 +178,7 @@ def _actors_ready_s(scene: Scene, speeds: Speeds, actors: int, attempts: int) ->
 
 
 def _pool_ready_s(scene: Scene, pool: Pool, speeds: Speeds, actors: int) -> float:
-    """What their starts take is drawn from the cloud's seed alone, so it is known."""
+    """Return when a pool has started. Its start times are drawn from the cloud's seed alone, so they are known."""
     limit = StartLimit(pool.creates_at_once.value, pool.creates_per_s.value)
     ready_ns = 0
     standing = min(actors, _at_once(scene)) if pool.units is None else _at_once(scene)
