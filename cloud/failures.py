@@ -1,4 +1,4 @@
-"""What went wrong, in words a person can use: the error, where it happened, and a short way there."""
+"""Failures as text for people: the error, where it happened, and a short traceback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FRAMES_SHOWN = 4
 
 @dataclass(frozen=True)
 class Failure:
-    """A call that gave no result. `code` is for programs, `reason` for people (first line: the whole story)."""
+    """A call without a result. `code` is for programs, `reason` for people (its first line says everything)."""
 
     code: str
     reason: str
@@ -21,7 +21,7 @@ CANCELLED = Failure("cancelled", "cancelled")
 
 
 def from_exception(error: BaseException) -> Failure:
-    """`ValueError: message at training/functions/rollout.py:31`, then the last few frames, one a line."""
+    """Return `ValueError: message at training/functions/rollout.py:31`, then the last few frames, one a line."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {_place(frames[-1])}" if frames else ""
     lines = [f"{type(error).__name__}: {error}{where}"]
@@ -30,5 +30,5 @@ def from_exception(error: BaseException) -> Failure:
 
 
 def _place(frame: traceback.FrameSummary) -> str:
-    # The last parts name the file; what is before them is this machine's business.
+    # The last parts name the file; what is before them is specific to this machine.
     return f"{'/'.join(PurePath(frame.filename).parts[-3:])}:{frame.lineno}"

@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote, of which only a few values are expected."""
+"""Reads JSON from untrusted senders, of which only a few values are expected."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _BEFORE_VALUES = (b"[", b"{", b",")
 
 
 def read_few(text: bytes) -> Any:
-    """What `text` holds. ValueError for what is no JSON, or may hold more than VALUES_LIMIT values.
+    """Return the value of `text`. Raises ValueError if it is not JSON, or may hold more than VALUES_LIMIT values.
 
-    Two letters of JSON can become 64 bytes of memory, so the marks before values are counted first; those within texts
-    count as well.
+    Two characters of JSON can become 64 bytes of memory, so the characters that separate values are counted first,
+    those within texts included.
     """
     if sum(map(text.count, _BEFORE_VALUES)) > VALUES_LIMIT:
         raise ValueError(f"it may hold more than {VALUES_LIMIT} values")
-    # As text: from bytes the library first guesses their encoding, which takes as long as reading it.
+    # Decoded first: from bytes the library guesses the encoding, which takes as long as parsing.
     try:
         return json.loads(text.decode())
     except RecursionError:

@@ -11,7 +11,7 @@ from training.reports import Spend
 
 
 def what_is_left(ledger: Ledger) -> str:
-    """For a sentence about what was refused: "$0.0092 of the budget “March” is left"."""
+    """Return the remaining money for the message of a refusal: "$0.0092 of the budget “March” is left"."""
     room = ledger.room()
     return f"{display_usd(room.picodollars)} of {room.limit} is left"
 
@@ -26,8 +26,9 @@ class _Entry:
 class MemoryLedger:
     """Implements `training.ports.Ledger`: spent + reserved never exceed the limit.
 
-    What a settlement takes beyond its reservation is kept apart as overrun and freezes the account: a price or a cap
-    was wrong, and nothing more may be spent before a person has looked. `on_settled` hears each booking once.
+    What a settlement takes beyond its reservation is recorded as overrun and freezes the account: a price or a cap
+    was wrong, and nothing more may be spent before a person has checked. `on_settled` is called once for each
+    booking.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class MemoryLedger:
     def _reserve(self, reservation: Reservation) -> bool:
         known = self._entries.get(reservation.id)
         if known is not None:
-            # Asked again after an answer that got lost: the same answer, and no second amount.
+            # Requested again after a lost answer: the same answer, and no second amount.
             return known.open
         if reservation.picodollars < 0:
             raise ValueError(f"{reservation.id} would reserve {reservation.picodollars} picodollars")
@@ -88,7 +89,7 @@ class MemoryLedger:
         return Room(self.headroom(), "the budget")
 
     def spend(self) -> Spend:
-        """The money now. What ran over is part of what was spent."""
+        """Return the money now. Overruns are part of what was spent."""
         return Spend(
             spent_picodollars=self._spent + self.overrun_picodollars,
             reserved_picodollars=self._reserved,
@@ -96,5 +97,5 @@ class MemoryLedger:
         )
 
     def settlements(self) -> list[Settlement]:
-        """What was booked, in the order in which it was reserved."""
+        """Return the bookings, in the order in which they were reserved."""
         return [entry.settlement for entry in self._entries.values() if entry.settlement is not None]

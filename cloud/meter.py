@@ -1,4 +1,4 @@
-"""What a simulated cloud would put on the bill, apart from anybody's ledger: the oracle for money."""
+"""What a simulated cloud would bill, computed without any ledger: the oracle for money."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Meter:
         self.updates: list[BilledCall] = []
 
     def add(self, trip: Trip) -> None:
-        """A call has ended. One that never began is not billed, and what stands is billed by time."""
+        """Add a call that has ended. One that never began is not billed, and standing resources are billed by time."""
         billed = BilledCall(
             trip.work.id, trip.work.memory_mb, billed_ms(trip.billed_ns), provisioned=trip.provisioned
         )
@@ -51,7 +51,7 @@ class Meter:
         return self._simulation.now_ns if self.server_from_ns is not None else None
 
     def actors_stood_ns(self) -> list[tuple[int, int]]:
-        """From when to when each actor of a pool stood."""
+        """Return from when to when each actor of a pool stood."""
         pool = self._simulation.pool
         now_ns = self._simulation.now_ns
         return [

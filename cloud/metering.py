@@ -1,4 +1,4 @@
-"""Any platform behind a ledger: no call starts without room for its worst case, and nothing that stands goes unpaid."""
+"""Any platform behind a ledger: no call starts without a reservation of its worst case, and all rent is paid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from training.reports import Spend
 _BATCH = 64
 _DRAIN_S = 1.0
 _DRAINS = 30
-# Failures of the place, which elsewhere need not happen. Any other is the body's own and goes wherever the call goes.
+# Failures of the platform, which need not happen elsewhere. Any other is the body's own and happens anywhere.
 _FAULTS_OF_THE_PLACE = frozenset(
     {
         "function_failed",
@@ -51,7 +51,7 @@ class MeteredPlatform:
 
     Calls are held until the next `next`, `publish` or `cancel` and reserved in one batch; one that does not fit
     becomes an outcome "refused". Outcomes carry their cost. When rent cannot be paid everything stops: calls in
-    flight are cancelled, what stands is ended, and all later calls are refused.
+    flight are cancelled, standing resources are ended, and all later calls are refused.
 
     Every settlement of a call carries the record of its work, by which the run can be timed and priced again.
     `id_prefix` goes before the ids of all reservations, for ledgers that hold more than one run.
@@ -94,7 +94,7 @@ class MeteredPlatform:
             if not self._in_flight:
                 self._book()
                 return None
-            # The clock may not pass the moment at which rent falls due, so the wait is cut there.
+            # The clock must not pass the moment at which rent falls due, so the wait ends there.
             due_ns = self._rents.due_ns() or end_ns
             wait_ns = min(end_ns, due_ns) - to_ns(self.now_s())
             outcome = self._platform.next(max(0, wait_ns) / NS)
@@ -119,18 +119,18 @@ class MeteredPlatform:
         return self._ledger.spend()
 
     def rent_ahead(self, for_s: float) -> int:
-        """What has to be set aside within the next `for_s` seconds for what stands, if all of it stands on."""
+        """Return what must be reserved within the next `for_s` seconds if all standing resources are kept."""
         return self._rents.ahead(self.now_s(), for_s)
 
     def close(self) -> None:
-        """Stop everything, book what was used, give back what was not. Safe to call twice."""
+        """Stop everything, book what was used, release the rest. Safe to call twice."""
         if self._closed:
             return
         self._closed = True
         self._drain()
         self._platform.close()
         self._rents.end(self.now_s())
-        # Whoever was not heard of may have run to its end: it is booked as if.
+        # A call without an outcome is billed in full, because it may have run to its deadline.
         for reserved in self._in_flight.values():
             self._settle_whole(reserved, self._lost(reserved))
         self._in_flight.clear()
@@ -138,7 +138,7 @@ class MeteredPlatform:
         self._book()
 
     def _send_waiting(self) -> None:
-        """Pay rent that falls due, then reserve and send what was submitted since."""
+        """Pay rent that falls due, then reserve and send the calls that were submitted since."""
         calls, self._waiting = list(self._waiting.values()), {}
         self._pay_rent()
         if not calls:
@@ -188,7 +188,7 @@ class MeteredPlatform:
         )
 
     def _priced(self, outcome: Outcome) -> Outcome:
-        """The outcome with its cost; its settlement waits for the next batch."""
+        """Return the outcome with its cost; its settlement waits for the next batch."""
         self._rents.need(self._actors_in_flight, self.now_s())
         reserved = self._in_flight.pop(outcome.call_id)
         self._actors_in_flight -= reserved.call.where == "actor"
@@ -208,14 +208,14 @@ class MeteredPlatform:
         return outcome.model_copy(update={"cost_picodollars": cost})
 
     def _settle_whole(self, reserved: _Reserved, outcome: Outcome) -> int:
-        """Nobody knows what it cost: the whole reservation, until somebody does."""
+        """Book the whole reservation, because the true cost is unknown for now. Return its amount."""
         reservation = reserved.reservation
         usage = self._usage(reserved, outcome)
         self._unsettled.append(Settlement(reservation.id, reservation.picodollars, "assumed", (), usage))
         return reservation.picodollars
 
     def _usage(self, reserved: _Reserved, outcome: Outcome) -> dict[str, object]:
-        """What the provider measured, when, and the record of the work."""
+        """Return the provider's measurements, the times, and the record of the work."""
         work = work_of(
             reserved.call,
             outcome.usage,
@@ -258,7 +258,7 @@ class MeteredPlatform:
                 self._stop(too_dear)
 
     def _grow(self, calls: Sequence[Call]) -> str:
-        """Have actors for these calls too. Why there is none, if so."""
+        """Rent actors for these calls too. Return why there is none, or an empty string."""
         more = sum(call.where == "actor" for call in calls)
         if not more:
             return ""
@@ -268,13 +268,13 @@ class MeteredPlatform:
         return none
 
     def _prepare(self, before: int | None) -> None:
-        """Tell the platform how many standing actors are paid for now, if that has changed."""
+        """Let the platform have as many standing actors as are paid for, if that has changed."""
         actors = self._rents.actors
         if actors is not None and actors != before and isinstance(self._platform, Preparing):
             self._platform.prepare(actors)
 
     def _stop(self, reason: str) -> None:
-        """The budget is over: nothing flies on, nothing stands on."""
+        """End everything because the budget is used up: calls in flight and standing resources."""
         self._stopped = reason
         for outcome in self._drain():
             self._ready.append(_because(outcome, reason))
@@ -285,7 +285,7 @@ class MeteredPlatform:
         self._book()
 
     def _drain(self) -> list[Outcome]:
-        """Cancel all that flies and wait for it, within reason."""
+        """Cancel all calls in flight and wait for their outcomes for a limited time."""
         for call_id in list(self._in_flight):
             self._platform.cancel(call_id)
         outcomes: list[Outcome] = []
@@ -299,7 +299,7 @@ class MeteredPlatform:
 
 
 def _because(outcome: Outcome, reason: str) -> Outcome:
-    """A call that was cancelled for the budget says so."""
+    """Return the outcome; if the call was cancelled for the budget, its reason says so."""
     if outcome.status != "cancelled":
         return outcome
     return outcome.model_copy(update={"reason": reason, "reason_code": "budget"})

@@ -1,4 +1,4 @@
-"""Where a job is timed and priced: a cloud, a stack, what the job buys there, and a book of prices."""
+"""Where a job is timed and priced: a cloud, a stack, what the job buys there, and a price book."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cloud.simulation.core import Setting
 
 @dataclass(frozen=True)
 class Place:
-    """`options` say what is bought; the profile and the stack may be others than those they name."""
+    """`options` say what is bought; the profile and the stack may differ from those they name."""
 
     profile: Profile
     stack: Stack
@@ -28,9 +28,10 @@ class Place:
 
     @staticmethod
     def named(profile: str, stack: str, options: SimulatedOptions, book: PriceBook) -> Place:
-        """With a profile and a stack by name or file. Of another cloud than `options` name, the job buys the usual.
+        """Return a place with a profile and a stack by name or file. On another cloud than `options` name, the job
+        buys that cloud's defaults.
 
-        ProfileError or OSError where there is no such thing.
+        Raises ProfileError or OSError if there is no such profile or stack.
         """
         if profile != options.profile:
             options = SimulatedOptions(learner=options.learner, seed=options.seed)
@@ -47,7 +48,7 @@ class Place:
 
     @property
     def machine(self) -> str:
-        """The learner's."""
+        """The learner's machine."""
         return self.options.learner_sku or self.profile.default_learner_sku
 
     def setting(self, seed: int) -> Setting:
@@ -59,7 +60,7 @@ class Place:
         )
 
     def tariff(self, memory_mb: int) -> Tariff:
-        """UnknownSku where the book has no price for something that is bought."""
+        """Return the tariff. Raises UnknownSku if the book has no price for something that is bought."""
         purchase = Purchase(
             self.options.learner,
             self.machine,

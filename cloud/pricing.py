@@ -1,4 +1,4 @@
-"""What things cost: how a platform's calls and standing resources become lines of a bill.
+"""Prices: how a platform's calls and standing resources become lines of a bill.
 
 Amounts are whole picodollars (1 USD = 10**12), rounded half up once per line. Everything before that rounding is
 exact: a price is a decimal, a quantity a ratio of whole numbers.
@@ -19,7 +19,7 @@ from training.reports import Usage
 
 _NS_PER_S = 10**9
 _MB_PER_GB = 1024
-# The papers' own month, of thirty days; it turns a price by the month into one by the hour.
+# The papers' month of thirty days; it converts a price by the month into one by the hour.
 _S_PER_MONTH = 720 * 3600
 _SHOWN_DIGITS = 12
 # A call's payload there and its outcome back.
@@ -27,7 +27,7 @@ _DETOURS_AT_MOST = 2
 
 
 def price_line(row: PriceRow, quantity: int, per: int = 1) -> PriceLine:
-    """`quantity`/`per` units of a row's SKU: the one place where money is rounded."""
+    """Return the line for `quantity`/`per` units of a row's SKU. This is the only place where money is rounded."""
     numerator, denominator = row.picodollar_ratio
     if per == 1:
         shown = str(quantity)
@@ -40,7 +40,7 @@ def price_line(row: PriceRow, quantity: int, per: int = 1) -> PriceLine:
 
 
 def total(lines: Iterable[PriceLine]) -> int:
-    """The amount of a bill."""
+    """Return the amount of a bill."""
     return sum(line.picodollars for line in lines)
 
 
@@ -68,20 +68,20 @@ def lines_of(parts: Iterable[Part], duration_ns: int) -> tuple[PriceLine, ...]:
 
 
 class CallPrice(Protocol):
-    """How calls of one place are priced. No bill that keeps to the caps is above its `worst_case`."""
+    """The price of calls at one place. No bill within the caps exceeds its `worst_case`."""
 
     def worst_case(self, call: Call) -> int: ...
 
     def lines(self, call: Call, usage: Usage) -> tuple[PriceLine, ...] | None:
-        """None when it costs something and nobody knows how much."""
+        """Return the bill; None if the call costs something and the amount is unknown."""
 
 
 @dataclass(frozen=True)
 class FunctionPrice:
     """Functions billed by started millisecond times memory, start-up included, plus a fee for each request.
 
-    `provisioned`: the price of the time on instances that are kept ready, which themselves are a Standing.
-    `storage`: what is paid once for each payload that goes by storage, written by one side and read by the other.
+    `provisioned`: the price of time on provisioned instances, whose own rent is a Standing. `storage`: paid once for
+    each payload that goes by storage, written by one side and read by the other.
     """
 
     duration: PriceRow
@@ -95,14 +95,16 @@ class FunctionPrice:
             _ = row and row.picodollar_ratio
 
     def worst_case(self, call: Call) -> int:
-        """Start-up and run are both capped where the call runs; which kind of instance takes it is not known yet."""
+        """Start-up and run are both capped. Which kind of instance takes the call is not known yet, so the dearer one
+        counts.
+        """
         longest_ms = _started_ms(self.start_cap_s + call.deadline_s)
         kinds = [self.duration] if self.provisioned is None else [self.duration, self.provisioned]
         detours = total(self._detours(_DETOURS_AT_MOST))
         return detours + max(total(self._lines(row, call.memory_mb, longest_ms)) for row in kinds)
 
     def lines(self, call: Call, usage: Usage) -> tuple[PriceLine, ...] | None:
-        """Nothing billed means that it never began, so that there is no request to pay either."""
+        """Nothing billed means that the call never began, so there is no request to pay either."""
         if usage.billed_s is None:
             return None
         row = self.provisioned if self.provisioned is not None and usage.provisioned else self.duration
@@ -141,7 +143,7 @@ class RunningPrice:
 
 @dataclass(frozen=True)
 class Standing:
-    """A resource that is paid for as long as it stands, from the job's first call on.
+    """A resource that is paid for as long as it exists, from the job's first call on.
 
     `round_up_s`: its time is billed by started units of so many seconds; 0: to the nanosecond.
     """
@@ -155,17 +157,17 @@ class Standing:
         return " + ".join(part.row.sku for part in self.parts)
 
     def billed_ns(self, duration_ns: int) -> int:
-        """The time that is paid for so long a stand."""
+        """Return the time that is paid for `duration_ns`."""
         unit_ns = self.round_up_s * _NS_PER_S
         return -(-duration_ns // unit_ns) * unit_ns if unit_ns else duration_ns
 
     def lines(self, duration_ns: int) -> tuple[PriceLine, ...]:
-        """Rent for this long, one line for each part."""
+        """Return the rent for this long, one line for each part."""
         return lines_of(self.parts, self.billed_ns(duration_ns))
 
 
 def group_resource(number: int) -> str:
-    """What the n-th group of a run is called on its bill."""
+    """Return the name of a run's n-th group on its bill."""
     return f"actor_group-{number}"
 
 
@@ -173,9 +175,9 @@ def group_resource(number: int) -> str:
 class PoolPrice:
     """Actors of a pool that grows with the calls in flight: each is paid from its order until it is given up.
 
-    At most `most` stand; one that had no work for `idle_s` is given up. `parts` are those of one actor.
+    There are at most `most`; one that had no work for `idle_s` is given up. `parts` are those of one actor.
 
-    `in_groups`: the platform orders whole groups by itself, and says when one is certainly gone
+    `in_groups`: the platform orders whole groups by itself, and reports when one is certainly gone
     (cloud.rents.payer). A group is billed by started seconds.
     """
 
@@ -188,14 +190,14 @@ class PoolPrice:
         return Standing(f"actor-{number}", self.parts)
 
     def group(self, number: int, actors: int) -> Standing:
-        """So many actors that come and go together."""
+        """Return the resource of a group: this many actors that start and end together."""
         parts = tuple(replace(part, count=part.count * actors) for part in self.parts)
         return Standing(group_resource(number), parts, round_up_s=1)
 
 
 @dataclass(frozen=True)
 class Tariff:
-    """How a platform's calls are priced. None: such calls cost nothing of their own, their machine's rent pays.
+    """The prices of a platform's calls. None: such calls cost nothing themselves, because their machine's rent pays.
 
     For every call and outcome whose bill keeps to the caps, the sum of `lines` is at most `worst_case`.
     """
@@ -210,7 +212,7 @@ class Tariff:
         return price.worst_case(call) if price is not None else 0
 
     def lines(self, call: Call, outcome: Outcome) -> tuple[PriceLine, ...] | None:
-        """The bill of an outcome; None when it costs something and nobody knows how much."""
+        """Return the bill of an outcome; None if it costs something and the amount is unknown."""
         price = self._price_of(call)
         if price is None or outcome.status == "refused":
             return ()
@@ -227,15 +229,15 @@ def _started_ms(seconds: float) -> int:
 
 @cache
 def _seconds_of(unit: str, sku: str) -> int:
-    """The seconds that a unit of rent lasts: `h`, `vCPU-h`, `GB-s`, `month`."""
+    """Return the seconds in a unit of rent: `h`, `vCPU-h`, `GB-s`, `month`."""
     seconds = {"h": 3600, "s": 1, "month": _S_PER_MONTH}.get(unit.rpartition("-")[2])
     if seconds is None:
-        raise PriceError(f"{sku} is priced per {unit}, which is no time")
+        raise PriceError(f"{sku} is priced per {unit}, which is not a unit of time")
     return seconds
 
 
 def _decimal_text(quantity: int, per: int) -> str:
-    """quantity/per as a decimal: all its digits where they end soon, else rounded to twelve."""
+    """Return quantity/per as a decimal: all its digits where they end soon, else rounded to twelve."""
     factor, digits = _decimal_scale(per)
     scaled = quantity * factor if factor else (2 * quantity * 10**digits + per) // (2 * per)
     text = str(scaled)
@@ -246,7 +248,7 @@ def _decimal_text(quantity: int, per: int) -> str:
 
 @cache
 def _decimal_scale(per: int) -> tuple[int, int]:
-    """(factor, digits) with 1/per = factor / 10**digits, factor 0 where the digits never end."""
+    """Return (factor, digits) with 1/per = factor / 10**digits, factor 0 where the digits never end."""
     for digits in range(1, 25):
         if 10**digits % per == 0:
             return 10**digits // per, digits

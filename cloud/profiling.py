@@ -1,7 +1,7 @@
-"""How much memory an actor's function should have: measured calls in, a table and a choice with its reason out.
+"""How much memory an actor's function should have: from measured calls to a table and a choice with its reason.
 
-Memory buys processor time, so more of it makes a call dearer by the second and shorter at once. What counts is what a
-step costs and how long it takes; both are told for a million steps of the environment.
+Memory buys processor time, so more memory makes a call more expensive by the second and shorter. What counts is the
+cost and the time of a step; both are given for a million steps of the environment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cloud.formatting import format_percent
 
 MILLION = 10**6
 SLOWER_AT_MOST = 0.20
-"""A choice may be so much slower than the fastest size: beyond that, waiting costs more than functions do."""
+"""How much slower than the fastest size a choice may be: beyond that, waiting costs more than functions do."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Size:
-    """What one size of memory came to, cold starts left out. `start_s`: that of the cold one; None if there was none.
+    """The results of one size of memory, without cold starts. `start_s`: that of the cold one; None if there was
+    none.
 
-    `failure`: why this size cannot be had, or cannot be judged.
+    `failure`: why this size is not available, or cannot be judged.
     """
 
     memory_mb: int
@@ -53,7 +54,7 @@ class Choice:
 
 
 def sizes_of(runs: Iterable[Run]) -> list[Size]:
-    """The table, by memory. Times are the middle call's: one that was disturbed says nothing of the others."""
+    """Return the table, by memory. Times are the median call's, so that a disturbed one does not count."""
     by_memory: dict[int, list[Run]] = {}
     for run in runs:
         by_memory.setdefault(run.memory_mb, []).append(run)
@@ -77,12 +78,12 @@ def _size(memory_mb: int, runs: Sequence[Run]) -> Size:
 
 
 def _rounded(exact: Fraction) -> int:
-    """Half up, as all money here."""
+    """Round half up, like all money here."""
     return int((2 * exact.numerator + exact.denominator) // (2 * exact.denominator))
 
 
 def choice(sizes: Sequence[Size], slower_at_most: float = SLOWER_AT_MOST) -> Choice | None:
-    """The cheapest by the step among those that are nearly as fast as the fastest; None where nothing was measured."""
+    """Return the cheapest by the step among those nearly as fast as the fastest; None if nothing was measured."""
     measured = [one for one in sizes if not one.failure]
     if not measured:
         return None

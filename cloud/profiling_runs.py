@@ -1,4 +1,4 @@
-"""The calls by which memory is profiled: one after the other, on any platform behind a ledger."""
+"""The calls that profile memory: one after the other, on any platform behind a ledger."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 class Plan(Frozen):
-    """What is run: at each size the first call mostly starts a function, and those after it are counted."""
+    """What is run: at each size the first call mostly starts a function, and the later ones are counted."""
 
     environment: EnvironmentSpec
     memory_mb: tuple[int, ...] = Field(min_length=1, max_length=8)
@@ -59,12 +59,12 @@ class Plan(Frozen):
 
 
 def most_picodollars(plan: Plan, tariff: Tariff) -> int:
-    """What all calls together cannot exceed, were each as slow as it may be."""
+    """Return what all calls together cannot exceed, if each is as slow as it may be."""
     return sum(tariff.worst_case(plan.call(size, 0)) for size in plan.memory_mb) * plan.calls
 
 
 def likely_picodollars(plan: Plan, tariff: Tariff, stack: Stack) -> int:
-    """What they will about cost, going by how fast the software was measured to be on a whole core."""
+    """Return about what they will cost, from the software's measured speed on a whole core."""
     step = stack.environment_step_us.get(plan.environment.id, stack.environment_step_fallback_us)
     step_us = step.value + stack.step_us.value + stack.inference.mlp.fixed_us.value
     run_s = stack.call_ms.value / 1000 + plan.steps * step_us / 1e6
@@ -87,7 +87,7 @@ def likely_picodollars(plan: Plan, tariff: Tariff, stack: Stack) -> int:
 
 
 def measured(plan: Plan, platform: Platform, weights: bytes, *, name: str = "profile") -> Iterator[Run]:
-    """The calls' runs, one by one as they come back. A size whose call failed is not tried again.
+    """Yield the calls' results as they come back. A size whose call failed is not tried again.
 
     `name` goes before the ids of all calls.
     """
@@ -106,7 +106,7 @@ def measured(plan: Plan, platform: Platform, weights: bytes, *, name: str = "pro
 
 
 def _run(platform: Platform, call: Call) -> Outcome:
-    """Its outcome, which comes: every platform gives up on a call at some time."""
+    """Return its outcome. It always comes: every platform gives up on a call at some time."""
     platform.submit(call)
     while True:
         outcome = platform.next(_WAIT_S)
@@ -128,9 +128,10 @@ class NoWeights(RuntimeError):
 
 
 def first_weights(environment: EnvironmentSpec) -> bytes:
-    """What an actor needs to play it: the usual network of its kind, before it learned anything.
+    """Return what an actor needs to play it: the usual network of its kind, untrained.
 
-    Made by a process of its own: drawing them takes what learns, which whoever asks may not want to load.
+    It is made by a separate process: drawing weights loads the learner's libraries, which the caller may not want to
+    load.
     """
     program = [sys.executable, "-m", "cloud.profiling_runs", environment.model_dump_json()]
     try:

@@ -1,7 +1,7 @@
-"""What is believed to stand against what is found: one decision for each thing, with its reason in words.
+"""Compares the register with the resources found in an account: one decision for each, with its reason.
 
-Pure. The account must have been looked at before the beliefs were read: then whatever is found was believed in, if it
-is ours, because an intent is written down before its request goes out.
+Pure. The account must be listed before the register is read: then any of our resources that was listed is registered,
+because an intent is written down before its request goes out.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Literal
 from cloud.register import Found, Kind, State
 
 Deed = Literal[
-    "leave",  # as it should be
-    "wait",  # too early to say
-    "stands",  # it is there: the create succeeded, whoever heard of it
-    "end",  # it bills for nobody: ask for it to be taken away
-    "gone",  # it was to end and is not there any more, or it never came to be
-    "lost",  # it should be there and is not
+    "leave",  # correct as it is
+    "wait",  # too early to decide
+    "stands",  # it exists: the create succeeded, though it was not confirmed
+    "end",  # it bills without an owner: request its removal
+    "gone",  # it was to end and is gone, or it was never created
+    "lost",  # it should exist and does not
 ]
 
 
 @dataclass(frozen=True)
 class Believed:
-    """A row of the register. `held`: the process that wanted it still has its run."""
+    """A row of the register. `held`: the process that created it still has its run."""
 
     name: str
     kind: Kind
@@ -38,7 +38,7 @@ class Believed:
 
 @dataclass(frozen=True)
 class Patience:
-    """How far a cloud's listing may lag behind, and how long after a request for an end the next one is made."""
+    """How far a cloud's listing may lag behind, and when to repeat a request for removal."""
 
     appears_within_s: float = 60.0
     disappears_within_s: float = 15.0
@@ -55,7 +55,7 @@ class Decision:
 
     @property
     def orphaned(self) -> bool:
-        """Nobody who wanted it is there to end it."""
+        """Whether the process that created it is no longer there to end it."""
         return self.deed == "end" and (
             self.believed is None or self.believed.state in ("intended", "standing")
         )
@@ -72,7 +72,7 @@ def compare(
     ours: str,
     patience: Patience = PATIENCE,
 ) -> list[Decision]:
-    """A decision for everything believed or found, in the order of the names. `ours`: the deployment that asks."""
+    """Return a decision for everything registered or found, in the order of names. `ours`: this deployment."""
     there = {one.name: one for one in found}
     known = {one.name: one for one in believed}
     decisions = []
@@ -90,12 +90,12 @@ def compare(
 
 
 def _stranger(seen: Found, ours: str) -> tuple[Deed, str]:
-    """It stands, and this installation's rows do not know it."""
+    """Decide about a resource that exists, but not in this installation's register."""
     if not seen.deployment:
         return "leave", "Its tags do not say whose it is, so it is left alone."
     if seen.deployment != ours:
         return "leave", f"It belongs to another connection or installation ({seen.deployment})."
-    return "end", "It wears our tags and no row knows it, so nobody is there to end it."
+    return "end", "It has this installation's tags but no row, so it has no owner to end it."
 
 
 def _seen(belief: Believed, now_unix_s: float, patience: Patience) -> tuple[Deed, str]:
@@ -103,44 +103,44 @@ def _seen(belief: Believed, now_unix_s: float, patience: Patience) -> tuple[Deed
     match belief.state:
         case "intended" | "standing":
             if not belief.held:
-                return "end", "The process that wanted it is gone."
+                return "end", "The process that created it is gone."
             if now_unix_s >= belief.expires_unix_s:
                 late_s = now_unix_s - belief.expires_unix_s
-                return "end", f"It was paid for until {late_s:.0f} s ago, and nobody renewed that."
+                return "end", f"It was paid for until {late_s:.0f} s ago, and that was not renewed."
             if belief.state == "intended":
-                return "stands", "It is there, though nobody has said so yet."
-            return "leave", "It is there and wanted."
+                return "stands", "It exists, though its creation was not confirmed yet."
+            return "leave", "It exists and is in use."
         case "ending":
             if since_s < patience.ask_again_after_s:
-                return "wait", f"Its end was asked for {since_s:.0f} s ago."
-            return "end", f"Its end was asked for {since_s:.0f} s ago, and it is still there."
+                return "wait", f"Its removal was requested {since_s:.0f} s ago."
+            return "end", f"Its removal was requested {since_s:.0f} s ago, and it still exists."
         case _:
             if since_s < patience.disappears_within_s:
-                return "wait", "It is over; the cloud may go on showing it for a moment."
-            return "end", "It was thought to be gone, and it is still there."
+                return "wait", "It has ended; the cloud may still list it for a moment."
+            return "end", "It was recorded as gone, but it still exists."
 
 
 def _unseen(belief: Believed, now_unix_s: float, patience: Patience) -> tuple[Deed, str]:
-    """Absence says something only once a thing of its age must show, and has been absent for a while."""
+    """Decide about a resource that was not found: only if one of its age must be listed, and only after a while."""
     age_s = now_unix_s - belief.intended_unix_s
     missing_s = 0.0 if belief.missing_since_unix_s is None else now_unix_s - belief.missing_since_unix_s
     absent = missing_s >= patience.disappears_within_s and age_s >= patience.appears_within_s
     match belief.state:
         case "intended":
             if not absent:
-                return "wait", f"It was asked for {age_s:.0f} s ago and may not show yet."
+                return "wait", f"It was requested {age_s:.0f} s ago and may not be listed yet."
             if belief.held:
-                return "wait", "It does not show; the process that wanted it is still at it."
-            return "gone", f"It was asked for {age_s:.0f} s ago and never came to be."
+                return "wait", "It is not listed; the process that requested it is still creating it."
+            return "gone", f"It was requested {age_s:.0f} s ago and was never created."
         case "standing":
             if not absent:
-                return "wait", f"It has not been seen for {missing_s:.0f} s; listings lag behind."
+                return "wait", f"It has not been listed for {missing_s:.0f} s; listings lag behind."
             if not belief.held:
                 return "gone", "It ended by itself, as its run did."
-            return "lost", f"It should be there and has not been seen for {missing_s:.0f} s."
+            return "lost", f"It should exist but has not been listed for {missing_s:.0f} s."
         case "ending":
             if not absent:
-                return "wait", "It does not show any more; one more look makes sure."
+                return "wait", "It is not listed any more; the next listing will confirm that."
             return "gone", "It has ended."
         case _:
-            return "leave", "It is over and not there."
+            return "leave", "It has ended and is not listed."

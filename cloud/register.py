@@ -1,7 +1,7 @@
-"""What stands in somebody's account and would bill: written down before it is asked for, and found again by its name.
+"""The register of billable resources in an account: recorded before they are requested, and found again by name.
 
-A platform that makes such a thing tells the register first. Whoever reconciles compares what the register believes
-with what a finder sees (cloud.reconciling), so that nothing outlives the process that wanted it.
+A platform that creates such a resource records it first. The reconciler compares the register with what a finder
+lists (cloud.reconciling), so that no resource outlives the process that created it.
 """
 
 from __future__ import annotations
@@ -29,61 +29,61 @@ _NAME = re.compile(r"^(?P<stem>[a-z][a-z0-9-]*)-e(?P<epoch>[0-9]+)-(?P<number>[0
 
 
 class RegisterClosed(Exception):
-    """Whoever asks is no longer the one who may hold things for this run."""
+    """The caller's process no longer owns this run, so it must not create resources for it."""
 
 
 class Taken(Exception):
-    """A thing of that name is held by another run; the text says which."""
+    """A resource of that name belongs to another run; the text says which."""
 
 
 class Register(Protocol):
-    """The things of one run in one account. Each method is durable when it returns; repeating one changes nothing.
+    """The resources of one run in one account. Each method is durable when it returns; repeating one changes nothing.
 
-    All but `gone` and `ending` raise RegisterClosed once somebody else has the run: ending what is one's own is always
-    allowed.
+    All but `gone` and `ending` raise RegisterClosed once another process has the run: ending one's own resources is
+    always allowed.
     """
 
     def intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
-        """About to ask the cloud for it. Must return before the request goes out. Raises Taken.
+        """Record that a create request is about to be sent. Must return before it is sent. Raises Taken.
 
-        `facts` say what it is, as far as its rent and words for people need it: `resource` names the Standing of the
-        job's tariff that pays for it, or `actors` how many actors of the tariff's pool it holds.
+        `facts` describe it, as far as its rent and messages need it: `resource` names the Standing of the job's
+        tariff that pays for it, or `actors` how many actors of the tariff's pool it holds.
         """
 
     def made(self, name: str, provider_id: str) -> None:
-        """The cloud has said that it has it."""
+        """Record that the cloud has created it."""
 
     def renew(self, name: str, expires_unix_s: float) -> None:
-        """It is wanted, and paid for, until then."""
+        """Record that it is in use, and paid for, until then."""
 
     def ending(self, name: str) -> None:
-        """About to ask the cloud to take it away. Must return before the request goes out."""
+        """Record that a removal request is about to be sent. Must return before it is sent."""
 
     def gone(self, name: str) -> None:
-        """It was looked for and is not there any more, or it never came to be."""
+        """Record that it was looked for and does not exist any more, or was never created."""
 
 
 class Creates(Protocol):
-    """Counts what is asked of an account by all who ask there: clouds take only so many creates in some time."""
+    """Counts the create requests of all processes in an account: clouds accept only so many in some time."""
 
     def take(self, windows: Sequence[tuple[int, float]]) -> float:
-        """0.0, and one is counted; or in how many seconds there is room.
+        """Count one request and return 0.0; or return in how many seconds there is room for one.
 
         `windows`: at most so many in so many seconds, each.
         """
 
 
 def wait_s(made_s: Sequence[float], windows: Sequence[tuple[int, float]], now_s: float) -> float:
-    """In how many seconds one more may follow those made so far, which are in order."""
+    """Return in how many seconds one more may follow those made so far, which are in order."""
     full = [made_s[-most] + window_s - now_s for most, window_s in windows if len(made_s) >= most]
     return max(0.0, *full) if full else 0.0
 
 
 @dataclass(frozen=True)
 class Found:
-    """A thing in the account that looks like ours, as the cloud tells it now.
+    """A resource in the account that looks like Starling's, as the cloud lists it now.
 
-    `deployment` is what its tags say of whose it is, `run` of what for; empty where they say nothing.
+    `deployment` and `run` are its tags: the installation and the run that it belongs to; empty if there are none.
     """
 
     name: str
@@ -97,28 +97,30 @@ class Found:
 
 
 class Finder(Protocol):
-    """One account, looked at from outside any run. Both may raise whatever the cloud's SDK raises."""
+    """Lists one account from outside any run. Both methods may raise any error of the cloud's SDK."""
 
     def found(self) -> Sequence[Found]:
-        """All that bills there and looks like Starling's, whoever's it is. What has ended by itself is left out."""
+        """Return everything billable that looks like Starling's, of any installation, except what has ended by
+        itself.
+        """
 
     def end(self, found: Found) -> None:
-        """Ask for it to be taken away. What is gone already is no error; that it is gone, a later look tells."""
+        """Request its removal. One that is already gone is no error; a later listing confirms the removal."""
 
 
 def run_tag(job: str, epoch: int) -> str:
-    """Which process of which job a thing was made for, as tags say it."""
+    """Return the tag for the process of a job that a resource was created for."""
     return f"{job}/e{epoch}"
 
 
 def run_of(tag: str) -> tuple[str, int] | None:
-    """The job and the epoch that `run_tag` wrote."""
+    """Return the job and the epoch that `run_tag` wrote."""
     job, _, epoch = tag.rpartition("/e")
     return (job, int(epoch)) if job and epoch.isascii() and epoch.isdigit() else None
 
 
 def tags(*, deployment: str, run: str, owner: str, expires_unix_s: float) -> dict[str, str]:
-    """What everything that bills wears: whose it is, what for, and until when it may stand."""
+    """Return the tags of every billable resource: its owner, its purpose, and until when it may exist."""
     worn = {
         TAG_APP: _APP,
         TAG_DEPLOYMENT: deployment,
@@ -130,18 +132,18 @@ def tags(*, deployment: str, run: str, owner: str, expires_unix_s: float) -> dic
 
 
 def is_ours(worn: Mapping[str, str]) -> bool:
-    """Whether tags say that Starling made it, this installation or another one."""
+    """Whether the tags are Starling's, of this installation or another one."""
     return worn.get(TAG_APP) == _APP
 
 
 def expiry_in(worn: Mapping[str, str]) -> float | None:
-    """Until when it may stand by its tags; None where they do not tell."""
+    """Return until when it may exist by its tags; None if they do not say."""
     text = worn.get(TAG_EXPIRES, "")
     return float(text) if text.isascii() and text.isdigit() else None
 
 
 def group_name(prefix: str, job: str, epoch: int, number: int) -> str:
-    """The name of a run's n-th thing, the same whenever it is asked for: what clouds take, and no longer than that."""
+    """Return the name of a run's n-th resource, always the same, within the clouds' rules for characters and length."""
     tail = f"-e{epoch}-{number}"
     stem = _NOT_IN_NAMES.sub("-", f"{prefix}-{job}".lower()).strip("-")
     if not stem or not stem[0].isalpha():
@@ -158,10 +160,10 @@ def is_group_name(prefix: str, name: str) -> bool:
 
 @dataclass(frozen=True)
 class Holder:
-    """On whose behalf a platform holds things: where they are registered, and what their tags say.
+    """The run that a platform creates resources for: where they are registered, and their tags.
 
-    `job` and `epoch` name the process that wants them, `deployment` the connection of the installation it runs for.
-    `creates` is asked before each request for one.
+    `job` and `epoch` name the process that creates them, `deployment` the connection of the installation it runs for.
+    `creates` limits the rate of create requests.
     """
 
     register: Register
@@ -180,12 +182,12 @@ class Holder:
 
 
 def nobody() -> Holder:
-    """For a run without a database: it holds things for itself."""
+    """Return a holder for a run without a database."""
     return Holder(MemoryRegister())
 
 
 class MemoryCreates:
-    """Counts this process's own."""
+    """Counts this process's own requests."""
 
     def __init__(self) -> None:
         self._made_s: deque[float] = deque(maxlen=1000)
@@ -211,7 +213,7 @@ class Entry:
 
 
 class MemoryRegister:
-    """A register for runs without a database. What it knows dies with the process."""
+    """A register for runs without a database. Its content is lost when the process ends."""
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
@@ -240,5 +242,5 @@ class MemoryRegister:
         self.entries[name] = replace(self.entries[name], state="gone")
 
     def alive(self) -> list[Entry]:
-        """What may stand now."""
+        """Return what may exist now."""
         return [one for one in self.entries.values() if one.state not in ("gone", "lost")]

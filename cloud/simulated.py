@@ -1,7 +1,7 @@
 """A cloud in virtual time: the real work is done here, its time and price come from a profile, a stack and a seed.
 
-A thousand "functions" run on two cores: bodies are executed for real, in any order, and each outcome is handed over
-at the virtual moment at which the profile says it would have come. The clock moves only in `next`.
+A thousand "functions" run on two cores: bodies are executed for real, in any order, and each outcome is returned at
+the virtual moment that follows from the profile. The clock moves only in `next`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PATIENCE_S = 1.0
 
 @dataclass
 class _Flight:
-    """A call whose body really runs, or has run."""
+    """A call whose body is running, or has run."""
 
     call: Call
     submitted_ns: int
@@ -44,7 +44,7 @@ class _Flight:
     handed_in: bool = False
 
     def work(self) -> Work:
-        """What the body did; a body that really failed did nothing that can be counted."""
+        """Return the body's work; a body that really failed did nothing that can be counted."""
         done = self.result if isinstance(self.result, Result) else None
         usage = (done.usage if done is not None else Usage()).model_copy(
             update={
@@ -59,7 +59,7 @@ class SimulatedPlatform:
     """Implements `training.ports.Platform` in virtual time, from 0.
 
     `next` first waits until all calls in flight have really run. If that takes longer than `patience_s` of real time
-    it returns None without moving the clock, so that its caller can look after other things and ask again.
+    it returns None without moving the clock, so that its caller can do other things and call again.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class SimulatedPlatform:
         return self._shelf.publish(version, blob)
 
     def prepare(self, actors: int) -> None:
-        """Let the pool, if this cloud has one, have so many actors."""
+        """Keep this many actors in the pool, if this cloud has one."""
         self._simulation.prepare(actors)
 
     def submit(self, call: Call) -> None:
@@ -99,7 +99,7 @@ class SimulatedPlatform:
             return
         self._simulation.learner.order(self._simulation.now_ns)
         try:
-            # The call's own deadline is virtual; the real limit only catches bodies that hang.
+            # The call's own deadline is virtual; the real limit only stops bodies that hang.
             self._executor.submit(
                 call, self._shelf.weights_of(call), max(_REAL_LIMIT_S, 10 * call.deadline_s)
             )
@@ -135,7 +135,7 @@ class SimulatedPlatform:
 
     @property
     def in_flight(self) -> int:
-        """Calls whose outcome has not been handed over."""
+        """Calls whose outcome has not been returned."""
         return len(self._flights) + len(self._simulation)
 
     def now_s(self) -> float:
@@ -154,7 +154,7 @@ class SimulatedPlatform:
         self._unbegun.clear()
 
     def _collect(self) -> bool:
-        """Wait for the real work of all calls in flight; False when patience ran out first."""
+        """Wait for the real work of all calls in flight. Return False if patience ran out first."""
         end_s = time.monotonic() + self._patience_s
         while self._running:
             execution = self._executor.take(max(0.0, end_s - time.monotonic()))
@@ -167,7 +167,7 @@ class SimulatedPlatform:
         return True
 
     def _hand_in(self) -> None:
-        """Give new calls, whose work is known by now, to the simulation, in the order of their submission."""
+        """Pass new calls, whose work is known by now, to the simulation, in the order of their submission."""
         for flight in self._new:
             flight.handed_in = True
             if flight.cancelled or self._closed:
@@ -210,7 +210,7 @@ def _outcome(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Outcom
 
 
 def _failure(flight: _Flight, trip: Trip) -> Failure | None:
-    """Why there is no result, if there is none."""
+    """Return why there is no result, or None."""
     ran_s = trip.run_ns / NS
     match trip.fault:
         case "":
@@ -226,9 +226,9 @@ def _failure(flight: _Flight, trip: Trip) -> Failure | None:
 
 
 def _usage(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Usage:
-    """Work done and virtual times; of a cancelled call only the time that had passed by then.
+    """Return the work and the virtual times; of a cancelled call only the time until then.
 
-    `shares` of its run are those of environments and policy. What the body measured here is this machine's.
+    `shares` of its run are those of environments and policy. The body's own measurements are of this machine.
     """
     done = flight.result.usage if isinstance(flight.result, Result) else Usage()
     return done.model_copy(

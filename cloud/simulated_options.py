@@ -1,4 +1,4 @@
-"""What a job may choose of a simulated cloud, and what it buys there."""
+"""A job's options on a simulated cloud, and what it buys there."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class SimulatedOptions(Frozen):
         return self.learner_sku or profiles.load(self.profile).default_learner_sku
 
     def open(self) -> SimulatedPlatform:
-        from cloud.simulated import SimulatedPlatform  # which knows these options
+        from cloud.simulated import SimulatedPlatform  # imports these options itself
 
         return SimulatedPlatform(self)
 
@@ -129,7 +129,7 @@ class SimulatedOptions(Frozen):
         )
 
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
-        """Everything that the job would buy on this cloud, for actors of `memory_mb`."""
+        """Return everything that the job would buy on this cloud, for actors of `memory_mb`."""
         profile = profiles.load(self.profile)
         purchase = Purchase(
             self.learner,

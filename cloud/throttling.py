@@ -1,4 +1,4 @@
-"""What a cloud itself says against going on faster, for whoever waits in front of the screen."""
+"""Why a cloud's own limits keep calls waiting, for the job's page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class HeldBack(Protocol):
-    """A platform that knows why its calls wait. To be asked in the platform's own thread."""
+    """A platform that knows why its calls wait. To be called in the platform's own thread."""
 
     def held_back(self) -> str:
-        """Whole sentences: why calls wait that could run, as the cloud or its limits have it; empty where none does."""
+        """Return whole sentences: why calls wait that could run, in terms of the cloud's limits; empty if none does."""

@@ -8,10 +8,10 @@ _LONGEST_S = 1e9
 
 
 def to_ns(seconds: float) -> int:
-    """Whole nanoseconds; what is longer than thirty years, or infinite, is thirty years."""
+    """Return whole nanoseconds, at most thirty years, also for infinity."""
     return round(min(seconds, _LONGEST_S) * NS)
 
 
 def billed_ms(duration_ns: int) -> int:
-    """Functions are billed by started milliseconds."""
+    """Return started milliseconds, which functions are billed by."""
     return -(-duration_ns // _NS_PER_MS)

@@ -1,10 +1,10 @@
-"""Trajectories that were sampled and paid for are kept for a while, so that a run that begins again need not pay twice.
+"""A cache of sampled trajectories, so that a run that restarts from a checkpoint need not pay for them twice.
 
-Nitro keeps its trajectories in Redis between actors and learner. Here they come back in the answer, and the learner
-needs no cache to get at them. What a cache is good for here is the end of a process: a run goes on from its last
-checkpoint, repeats the rounds since then, and asks for the very same fragments again: the same policy, slot, seed and
-state. Those are answered from the cache at once and for nothing. It holds our codec's bytes and is only ever a cache:
-emptied or gone, the run is slower and not otherwise. Off unless the installation says how large it may be.
+Nitro keeps its trajectories in Redis between actors and learner. Here they are in the actors' answers, so the learner
+needs no cache. This cache helps when a process dies: the run resumes from its last checkpoint, repeats the rounds
+since then, and requests the very same fragments again: the same policy, slot, seed and state. The cache answers these
+at once and at no cost. It holds encoded bytes (`training.codec`) and is only a cache: if it is emptied or lost, the
+run is slower and not otherwise different. It is off unless the installation sets its size.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HELD_S = 6 * 3600
 
 
 class Store(Protocol):
-    """The part of a Redis client that is used."""
+    """The methods of a Redis client that are used."""
 
     def get(self, name: str) -> Any: ...
 
@@ -42,9 +42,9 @@ class Store(Protocol):
 
 
 class TrajectoryCache:
-    """One job's trajectories, at most `most_bytes` of them, the oldest go first.
+    """One job's trajectories, at most `most_bytes` of them; the oldest are removed first.
 
-    Errors of the store are misses; after one it is left alone for a while, as waiting for it would cost the run time.
+    Errors of the store are misses; after one it is not used for a while, as waiting for it would slow the run.
     """
 
     def __init__(self, store: Store, job: str, most_bytes: int, *, held_s: int = HELD_S) -> None:
@@ -60,11 +60,11 @@ class TrajectoryCache:
 
     @property
     def held_bytes(self) -> int:
-        """What this job's trajectories take there, as far as it is known."""
+        """The size of this job's trajectories in the store, as far as it is known."""
         return self._bytes
 
     def find(self, call: Call) -> Answer | None:
-        """A done answer to a call that asks for the same, whatever its id."""
+        """Return a done answer to a call with the same request, whatever its id."""
         answer = None
         if time.monotonic() >= self._asked_again_s:
             try:
@@ -87,17 +87,15 @@ class TrajectoryCache:
         return answer
 
     def _failed(self, error: Exception) -> None:
-        """Whatever the client raised: who cannot be asked does not know it."""
+        """Handle any error of the client as a miss."""
         self.errors += 1
         self._asked_again_s = time.monotonic() + _LEFT_ALONE_S
         kind = type(error).__name__
-        words = (
-            f"the trajectory cache does not answer ({kind}: {error}); the run goes on without it for a while"
-        )
+        words = f"the trajectory cache failed ({kind}: {error}); the run goes on without it for a while"
         self._complain(kind, words)
 
     def _complain(self, kind: str, words: str) -> None:
-        """Once for each kind: a store that is gone fails at every call."""
+        """Log once for each kind: a store that is gone fails at every call."""
         if kind not in self._complained:
             self._complained.add(kind)
             log.warning("%s", words)
@@ -136,7 +134,7 @@ class TrajectoryCache:
         self._store.set(name, data, ex=self._held_s)
 
     def _known(self) -> OrderedDict[str, int]:
-        """What is there, from an earlier process of this job too."""
+        """Return the trajectories in the store, including those of an earlier process of this job."""
         if self._sizes is None:
             names = [_text(name) for name in self._store.scan_iter(match=f"{_PREFIX}:{self._job}:*")]
             self._sizes = OrderedDict((name, int(self._store.strlen(name))) for name in sorted(names))
@@ -158,9 +156,9 @@ class TrajectoryCache:
 
 
 class Remembering:
-    """A platform whose rollouts are kept in a cache, and are answered from it where it knows them.
+    """A platform whose rollouts are stored in a cache, and answered from it if they are there.
 
-    Everything that is not about calls is the platform's own.
+    Everything that does not concern calls is the platform's own.
     """
 
     def __init__(self, platform: Platform, cache: TrajectoryCache) -> None:
@@ -209,7 +207,9 @@ class Remembering:
 
 
 def _outcome(call: Call, answer: Answer, now_s: float) -> Outcome:
-    """It took no time and costs nothing: it was paid when it was sampled."""
+    """Return the outcome of a cached call: it took no time and costs nothing, because it was paid when it was
+    sampled.
+    """
     usage = answer.work.usage().model_copy(
         update={
             "bytes_out": blobs.bytes_out(answer.payload, answer.env_state),

@@ -1,6 +1,7 @@
-"""What becomes of a run if nobody looks after it from now on: when the last of it stops, and what it may still cost.
+"""The cost of a run that is not attended from now on: when the last of it stops, and what it may still cost.
 
-Functions end by themselves at their deadlines, container groups at their dead-man times. What is kept ready does not.
+Functions end by themselves at their deadlines, container groups when their dead-man timer runs out. Provisioned
+capacity does not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _LONGEST_MS = 900_000
 
 @dataclass(frozen=True)
 class InFlight:
-    """Calls that were reserved alike: how many, when the last of them was, and the most that each may take and cost."""
+    """Calls with equal reservations: how many, when the last was reserved, and the most that each may take and cost."""
 
     count: int
     last_opened_unix_s: float
@@ -27,7 +28,7 @@ class InFlight:
 
 @dataclass(frozen=True)
 class Stands:
-    """Things in an account. They end by themselves at `ends_unix_s`, None: never.
+    """Resources in an account. They end by themselves at `ends_unix_s`, None: never.
 
     `picodollars`: what they cost until then beyond what is reserved; of those that never end, what they cost an hour.
     """
@@ -41,7 +42,7 @@ class Stands:
 class LeftAlone:
     """Everything that ends by itself has ended within `within_s`, at no more than `picodollars` from now on.
 
-    `endless` things stand on at `endless_per_hour` until somebody ends them.
+    `endless` resources cost `endless_per_hour` until a person ends them.
     """
 
     within_s: float
@@ -53,7 +54,7 @@ class LeftAlone:
 def left_alone(
     now_unix_s: float, calls: Iterable[InFlight], rent_picodollars: int, things: Iterable[Stands]
 ) -> LeftAlone:
-    """`rent_picodollars`: what is reserved for slices of rent; they are booked in full."""
+    """Return the cost. `rent_picodollars`: what is reserved for slices of rent; they are booked in full."""
     calls, things = list(calls), list(things)
     ends = [one.last_opened_unix_s + one.longest_s for one in calls]
     ends += [one.ends_unix_s for one in things if one.ends_unix_s is not None]
@@ -68,8 +69,8 @@ def left_alone(
 
 
 def deadline_s(price: CallPrice, memory_mb: int, reserved: int) -> float:
-    """The deadline of a call for which so much was reserved: the shortest, to a millisecond, that explains it."""
-    asking: Any = Call.model_construct  # a price looks at nothing else of a call
+    """Return the deadline of a call from its reservation: the shortest, to a millisecond, that explains the amount."""
+    asking: Any = Call.model_construct  # a price depends on nothing else of a call
     low, high = 0, _LONGEST_MS
     while low < high:
         middle = (low + high) // 2

@@ -69,7 +69,7 @@ def test_the_price_of_a_learner_on_a_gpu_function_is_unknown() -> None:
 
 
 def test_what_is_not_priced_by_time_cannot_be_rented() -> None:
-    with pytest.raises(PriceError, match="request is priced per request, which is no time"):
+    with pytest.raises(PriceError, match="request is priced per request, which is not a unit of time"):
         Part(BOOK.row("lambda.request"))
 
 

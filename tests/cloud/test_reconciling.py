@@ -32,20 +32,20 @@ def _decide(belief: Believed | None, seen: Found | None) -> Decision:
 @pytest.mark.parametrize(
     ("changes", "deed", "words"),
     [
-        ({}, "leave", "It is there and wanted."),
-        ({"held": False}, "end", "The process that wanted it is gone."),
-        ({"expires_unix_s": NOW - 7}, "end", "It was paid for until 7 s ago, and nobody renewed that."),
-        ({"state": "intended"}, "stands", "It is there, though nobody has said so yet."),
-        ({"state": "intended", "held": False}, "end", "The process that wanted it is gone."),
-        ({"state": "ending", "since_unix_s": NOW - 9}, "wait", "Its end was asked for 9 s ago."),
+        ({}, "leave", "It exists and is in use."),
+        ({"held": False}, "end", "The process that created it is gone."),
+        ({"expires_unix_s": NOW - 7}, "end", "It was paid for until 7 s ago, and that was not renewed."),
+        ({"state": "intended"}, "stands", "It exists, though its creation was not confirmed yet."),
+        ({"state": "intended", "held": False}, "end", "The process that created it is gone."),
+        ({"state": "ending", "since_unix_s": NOW - 9}, "wait", "Its removal was requested 9 s ago."),
         (
             {"state": "ending", "since_unix_s": NOW - 10, "held": False},
             "end",
-            "Its end was asked for 10 s ago, and it is still there.",
+            "Its removal was requested 10 s ago, and it still exists.",
         ),
-        ({"state": "gone", "since_unix_s": NOW - 14}, "wait", "It is over; the cloud may go on showing it"),
-        ({"state": "gone", "since_unix_s": NOW - 15}, "end", "It was thought to be gone, and it is still"),
-        ({"state": "lost", "since_unix_s": NOW - 100}, "end", "It was thought to be gone, and it is still"),
+        ({"state": "gone", "since_unix_s": NOW - 14}, "wait", "It has ended; the cloud may still list it"),
+        ({"state": "gone", "since_unix_s": NOW - 15}, "end", "It was recorded as gone, but it still exists."),
+        ({"state": "lost", "since_unix_s": NOW - 100}, "end", "It was recorded as gone, but it still exists."),
     ],
 )
 def test_what_is_believed_and_found(changes: dict[str, Any], deed: str, words: str) -> None:
@@ -59,13 +59,13 @@ def test_what_is_believed_and_found(changes: dict[str, Any], deed: str, words: s
         (
             {"state": "intended", "intended_unix_s": NOW - 5},
             "wait",
-            "It was asked for 5 s ago and may not show",
+            "It was requested 5 s ago and may not be listed",
         ),
-        ({"state": "intended", "held": False}, "wait", "It was asked for 500 s ago and may not show yet."),
+        ({"state": "intended", "held": False}, "wait", "It was requested 500 s ago and may not be listed yet."),
         (
             {"state": "intended", "held": False, "missing_since_unix_s": NOW - 15},
             "gone",
-            "It was asked for 500 s ago and never came to be.",
+            "It was requested 500 s ago and was never created.",
         ),
         (
             {
@@ -75,21 +75,21 @@ def test_what_is_believed_and_found(changes: dict[str, Any], deed: str, words: s
                 "intended_unix_s": NOW - 59,
             },
             "wait",
-            "It was asked for 59 s ago",
+            "It was requested 59 s ago",
         ),
-        ({"state": "intended", "missing_since_unix_s": NOW - 90}, "wait", "It does not show; the process"),
-        ({}, "wait", "It has not been seen for 0 s; listings lag behind."),
-        ({"missing_since_unix_s": NOW - 14}, "wait", "It has not been seen for 14 s"),
+        ({"state": "intended", "missing_since_unix_s": NOW - 90}, "wait", "It is not listed; the process"),
+        ({}, "wait", "It has not been listed for 0 s; listings lag behind."),
+        ({"missing_since_unix_s": NOW - 14}, "wait", "It has not been listed for 14 s"),
         ({"missing_since_unix_s": NOW - 15, "held": False}, "gone", "It ended by itself, as its run did."),
-        ({"missing_since_unix_s": NOW - 15}, "lost", "It should be there and has not been seen for 15 s."),
+        ({"missing_since_unix_s": NOW - 15}, "lost", "It should exist but has not been listed for 15 s."),
         (
             {"missing_since_unix_s": NOW - 90, "intended_unix_s": NOW - 40},
             "wait",
-            "It has not been seen for 90",
+            "It has not been listed for 90",
         ),
-        ({"state": "ending"}, "wait", "It does not show any more; one more look makes sure."),
+        ({"state": "ending"}, "wait", "It is not listed any more; the next listing will confirm that."),
         ({"state": "ending", "missing_since_unix_s": NOW - 15}, "gone", "It has ended."),
-        ({"state": "gone"}, "leave", "It is over and not there."),
+        ({"state": "gone"}, "leave", "It has ended and is not listed."),
     ],
 )
 def test_what_is_believed_and_not_found(changes: dict[str, Any], deed: str, words: str) -> None:

@@ -68,7 +68,7 @@ def test_a_simulated_jobs_bill_equals_its_ledger_and_is_compared(client: Client)
         "stack starling-stack",
         "Virtual time",
         "Cold starts 2",
-        "Idle Machines and actors stood and nothing ran",
+        "Idle Machines and actors that were rented while nothing ran",
         "On one c5.4xlarge this would have cost about $0.0",
         "Nitro, as it was meant",
         "The free tier of a fresh account would cover",

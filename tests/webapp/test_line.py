@@ -143,7 +143,7 @@ def test_a_job_drains_with_a_checkpoint_at_the_line_of_a_budget_above_and_goes_o
     assert "of the budget “March” is left; the last round was finished and saved" in job.reason
     assert job.checkpoints.order_by("-round_no").first().round_no == job.round_no > 0
     plans = list(job.rounds.order_by("round_no").values_list("report__actors", "report__plan_reason"))
-    assert plans[0] == (3, "fixed at 4; 4 held to 3 because 88 % of the budget “March” is spent")
+    assert plans[0] == (3, "fixed at 4; 4 limited to 3 because 88 % of the budget “March” is spent")
     assert job.account.charges.filter(kind="update", state="settled").count() == job.round_no, (
         "no round was lost"
     )

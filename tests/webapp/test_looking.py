@@ -93,10 +93,10 @@ def test_a_killed_run_leaves_nothing_behind(
     look_at(connection)
     assert held.stand(aws) == []
     row = Holding.objects.get()
-    assert (row.state, row.reason) == (State.ENDING, "The process that wanted it is gone.")
+    assert (row.state, row.reason) == (State.ENDING, "The process that created it is gone.")
     sentence = job.events.last().payload["text"]
     assert sentence == (
-        f"Left over in the cloud: functions kept ready ({NAME}). The process that wanted it is gone. It is taken away."
+        f"Left over in the cloud: functions kept ready ({NAME}). The process that created it is gone. It is taken away."
     )
     alert = Alert.objects.get()
     assert (alert.kind, alert.subject, alert.sentence) == ("orphan", f"job:{job.pk}", sentence)

@@ -155,7 +155,7 @@ def test_the_command_says_what_it_would_do(connection: Connection, monkeypatch: 
     monkeypatch.setattr(scanner, "finder_of", lambda there: paper)
     out = StringIO()
     call_command("reconcile", "--dry-run", stdout=out)
-    assert f"{NAME}: to be ended. The process that wanted it is gone." in out.getvalue()
+    assert f"{NAME}: to be ended. The process that created it is gone." in out.getvalue()
     assert "Nothing was changed" in out.getvalue()
     assert paper.ended == []
     out = StringIO()
@@ -182,7 +182,7 @@ def test_what_was_left_over_is_ended_before_the_workers_start(
     out = StringIO()
     call_command("prepare", stdout=out)
     assert paper.ended == [NAME]
-    assert "to be ended. The process that wanted it is gone." in out.getvalue()
+    assert "to be ended. The process that created it is gone." in out.getvalue()
     paper.fails = TimeoutError("late")
     call_command("prepare", stdout=out)
     assert "Not every account could be looked at; the next look follows in seconds." in out.getvalue()
