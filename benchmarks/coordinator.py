@@ -111,14 +111,14 @@ def prepare() -> None:
     from benchmarks.lambda_calls import _call
     from cloud.wire import Work
     from training.environments.making import spaces_of
-    from training.functions.body import Warmth
+    from training.functions.body import WarmCache
     from training.functions.run import execute
     from training.messages import Call, UpdateRequest
 
     spec = _spec({"loop": "synchronous", "actors": 1, "rounds": 1})
     sampling = _call("c", None)
     state = spec.algorithm.initial_state(spec.network, spaces_of(spec.environment), seed=1)
-    sampled = execute(sampling, state.actor_weights(spec.network), Warmth())
+    sampled = execute(sampling, state.actor_weights(spec.network), WarmCache())
     learning = Call(
         id="u",
         request=UpdateRequest(algorithm=spec.algorithm, network=spec.network, progress=0.0),
@@ -129,7 +129,7 @@ def prepare() -> None:
         memory_mb=1769,
         inputs=(state.encode(), sampled.payload),
     )
-    updated = execute(learning, None, Warmth())
+    updated = execute(learning, None, WarmCache())
     made = {
         "trajectory": sampled.payload,
         "env_state": sampled.env_state or b"",

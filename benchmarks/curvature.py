@@ -25,9 +25,9 @@ from benchmarks.peers import PEERS_PYTHON, ROOT
 from cloud.local import LocalOptions
 from training.batch import Batch
 from training.checkpoints import FileCheckpointStore
-from training.curvature import CurvatureSpec, measured, standardised
+from training.curvature import CurvatureSpec, measure_curvature, standardise
 from training.engine import train
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.learner import LearnerState
 from training.messages import Call, RoundFinished
@@ -48,7 +48,7 @@ from training.scheduling.model import SchedulingSpec
 from training.scheduling.trainer import initial_state
 from training.spec import TrainingSpec
 from training.surface import surface_of
-from training.update_samples import Evidence
+from training.update_samples import UpdateSamples
 
 ACTORS, STEPS = 16, 256
 _ROUNDS = 6
@@ -63,8 +63,8 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         rounds, call = _rounds(hidden)
         without = call.model_copy(update={"request": call.request.model_copy(update={"measures": ()})})
         with_s, without_s = _in_turn(
-            lambda call=call: execute(call, None, Warmth()),
-            lambda without=without: execute(without, None, Warmth()),
+            lambda call=call: execute(call, None, WarmCache()),
+            lambda without=without: execute(without, None, WarmCache()),
             repeats,
         )
         round_s = statistics.median(report.total_s for report in rounds[1:])
@@ -154,15 +154,15 @@ def _against_more(name: str, call: Call, *, whole: bool, repeats: int) -> Iterat
     batch = Batch.of(call.inputs[1:], range(state.version, state.version + 1), state.spaces)
     learned = call.request.algorithm.learn(state, batch, call.request.network, 0.0, call.seed)
     bounded = CurvatureSpec()
-    all_of_it = bounded.model_copy(update={"samples": learned.evidence.size})
+    all_of_it = bounded.model_copy(update={"samples": learned.update_samples.size})
 
     def of(spec: CurvatureSpec) -> CurvatureReport:
-        return measured(
+        return measure_curvature(
             spec,
             call.request.network,
             state.spaces,
             learned.state.parameters,
-            learned.evidence,
+            learned.update_samples,
             clip=call.request.algorithm.surrogate_clip,
             weights=call.request.algorithm.loss_weights,
             seed=call.seed,
@@ -181,7 +181,7 @@ def _against_more(name: str, call: Call, *, whole: bool, repeats: int) -> Iterat
         },
     )
     if whole:
-        exact_s, largest, smallest = _exact(call, state, learned.state, learned.evidence)
+        exact_s, largest, smallest = _exact(call, state, learned.state, learned.update_samples)
         yield Figure(
             f"{name}: all eigenvalues over both ends, whole batch",
             exact_s / full_s,
@@ -196,8 +196,8 @@ def _beside_pyhessian(name: str, call: Call) -> Iterator[Figure]:
     batch = Batch.of(call.inputs[1:], range(state.version, state.version + 1), state.spaces)
     learned = call.request.algorithm.learn(state, batch, call.request.network, 0.0, call.seed)
     clip = call.request.algorithm.surrogate_clip
-    few = replace(learned.evidence.some(slice(0, CurvatureSpec().samples)), columns=1)
-    ours = measured(
+    few = replace(learned.update_samples.select(slice(0, CurvatureSpec().samples)), columns=1)
+    ours = measure_curvature(
         CurvatureSpec(),
         call.request.network,
         state.spaces,
@@ -207,7 +207,7 @@ def _beside_pyhessian(name: str, call: Call) -> Iterator[Figure]:
         weights=call.request.algorithm.loss_weights,
         seed=call.seed,
     )
-    theirs = ritz_ends(learned.state.parameters, standardised(few), clip)
+    theirs = ritz_ends(learned.state.parameters, standardise(few), clip)
     for end in ("largest", "smallest"):
         here = getattr(ours, end)
         yield Figure(
@@ -219,7 +219,7 @@ def _beside_pyhessian(name: str, call: Call) -> Iterator[Figure]:
         )
 
 
-def ritz_ends(parameters: Parameters, evidence: Evidence, clip: float) -> dict[str, float]:
+def ritz_ends(parameters: Parameters, update_samples: UpdateSamples, clip: float) -> dict[str, float]:
     """By PyHessian, in the peers' environment."""
     missing = NotSetUp("PyHessian is not installed: run `make bench-setup`")
     if not PEERS_PYTHON.exists():
@@ -233,10 +233,10 @@ def ritz_ends(parameters: Parameters, evidence: Evidence, clip: float) -> dict[s
             path,
             **given,
             log_std=parameters["policy.log_std"],
-            observations=evidence.observations,
-            actions=evidence.actions,
-            log_probs=evidence.log_probs,
-            advantages=evidence.advantages,
+            observations=update_samples.observations,
+            actions=update_samples.actions,
+            log_probs=update_samples.log_probs,
+            advantages=update_samples.advantages,
             clip=np.float64(clip),
         )
         command = [str(PEERS_PYTHON), "-W", "ignore", "-m", "benchmarks.peers.ritz", str(path)]
@@ -250,13 +250,13 @@ def ritz_ends(parameters: Parameters, evidence: Evidence, clip: float) -> dict[s
 
 
 def _exact(
-    call: Call, state: LearnerState, after: LearnerState, evidence: Evidence
+    call: Call, state: LearnerState, after: LearnerState, update_samples: UpdateSamples
 ) -> tuple[float, float, float]:
     """Processor time of the matrix and its eigenvalues, on every eighth sample whose time is then counted eight times
     over: products are all but all of it, and take as long as there are samples.
     """
-    eighth = standardised(evidence)
-    eighth = replace(eighth.some(np.arange(0, evidence.size, 8)), columns=1)
+    eighth = standardise(update_samples)
+    eighth = replace(eighth.select(np.arange(0, update_samples.size, 8)), columns=1)
     surface = surface_of(
         call.request.network,
         state.spaces,

@@ -31,7 +31,7 @@ from cloud.pricing import Part, Standing, Tariff
 from cloud.register import Holder, nobody
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.messages import BlobRef, Call, Outcome
 
 _READ_MARGIN_S = 30.0
@@ -44,7 +44,7 @@ _NO_ROOM_LASTS_S = 10.0
 _MOST_THREADS = 4000
 
 
-class LambdaOptions(Frozen):
+class LambdaOptions(FrozenModel):
     """AWS Lambda in an account of yours: functions sample, the learner runs here."""
 
     kind: Literal["aws_lambda"] = "aws_lambda"

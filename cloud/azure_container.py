@@ -27,7 +27,7 @@ from cloud.register import Holder, group_name
 from cloud.rents.payer import Landlord, NoRent
 from cloud.workers.execution import Deliver
 from cloud.workers.learner_thread import LearnerThread
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.messages import BlobRef, Call, Outcome
 
 GROUP_VCPU = 4
@@ -37,7 +37,7 @@ _CLOSE_PATIENCE_S = 180.0
 _TAGS_LAST_S = 1800.0
 
 
-class AzureContainerOptions(Frozen):
+class AzureContainerOptions(FrozenModel):
     """Azure containers in a subscription of yours: groups that stand and fetch their work; the learner runs here."""
 
     kind: Literal["azure_container"] = "azure_container"

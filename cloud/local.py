@@ -18,13 +18,13 @@ from cloud.failures import Failure
 from cloud.pricing import Part, Standing, Tariff
 from cloud.workers.execution import Execution
 from cloud.workers.executor import Executor, LocalExecutor, cores
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
 from training.reports import Usage
 
 
-class LocalOptions(Frozen):
+class LocalOptions(FrozenModel):
     """This machine: worker processes here do the calls. It costs nothing unless you give it a price."""
 
     kind: Literal["local"] = "local"

@@ -14,7 +14,7 @@ from cloud.rents.job import Rents
 from cloud.rents.payer import PayingRents, Renting
 from cloud.timing import NS, to_ns
 from training.messages import BlobRef, Call, Outcome
-from training.ports import Ledger, Platform, Preparing, Reservation, Settlement
+from training.ports import Ledger, Platform, Preparable, Reservation, Settlement
 from training.reports import Spend
 
 _BATCH = 64
@@ -270,7 +270,7 @@ class MeteredPlatform:
     def _prepare(self, before: int | None) -> None:
         """Let the platform have as many standing actors as are paid for, if that has changed."""
         actors = self._rents.actors
-        if actors is not None and actors != before and isinstance(self._platform, Preparing):
+        if actors is not None and actors != before and isinstance(self._platform, Preparable):
             self._platform.prepare(actors)
 
     def _stop(self, reason: str) -> None:

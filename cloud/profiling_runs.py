@@ -13,7 +13,7 @@ from cloud.numbers.stack import Stack
 from cloud.pricing import Tariff
 from cloud.profiling import Run
 from cloud.workers.processes import bound_to_this_process
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.environments.model import EnvironmentSpec
 from training.messages import Call, Outcome, RolloutRequest
 from training.ports import Platform
@@ -27,7 +27,7 @@ _WHOLE_CORE_MB = 1769
 _ROOT = Path(__file__).resolve().parent.parent
 
 
-class Plan(Frozen):
+class Plan(FrozenModel):
     """What is run: at each size the first call mostly starts a function, and the later ones are counted."""
 
     environment: EnvironmentSpec

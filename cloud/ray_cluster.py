@@ -31,7 +31,7 @@ from cloud.ray.head import NoRay, RayHead
 from cloud.workers.execution import Execution
 from cloud.workers.executor import cores
 from cloud.workers.learner_thread import LearnerThread
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.environments import packages
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
@@ -44,7 +44,7 @@ _LOOK_EVERY_S = 0.5
 __all__ = ["NoRay", "RayOptions", "RayPlatform"]
 
 
-class RayOptions(Frozen):
+class RayOptions(FrozenModel):
     """A Ray cluster: its actors sample, the learner runs here. Without an address, a cluster of this machine's own."""
 
     kind: Literal["ray"] = "ray"

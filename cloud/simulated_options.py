@@ -15,7 +15,7 @@ from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Functions
 from cloud.pricing import Tariff
 from cloud.simulation.core import Setting
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 
 if TYPE_CHECKING:
     from cloud.simulated import SimulatedPlatform
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ADVANCED: JsonDict = {"advanced": True}
 
 
-class SimulatedOptions(Frozen):
+class SimulatedOptions(FrozenModel):
     """Simulated cloud: real training here, with the time and the bill that a cloud would have had."""
 
     kind: Literal["simulated"] = "simulated"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.engine import train
 from training.messages import RoundFinished, Stopped
 from training.ports import CheckpointRef, Control, Platform
@@ -24,7 +24,7 @@ from training.seeds import derive
 from training.spec import TrainingSpec
 
 
-class Branching(Frozen):
+class Branching(FrozenModel):
     """`actors` in every round of the base run, `boost` in the boosted branch, `episodes` to judge a branch by."""
 
     kind: Literal["branching"] = "branching"

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 
 Label = Literal["L", "T", "B"]
 Repeats = tuple[str, ...]
@@ -22,7 +22,7 @@ Meter = Literal["evaluation", "training"]
 """What a return is measured by: evaluations, or a round's own training episodes, as in the papers' curves."""
 
 
-class Reaches(Frozen):
+class Reaches(FrozenModel):
     """The arm's IQM of the endpoint is at least `value` there; the interval is shown beside it."""
 
     kind: Literal["reaches"] = "reaches"
@@ -32,7 +32,7 @@ class Reaches(Frozen):
     source: str
 
 
-class NotWorse(Frozen):
+class NotWorse(FrozenModel):
     """The lower 95 % bound of the paired IQM ratio, `arm` over `against`, is at least `margin`."""
 
     kind: Literal["not_worse"] = "not_worse"
@@ -42,7 +42,7 @@ class NotWorse(Frozen):
     margin: float = Field(gt=0, le=1)
 
 
-class NotBelow(Frozen):
+class NotBelow(FrozenModel):
     """The 95 % interval of the paired difference, `arm` − `against`, contains or exceeds 0: all that 3 seeds allow."""
 
     kind: Literal["not_below"] = "not_below"
@@ -51,7 +51,7 @@ class NotBelow(Frozen):
     environment: str
 
 
-class Cheaper(Frozen):
+class Cheaper(FrozenModel):
     """Cost to the target, `arm` at `at` over `against` at `against_at`: below 1 with its whole 95 % interval.
 
     Geometric mean over `environments`, paired by seed. Several in `against`: the cheapest of them on the first half
@@ -77,7 +77,7 @@ class Cheaper(Frozen):
     repeats: Repeats = ()
 
 
-class Better(Frozen):
+class Better(FrozenModel):
     """Return at equal dollars, as a share of the target: the paired difference is above 0 with its whole interval."""
 
     kind: Literal["better"] = "better"
@@ -93,7 +93,7 @@ class Better(Frozen):
     repeats: Repeats = ()
 
 
-class RanksForks(Frozen):
+class RanksForks(FrozenModel):
     """Curvature says where more actors help: Spearman's correlation of R_k and gain_k given k is below 0."""
 
     kind: Literal["foretells"] = "foretells"

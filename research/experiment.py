@@ -19,7 +19,7 @@ from research.branching import Branching
 from research.claims import Better, Cheaper, Claim, arms_in, environments_in
 from research.pricing_targets import PRICING_TARGETS
 from research.scheduler_training import SchedulerTraining
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from webapp.jobs.spec import JobSpec
 
 QUICK_ROUNDS = 6
@@ -30,7 +30,7 @@ _SEED_STRIDE = 10_000
 _AGAIN_SEEDS = 1000
 
 
-class Arm(Frozen):
+class Arm(FrozenModel):
     """One thing that is compared. `changes` go into the experiment's base document, table by table.
 
     `peer` names a program in `peers/` that runs the same recipe with another library. `again_of` is for A/A pairs: it
@@ -51,7 +51,7 @@ class Arm(Frozen):
     study: Branching | SchedulerTraining | None = Field(None, discriminator="kind")
 
 
-class Setting(Frozen):
+class Setting(FrozenModel):
     """An environment, the seeds it is run with, and which arms run there (None: all).
 
     `fewer`: arms that are run with the first so many seeds only. `own`: changes for single arms here.
@@ -65,7 +65,7 @@ class Setting(Frozen):
     changes: dict[str, Any] = {}
 
 
-class Experiment(Frozen):
+class Experiment(FrozenModel):
     """What one file in `experiments/` declares. Everything here is fixed before the first run."""
 
     title: str

@@ -12,10 +12,10 @@ from typing import Literal
 from cloud.billing.price_book import PriceBook
 from cloud.place import Place
 from cloud.simulated_options import SimulatedOptions
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 
 
-class PricingTarget(Frozen):
+class PricingTarget(FrozenModel):
     title: str
     profile: str
     stack: Literal["paper-stack", "starling-stack"]

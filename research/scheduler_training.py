@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.checkpoints import Progress, read_checkpoint
 from training.learner import LearnerState
 from training.messages import RoundFinished
@@ -26,7 +26,7 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 
-class SchedulerTraining(Frozen):
+class SchedulerTraining(FrozenModel):
     """`recorded` are the arms whose rounds are rehearsed with.
 
     `begin_with` is an arm whose scheduler is trained on, of the environment `begin_in` if that is another one.

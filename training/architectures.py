@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.environments.spaces import Spaces
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
 
 
-class MLP(Frozen):
+class MLP(FrozenModel):
     """Fully connected: for vectors of numbers."""
 
     kind: Literal["mlp"] = "mlp"
@@ -51,7 +51,7 @@ class MLP(Frozen):
         return value
 
 
-class CNN(Frozen):
+class CNN(FrozenModel):
     """Convolutional: for stacks of Atari frames."""
 
     kind: Literal["cnn"] = "cnn"

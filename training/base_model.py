@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 
-class Frozen(BaseModel):
+class FrozenModel(BaseModel):
     """A part of a spec. The form is made from its fields: title, description, unit and limits are in the field's
     definition.
 

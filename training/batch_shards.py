@@ -27,7 +27,9 @@ Tensors = tuple[torch.Tensor, ...]
 Forward = Callable[[Mapping[str, torch.Tensor], torch.Tensor], Tensors]
 
 
-def in_parts(forward: Forward, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor) -> Tensors:
+def apply_in_shards(
+    forward: Forward, parameters: Mapping[str, torch.Tensor], observations: torch.Tensor
+) -> Tensors:
     """Compute `forward(parameters, observations)`, whose results have a row for each observation, shard by shard.
 
     The result's gradients by the parameters can be taken, once; those by the observations cannot.
@@ -35,7 +37,7 @@ def in_parts(forward: Forward, parameters: Mapping[str, torch.Tensor], observati
     if len(observations) <= PART or observations.device.type != "cpu":
         return forward(parameters, observations)
     if torch.is_grad_enabled():
-        results: Tensors = _InParts.apply(  # type: ignore[no-untyped-call]
+        results: Tensors = _ShardedForward.apply(  # type: ignore[no-untyped-call]
             forward, tuple(parameters), observations, *parameters.values()
         )
         return results
@@ -48,7 +50,7 @@ def in_parts(forward: Forward, parameters: Mapping[str, torch.Tensor], observati
     return _joined(_side_by_side(without_gradient, torch.split(observations, PART)))
 
 
-class _InParts(torch.autograd.Function):
+class _ShardedForward(torch.autograd.Function):
     """Each shard has its own graph with its own leaves, which share the parameters' memory."""
 
     @staticmethod

@@ -77,7 +77,7 @@ class Progress:
         """Return the progress in `data`. Raises CheckpointError unless its run learns the same task in the same way."""
         try:
             document = decode(data)
-            asked = TrainingSpec.model_validate_json(document["spec"])
+            stored = TrainingSpec.model_validate_json(document["spec"])
             progress = Progress(
                 learner=document["learner"],
                 weights=document["weights"],
@@ -96,13 +96,13 @@ class Progress:
         except (CodecError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
         for part in ("environment", "network"):
-            if getattr(asked, part) != getattr(spec, part):
+            if getattr(stored, part) != getattr(spec, part):
                 raise CheckpointError(
-                    f"the checkpoint was made with another {part} ({getattr(asked, part)!r}); it fits only that one"
+                    f"the checkpoint was made with another {part} ({getattr(stored, part)!r}); it fits only that one"
                 )
         return progress
 
-    def forked(self, spec: TrainingSpec) -> Progress:
+    def fork(self, spec: TrainingSpec) -> Progress:
         """Return the start of another run that begins with this run's weights and normalisers.
 
         Rounds, steps, episodes and the optimiser start from zero; algorithm and seed may differ. Raises

@@ -18,20 +18,20 @@ import numpy as np
 from pydantic import Field
 
 from training.architectures import CNN, MLP
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.environments.spaces import Spaces
 from training.lanczos import spectrum_ends
 from training.networks import Parameters
 from training.reports import CurvatureReport
 from training.surface import Surface, surface_of
-from training.update_samples import Evidence, LossWeights, ObjectiveKind
+from training.update_samples import LossWeights, ObjectiveKind, UpdateSamples
 
 RATIO_LIMIT = 1e6
 _FLAT = 1e-8
 _STANDARDISED_FLOOR = 1e-8
 
 
-class CurvatureSpec(Frozen):
+class CurvatureSpec(FrozenModel):
     """What is measured, and how much work it may take."""
 
     kind: Literal["curvature"] = "curvature"
@@ -70,12 +70,12 @@ class CurvatureSpec(Frozen):
     )
 
 
-def measured(
+def measure_curvature(
     spec: CurvatureSpec,
     network: MLP | CNN,
     spaces: Spaces,
     parameters: Parameters,
-    evidence: Evidence,
+    update_samples: UpdateSamples,
     *,
     clip: float | None,
     weights: LossWeights,
@@ -83,17 +83,19 @@ def measured(
 ) -> CurvatureReport:
     """Return the eigenvalues and R at `parameters`. An unknown value is None, and `note` gives the reason."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    if evidence.size > spec.samples:
-        evidence = evidence.some(np.sort(rng.choice(evidence.size, spec.samples, replace=False)))
+    if update_samples.size > spec.samples:
+        update_samples = update_samples.select(
+            np.sort(rng.choice(update_samples.size, spec.samples, replace=False))
+        )
     surface: Surface
     if spec.objective == "total_loss":
         from training.loss_surface import LossSurface
 
         # Nitro's released code takes advantages as they are, beside a critic whose errors are in the same units.
-        surface = LossSurface(network, spaces, parameters, evidence, clip, weights)
+        surface = LossSurface(network, spaces, parameters, update_samples, clip, weights)
     else:
-        evidence = standardised(evidence)
-        surface = surface_of(network, spaces, parameters, evidence, objective=spec.objective, clip=clip)
+        update_samples = standardise(update_samples)
+        surface = surface_of(network, spaces, parameters, update_samples, objective=spec.objective, clip=clip)
     ends = spectrum_ends(
         surface.product, surface.size, seed=seed, most_products=spec.products, tolerance=spec.tolerance
     )
@@ -106,7 +108,7 @@ def measured(
         note=note,
         error=ends.error if math.isfinite(ends.error) else None,
         products=ends.products,
-        samples=evidence.size,
+        samples=update_samples.size,
     )
 
 
@@ -127,9 +129,9 @@ def ratio(largest: float, smallest: float) -> tuple[float | None, str]:
     return value, ""
 
 
-def standardised(evidence: Evidence) -> Evidence:
+def standardise(update_samples: UpdateSamples) -> UpdateSamples:
     """Return the advantages with mean 0 and deviation 1, as the surrogate uses them. Their scale does not change R."""
-    advantages = evidence.advantages
+    advantages = update_samples.advantages
     centred = advantages - advantages.mean()
     scaled = (centred / (advantages.std() + _STANDARDISED_FLOOR)).astype(np.float32)
-    return replace(evidence, advantages=scaled)
+    return replace(update_samples, advantages=scaled)

@@ -33,10 +33,10 @@ class Deadlines:
         """Return the seconds for another attempt at a call that had `deadline_s`: at least as many."""
         return max(deadline_s, self.for_kind(kind))
 
-    def came(self, kind: CallKind, took_s: float) -> None:
+    def record_done(self, kind: CallKind, took_s: float) -> None:
         """Record that a call was done `took_s` after it was sent."""
         self._seen[kind].append(took_s)
 
-    def overran(self, kind: CallKind, deadline_s: float) -> None:
+    def record_timeout(self, kind: CallKind, deadline_s: float) -> None:
         """Record that a call ran into its deadline; the next ones may take twice as long."""
         self._seen[kind].append(2.0 * deadline_s / _MARGIN)

@@ -18,7 +18,7 @@ from training.architectures import MLP, towers
 from training.environments.spaces import Spaces
 from training.inference import LOG_STD_LIMITS
 from training.networks import Floats, Parameters
-from training.update_samples import Evidence, ObjectiveKind, policy_part, slopes_of
+from training.update_samples import ObjectiveKind, UpdateSamples, policy_part, slopes_of
 
 
 class _Layer(NamedTuple):
@@ -35,7 +35,7 @@ class DenseSurface:
         network: MLP,
         spaces: Spaces,
         parameters: Parameters,
-        evidence: Evidence,
+        update_samples: UpdateSamples,
         objective: ObjectiveKind,
         clip: float | None,
     ) -> None:
@@ -50,10 +50,10 @@ class DenseSurface:
         ]
         self._layers += [_Layer(f"policy.{i}.weight", f"policy.{i}.bias", i < last) for i in range(last + 1)]
         self._relu = network.activation == "relu"
-        self._seen = self._forward(evidence.observations.astype(self._dtype, copy=False))
+        self._seen = self._forward(update_samples.observations.astype(self._dtype, copy=False))
         head: type[_ChoiceHead | _NormalHead] = _ChoiceHead if spaces.discrete else _NormalHead
-        self._head = head(self._seen[-1], evidence.actions, self._parameters, spaces)
-        first, second = slopes_of(self._head.log_probs, evidence, objective, clip)
+        self._head = head(self._seen[-1], update_samples.actions, self._parameters, spaces)
+        first, second = slopes_of(self._head.log_probs, update_samples, objective, clip)
         self._second: Floats = second.astype(self._dtype, copy=False)
         self._head.slope_by(first.astype(self._dtype, copy=False))
         # Gradients by each layer's output before its activation; and by its input, where that is another layer's
@@ -71,8 +71,8 @@ class DenseSurface:
 
     def product(self, vector: npt.NDArray[np.float64]) -> Floats:
         along = self._named(vector)
-        moved = self._moved_forward(along)
-        slopes, free = self._head.moved(moved[-1], along.get("policy.log_std"), self._second)
+        moved = self._forward_derivative(along)
+        slopes, free = self._head.derivative(moved[-1], along.get("policy.log_std"), self._second)
         parts: dict[str, Floats] = {} if free is None else {"policy.log_std": free}
         for i in range(len(self._layers) - 1, -1, -1):
             layer, seen = self._layers[i], self._seen[i]
@@ -99,7 +99,7 @@ class DenseSurface:
             seen.append(x)
         return seen
 
-    def _moved_forward(self, along: Parameters) -> list[Any]:
+    def _forward_derivative(self, along: Parameters) -> list[Any]:
         """Return R of the input and of each layer's output; the observations do not move."""
         moved: list[Any] = [None]
         for i, layer in enumerate(self._layers):
@@ -164,7 +164,9 @@ class _ChoiceHead:
         self._weights = weights[:, None]
         self.slopes: Floats = self._weights * (self._hit - self._p)
 
-    def moved(self, outputs: Floats, free: Floats | None, second: Floats) -> tuple[Floats, Floats | None]:
+    def derivative(
+        self, outputs: Floats, free: Floats | None, second: Floats
+    ) -> tuple[Floats, Floats | None]:
         """Return R of the slopes, given R of the outputs."""
         of_log_probs = ((self._hit - self._p) * outputs).sum(axis=1)
         of_p = np.empty_like(outputs)
@@ -202,7 +204,9 @@ class _NormalHead:
         self.free: Floats | None = by_log_std.sum(axis=0) if self._is_free else None
         self.slopes: Floats = by_mean if self._is_free else self._both(by_mean, by_log_std)
 
-    def moved(self, outputs: Floats, free: Floats | None, second: Floats) -> tuple[Floats, Floats | None]:
+    def derivative(
+        self, outputs: Floats, free: Floats | None, second: Floats
+    ) -> tuple[Floats, Floats | None]:
         """Return R of the slopes, given R of the outputs and of a free log σ."""
         of_log_std: Any = free if self._is_free else outputs[:, self._size :] * self._held
         of_x = -outputs[:, : self._size] * self._inverse - self._x * of_log_std

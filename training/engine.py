@@ -38,7 +38,7 @@ def train(
     if resume is not None:
         progress = Progress.decode(resume, spec)
     elif begin_with is not None:
-        progress = Progress.decode(begin_with, spec).forked(spec)
+        progress = Progress.decode(begin_with, spec).fork(spec)
     else:
         progress = _beginning(spec)
     yield Started(resumed_from_round=progress.round_no if resume is not None else None, notes=_notes(spec))

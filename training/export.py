@@ -28,7 +28,7 @@ def export_onnx(
 ) -> bytes:
     """Return the deterministic policy of `state` as the bytes of a checked ONNX model."""
     graph = _Graph()
-    seen = graph.normalised(state) if not state.spaces.pictures else graph.scaled_pictures()
+    seen = graph.normalise(state) if not state.spaces.pictures else graph.scaled_pictures()
     outputs = graph.layers(seen, state, network)
     if state.spaces.discrete:
         graph.choices(outputs, state.spaces.action_counts)
@@ -69,7 +69,7 @@ class _Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
-    def normalised(self, state: LearnerState) -> str:
+    def normalise(self, state: LearnerState) -> str:
         """Return (observation - mean) · scale, clipped, in float32; the observation itself if the policy has no
         normaliser.
         """

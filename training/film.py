@@ -25,8 +25,8 @@ from training.checkpoints import CheckpointError
 from training.environments.atari import AtariEnvironment, atari_game
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
-from training.functions.rollout import as_seen
-from training.trained import Trained
+from training.functions.rollout import as_stored
+from training.trained import TrainedPolicy
 
 FRAMES_AT_MOST = 300
 STEPS_AT_MOST = 2_000
@@ -43,12 +43,12 @@ _SENTENCE_AT_MOST = 300
 Picture = npt.NDArray[np.uint8]
 
 
-class NothingDraws(RuntimeError):
+class CannotDraw(RuntimeError):
     """This machine, or this environment, cannot draw pictures. The text is for people."""
 
 
 @dataclass(frozen=True)
-class Filmed:
+class FilmFacts:
     """The facts about a film: `seconds` of an episode with `episode_return` in `steps`; `ended` unless it was cut
     off.
     """
@@ -69,7 +69,7 @@ def still_of(film: Path) -> Path:
     return film.with_stem(f"{film.stem}-still")
 
 
-def film(trained: Trained, file: Path, *, seed: int, frames: int = FRAMES_AT_MOST) -> Filmed:
+def film(trained: TrainedPolicy, file: Path, *, seed: int, frames: int = FRAMES_AT_MOST) -> FilmFacts:
     """Play an episode and write it to `file`. Errors of the drawing libraries are raised unchanged."""
     environment, shown_a_second = _drawable(trained.spec.environment)
     every = max(1, round(shown_a_second / _FRAMES_A_SECOND))
@@ -79,7 +79,7 @@ def film(trained: Trained, file: Path, *, seed: int, frames: int = FRAMES_AT_MOS
     pictures: list[Picture] = [_picture(environment)]
     total, steps, over = 0.0, 0, False
     while not over and steps < STEPS_AT_MOST:
-        action = policy.best(as_seen(seen)[None])[0]
+        action = policy.best(as_stored(seen)[None])[0]
         if not policy.discrete:
             action = np.clip(action, space.low, space.high)
         seen, reward, ended, cut, _ = environment.step(action)
@@ -90,7 +90,7 @@ def film(trained: Trained, file: Path, *, seed: int, frames: int = FRAMES_AT_MOS
     pause_ms = round(1000 * every / shown_a_second)
     size = _size(pictures[0])
     byte_count = _write(pictures, size, pause_ms, file)
-    return Filmed(
+    return FilmFacts(
         frames=len(pictures),
         width=size[0],
         height=size[1],
@@ -115,7 +115,7 @@ def _drawable(environment: EnvironmentSpec) -> tuple[Any, float]:
         try:
             made = _robot(environment.id)
         except Exception as error:
-            raise NothingDraws(
+            raise CannotDraw(
                 f"MuJoCo cannot draw without a screen on this machine ({type(error).__name__}: {error}); "
                 "it needs EGL: on Debian, apt-get install libegl1 libgl1-mesa-dri"
             ) from error
@@ -143,7 +143,7 @@ def _robot(environment_id: str) -> Any:
 def _picture(environment: Any) -> Picture:
     picture = environment.render()
     if picture is None:
-        raise NothingDraws("this environment draws nothing: it has no render mode rgb_array")
+        raise CannotDraw("this environment draws nothing: it has no render mode rgb_array")
     return np.array(picture, dtype=np.uint8)
 
 
@@ -184,11 +184,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--frames", type=int, default=FRAMES_AT_MOST)
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     os.nice(5)
     try:
-        filmed = film(Trained.read(asked.checkpoint), asked.file, seed=asked.seed, frames=asked.frames)
-    except (CheckpointError, NothingDraws) as error:
+        filmed = film(
+            TrainedPolicy.read(options.checkpoint), options.file, seed=options.seed, frames=options.frames
+        )
+    except (CheckpointError, CannotDraw) as error:
         answer: dict[str, Any] = {"error": _sentence(str(error))}
     except Exception as error:  # any error of a drawing library is reported, never hidden
         answer = {"error": _sentence(f"{type(error).__name__}: {error}")}

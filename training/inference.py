@@ -45,7 +45,7 @@ class NumpyPolicy:
         if self._convolutions is not None:
             x = self._convolutions.features(observations)
         else:
-            x = normalised(observations, self._mean, self._scale)
+            x = normalise(observations, self._mean, self._scale)
         last = len(self._layers) - 1
         for i, (weight, bias) in enumerate(self._layers):
             x = x @ weight
@@ -101,7 +101,7 @@ class NumpyPolicy:
         return np.stack(picked, axis=1), log_probs
 
 
-def normalised(observations: npt.NDArray[Any], mean: Floats | None, scale: Floats | None) -> Any:
+def normalise(observations: npt.NDArray[Any], mean: Floats | None, scale: Floats | None) -> Any:
     """Return observations normalised in float32, as both actors and learner compute it."""
     if mean is None or scale is None:
         return observations

@@ -20,7 +20,7 @@ Product = Callable[[Vector], npt.NDArray[Any]]
 _EXHAUSTED = 1e-10
 
 
-class Ends(NamedTuple):
+class SpectrumEnds(NamedTuple):
     """The largest and the smallest eigenvalue, with unit vectors, and how far off they can still be.
 
     `error` bounds the distance of the two to true eigenvalues, relative to the larger magnitude. If a product was not
@@ -35,7 +35,7 @@ class Ends(NamedTuple):
     products: int
 
 
-class _Known(NamedTuple):
+class _Estimate(NamedTuple):
     """The estimate after some products: Ritz values in rising order, their vectors in the Krylov basis, and `beside`,
     the length of the last product's part outside the basis.
     """
@@ -55,7 +55,9 @@ class _Known(NamedTuple):
         return along
 
 
-def spectrum_ends(product: Product, size: int, *, seed: int, most_products: int, tolerance: float) -> Ends:
+def spectrum_ends(
+    product: Product, size: int, *, seed: int, most_products: int, tolerance: float
+) -> SpectrumEnds:
     """Return both ends. Stops once they are known to `tolerance`, or after `most_products`. It is deterministic."""
     for known in _iterations(product, size, seed, most_products):
         magnitude = float(np.abs(known.values[[0, -1]]).max())
@@ -65,7 +67,7 @@ def spectrum_ends(product: Product, size: int, *, seed: int, most_products: int,
         if known.products > 2 and error <= tolerance:
             break
     largest, smallest = float(known.values[-1]), float(known.values[0])
-    return Ends(largest, smallest, known.vector(-1), known.vector(0), error, known.products)
+    return SpectrumEnds(largest, smallest, known.vector(-1), known.vector(0), error, known.products)
 
 
 def leading_vectors(
@@ -79,7 +81,7 @@ def leading_vectors(
     return [(float(known.values[i]), known.vector(int(i))) for i in order]
 
 
-def _iterations(product: Product, size: int, seed: int, most_products: int) -> Iterator[_Known]:
+def _iterations(product: Product, size: int, seed: int, most_products: int) -> Iterator[_Estimate]:
     """Yield the estimate after each product, until the Krylov space is complete."""
     rng = np.random.Generator(np.random.PCG64(seed))
     most = min(most_products, size)
@@ -95,11 +97,11 @@ def _iterations(product: Product, size: int, seed: int, most_products: int) -> I
                 along -= basis[: i + 1].T @ (basis[: i + 1] @ along)
             beside[i] = length = float(np.linalg.norm(along))
         if not (np.isfinite(diagonal[i]) and np.isfinite(length)):
-            yield _Known(np.full(i + 1, np.nan), np.eye(i + 1), basis[: i + 1], np.nan)
+            yield _Estimate(np.full(i + 1, np.nan), np.eye(i + 1), basis[: i + 1], np.nan)
             return
         tridiagonal = np.diag(diagonal[: i + 1]) + np.diag(beside[:i], 1) + np.diag(beside[:i], -1)
         values, vectors = np.linalg.eigh(tridiagonal)
-        yield _Known(values, vectors, basis[: i + 1], length)
+        yield _Estimate(values, vectors, basis[: i + 1], length)
         if i + 1 == most or length <= _EXHAUSTED * max(1.0, float(np.abs(values).max())):
             return
         basis[i + 1] = along / length

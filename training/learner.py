@@ -62,8 +62,8 @@ class LearnerState:
             first_moments=zeros,
             second_moments=zeros,
             optimiser_steps=0,
-            observation_moments=Moments.nothing_seen(spaces.observation_size) if normalise else None,
-            return_moments=Moments.nothing_seen(1) if normalise_rewards else None,
+            observation_moments=Moments.empty(spaces.observation_size) if normalise else None,
+            return_moments=Moments.empty(1) if normalise_rewards else None,
             target_parameters=parameters if with_target else {},
             kl_coefficient=kl_coefficient,
         )
@@ -118,7 +118,7 @@ class LearnerState:
             kl_coefficient=document["kl_coefficient"],
         )
 
-    def having_seen(
+    def with_moments_of(
         self, observations: npt.NDArray[Any], discounted_returns: npt.NDArray[Any]
     ) -> LearnerState:
         """Return this state with a round's observations and returns merged into its normalisers."""
@@ -126,9 +126,9 @@ class LearnerState:
         return replace(
             self,
             observation_moments=(
-                None if seen is None else seen.merged(observations.reshape(-1, self.spaces.observation_size))
+                None if seen is None else seen.merge(observations.reshape(-1, self.spaces.observation_size))
             ),
-            return_moments=None if returns is None else returns.merged(discounted_returns.reshape(-1, 1)),
+            return_moments=None if returns is None else returns.merge(discounted_returns.reshape(-1, 1)),
         )
 
     def normaliser(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | tuple[None, None]:

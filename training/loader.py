@@ -10,7 +10,7 @@ import inspect
 
 from training.environments import atari
 from training.export import export_onnx
-from training.trained import Trained
+from training.trained import TrainedPolicy
 
 POLICY, CARD, SCRIPT, ATARI = "policy.onnx", "README.md", "play.py", "atari.py"
 
@@ -41,7 +41,7 @@ ATARI_LOADER = _TEMPLATE.format(
 )
 
 
-def package(trained: Trained, card: str) -> dict[str, bytes]:
+def package(trained: TrainedPolicy, card: str) -> dict[str, bytes]:
     """Return the files to download, by name: the policy, its card, the script, and what else the script needs."""
     spec = trained.spec
     about = f"Round {trained.progress.round_no} of {spec.environment.id} by {spec.algorithm.kind}."
@@ -52,6 +52,6 @@ def package(trained: Trained, card: str) -> dict[str, bytes]:
     return {**files, SCRIPT: LOADER.encode()}
 
 
-def is_atari(trained: Trained) -> bool:
+def is_atari(trained: TrainedPolicy) -> bool:
     """Whether the policy plays a game with the preprocessing of `training.environments.atari`."""
     return atari.atari_game(trained.spec.environment.id) is not None

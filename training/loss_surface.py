@@ -13,7 +13,7 @@ from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
 from training.networks import Parameters
 from training.tensor_surface import TensorSurface
-from training.update_samples import Evidence, LossWeights
+from training.update_samples import LossWeights, UpdateSamples
 
 
 class LossSurface(TensorSurface):
@@ -24,22 +24,22 @@ class LossSurface(TensorSurface):
         network: MLP | CNN,
         spaces: Spaces,
         parameters: Parameters,
-        evidence: Evidence,
+        update_samples: UpdateSamples,
         clip: float | None,
         weights: LossWeights,
     ) -> None:
         self._weights = weights
-        super().__init__(network, spaces, parameters, evidence, "surrogate", clip)
+        super().__init__(network, spaces, parameters, update_samples, "surrogate", clip)
 
     def _own(self, parameters: Parameters) -> Parameters:
         return parameters
 
-    def _sum(self, evidence: Evidence) -> torch.Tensor:
-        values = self._network.value(self._leaves, self._tensor(evidence.observations))
-        errors = values - self._tensor(evidence.targets)
-        entropy = evidence.size * self._distribution(evidence).entropy()
+    def _sum(self, update_samples: UpdateSamples) -> torch.Tensor:
+        values = self._network.value(self._leaves, self._tensor(update_samples.observations))
+        errors = values - self._tensor(update_samples.targets)
+        entropy = update_samples.size * self._distribution(update_samples).entropy()
         return (
-            super()._sum(evidence)
+            super()._sum(update_samples)
             - self._weights.value * 0.5 * (errors * errors).sum()
             + self._weights.entropy * entropy
         )

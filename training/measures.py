@@ -20,13 +20,13 @@ from training.policy_shift import PolicyShiftSpec
 from training.reports import CurvatureReport, NoiseScaleReport
 
 if TYPE_CHECKING:
-    from training.algorithms.algorithm import Algorithm, Learned
+    from training.algorithms.algorithm import Algorithm, UpdateResult
     from training.learner import LearnerState
 
 AnyMeasure = Annotated[CurvatureSpec | NoiseScaleSpec | PolicyShiftSpec, Field(discriminator="kind")]
 
 
-class Measured(NamedTuple):
+class Measurements(NamedTuple):
     """The measurements of one update. `hessian_products` are counted in minibatches of the update, rounded up."""
 
     curvature: CurvatureReport | None = None
@@ -35,30 +35,30 @@ class Measured(NamedTuple):
     hessian_products: int = 0
 
 
-def taken(
+def take_measurements(
     measures: Sequence[AnyMeasure],
     algorithm: Algorithm,
     network: MLP | CNN,
     before: LearnerState,
-    learned: Learned,
+    learned: UpdateResult,
     actors: int,
     seed: int,
-) -> Measured:
+) -> Measurements:
     """Take each measurement of an update by `actors`: noise at the parameters before it, curvature at
     those after it.
     """
-    found = Measured()
-    evidence = learned.evidence
+    found = Measurements()
+    update_samples = learned.update_samples
     a_minibatch = learned.samples / max(learned.minibatches, 1)
     for measure in measures:
         if isinstance(measure, CurvatureSpec):
             parameters = learned.state.parameters
-            curved = curvature.measured(
+            curved = curvature.measure_curvature(
                 measure,
                 network,
                 before.spaces,
                 parameters,
-                evidence,
+                update_samples,
                 clip=algorithm.surrogate_clip,
                 weights=algorithm.loss_weights,
                 seed=seed,
@@ -67,18 +67,23 @@ def taken(
             found = found._replace(curvature=curved)
         elif isinstance(measure, PolicyShiftSpec):
             parameters = learned.state.parameters
-            moved, states = policy_shift.measured(
-                network, before.spaces, before.parameters, parameters, evidence
+            moved, states = policy_shift.measure_policy_shift(
+                network, before.spaces, before.parameters, parameters, update_samples
             )
             # Two forward passes cost a third of two gradients, which are one product.
             work = states / a_minibatch / 3
             found = found._replace(policy_shift=moved)
         else:
-            noisy = noise_scale.measured(
-                network, before.spaces, before.parameters, evidence, actors, clip=algorithm.surrogate_clip
+            noisy = noise_scale.measure_noise_scale(
+                network,
+                before.spaces,
+                before.parameters,
+                update_samples,
+                actors,
+                clip=algorithm.surrogate_clip,
             )
             # A gradient over all samples costs half of a product.
-            work = 0.5 * evidence.size / a_minibatch
+            work = 0.5 * update_samples.size / a_minibatch
             found = found._replace(noise_scale=noisy)
         found = found._replace(hessian_products=found.hessian_products + math.ceil(work))
     return found

@@ -19,7 +19,7 @@ from training.loader import ATARI, POLICY, SCRIPT, is_atari
 from training.messages import Evaluated
 from training.seeds import derive
 from training.spec import TrainingSpec
-from training.trained import Trained
+from training.trained import TrainedPolicy
 
 _SEEDS_SHOWN = 20
 
@@ -66,7 +66,7 @@ def evaluation_seeds(spec: TrainingSpec, round_no: int) -> tuple[int, ...]:
 
 
 def model_card(
-    trained: Trained, *, name: str, judged: Judged | None, cost: str, simulated: bool | None
+    trained: TrainedPolicy, *, name: str, judged: Judged | None, cost: str, simulated: bool | None
 ) -> str:
     """Return the card as Markdown. `cost` is an amount in words; `simulated` is None where the platform is unknown."""
     spec, progress = trained.spec, trained.progress
@@ -102,7 +102,7 @@ A policy trained with Starling, as an ONNX model that needs nothing of Starling 
 """
 
 
-def _spaces(trained: Trained) -> str:
+def _spaces(trained: TrainedPolicy) -> str:
     spaces = trained.learner.spaces
     seen = (
         f"pictures of {' × '.join(map(str, spaces.observation_shape))} bytes, channels first"
@@ -118,8 +118,8 @@ def _spaces(trained: Trained) -> str:
 
 def _algorithm(algorithm: AnyAlgorithm) -> str:
     fields = algorithm.model_dump(mode="json", exclude={"kind"})
-    told = [f"{key} {value}" for key, value in fields.items() if not isinstance(value, dict)]
-    return f"{algorithm.kind.upper()} ({', '.join(told)})"
+    shown = [f"{key} {value}" for key, value in fields.items() if not isinstance(value, dict)]
+    return f"{algorithm.kind.upper()} ({', '.join(shown)})"
 
 
 def _network(network: AnyNetwork) -> str:
@@ -128,7 +128,7 @@ def _network(network: AnyNetwork) -> str:
     return f"{body}, {network.activation}{', layers shared with the value' if network.shared else ''}"
 
 
-def _normaliser(trained: Trained) -> str:
+def _normaliser(trained: TrainedPolicy) -> str:
     if trained.learner.spaces.pictures:
         return "divided by 255 inside the model"
     if trained.learner.observation_moments is None:
@@ -181,7 +181,7 @@ def _reference(spec: TrainingSpec) -> str:
     return f"\n\nFor comparison: {entry.reference_return:,.0f} ({entry.reference})."
 
 
-def _use(trained: Trained) -> str:
+def _use(trained: TrainedPolicy) -> str:
     needs = f"onnxruntime numpy {_gymnasium(trained)}"
     text = f"""    pip install {needs}
     python {SCRIPT} 10
@@ -197,7 +197,7 @@ by averaging areas, {trained.spec.environment.frame_stack} stacked, channels fir
 not Gymnasium's; with other pictures the policy plays worse."""
 
 
-def _gymnasium(trained: Trained) -> str:
+def _gymnasium(trained: TrainedPolicy) -> str:
     entry = ENTRIES.get(trained.spec.environment.id)
     if is_atari(trained):
         return "gymnasium ale-py"

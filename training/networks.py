@@ -98,9 +98,9 @@ class TorchNetwork:
 
         if not self.spaces.pictures:
             return forward(parameters, observations)
-        from training.batch_shards import in_parts
+        from training.batch_shards import apply_in_shards
 
-        return in_parts(forward, parameters, observations)
+        return apply_in_shards(forward, parameters, observations)
 
     def _prepared(self, observations: torch.Tensor) -> torch.Tensor:
         import torch

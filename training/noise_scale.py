@@ -14,46 +14,46 @@ from typing import Literal
 import numpy as np
 
 from training.architectures import CNN, MLP
-from training.base_model import Frozen
-from training.curvature import standardised
+from training.base_model import FrozenModel
+from training.curvature import standardise
 from training.environments.spaces import Spaces
 from training.networks import Parameters
 from training.reports import NoiseScaleReport
 from training.surface import surface_of
-from training.update_samples import Evidence
+from training.update_samples import UpdateSamples
 
 
-class NoiseScaleSpec(Frozen):
+class NoiseScaleSpec(FrozenModel):
     """Measured with the gradient of the policy's own objective, before the update moves it."""
 
     kind: Literal["noise_scale"] = "noise_scale"
 
 
-def measured(
+def measure_noise_scale(
     network: MLP | CNN,
     spaces: Spaces,
     parameters: Parameters,
-    evidence: Evidence,
+    update_samples: UpdateSamples,
     slices: int,
     *,
     clip: float | None,
 ) -> NoiseScaleReport:
     """Return the noise scale of the samples of `slices` actors, each of which has the same number of columns."""
-    if slices < 2 or evidence.columns % slices:
+    if slices < 2 or update_samples.columns % slices:
         note = (
             "one actor alone says nothing of noise" if slices < 2 else "samples that no actor has for itself"
         )
         return NoiseScaleReport(scale=None, note=note, slices=slices)
-    evidence = standardised(evidence)
+    update_samples = standardise(update_samples)
     gradients = []
-    places = np.arange(evidence.size).reshape(-1, slices, evidence.columns // slices)
+    places = np.arange(update_samples.size).reshape(-1, slices, update_samples.columns // slices)
     for i in range(slices):
-        own = evidence.some(places[:, i].ravel())
+        own = update_samples.select(places[:, i].ravel())
         surface = surface_of(network, spaces, parameters, own, objective="surrogate", clip=clip)
         gradients.append(surface.gradient().astype(np.float64))
     small = float(np.mean([gradient @ gradient for gradient in gradients]))
     whole = np.mean(gradients, axis=0)
-    value, note = noise_scale(small, float(whole @ whole), evidence.size // slices, evidence.size)
+    value, note = noise_scale(small, float(whole @ whole), update_samples.size // slices, update_samples.size)
     return NoiseScaleReport(scale=value, note=note, slices=slices)
 
 

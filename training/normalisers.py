@@ -19,10 +19,10 @@ class Moments:
     count: float
 
     @staticmethod
-    def nothing_seen(size: int) -> Moments:
+    def empty(size: int) -> Moments:
         return Moments(np.zeros(size), np.ones(size), 0.0)
 
-    def merged(self, samples: npt.NDArray[np.floating]) -> Moments:
+    def merge(self, samples: npt.NDArray[np.floating]) -> Moments:
         """Return these moments merged with those of `samples` ([n, size])."""
         count = float(len(samples))
         if count == 0:

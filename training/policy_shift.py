@@ -7,30 +7,30 @@ from typing import Literal
 import numpy as np
 
 from training.architectures import CNN, MLP
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.environments.spaces import Spaces
 from training.networks import Parameters, TorchNetwork
-from training.update_samples import Evidence
+from training.update_samples import UpdateSamples
 
 _STATES = 1024
 
 
-class PolicyShiftSpec(Frozen):
+class PolicyShiftSpec(FrozenModel):
     """Measured on up to 1,024 states of the round."""
 
     kind: Literal["policy_shift"] = "policy_shift"
 
 
-def measured(
-    network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, evidence: Evidence
+def measure_policy_shift(
+    network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, update_samples: UpdateSamples
 ) -> tuple[float, int]:
     """Return the divergence, and how many states it is the mean of."""
     import torch
 
     from training.distributions import Distribution
 
-    stride = max(1, -(-evidence.size // _STATES))
-    observations = torch.from_numpy(np.ascontiguousarray(evidence.observations[::stride]))
+    stride = max(1, -(-update_samples.size // _STATES))
+    observations = torch.from_numpy(np.ascontiguousarray(update_samples.observations[::stride]))
     forward = TorchNetwork(network, spaces)
 
     def policy_of(parameters: Parameters) -> Distribution:

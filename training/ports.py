@@ -41,7 +41,7 @@ class Platform(Protocol):
 
 
 @runtime_checkable
-class Preparing(Protocol):
+class Preparable(Protocol):
     """A platform with standing actors, which are ordered before there are calls for them."""
 
     def prepare(self, actors: int) -> None:

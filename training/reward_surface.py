@@ -19,8 +19,8 @@ import numpy as np
 from training.batch import Batch
 from training.checkpoints import CheckpointError
 from training.codec import decode
-from training.curvature import standardised
-from training.functions.body import Warmth
+from training.curvature import standardise
+from training.functions.body import WarmCache
 from training.functions.evaluate import evaluate
 from training.functions.rollout import rollout
 from training.functions.update import import_torch
@@ -30,8 +30,8 @@ from training.messages import Call, EvaluateRequest, RolloutRequest
 from training.networks import Parameters
 from training.seeds import derive
 from training.surface import surface_of
-from training.trained import Trained
-from training.update_samples import Evidence, policy_part
+from training.trained import TrainedPolicy
+from training.update_samples import UpdateSamples, policy_part
 
 GRID_AT_MOST = 41
 _PRODUCTS = 40
@@ -61,8 +61,8 @@ class Point:
     return_mean: float
 
 
-def landscape(
-    trained: Trained, *, grid: int, span: float, episodes: int, seed: int
+def measure_surface(
+    trained: TrainedPolicy, *, grid: int, span: float, episodes: int, seed: int
 ) -> Iterator[Directions | Point]:
     """Yield the directions, then the points from the middle of the grid outwards, so that early ones already show a
     shape.
@@ -70,11 +70,13 @@ def landscape(
     Raises NoDirections if the surface around the policy is flat, or its curvature is unknown.
     """
     import_torch()
-    warmth = Warmth()
-    evidence = standardised(_evidence(trained, warmth, seed))
+    warm_cache = WarmCache()
+    update_samples = standardise(_sample_with_advantages(trained, warm_cache, seed))
     clip = trained.spec.algorithm.surrogate_clip
     network, state = trained.spec.network, trained.learner
-    surface = surface_of(network, state.spaces, state.parameters, evidence, objective="surrogate", clip=clip)
+    surface = surface_of(
+        network, state.spaces, state.parameters, update_samples, objective="surrogate", clip=clip
+    )
     leading = leading_vectors(surface.product, surface.size, 2, seed=seed, products=_PRODUCTS)
     if len(leading) < 2 or not np.isfinite([value for value, _ in leading]).all():
         raise NoDirections(
@@ -88,10 +90,10 @@ def landscape(
     places = [(row, column) for row in range(grid) for column in range(grid)]
     for row, column in sorted(places, key=lambda at: max(abs(at[0] - middle), abs(at[1] - middle))):
         moved = _moved(state, offsets[row] * along + offsets[column] * across)
-        yield Point(row, column, _mean_return(trained, moved, episodes, seed, warmth))
+        yield Point(row, column, _mean_return(trained, moved, episodes, seed, warm_cache))
 
 
-def _evidence(trained: Trained, warmth: Warmth, seed: int) -> Evidence:
+def _sample_with_advantages(trained: TrainedPolicy, warm_cache: WarmCache, seed: int) -> UpdateSamples:
     """Sample with the policy and return the samples with its own algorithm's advantages, without learning from them."""
     spec, state = trained.spec, trained.learner
     weights = state.actor_weights(spec.network)
@@ -105,11 +107,11 @@ def _evidence(trained: Trained, warmth: Warmth, seed: int) -> Evidence:
             discount=spec.algorithm.discount,
         )
         call = _call("rollout", request, derive(seed, "landscape", slot))
-        payloads.append(rollout(call, request, weights, warmth).payload)
+        payloads.append(rollout(call, request, weights, warm_cache).payload)
     batch = Batch.of(payloads, range(state.version, state.version + 1), state.spaces)
-    evidence = spec.algorithm.learn(state, batch, spec.network, 0.0, seed).evidence
-    stride = max(1, evidence.size // _SAMPLES)
-    return replace(evidence.some(slice(None, None, stride)), columns=1)
+    update_samples = spec.algorithm.learn(state, batch, spec.network, 0.0, seed).update_samples
+    stride = max(1, update_samples.size // _SAMPLES)
+    return replace(update_samples.select(slice(None, None, stride)), columns=1)
 
 
 def _moved(state: LearnerState, by: Vector) -> LearnerState:
@@ -123,11 +125,13 @@ def _moved(state: LearnerState, by: Vector) -> LearnerState:
     return replace(state, parameters=moved)
 
 
-def _mean_return(trained: Trained, state: LearnerState, episodes: int, seed: int, warmth: Warmth) -> float:
+def _mean_return(
+    trained: TrainedPolicy, state: LearnerState, episodes: int, seed: int, warm_cache: WarmCache
+) -> float:
     seeds = tuple(derive(seed, "episode", n) % 2**32 for n in range(episodes))
     request = EvaluateRequest(environment=trained.spec.environment, episode_seeds=seeds)
     call = _call("evaluate", request, 0)
-    played = decode(evaluate(call, request, state.actor_weights(trained.spec.network), warmth).payload)
+    played = decode(evaluate(call, request, state.actor_weights(trained.spec.network), warm_cache).payload)
     return float(np.mean(played["returns"]))
 
 
@@ -145,12 +149,14 @@ def main() -> int:
     parser.add_argument("--span", type=float, default=1.0)
     parser.add_argument("--episodes", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    told = parser.parse_args()
-    if not 3 <= told.grid <= GRID_AT_MOST:
+    options = parser.parse_args()
+    if not 3 <= options.grid <= GRID_AT_MOST:
         parser.error(f"--grid must be between 3 and {GRID_AT_MOST}")
     try:
-        trained = Trained.read(told.checkpoint)
-        found = landscape(trained, grid=told.grid, span=told.span, episodes=told.episodes, seed=told.seed)
+        trained = TrainedPolicy.read(options.checkpoint)
+        found = measure_surface(
+            trained, grid=options.grid, span=options.span, episodes=options.episodes, seed=options.seed
+        )
         for one in found:
             print(json.dumps(asdict(one)), flush=True)
     except (CheckpointError, NoDirections) as error:

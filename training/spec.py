@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from training.algorithms import AnyAlgorithm
 from training.algorithms.ppo import PPO
 from training.architectures import MLP, AnyNetwork, towers
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
 from training.loops.model import AnyLoop, Synchronous
@@ -19,7 +19,7 @@ from training.scaling.fixed import Fixed
 __all__ = ["AnyAlgorithm", "AnyNetwork", "AnyScaling", "StopRule", "TrainingSpec"]
 
 
-class RolloutSpec(Frozen):
+class RolloutSpec(FrozenModel):
     steps_per_call: int = Field(
         256,
         ge=1,
@@ -57,7 +57,7 @@ class RolloutSpec(Frozen):
     )
 
 
-class EvaluationSpec(Frozen):
+class EvaluationSpec(FrozenModel):
     every_rounds: int = Field(
         10, ge=1, le=100_000, title="Evaluate every", json_schema_extra={"unit": "rounds"}
     )
@@ -70,7 +70,7 @@ class EvaluationSpec(Frozen):
     )
 
 
-class CheckpointSpec(Frozen):
+class CheckpointSpec(FrozenModel):
     every_rounds: int = Field(
         10,
         ge=1,
@@ -81,7 +81,7 @@ class CheckpointSpec(Frozen):
     keep: int = Field(3, ge=1, le=1000, title="Checkpoints kept", json_schema_extra={"advanced": True})
 
 
-class StopRule(Frozen):
+class StopRule(FrozenModel):
     """When a run is over: whatever comes first. The budget is a separate stop, enforced by the ledger."""
 
     env_steps: int | None = Field(
@@ -118,7 +118,7 @@ class StopRule(Frozen):
     )
 
 
-class TrainingSpec(Frozen):
+class TrainingSpec(FrozenModel):
     """What to learn, how, and when to stop."""
 
     kind: Literal["reinforcement"] = "reinforcement"

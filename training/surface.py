@@ -19,7 +19,7 @@ import numpy.typing as npt
 from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
 from training.networks import Floats, Parameters
-from training.update_samples import Evidence, ObjectiveKind
+from training.update_samples import ObjectiveKind, UpdateSamples
 
 
 class Surface(Protocol):
@@ -38,7 +38,7 @@ def surface_of(
     network: MLP | CNN,
     spaces: Spaces,
     parameters: Parameters,
-    evidence: Evidence,
+    update_samples: UpdateSamples,
     *,
     objective: ObjectiveKind,
     clip: float | None,
@@ -47,7 +47,7 @@ def surface_of(
     if isinstance(network, MLP):
         from training.dense_surface import DenseSurface
 
-        return DenseSurface(network, spaces, parameters, evidence, objective, clip)
+        return DenseSurface(network, spaces, parameters, update_samples, objective, clip)
     from training.tensor_surface import TensorSurface
 
-    return TensorSurface(network, spaces, parameters, evidence, objective, clip)
+    return TensorSurface(network, spaces, parameters, update_samples, objective, clip)

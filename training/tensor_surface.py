@@ -11,7 +11,7 @@ from training.batch_shards import PART
 from training.distributions import Distribution
 from training.environments.spaces import Spaces
 from training.networks import Floats, Parameters, TorchNetwork
-from training.update_samples import Evidence, ObjectiveKind, policy_part
+from training.update_samples import ObjectiveKind, UpdateSamples, policy_part
 
 
 class TensorSurface:
@@ -25,7 +25,7 @@ class TensorSurface:
         network: MLP | CNN,
         spaces: Spaces,
         parameters: Parameters,
-        evidence: Evidence,
+        update_samples: UpdateSamples,
         objective: ObjectiveKind,
         clip: float | None,
     ) -> None:
@@ -35,9 +35,10 @@ class TensorSurface:
         self._leaves = {name: self._tensor(array).requires_grad_() for name, array in own.items()}
         self._objective, self._clip = objective, clip
         self.size = sum(array.size for array in own.values())
-        parts = range(0, evidence.size, PART)
+        parts = range(0, update_samples.size, PART)
         self._gradients = [
-            self._graph(evidence.some(slice(begin, begin + PART)), evidence.size) for begin in parts
+            self._graph(update_samples.select(slice(begin, begin + PART)), update_samples.size)
+            for begin in parts
         ]
 
     def _own(self, parameters: Parameters) -> Parameters:
@@ -63,28 +64,28 @@ class TensorSurface:
             return [torch.zeros_like(leaf) for leaf in leaves]
         return list(torch.autograd.grad(gradients, leaves, along, retain_graph=True, materialize_grads=True))
 
-    def _graph(self, evidence: Evidence, of: int) -> list[torch.Tensor]:
+    def _graph(self, update_samples: UpdateSamples, of: int) -> list[torch.Tensor]:
         """Return this part's share of the gradient, with its graph."""
         leaves = list(self._leaves.values())
-        share = self._sum(evidence) / of
+        share = self._sum(update_samples) / of
         return list(torch.autograd.grad(share, leaves, create_graph=True, materialize_grads=True))
 
-    def _sum(self, evidence: Evidence) -> torch.Tensor:
+    def _sum(self, update_samples: UpdateSamples) -> torch.Tensor:
         """Return the sum of the objective over these samples."""
-        log_probs = self._distribution(evidence).log_prob(self._tensor(evidence.actions))
-        advantages = self._tensor(evidence.advantages)
+        log_probs = self._distribution(update_samples).log_prob(self._tensor(update_samples.actions))
+        advantages = self._tensor(update_samples.advantages)
         if self._objective == "policy_gradient":
             gains = advantages * log_probs
         else:
-            ratios = torch.exp(torch.clamp(log_probs - self._tensor(evidence.log_probs), -20.0, 20.0))
+            ratios = torch.exp(torch.clamp(log_probs - self._tensor(update_samples.log_probs), -20.0, 20.0))
             gains = ratios * advantages
             if self._clip is not None:
                 held = ratios.clamp(1.0 - self._clip, 1.0 + self._clip) * advantages
                 gains = torch.where(gains <= held, gains, held.detach())
         return gains.sum()
 
-    def _distribution(self, evidence: Evidence) -> Distribution:
-        outputs = self._network.policy(self._leaves, self._tensor(evidence.observations))
+    def _distribution(self, update_samples: UpdateSamples) -> Distribution:
+        outputs = self._network.policy(self._leaves, self._tensor(update_samples.observations))
         return Distribution.of(outputs, self._leaves, self._network.spaces)
 
     def _summed(self, parts: list[list[torch.Tensor]]) -> Floats:

@@ -13,7 +13,7 @@ from training.spec import TrainingSpec
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedPolicy:
     """One version of a policy. `spec` is the spec that the checkpoint was written with."""
 
     spec: TrainingSpec
@@ -21,21 +21,21 @@ class Trained:
     learner: LearnerState
 
     @staticmethod
-    def of(data: bytes) -> Trained:
+    def of(data: bytes) -> TrainedPolicy:
         """Return the policy in a checkpoint's bytes. Raises CheckpointError if they are not a checkpoint."""
         try:
             spec = TrainingSpec.model_validate_json(decode(data)["spec"])
             progress = Progress.decode(data, spec)
-            return Trained(spec, progress, LearnerState.decode(progress.learner))
+            return TrainedPolicy(spec, progress, LearnerState.decode(progress.learner))
         except (CodecError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, CheckpointError):
                 raise
             raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
 
     @staticmethod
-    def read(path: Path) -> Trained:
+    def read(path: Path) -> TrainedPolicy:
         """Return the policy in a checkpoint's file. Raises CheckpointError, which says what is wrong with it."""
-        return Trained.of(read_checkpoint(path))
+        return TrainedPolicy.of(read_checkpoint(path))
 
     def policy(self) -> NumpyPolicy:
         """Return the policy, ready to act."""

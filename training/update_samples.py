@@ -23,7 +23,7 @@ class LossWeights(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class UpdateSamples:
     """The samples of an update: [sample, …] each, observations as the network gets them. `targets` are the critic's.
 
     Samples flattened from [time, environment] are in rows of `columns` environments.
@@ -40,8 +40,8 @@ class Evidence:
     def size(self) -> int:
         return len(self.advantages)
 
-    def some(self, chosen: npt.NDArray[np.int64] | slice) -> Evidence:
-        return Evidence(
+    def select(self, chosen: npt.NDArray[np.int64] | slice) -> UpdateSamples:
+        return UpdateSamples(
             self.observations[chosen],
             self.actions[chosen],
             self.log_probs[chosen],
@@ -50,7 +50,7 @@ class Evidence:
         )
 
 
-def samples_of(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def flatten_time(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return [time, environment, …] as [sample, …]."""
     return array.reshape(-1, *array.shape[2:])
 
@@ -61,17 +61,17 @@ def policy_part(parameters: Parameters) -> Parameters:
 
 
 def slopes_of(
-    log_probs: Floats, evidence: Evidence, objective: ObjectiveKind, clip: float | None
+    log_probs: Floats, update_samples: UpdateSamples, objective: ObjectiveKind, clip: float | None
 ) -> tuple[Floats, Floats]:
     """Return the first and second derivative of J by each sample's log π.
 
     As dr / d log π = r, both are r A of the clipped ratio, or 0 where the clipped side is the smaller one.
     """
-    advantages = evidence.advantages
+    advantages = update_samples.advantages
     share = np.float32(1.0 / len(advantages))
     if objective == "policy_gradient":
         return advantages * share, np.zeros_like(advantages)
-    ratios = np.exp(np.clip(log_probs - evidence.log_probs, -20.0, 20.0))
+    ratios = np.exp(np.clip(log_probs - update_samples.log_probs, -20.0, 20.0))
     free = ratios * advantages
     if clip is not None:
         free = np.where(free <= ratios.clip(1.0 - clip, 1.0 + clip) * advantages, free, 0.0)

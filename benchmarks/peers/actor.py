@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.peers.calls import Part
 from training.codec import decode
 from training.environments.making import make
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.inference import NumpyPolicy
 from training.seeds import derive
@@ -24,7 +24,7 @@ _FRAGMENTS = 12
 
 def main(told: dict[str, Any]) -> dict[str, Any]:
     part, copies = Part(told), told["copies"]
-    warmth, policy, env_state = Warmth(), NumpyPolicy(part.weights), None
+    warm_cache, policy, env_state = WarmCache(), NumpyPolicy(part.weights), None
     made, others = ([make(part.spec.training.environment) for _ in range(copies)] for _ in range(2))
     body_s, loop_s, inference_s, both_s = [], [], [], []
     for serial in range(1, _FRAGMENTS + 1):
@@ -34,7 +34,7 @@ def main(told: dict[str, Any]) -> dict[str, Any]:
                 for environment in (made[n], others[n]):
                     environment.reset(seed=derive(call.seed, "reset", n) % 2**32)
         began_s = time.process_time()
-        result = execute(call, part.weights, warmth)
+        result = execute(call, part.weights, warm_cache)
         body_s.append(time.process_time() - began_s)
         env_state = result.env_state
         document = decode(result.payload)

@@ -85,12 +85,12 @@ def _environment(name: str) -> Any:
 def _learn_s(told: dict[str, Any]) -> tuple[float, int]:
     """Median time of `learn` on a round of sampled data."""
     from training.batch import Batch
-    from training.functions.body import Warmth
+    from training.functions.body import WarmCache
     from training.functions.run import execute
     from training.functions.update import import_torch
 
     part = Part(told)
-    payload = execute(part.rollout(0, 1, ENVIRONMENTS, None), part.weights, Warmth()).payload
+    payload = execute(part.rollout(0, 1, ENVIRONMENTS, None), part.weights, WarmCache()).payload
     batch = Batch.of([payload], range(1), part.state.spaces)
     training = part.spec.training
     import_torch()

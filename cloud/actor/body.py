@@ -11,7 +11,7 @@ from cloud.actor.watchdog import DeadlineExceeded, Watchdog
 from cloud.actor.weights import Fetch, KeptWeights
 from cloud.wire import Answer, Refusal, Request, Work, pack_answer, read_request
 from training.environments import packages
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 
 _ANSWERS_KEPT = 2
@@ -30,7 +30,7 @@ class Actor:
     ) -> None:
         self._now_unix_s = now_unix_s
         self._weights = KeptWeights(fetch)
-        self._warmth = Warmth()
+        self._warmth = WarmCache()
         self._answered: OrderedDict[str, bytes] = OrderedDict()
         self._calls = 0
         self._provisioned = provisioned
@@ -111,7 +111,7 @@ class Actor:
 
     def _failed(self, request: Request, code: str, reason: str, run_s: float) -> Answer:
         # A body that broke off may have left its environment in the middle of something.
-        self._warmth = Warmth()
+        self._warmth = WarmCache()
         return Answer(
             run=request.run,
             call_id=request.call.id,

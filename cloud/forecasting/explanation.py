@@ -129,7 +129,7 @@ _LEARNING = {
     ),
 }
 _KINDS = {"paper": "from a paper"}
-_ALWAYS_TOLD = (
+_ALWAYS_SHOWN = (
     ("profile", "actors", "cold_s"),
     ("stack", "import_s"),
     ("profile", "actors", "start_s"),
@@ -201,7 +201,7 @@ def sentences(told: Told) -> tuple[str, ...]:
     environment: Name = ("stack", "environment_step_us", told.training.environment.id)
     if environment not in known:
         environment = ("stack", "environment_step_fallback_us")
-    names = dict.fromkeys((*told.mattering, *_ALWAYS_TOLD, environment))
+    names = dict.fromkeys((*told.mattering, *_ALWAYS_SHOWN, environment))
     found = [
         _sentence(name, known[name])
         for name in names

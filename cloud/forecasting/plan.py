@@ -109,13 +109,13 @@ def possible(training: TrainingSpec) -> tuple[int, int]:
     widest.
     """
     bounds = Bounds()
-    least = min(training.scaling.between(round_no)[0] for round_no in (1, 2))
+    least = min(training.scaling.actor_range(round_no)[0] for round_no in (1, 2))
     return least, max(least, min(bounds.actors_max, training.scaling.largest))
 
 
 def shrinking(training: TrainingSpec) -> bool:
     """Whether the range of actors that the policy can request narrows with the rounds."""
-    return training.scaling.between(_ONE_BY_ONE)[1] < training.scaling.between(2)[1]
+    return training.scaling.actor_range(_ONE_BY_ONE)[1] < training.scaling.actor_range(2)[1]
 
 
 def supposed(training: TrainingSpec, most_rounds: float, quantile: float) -> Plan:
@@ -124,7 +124,7 @@ def supposed(training: TrainingSpec, most_rounds: float, quantile: float) -> Pla
     actors: list[int] = []
     at = 0
     while at < most_rounds:
-        least, most = training.scaling.between(at + 1)
+        least, most = training.scaling.actor_range(at + 1)
         most = min(Bounds().actors_max, most)
         found = round(least * (max(least, most) / least) ** quantile)
         if not actors or found != actors[-1]:

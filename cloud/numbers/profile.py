@@ -14,12 +14,12 @@ from pydantic import Field, model_validator
 from cloud.billing.price_book import PriceBook, UnknownSku
 from cloud.numbers.files import NumberFiles
 from cloud.numbers.quantity import ProfileError, Quantity, line_of, read_toml
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 
 PROFILES = Path(__file__).resolve().parent.parent / "profiles"
 
 
-class Functions(Frozen):
+class Functions(FrozenModel):
     """Instances that start on demand, take one call at a time and are billed while they start and run.
 
     A cold start is log-normal around its median and never above the cap. An instance without a call for `keep_warm_s`
@@ -46,7 +46,7 @@ class Functions(Frozen):
     memory_sku: str | None = None
 
 
-class Pool(Frozen):
+class Pool(FrozenModel):
     """Standing actors that take call after call, billed from the moment they are ordered until they are gone.
 
     With `units` the pool has that size from the first call to the job's end, like a cluster. Without, it grows with
@@ -71,7 +71,7 @@ class Pool(Frozen):
     memory_sku: str | None = None
 
 
-class Network(Frozen):
+class Network(FrozenModel):
     """A call's transfer: the actor's own line, the coordinator's one line, which all calls share, and a round trip."""
 
     round_trip_s: Quantity
@@ -81,7 +81,7 @@ class Network(Frozen):
     detour_s: Quantity
 
 
-class Chance(Frozen):
+class Chance(FrozenModel):
     """Random faults: failing calls, outcomes that come late, run times spread log-normally."""
 
     failure_share: Quantity
@@ -90,7 +90,7 @@ class Chance(Frozen):
     straggler_sigma: Quantity
 
 
-class LearnerPlace(Frozen):
+class LearnerPlace(FrozenModel):
     """A server is ordered with the first call and runs to the end; a function starts and stays warm like others.
 
     `sharing_mlp` and `sharing_cnn` say how much each further update on the same machine slows all: 1 means that k
@@ -104,7 +104,7 @@ class LearnerPlace(Frozen):
     sharing_cnn: Quantity
 
 
-class Profile(Frozen):
+class Profile(FrozenModel):
     """All timing that belongs to the cloud. What belongs to the software is a `Stack`."""
 
     title: str = Field(min_length=3)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 
 Kind = Literal["measured", "paper", "documented", "assumed"]
 Model = TypeVar("Model", bound=BaseModel)
@@ -20,7 +20,7 @@ class ProfileError(ValueError):
     """A file of numbers does not exist or has a fault; the message names file and line."""
 
 
-class Quantity(Frozen):
+class Quantity(FrozenModel):
     """A value, its range, and its source. Its unit is in the name of its field."""
 
     value: float = Field(ge=0, allow_inf_nan=False)

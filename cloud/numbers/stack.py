@@ -12,13 +12,13 @@ from pydantic import Field
 
 from cloud.numbers.files import NumberFiles
 from cloud.numbers.quantity import Quantity, read_toml
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 
 STACKS = Path(__file__).resolve().parent.parent / "stacks"
 _NOTHING = Quantity(value=0.0, low=0.0, high=0.0, source="not told", kind="assumed")
 
 
-class Speed(Frozen):
+class Speed(FrozenModel):
     """The time of work with a network: of one pass, of each sample in it, and of each million multiplications.
 
     What a sample takes beside its multiplications (activations, the loss, copies) is most of a small network's time.
@@ -29,14 +29,14 @@ class Speed(Frozen):
     us_per_million_macs: Quantity
 
 
-class Inference(Frozen):
+class Inference(FrozenModel):
     """One observation through the policy on a core, by kind of network."""
 
     mlp: Speed
     cnn: Speed
 
 
-class Update(Frozen):
+class Update(FrozenModel):
     """Learning. `fixed` is per minibatch; multiplications are those of a forward pass times samples.
 
     `call_ms` is what an update call takes beside its minibatches, and `us_per_megabyte` what it takes to read its
@@ -51,7 +51,7 @@ class Update(Frozen):
     gpu_cnn: Speed
 
 
-class Stack(Frozen):
+class Stack(FrozenModel):
     title: str = Field(min_length=3)
     words: str = Field(min_length=10)
     import_s: Quantity

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from cloud import failures
 from cloud.failures import Failure
 from cloud.workers.execution import Deliver, Execution
-from training.functions.body import Result, Warmth
+from training.functions.body import Result, WarmCache
 from training.functions.run import execute, warm_learner
 from training.messages import Call
 
@@ -93,17 +93,17 @@ class LearnerThread:
 
     def _work(self) -> None:
         me = threading.current_thread()
-        warmth = Warmth()
+        warm_cache = WarmCache()
         try:
             warm_learner()
         except Exception:
             pass
         while (task := self._next_task(me)) is not None:
             try:
-                result: Result | Failure = execute(task.call, task.weights, warmth)
+                result: Result | Failure = execute(task.call, task.weights, warm_cache)
             except Exception as error:
                 result = failures.from_exception(error)
-                warmth = Warmth()
+                warm_cache = WarmCache()
             with self._changed:
                 if self._running is not task:
                     return

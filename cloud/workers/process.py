@@ -16,7 +16,7 @@ import time
 from cloud import failures, frames
 from cloud.workers.processes import die_with_parent
 from training.environments import packages
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.messages import Call
 
@@ -27,7 +27,7 @@ def serve(connection: socket.socket) -> None:
     """Answer each call with one message until the other side hangs up."""
     inbox = frames.Inbox()
     blobs: frames.KeptBlobs[bytes] = frames.KeptBlobs()
-    warmth = Warmth()
+    warm_cache = WarmCache()
     connection.sendall(frames.pack(frames.Ready()))
     while data := connection.recv(_READ_BYTES):
         inbox.feed(data)
@@ -36,17 +36,17 @@ def serve(connection: socket.socket) -> None:
             if isinstance(message, frames.Hold):
                 blobs.add(message.ref.sha256, message.data)
                 continue
-            answer = _answer(message.call, blobs, warmth)
+            answer = _answer(message.call, blobs, warm_cache)
             if isinstance(answer, frames.Broke):
                 # A body that broke off may have left its environment in the middle of something.
-                warmth = Warmth()
+                warm_cache = WarmCache()
             connection.sendall(frames.pack(answer))
 
 
-def _answer(call: Call, blobs: frames.KeptBlobs[bytes], warmth: Warmth) -> frames.Done | frames.Broke:
+def _answer(call: Call, blobs: frames.KeptBlobs[bytes], warm_cache: WarmCache) -> frames.Done | frames.Broke:
     began_s = time.perf_counter()
     try:
-        result = execute(call, _weights(call, blobs), warmth)
+        result = execute(call, _weights(call, blobs), warm_cache)
     except Exception as error:
         reason = failures.from_exception(error).reason
         return frames.Broke(call_id=call.id, reason=reason, run_s=time.perf_counter() - began_s)

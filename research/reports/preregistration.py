@@ -12,7 +12,7 @@ from cloud.billing.price_book import PriceBook
 from research.experiment import Cell, Experiment
 from research.pricing_targets import PRICING_TARGETS, place_of
 from research.reports.outcomes import Summary
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 
 # Processor seconds of one run of 50 rounds, measured on the two shared cores that the first ones ran on.
 _RUN_S = {"CartPole-v1": 12.0, "HalfCheetah-v5": 120.0, "Humanoid-v5": 300.0}
@@ -50,7 +50,7 @@ def priced_with(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _hash(numbers: Frozen) -> str:
+def _hash(numbers: FrozenModel) -> str:
     return sha256(numbers.model_dump_json().encode()).hexdigest()[:12]
 
 

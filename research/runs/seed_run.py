@@ -256,7 +256,7 @@ def _evaluation_row(event: Evaluated, wall_s: float) -> Row:
 def held_out_returns(spec: JobSpec, checkpoint: Path, seeds: list[int]) -> tuple[list[float], list[int]]:
     """Whole episodes of the policy in `checkpoint`: deterministic, normaliser frozen, one episode a seed."""
     from training.codec import decode
-    from training.functions.body import Warmth
+    from training.functions.body import WarmCache
     from training.functions.evaluate import evaluate
     from training.messages import Call, EvaluateRequest
 
@@ -271,7 +271,7 @@ def held_out_returns(spec: JobSpec, checkpoint: Path, seeds: list[int]) -> tuple
         deadline_s=spec.training.rollout.deadline_s,
         memory_mb=spec.training.rollout.memory_mb,
     )
-    document = decode(evaluate(call, request, progress.weights, Warmth()).payload)
+    document = decode(evaluate(call, request, progress.weights, WarmCache()).payload)
     return [float(one) for one in document["returns"]], [int(one) for one in document["lengths"]]
 
 

@@ -17,7 +17,7 @@ from cloud.simulated_options import SimulatedOptions
 from cloud.workers.execution import Execution
 from tests.cloud import clouds
 from tests.training.runs import events_of
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.messages import Call, Event
 from training.ports import Control, Settlement
@@ -46,7 +46,7 @@ class RealExecutor:
     def __init__(self, broken: Callable[[Call], bool] = lambda call: False) -> None:
         self._broken = broken
         self._waiting: list[tuple[Call, bytes | None]] = []
-        self._warmth = Warmth()
+        self._warmth = WarmCache()
 
     def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None:
         self._waiting.append((call, weights))

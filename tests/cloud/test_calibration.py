@@ -18,7 +18,7 @@ from cloud.numbers.quantity import Quantity
 from training.batch import Batch
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.spec import TrainingSpec
 
@@ -104,14 +104,14 @@ def test_an_update_of_them_takes_the_passes_that_were_asked_for() -> None:
     network, algorithm = network_for(spaces), recipe(spaces, epochs=3, minibatch_size=64)
     state = initial(algorithm, network, spaces).encode()
     call = update_call(algorithm, network, state, [trajectory(spaces, 128, 1, 0)])
-    usage = execute(call, None, Warmth()).usage
+    usage = execute(call, None, WarmCache()).usage
     assert (usage.minibatches, usage.samples) == (6, 384)
 
 
 def test_a_slots_calls_go_on_with_new_weights_each() -> None:
     slot = Slot(EnvironmentSpec(id="CartPole-v1"))
     first, weights = slot.call(8)
-    slot.env_state = execute(first, weights, Warmth()).env_state
+    slot.env_state = execute(first, weights, WarmCache()).env_state
     second, _ = slot.call(8)
     assert second.env_state == slot.env_state is not None
     assert first.weights != second.weights

@@ -20,7 +20,7 @@ from cloud.pricing import price_line
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import clouds
 from tests.cloud.unlearned import really
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.messages import BlobRef, Call, RolloutRequest
 from training.reports import RoundReport
@@ -265,7 +265,7 @@ def test_bytes_are_about_those_of_real_calls(name: str, copies: int) -> None:
         memory_mb=1024,
         weights=ref,
     )
-    result = execute(call, weights, Warmth())
+    result = execute(call, weights, WarmCache())
     assert sizes.weights == pytest.approx(len(weights), rel=0.02)
     assert sizes.learner == pytest.approx(len(state.encode()), rel=0.02)
     assert sizes.trajectory == pytest.approx(len(result.payload), rel=0.05)

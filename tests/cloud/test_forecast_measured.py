@@ -28,12 +28,12 @@ def _history(rng: np.random.Generator, rounds: int) -> list[RoundReport]:
 @pytest.mark.parametrize("rule", ["paper", "released"])
 def test_no_decision_lies_outside_of_what_was_said_beforehand(rule: Any) -> None:
     policy, rng = Boosting(rule=rule), np.random.default_rng(0)
-    assert policy.between(1) == (16, 16)
+    assert policy.actor_range(1) == (16, 16)
     for round_no in range(2, 70):
-        least, most = policy.between(round_no)
+        least, most = policy.actor_range(round_no)
         decided = policy.decide(_history(rng, round_no - 1)[-64:], Bounds(), round_no).actors
         assert least <= decided <= most, round_no
-    assert policy.between(60)[1] == (8 if rule == "paper" else 64)
+    assert policy.actor_range(60)[1] == (8 if rule == "paper" else 64)
 
 
 def test_nitros_forecast_says_what_it_takes_for_granted_and_shrinks_as_nitro_does() -> None:

@@ -45,7 +45,11 @@ def _decide(belief: Believed | None, seen: Found | None) -> Decision:
         ),
         ({"state": "gone", "since_unix_s": NOW - 14}, "wait", "It has ended; the cloud may still list it"),
         ({"state": "gone", "since_unix_s": NOW - 15}, "end", "It was recorded as gone, but it still exists."),
-        ({"state": "lost", "since_unix_s": NOW - 100}, "end", "It was recorded as gone, but it still exists."),
+        (
+            {"state": "lost", "since_unix_s": NOW - 100},
+            "end",
+            "It was recorded as gone, but it still exists.",
+        ),
     ],
 )
 def test_what_is_believed_and_found(changes: dict[str, Any], deed: str, words: str) -> None:
@@ -61,7 +65,11 @@ def test_what_is_believed_and_found(changes: dict[str, Any], deed: str, words: s
             "wait",
             "It was requested 5 s ago and may not be listed",
         ),
-        ({"state": "intended", "held": False}, "wait", "It was requested 500 s ago and may not be listed yet."),
+        (
+            {"state": "intended", "held": False},
+            "wait",
+            "It was requested 500 s ago and may not be listed yet.",
+        ),
         (
             {"state": "intended", "held": False, "missing_since_unix_s": NOW - 15},
             "gone",

@@ -22,7 +22,7 @@ from tests.training.runs import events_of, final_learner
 from tests.training.specs import tiny
 from training.checkpoints import FileCheckpointStore
 from training.messages import Outcome
-from training.ports import Preparing
+from training.ports import Preparable
 
 PLENTY = 2**30
 SPEC = tiny(stop={"rounds": 4}, checkpoints={"every_rounds": 2, "keep": 4})
@@ -137,5 +137,5 @@ def test_a_platform_that_prepares_still_does() -> None:
 
     standing = Standing()
     cache = TrajectoryCache(redis.Redis(port=9), "job", PLENTY)
-    assert isinstance(Remembering(standing, cache), Preparing)
-    assert not isinstance(Remembering(InlinePlatform(), cache), Preparing)
+    assert isinstance(Remembering(standing, cache), Preparable)
+    assert not isinstance(Remembering(InlinePlatform(), cache), Preparable)

@@ -43,7 +43,7 @@ def state_away_from_zero(algorithm: Any, network: Any, spaces: Any, seed: int) -
         else {},
     )
     seen = rng.standard_normal((100, spaces.observation_size)) * 2 + 1
-    return state.having_seen(seen.astype(np.float32), rng.standard_normal(10))
+    return state.with_moments_of(seen.astype(np.float32), rng.standard_normal(10))
 
 
 def batch_of(state: LearnerState, network: Any, seed: int, *, stray: float = 0.3) -> Batch:

@@ -7,7 +7,7 @@ import heapq
 import random
 from dataclasses import dataclass
 
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.messages import BlobRef, Call, Outcome
 
@@ -35,7 +35,7 @@ class ChancePlatform:
         self._by_finish: list[tuple[float, int, str]] = []
         self._cancelled: set[str] = set()
         self._now_s = 0.0
-        self._warmth = Warmth()
+        self._warmth = WarmCache()
         self.flown: dict[str, Flown] = {}
 
     def publish(self, version: int, blob: bytes) -> BlobRef:

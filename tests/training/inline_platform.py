@@ -6,7 +6,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable
 
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.messages import BlobRef, Call, Outcome
 
@@ -25,7 +25,7 @@ class InlinePlatform:
         self._order = order
         self._fault = fault
         self._fault_code = fault_code
-        self._warmths = [Warmth() for _ in range(warmths)]
+        self._warmths = [WarmCache() for _ in range(warmths)]
         self._blobs: dict[str, bytes] = {}
         self._waiting: deque[Call] = deque()
         self._cancelled: set[str] = set()
@@ -61,9 +61,9 @@ class InlinePlatform:
                 reason_code=self._fault_code,
             )
         weights = self._blobs[call.weights.sha256] if call.weights else None
-        warmth = self._warmths[len(self.submitted) % len(self._warmths)]
+        warm_cache = self._warmths[len(self.submitted) % len(self._warmths)]
         try:
-            result = execute(call, weights, warmth)
+            result = execute(call, weights, warm_cache)
         except Exception as error:
             return Outcome(
                 call_id=call.id,

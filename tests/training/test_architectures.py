@@ -6,7 +6,7 @@ from tests.training.specs import tiny
 from training.architectures import CNN, MLP, learner_macs, policy_macs
 from training.environments.making import spaces_of
 from training.environments.spaces import Spaces
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.inference import NumpyPolicy
 from training.learner import LearnerState
@@ -55,7 +55,7 @@ def test_bodies_tell_the_size_of_the_network_they_ran():
     request = RolloutRequest(environment=spec.environment, environments=1, steps=8, slot=0, discount=0.9)
     ref = BlobRef(version=0, sha256="0" * 64, byte_count=len(weights))
     shared = {"round_no": 1, "seed": 1, "deadline_s": 1.0, "memory_mb": 128, "weights": ref}
-    sampled = execute(Call(id="r", request=request, where="actor", **shared), weights, Warmth())
+    sampled = execute(Call(id="r", request=request, where="actor", **shared), weights, WarmCache())
     judged = execute(
         Call(
             id="e",
@@ -64,7 +64,7 @@ def test_bodies_tell_the_size_of_the_network_they_ran():
             **shared,
         ),
         weights,
-        Warmth(),
+        WarmCache(),
     )
     learned = execute(
         Call(
@@ -75,7 +75,7 @@ def test_bodies_tell_the_size_of_the_network_they_ran():
             **(shared | {"weights": None}),
         ),
         None,
-        Warmth(),
+        WarmCache(),
     )
     assert sampled.usage.macs == judged.usage.macs == policy_macs(spec.network, spaces)
     assert learned.usage.macs == learner_macs(spec.network, spaces)

@@ -44,7 +44,7 @@ def test_advantages_that_are_all_alike_leave_nothing_to_decide_by(monkeypatch: p
     """A flat surface: no R, half of what the score can be, and both are said."""
     from training import curvature
 
-    plain = curvature.standardised
+    plain = curvature.standardise
     monkeypatch.setattr(
         curvature, "standardised", lambda one: replace(plain(one), advantages=plain(one).advantages * 0)
     )

@@ -14,7 +14,7 @@ from tests.training.runs import events_of
 from tests.training.specs import tiny
 from training import noise_scale
 from training.architectures import CNN, MLP
-from training.curvature import RATIO_LIMIT, CurvatureSpec, measured, ratio, standardised
+from training.curvature import RATIO_LIMIT, CurvatureSpec, measure_curvature, ratio, standardise
 from training.dense_surface import DenseSurface
 from training.distributions import Distribution
 from training.environments.spaces import Spaces
@@ -25,7 +25,7 @@ from training.scaling.boosting import Boosting
 from training.scaling.noise_scale import NoiseScale
 from training.surface import surface_of
 from training.tensor_surface import TensorSurface
-from training.update_samples import Evidence, LossWeights, policy_part
+from training.update_samples import LossWeights, UpdateSamples, policy_part
 
 NORMALS = Spaces((11,), (), (-1.0,) * 3, (1.0,) * 3)
 CHOICES = Spaces((4,), (2,), (), ())
@@ -62,39 +62,39 @@ def evidence_for(network, spaces, n=96, seed=0, spread=0.3):
     log_probs = Distribution.of(outputs, tensors, spaces).log_prob(torch.from_numpy(actions)).numpy()
     log_probs = (log_probs + spread * rng.standard_normal(n)).astype(np.float32)
     gains, targets = rng.standard_normal((2, n)).astype(np.float32)
-    return parameters, Evidence(observations, actions, log_probs, gains, targets)
+    return parameters, UpdateSamples(observations, actions, log_probs, gains, targets)
 
 
-def in_double(parameters, evidence):
-    return {name: array.astype(np.float64) for name, array in parameters.items()}, Evidence(
-        evidence.observations.astype(np.float64),
-        evidence.actions,
-        evidence.log_probs.astype(np.float64),
-        evidence.advantages.astype(np.float64),
-        evidence.targets.astype(np.float64),
+def in_double(parameters, update_samples):
+    return {name: array.astype(np.float64) for name, array in parameters.items()}, UpdateSamples(
+        update_samples.observations.astype(np.float64),
+        update_samples.actions,
+        update_samples.log_probs.astype(np.float64),
+        update_samples.advantages.astype(np.float64),
+        update_samples.targets.astype(np.float64),
     )
 
 
-def dense_hessian(network, spaces, parameters, evidence, objective, clip):
+def dense_hessian(network, spaces, parameters, update_samples, objective, clip):
     """The whole matrix, from torch in double precision, a plain second gradient along each unit vector."""
-    parameters, evidence = in_double(parameters, evidence)
+    parameters, update_samples = in_double(parameters, update_samples)
     own = parameters if objective == "total_loss" else policy_part(parameters)
     flat = torch.tensor(np.concatenate([array.ravel() for array in own.values()]), requires_grad=True)
     named, begin = {}, 0
     for name, array in own.items():
         named[name] = flat[begin : begin + array.size].reshape(array.shape)
         begin += array.size
-    outputs = TorchNetwork(network, spaces).policy(named, torch.from_numpy(evidence.observations))
-    log_probs = Distribution.of(outputs, named, spaces).log_prob(torch.from_numpy(evidence.actions))
-    advantages = torch.from_numpy(evidence.advantages)
+    outputs = TorchNetwork(network, spaces).policy(named, torch.from_numpy(update_samples.observations))
+    log_probs = Distribution.of(outputs, named, spaces).log_prob(torch.from_numpy(update_samples.actions))
+    advantages = torch.from_numpy(update_samples.advantages)
     if objective == "policy_gradient":
         gains = advantages * log_probs
     else:
-        ratios = torch.exp(log_probs - torch.from_numpy(evidence.log_probs))
+        ratios = torch.exp(log_probs - torch.from_numpy(update_samples.log_probs))
         gains = torch.minimum(ratios * advantages, ratios.clamp(1 - clip, 1 + clip) * advantages)
     if objective == "total_loss":
-        values = TorchNetwork(network, spaces).value(named, torch.from_numpy(evidence.observations))
-        errors = values - torch.from_numpy(evidence.targets)
+        values = TorchNetwork(network, spaces).value(named, torch.from_numpy(update_samples.observations))
+        errors = values - torch.from_numpy(update_samples.targets)
         entropy = Distribution.of(outputs, named, spaces).entropy()
         gains = gains - WEIGHTS.value * 0.5 * errors * errors + WEIGHTS.entropy * entropy
     (slope,) = torch.autograd.grad(gains.mean(), flat, create_graph=True)
@@ -107,16 +107,16 @@ def dense_hessian(network, spaces, parameters, evidence, objective, clip):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_products_and_gradients_are_those_of_the_whole_matrix(name, objective):
     network, spaces = NETWORKS[name]
-    parameters, evidence = evidence_for(network, spaces)
-    matrix, slope = dense_hessian(network, spaces, parameters, evidence, objective, 0.2)
+    parameters, update_samples = evidence_for(network, spaces)
+    matrix, slope = dense_hessian(network, spaces, parameters, update_samples, objective, 0.2)
     assert np.allclose(matrix, matrix.T, atol=1e-10)
     vector = np.random.default_rng(1).standard_normal(len(matrix))
-    doubled = in_double(parameters, evidence)
+    doubled = in_double(parameters, update_samples)
     exact = DenseSurface(network, spaces, *doubled, objective, 0.2)
     assert np.allclose(exact.product(vector), matrix @ vector, atol=1e-9)
     assert np.allclose(exact.gradient(), slope, atol=1e-9)
     for kind in (DenseSurface, TensorSurface):
-        found = kind(network, spaces, parameters, evidence, objective, 0.2)
+        found = kind(network, spaces, parameters, update_samples, objective, 0.2)
         assert found.size == len(matrix)
         scale = np.abs(matrix @ vector).max()
         assert np.abs(found.product(vector) - matrix @ vector).max() <= 1e-4 * scale
@@ -127,9 +127,9 @@ def test_products_and_gradients_are_those_of_the_whole_matrix(name, objective):
 def test_the_whole_loss_has_the_critic_and_the_entropy_in_it(name):
     """Also in samples that are passed in several parts, whose entropies are means of their own."""
     network, spaces = NETWORKS[name]
-    parameters, evidence = evidence_for(network, spaces, n=150)
-    matrix, slope = dense_hessian(network, spaces, parameters, evidence, "total_loss", 0.2)
-    found = LossSurface(network, spaces, parameters, evidence, 0.2, WEIGHTS)
+    parameters, update_samples = evidence_for(network, spaces, n=150)
+    matrix, slope = dense_hessian(network, spaces, parameters, update_samples, "total_loss", 0.2)
+    found = LossSurface(network, spaces, parameters, update_samples, 0.2, WEIGHTS)
     assert found.size == len(matrix) == sum(array.size for array in parameters.values())
     vector = np.random.default_rng(1).standard_normal(len(matrix))
     assert np.abs(found.product(vector) - matrix @ vector).max() <= 1e-4 * np.abs(matrix @ vector).max()
@@ -139,13 +139,15 @@ def test_the_whole_loss_has_the_critic_and_the_entropy_in_it(name):
 def test_a_critic_that_counts_for_much_makes_the_loss_convex_and_r_small():
     """Then what is maximised is −½ E[(V − R)²] above all, and most of its curvature that of a sum of squares."""
     network, spaces = NETWORKS["choices"]
-    parameters, evidence = evidence_for(network, spaces)
+    parameters, update_samples = evidence_for(network, spaces)
     # The whole loss takes advantages as they are.
-    evidence = standardised(evidence)
+    update_samples = standardise(update_samples)
 
     def found(objective, value):
         spec, weights = CurvatureSpec(objective=objective), LossWeights(value, 0.0)
-        return measured(spec, network, spaces, parameters, evidence, clip=0.2, weights=weights, seed=0)
+        return measure_curvature(
+            spec, network, spaces, parameters, update_samples, clip=0.2, weights=weights, seed=0
+        )
 
     alone = found("surrogate", 1.0)
     assert found("surrogate", 1000.0) == alone
@@ -158,11 +160,11 @@ def test_a_critic_that_counts_for_much_makes_the_loss_convex_and_r_small():
 @pytest.mark.parametrize("name", NETWORKS)
 def test_both_ends_within_one_percent_in_twenty_products_whatever_the_start(name):
     network, spaces = NETWORKS[name]
-    parameters, evidence = evidence_for(network, spaces, n=256)
-    matrix, _ = dense_hessian(network, spaces, parameters, evidence, "surrogate", 0.2)
+    parameters, update_samples = evidence_for(network, spaces, n=256)
+    matrix, _ = dense_hessian(network, spaces, parameters, update_samples, "surrogate", 0.2)
     assert len(matrix) <= 1500
     true = np.linalg.eigvalsh(matrix)
-    surface = surface_of(network, spaces, parameters, evidence, objective="surrogate", clip=0.2)
+    surface = surface_of(network, spaces, parameters, update_samples, objective="surrogate", clip=0.2)
     found = [
         spectrum_ends(surface.product, surface.size, seed=seed, most_products=20, tolerance=0.005)
         for seed in range(5)
@@ -182,8 +184,8 @@ def test_both_ends_within_one_percent_in_twenty_products_whatever_the_start(name
 def test_pictures_too():
     # Smooth activations, as a difference of gradients is taken.
     network, spaces = CNN(hidden=(32,), activation="tanh"), Spaces((4, 84, 84), (6,), (), ())
-    parameters, evidence = evidence_for(network, spaces, n=70)
-    surface = surface_of(network, spaces, parameters, evidence, objective="surrogate", clip=0.2)
+    parameters, update_samples = evidence_for(network, spaces, n=70)
+    surface = surface_of(network, spaces, parameters, update_samples, objective="surrogate", clip=0.2)
     rng = np.random.default_rng(3)
     one, other = rng.standard_normal(surface.size), rng.standard_normal(surface.size)
     # A Hessian is symmetric, and the derivative of the gradient.
@@ -198,7 +200,7 @@ def test_pictures_too():
             name: (array + piece.reshape(array.shape)).astype(np.float32)
             for (name, array), piece in zip(policy_part(parameters).items(), pieces, strict=True)
         }
-        return surface_of(network, spaces, there, evidence, objective="policy_gradient", clip=None)
+        return surface_of(network, spaces, there, update_samples, objective="policy_gradient", clip=None)
 
     climbed = (at(0.01).gradient() - at(-0.01).gradient()) / 0.02
     product = at(0.0).product(one)
@@ -260,27 +262,31 @@ def test_what_the_ratio_is_where_the_formula_says_nothing(largest, smallest, val
 
 def test_the_same_seed_measures_the_same_and_the_scale_of_advantages_does_not_matter():
     network, spaces = NETWORKS["normals"]
-    parameters, evidence = evidence_for(network, spaces, n=400)
+    parameters, update_samples = evidence_for(network, spaces, n=400)
     spec = CurvatureSpec(samples=128)
 
     def found(given, seed=7):
-        return measured(spec, network, spaces, parameters, given, clip=0.2, weights=WEIGHTS, seed=seed)
+        return measure_curvature(
+            spec, network, spaces, parameters, given, clip=0.2, weights=WEIGHTS, seed=seed
+        )
 
-    first = found(evidence)
-    assert first == found(evidence)
+    first = found(update_samples)
+    assert first == found(update_samples)
     assert first.samples == 128
     assert first.products <= 20
     assert first.error <= 0.1
-    thousandfold = found(replace(evidence, advantages=evidence.advantages * 1000.0))
+    thousandfold = found(replace(update_samples, advantages=update_samples.advantages * 1000.0))
     assert thousandfold.ratio == pytest.approx(first.ratio, rel=0.02)
-    assert found(evidence, seed=8).ratio != first.ratio
+    assert found(update_samples, seed=8).ratio != first.ratio
 
 
 def test_advantages_that_are_all_alike_leave_a_flat_surface():
     network, spaces = NETWORKS["choices"]
-    parameters, evidence = evidence_for(network, spaces)
-    same = replace(evidence, advantages=np.ones_like(evidence.advantages))
-    report = measured(CurvatureSpec(), network, spaces, parameters, same, clip=0.2, weights=WEIGHTS, seed=0)
+    parameters, update_samples = evidence_for(network, spaces)
+    same = replace(update_samples, advantages=np.ones_like(update_samples.advantages))
+    report = measure_curvature(
+        CurvatureSpec(), network, spaces, parameters, same, clip=0.2, weights=WEIGHTS, seed=0
+    )
     assert report.ratio is None
     assert "flat" in report.note
 
@@ -304,8 +310,10 @@ def test_the_noise_scale_of_known_gradients():
 )
 def test_samples_that_cannot_be_told_apart_by_actors_say_so(slices, words):
     network, spaces = NETWORKS["choices"]
-    parameters, evidence = evidence_for(network, spaces)
-    found = noise_scale.measured(network, spaces, parameters, replace(evidence, columns=8), slices, clip=0.2)
+    parameters, update_samples = evidence_for(network, spaces)
+    found = noise_scale.measure_noise_scale(
+        network, spaces, parameters, replace(update_samples, columns=8), slices, clip=0.2
+    )
     assert found.scale is None
     assert words in found.note
 

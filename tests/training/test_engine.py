@@ -162,7 +162,7 @@ def test_a_split_run_equals_an_unsplit_one_bit_for_bit(environment, split, tmp_p
 
 
 def test_evaluation_changes_nothing_that_is_learned(tmp_path):
-    """Frozen normaliser, seeds of its own: however often one evaluates, the weights are the same."""
+    """FrozenModel normaliser, seeds of its own: however often one evaluates, the weights are the same."""
     often, once = tiny(evaluation={"every_rounds": 1, "episodes": 3}), tiny(evaluation={"every_rounds": 4})
     assert final_learner(often, InlinePlatform(), tmp_path / "often") == final_learner(
         once, InlinePlatform(), tmp_path / "once"

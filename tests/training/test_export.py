@@ -26,7 +26,7 @@ from training.learner import LearnerState
 from training.loader import ATARI_LOADER, LOADER, package
 from training.messages import Evaluated, EvaluateRequest
 from training.model_card import Judged, evaluation_seeds, model_card
-from training.trained import Trained
+from training.trained import TrainedPolicy
 
 FORBIDDEN = ("training", "cloud", "webapp", "torch", "django", "pydantic", "msgpack", "onnx")
 
@@ -47,10 +47,10 @@ def acts_alike(state: LearnerState, network: MLP | CNN, observations: np.ndarray
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**31), MLPS, st.sampled_from(list(VECTORS)), st.booleans(), st.sampled_from([1, 32]))
-def test_the_exported_policy_is_the_numpy_policy(seed, network, kind, normalised, batch):
+def test_the_exported_policy_is_the_numpy_policy(seed, network, kind, normalise, batch):
     state = state_of(network, VECTORS[kind], seed)
     assert state.observation_moments is not None
-    if not normalised:
+    if not normalise:
         state = replace(state, observation_moments=None)
     # Wide enough for the normaliser to clip, and for means to leave the action's bounds.
     observations = np.random.default_rng(seed).standard_normal((batch, state.spaces.observation_size)) * 20
@@ -83,15 +83,15 @@ def test_an_export_holds_the_policy_and_nothing_of_the_learner():
 
 
 @pytest.fixture(scope="module")
-def learned(tmp_path_factory) -> tuple[Trained, list]:
+def learned(tmp_path_factory) -> tuple[TrainedPolicy, list]:
     """CartPole, learned for a few seconds, as its last checkpoint holds it; and the run's events."""
     folder = tmp_path_factory.mktemp("checkpoints")
     spec = cartpole(stop={"env_steps": 20_000, "target_return": None}, evaluation={"episodes": 10})
     events = events_of(spec, InlinePlatform(), checkpoints=FileCheckpointStore(folder))
-    return Trained.read(sorted(folder.glob("round-*"))[-1]), events
+    return TrainedPolicy.read(sorted(folder.glob("round-*"))[-1]), events
 
 
-def card_of(trained: Trained, **changes) -> str:
+def card_of(trained: TrainedPolicy, **changes) -> str:
     facts = {"name": "Mine", "judged": None, "cost": "$0.0123", "simulated": False}
     return model_card(trained, **(facts | changes))
 
@@ -178,7 +178,7 @@ def test_atari_takes_its_preprocessing_along(tmp_path: Path):
     network = CNN(hidden=(16,))
     spec = tiny("QbertNoFrameskip-v4", network=network.model_dump())
     state = LearnerState.initial(network, spaces_of(spec.environment), 0)
-    trained = Trained(spec, Progress(learner=state.encode(), weights=b""), state)
+    trained = TrainedPolicy(spec, Progress(learner=state.encode(), weights=b""), state)
     card = card_of(trained)
     assert "Starling's preprocessing" in card.replace("\n", " ")
     for name, content in package(trained, card).items():
@@ -200,9 +200,9 @@ def test_atari_takes_its_preprocessing_along(tmp_path: Path):
 
 def test_what_is_no_checkpoint_is_refused_in_words(tmp_path: Path):
     with pytest.raises(CheckpointError, match="cannot be read"):
-        Trained.of(b"nothing")
+        TrainedPolicy.of(b"nothing")
     with pytest.raises(CheckpointError, match="cannot be read"):
-        Trained.read(tmp_path / "missing.checkpoint")
+        TrainedPolicy.read(tmp_path / "missing.checkpoint")
 
 
 def test_exporting_needs_no_torch():

@@ -30,7 +30,7 @@ def test_a_fork_has_the_weights_and_normaliser_and_nothing_else_of_the_run_it_co
 ) -> None:
     spec = _spec(algorithm={"kind": "impact", "normalise_observations": True, "normalise_rewards": True})
     before = LearnerState.decode(Progress.decode(learned, _spec()).learner)
-    fork = Progress.decode(learned, spec).forked(spec)
+    fork = Progress.decode(learned, spec).fork(spec)
     state = LearnerState.decode(fork.learner)
     assert (fork.round_no, fork.total_env_steps, fork.history, fork.env_states) == (0, 0, (), {})
     assert (state.version, state.optimiser_steps) == (0, 0)

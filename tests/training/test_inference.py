@@ -13,7 +13,7 @@ from training.architectures import CNN, MLP
 from training.batch import Batch
 from training.distributions import Distribution
 from training.environments.spaces import Spaces
-from training.inference import NumpyPolicy, normalised
+from training.inference import NumpyPolicy, normalise
 from training.learner import LearnerState
 from training.networks import TorchNetwork
 from training.normalisers import Moments
@@ -40,7 +40,7 @@ def state_of(network, spaces, seed):
     for array in state.parameters.values():
         array += 0.1 * rng.standard_normal(array.shape).astype(np.float32)
     seen = rng.standard_normal((100, spaces.observation_size)) * 3 + 1
-    return state.having_seen(seen.astype(np.float32), rng.standard_normal(10))
+    return state.with_moments_of(seen.astype(np.float32), rng.standard_normal(10))
 
 
 def assert_twins(network, spaces, observations, seed):
@@ -50,7 +50,7 @@ def assert_twins(network, spaces, observations, seed):
     noise = policy.draw_noise(np.random.default_rng(seed), 1, len(observations))[0]
     actions, log_probs = policy.sample(observations, noise)
     parameters = {name: torch.tensor(array) for name, array in state.parameters.items()}
-    seen = torch.from_numpy(normalised(observations, *state.normaliser()))
+    seen = torch.from_numpy(normalise(observations, *state.normaliser()))
     outputs = TorchNetwork(network, spaces).policy(parameters, seen)
     expected = Distribution.of(outputs, parameters, spaces).log_prob(torch.from_numpy(actions))
     found = policy.outputs(observations)
@@ -85,7 +85,7 @@ def test_the_learner_recomputes_the_actors_log_probabilities(environment):
         state = LearnerState.decode(inputs[0])
         batch = Batch.of(inputs[1:], range(state.version, state.version + 1), state.spaces)
         parameters = {name: torch.tensor(array) for name, array in state.parameters.items()}
-        seen = torch.from_numpy(normalised(batch.observations, *state.normaliser()).reshape(batch.size, -1))
+        seen = torch.from_numpy(normalise(batch.observations, *state.normaliser()).reshape(batch.size, -1))
         outputs = TorchNetwork(request.network, state.spaces).policy(parameters, seen)
         actions = torch.from_numpy(batch.actions.reshape(batch.size, *batch.actions.shape[2:]).copy())
         found = Distribution.of(outputs, parameters, state.spaces).log_prob(actions)
@@ -136,6 +136,6 @@ def test_sampling_draws_what_the_policy_says():
 
 def test_a_normaliser_clips_and_is_absent_where_not_asked_for():
     mean, scale = np.zeros(1, np.float32), np.ones(1, np.float32)
-    assert normalised(np.array([[1e9]], np.float32), mean, scale)[0, 0] == 10.0
-    assert normalised(np.array([[1e9]], np.float32), None, None)[0, 0] == np.float32(1e9)
-    assert Moments.nothing_seen(1).count == 0
+    assert normalise(np.array([[1e9]], np.float32), mean, scale)[0, 0] == 10.0
+    assert normalise(np.array([[1e9]], np.float32), None, None)[0, 0] == np.float32(1e9)
+    assert Moments.empty(1).count == 0

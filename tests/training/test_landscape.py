@@ -13,14 +13,14 @@ from tests.training.specs import tiny
 from training.checkpoints import FileCheckpointStore
 from training.codec import decode
 from training.engine import train
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.evaluate import evaluate
 from training.lanczos import leading_vectors
 from training.messages import Call, EvaluateRequest
 from training.ports import Control
-from training.reward_surface import Directions, Point, landscape
+from training.reward_surface import Directions, Point, measure_surface
 from training.seeds import derive
-from training.trained import Trained
+from training.trained import TrainedPolicy
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,8 @@ def checkpoint(tmp_path_factory):
 
 
 def test_the_middle_is_the_policy_and_equal_seeds_repeat(checkpoint):
-    trained = Trained.read(checkpoint)
-    told = list(landscape(trained, grid=3, span=0.5, episodes=2, seed=4))
+    trained = TrainedPolicy.read(checkpoint)
+    told = list(measure_surface(trained, grid=3, span=0.5, episodes=2, seed=4))
     directions, points = told[0], told[1:]
     assert isinstance(directions, Directions)
     assert directions.offsets == (-0.5, 0.0, 0.5)
@@ -48,9 +48,9 @@ def test_the_middle_is_the_policy_and_equal_seeds_repeat(checkpoint):
     )
     call = Call(id="e", request=request, where="actor", round_no=0, seed=0, deadline_s=60.0, memory_mb=0)
     weights = trained.learner.actor_weights(trained.spec.network)
-    played = decode(evaluate(call, request, weights, Warmth()).payload)
+    played = decode(evaluate(call, request, weights, WarmCache()).payload)
     assert points[0].return_mean == np.mean(played["returns"])
-    assert told == list(landscape(trained, grid=3, span=0.5, episodes=2, seed=4))
+    assert told == list(measure_surface(trained, grid=3, span=0.5, episodes=2, seed=4))
     assert len({one.return_mean for one in points}) > 1
 
 
@@ -69,7 +69,7 @@ def test_leading_vectors_are_those_of_largest_magnitude():
 def test_a_policy_without_two_directions_is_told_in_words(checkpoint, monkeypatch, capsys, to):
     from training import reward_surface as module
 
-    plain = module.standardised
+    plain = module.standardise
     monkeypatch.setattr(
         module, "standardised", lambda one: replace(plain(one), advantages=plain(one).advantages * to)
     )

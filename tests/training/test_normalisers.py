@@ -11,9 +11,9 @@ from training.normalisers import Moments
 def test_merging_chunks_equals_seeing_all_at_once(seed, sizes):
     rng = np.random.default_rng(seed)
     chunks = [rng.standard_normal((size, 3)) * 5 + 100 for size in sizes]
-    moments = Moments.nothing_seen(3)
+    moments = Moments.empty(3)
     for chunk in chunks:
-        moments = moments.merged(chunk)
+        moments = moments.merge(chunk)
     seen = np.concatenate(chunks)
     assert moments.count == len(seen)
     if len(seen):
@@ -22,6 +22,6 @@ def test_merging_chunks_equals_seeing_all_at_once(seed, sizes):
 
 
 def test_merging_changes_no_older_version():
-    before = Moments.nothing_seen(1).merged(np.array([[1.0], [3.0]]))
-    before.merged(np.array([[100.0]]))
+    before = Moments.empty(1).merge(np.array([[1.0], [3.0]]))
+    before.merge(np.array([[100.0]]))
     assert before.mean[0] == 2.0

@@ -9,7 +9,7 @@ import pytest
 from training.codec import decode
 from training.environments.making import make, spaces_of
 from training.environments.model import EnvironmentSpec
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.inference import NumpyPolicy
 from training.messages import BlobRef, Call, EvaluateRequest, RolloutRequest
@@ -40,11 +40,11 @@ def call_of(name, weights, *, serial=1, state=None, steps=40, copies=2, slot=0):
 @pytest.mark.parametrize("name", ["CartPole-v1", "Hopper-v5", "ALE/Pong-v5"])
 def test_warm_cold_and_elsewhere_are_the_same(name):
     """Three fragments in one process, against each in a process that has never seen the environment."""
-    weights, warm = weights_of(name), Warmth()
+    weights, warm = weights_of(name), WarmCache()
     state_here = state_there = None
     for serial in (1, 2, 3):
         here = execute(call_of(name, weights, serial=serial, state=state_here), weights, warm)
-        there = execute(call_of(name, weights, serial=serial, state=state_there), weights, Warmth())
+        there = execute(call_of(name, weights, serial=serial, state=state_there), weights, WarmCache())
         assert here.payload == there.payload
         assert here.env_state == there.env_state
         state_here, state_there = here.env_state, there.env_state
@@ -53,7 +53,7 @@ def test_warm_cold_and_elsewhere_are_the_same(name):
 def test_what_went_to_environments_and_to_the_policy_is_told_apart():
     weights = weights_of("CartPole-v1")
     began_s = perf_counter()
-    usage = execute(call_of("CartPole-v1", weights, steps=200), weights, Warmth()).usage
+    usage = execute(call_of("CartPole-v1", weights, steps=200), weights, WarmCache()).usage
     took_s = perf_counter() - began_s
     assert 0 < usage.inference_s < took_s
     assert 0 < usage.environment_s < took_s
@@ -62,7 +62,7 @@ def test_what_went_to_environments_and_to_the_policy_is_told_apart():
 
 def test_many_slots_share_a_few_warm_environments():
     """A hundred slots through one process twice over: each goes on where it was."""
-    weights, shared = weights_of("CartPole-v1"), Warmth()
+    weights, shared = weights_of("CartPole-v1"), WarmCache()
     states = {}
     for serial in (1, 2):
         for slot in range(100):
@@ -70,7 +70,7 @@ def test_many_slots_share_a_few_warm_environments():
                 "CartPole-v1", weights, serial=slot * 10 + serial, state=states.get(slot), slot=slot, copies=1
             )
             result = execute(call, weights, shared)
-            assert result.payload == execute(call, weights, Warmth()).payload
+            assert result.payload == execute(call, weights, WarmCache()).payload
             states[slot] = result.env_state
     (kept,) = shared.environments.values()
     assert len(kept) <= 32
@@ -79,7 +79,7 @@ def test_many_slots_share_a_few_warm_environments():
 def test_a_time_limit_keeps_the_state_it_cut_off_and_an_end_does_not():
     name = "MountainCar-v0"
     weights = weights_of(name)
-    document = decode(execute(call_of(name, weights, steps=450, copies=1), weights, Warmth()).payload)
+    document = decode(execute(call_of(name, weights, steps=450, copies=1), weights, WarmCache()).payload)
     ends = np.flatnonzero(document["truncated"][:, 0])
     assert ends.tolist() == [199, 399]
     assert document["final_index"].tolist() == [[199, 0], [399, 0]]
@@ -88,7 +88,7 @@ def test_a_time_limit_keeps_the_state_it_cut_off_and_an_end_does_not():
     assert abs(float(document["observations"][200, 0, 1])) == 0.0
     assert document["episode_lengths"].tolist() == [200, 200]
     pole = weights_of("CartPole-v1")
-    document = decode(execute(call_of("CartPole-v1", pole, steps=200, copies=1), pole, Warmth()).payload)
+    document = decode(execute(call_of("CartPole-v1", pole, steps=200, copies=1), pole, WarmCache()).payload)
     assert document["terminated"].any()
     assert len(document["final_index"]) == 0
 
@@ -102,15 +102,15 @@ def test_an_environment_that_changes_its_shape_is_named(monkeypatch):
     )
     weights = weights_of("CartPole-v1")
     with pytest.raises(ValueError, match=r"CartPole-v1 showed \(3,\) at step 0 and \(4,\) before"):
-        execute(call_of("CartPole-v1", weights), weights, Warmth())
+        execute(call_of("CartPole-v1", weights), weights, WarmCache())
 
 
 def test_observations_follow_each_other_over_calls():
     """The 257th step of 256-step calls: what one fragment ends with, the next begins with."""
     weights = weights_of("Hopper-v5")
-    first = execute(call_of("Hopper-v5", weights, serial=1, copies=1), weights, Warmth())
+    first = execute(call_of("Hopper-v5", weights, serial=1, copies=1), weights, WarmCache())
     second = execute(
-        call_of("Hopper-v5", weights, serial=2, copies=1, state=first.env_state), weights, Warmth()
+        call_of("Hopper-v5", weights, serial=2, copies=1, state=first.env_state), weights, WarmCache()
     )
     np.testing.assert_array_equal(
         decode(first.payload)["last_observations"], decode(second.payload)["observations"][0]
@@ -120,7 +120,7 @@ def test_observations_follow_each_other_over_calls():
 def test_a_lost_life_ends_the_episode_for_the_learner_only():
     name = "BreakoutNoFrameskip-v4"
     weights = weights_of(name)
-    document = decode(execute(call_of(name, weights, steps=250, copies=1), weights, Warmth()).payload)
+    document = decode(execute(call_of(name, weights, steps=250, copies=1), weights, WarmCache()).payload)
     assert document["terminated"].sum() > len(document["episode_returns"])
     policy = NumpyPolicy(weights)
     assert policy.outputs_size == 4
@@ -132,10 +132,10 @@ def test_evaluation_plays_whole_games_with_raw_rewards():
     weights = weights_of(name)
     request = EvaluateRequest(environment=EnvironmentSpec(id=name), episode_seeds=(3,))
     call = call_of(name, weights).model_copy(update={"request": request})
-    document = decode(execute(call, weights, Warmth()).payload)
+    document = decode(execute(call, weights, WarmCache()).payload)
     assert document["returns"][0] <= -15  # an untrained policy loses 21 points, give or take
     assert document["lengths"][0] > 700
-    again = decode(execute(call, weights, Warmth()).payload)
+    again = decode(execute(call, weights, WarmCache()).payload)
     assert again["returns"].tolist() == document["returns"].tolist()
 
 
@@ -194,4 +194,4 @@ def test_a_last_observation_of_an_episode_must_be_a_number_too(monkeypatch):
     with pytest.raises(
         ValueError, match=r"a last observation of an episode that is not a finite number at step 6"
     ):
-        execute(call_of("CartPole-v1", weights, copies=1), weights, Warmth())
+        execute(call_of("CartPole-v1", weights, copies=1), weights, WarmCache())

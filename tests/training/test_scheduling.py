@@ -15,7 +15,7 @@ from training.learner import LearnerState
 from training.reports import Spend, Usage
 from training.scaling.learned import Learned, as_text
 from training.scaling.plan import Bounds
-from training.scheduling.episode import Lesson, Usual, batch_of, rewards_of, score_of
+from training.scheduling.episode import ScoredEpisode, UsualRound, batch_of, rewards_of, score_of
 from training.scheduling.model import SchedulingSpec
 from training.scheduling.rehearsal import Rehearsal
 from training.scheduling.state import Scales, state_of
@@ -98,7 +98,7 @@ def test_rewards_by_hand():
         a_round(2, total_s=4.0, episode_return_mean=120.0),
     ]
     printed = spec(reward="printed")
-    usual = Usual(round_s=2.0, round_usd=0.5)
+    usual = UsualRound(round_s=2.0, round_usd=0.5)
     assert rewards_of(missed, printed, usual).tolist() == pytest.approx([-0.2, -0.4 - 70.0])
     assert rewards_of(made, printed, usual).tolist() == pytest.approx([-0.2, -0.4])
     assert rewards_of(missed, spec(), usual).tolist() == pytest.approx([-0.1, -0.2 - 0.7])
@@ -113,7 +113,7 @@ def test_rewards_by_hand():
 
 def test_an_episode_that_could_not_begin_is_not_the_best_of_all():
     """Without a round nothing was paid: that is as bad as all of its rounds in vain."""
-    usual = Usual(round_s=2.0, round_usd=0.5)
+    usual = UsualRound(round_s=2.0, round_usd=0.5)
     made = [a_round(1, total_s=2.0, episode_return_mean=120.0)]
     for one in (spec(), spec(objective="cost"), spec(reward="printed")):
         assert score_of([], one, usual) < score_of(made, one, usual) <= 0.0
@@ -130,7 +130,7 @@ def test_what_is_learned_from_is_what_was_drawn():
     weights = weights_of(state, of)
     policy = of.policy(as_text(weights), explore=True)
     rounds = [a_round(1, actors=2), a_round(2, actors=3)]
-    batch = batch_of([Lesson(rounds, np.array([-1.0, -2.0], dtype=np.float32))], policy, weights)
+    batch = batch_of([ScoredEpisode(rounds, np.array([-1.0, -2.0], dtype=np.float32))], policy, weights)
     assert batch.actions[:, 0].tolist() == [1, 2]
     assert batch.terminated[:, 0].tolist() == [False, True]
     drawn = np.array([policy.decide(rounds[:1], Bounds(), seed).actors for seed in range(3000)])
@@ -213,7 +213,7 @@ def test_episodes_learned_from_together_stay_apart():
     weights = weights_of(initial_state(of), of)
     policy = of.policy(as_text(weights), explore=True)
     lessons = [
-        Lesson(
+        ScoredEpisode(
             [a_round(k, actors=1 + k % 3) for k in range(1, rounds + 1)], -np.ones(rounds, dtype=np.float32)
         )
         for rounds in (3, 1, 2)

@@ -13,7 +13,7 @@ from training.algorithms.heads import head_of
 from training.algorithms.impact import Impact
 from training.algorithms.ppo import PPO
 from training.architectures import MLP
-from training.inference import LOG_STD_LIMITS, normalised
+from training.inference import LOG_STD_LIMITS, normalise
 from training.returns import generalised_advantages
 
 
@@ -57,7 +57,7 @@ def own_policy(outputs, parameters, spaces, actions):
 
 def own_loss(algorithm, network, state, batch):
     """PPO's loss over the whole batch as a function of the parameters, in float64."""
-    seen = normalised(batch.observations, *state.normaliser()).reshape(batch.size, -1)
+    seen = normalise(batch.observations, *state.normaliser()).reshape(batch.size, -1)
 
     def values_of(parameters, observations):
         shape = observations.shape[:-1]
@@ -65,14 +65,14 @@ def own_loss(algorithm, network, state, batch):
             shape
         )
 
-    before = values_of(state.parameters, normalised(batch.observations, *state.normaliser()))
+    before = values_of(state.parameters, normalise(batch.observations, *state.normaliser()))
     following = np.concatenate(
         [
             before[1:],
-            values_of(state.parameters, normalised(batch.last_observations, *state.normaliser()))[None],
+            values_of(state.parameters, normalise(batch.last_observations, *state.normaliser()))[None],
         ]
     )
-    finals = values_of(state.parameters, normalised(batch.final_observations, *state.normaliser()))
+    finals = values_of(state.parameters, normalise(batch.final_observations, *state.normaliser()))
     following[tuple(batch.final_index.T)] = finals
     advantages = generalised_advantages(
         batch.rewards,

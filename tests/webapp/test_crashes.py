@@ -36,7 +36,7 @@ from tests.factories import FixedClock, make_project, make_user
 from tests.servers import ROOT, wait_until
 from tests.webapp import held
 from tests.webapp.held import FUNCTION, MB
-from training.functions.body import Result, Warmth
+from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Connection
@@ -233,7 +233,7 @@ class Groups:
 @contextmanager
 def _lambda() -> Iterator[Lambda]:
     with held.account() as (aws, demo):
-        result = execute(calls.rollout("any", None), calls.weights(), Warmth())
+        result = execute(calls.rollout("any", None), calls.weights(), WarmCache())
         assert isinstance(result, Result)
         aws.invoking.parked[FUNCTION] = Parked(0.01, result)
         yield Lambda(aws, demo)

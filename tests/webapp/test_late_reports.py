@@ -23,7 +23,7 @@ from tests.servers import wait_until
 from tests.webapp import held
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.held import FUNCTION, MB
-from training.functions.body import Result, Warmth
+from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.ports import Reservation
 from webapp.clock import SYSTEM_CLOCK
@@ -52,7 +52,7 @@ def cloud() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
 @pytest.fixture(scope="module")
 def result() -> Result:
     """What a call of the kind that is sent really gives."""
-    found = execute(calls.rollout("any", None), calls.weights(), Warmth())
+    found = execute(calls.rollout("any", None), calls.weights(), WarmCache())
     assert isinstance(found, Result)
     return found
 

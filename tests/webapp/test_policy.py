@@ -26,7 +26,7 @@ from tests.factories import (
 from tests.members import add_member
 from training.checkpoints import FileCheckpointStore, Progress
 from training.environments.making import spaces_of
-from training.film import Filmed, still_of
+from training.film import FilmFacts, still_of
 from training.learner import LearnerState
 from training.messages import CheckpointSaved
 from training.spec import TrainingSpec
@@ -89,7 +89,7 @@ def filmed(checkpoint: Path, file: Path, **options: Any) -> dict[str, Any]:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(PICTURE)
     still_of(file).write_bytes(PICTURE)
-    film = Filmed(251, 400, 267, 10.04, 500, 492.0, True, 0, len(PICTURE))
+    film = FilmFacts(251, 400, 267, 10.04, 500, 492.0, True, 0, len(PICTURE))
     return json.loads(json.dumps(film.__dict__))
 
 

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, evidence_of, explained_variance
+from training.algorithms.algorithm import (
+    ADVANCED,
+    Algorithm,
+    UpdateResult,
+    collect_update_samples,
+    explained_variance,
+)
 from training.algorithms.optimisation import Optimisation
 from training.returns import generalised_advantages
 
@@ -31,13 +37,13 @@ class A2C(Algorithm):
 
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
-    ) -> Learned:
+    ) -> UpdateResult:
         optimisation = Optimisation(state, network, self, progress)
-        grown = state.having_seen(batch.observations, batch.discounted_returns)
+        renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
         observations = optimisation.observations(batch)
         values = optimisation.values(observations)
         advantages = generalised_advantages(
-            self.rewards(batch, grown),
+            self.rewards(batch, renormalised),
             values,
             optimisation.next_values(batch, values),
             batch.terminated,
@@ -48,7 +54,7 @@ class A2C(Algorithm):
         targets = advantages + values
         if self.normalise_advantages:
             advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-        held = optimisation.held(
+        device_arrays = optimisation.to_device(
             {
                 "observations": observations,
                 "actions": batch.actions,
@@ -56,10 +62,18 @@ class A2C(Algorithm):
                 "targets": targets,
             }
         )
-        objective = partial(losses.actor_critic, held["advantages"], held["targets"], self.value_coefficient)
-        optimisation.step(held["observations"], held["actions"], objective)
+        objective = partial(
+            losses.actor_critic, device_arrays["advantages"], device_arrays["targets"], self.value_coefficient
+        )
+        optimisation.step(device_arrays["observations"], device_arrays["actions"], objective)
         report = optimisation.report(
             explained_variance(targets, values), approximate_kl=0.0, clip_fraction=0.0
         )
-        evidence = evidence_of(observations, batch, advantages, targets)
-        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, batch.size, evidence)
+        update_samples = collect_update_samples(observations, batch, advantages, targets)
+        return UpdateResult(
+            optimisation.next_state(renormalised),
+            report,
+            optimisation.minibatches,
+            batch.size,
+            update_samples,
+        )

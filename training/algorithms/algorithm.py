@@ -9,11 +9,11 @@ import numpy.typing as npt
 from pydantic import Field
 
 from training.architectures import CNN, MLP
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.environments.spaces import Spaces
 from training.learner import LearnerState
 from training.reports import UpdateReport
-from training.update_samples import Evidence, LossWeights, samples_of
+from training.update_samples import LossWeights, UpdateSamples, flatten_time
 
 if TYPE_CHECKING:
     from training.batch import Batch
@@ -23,17 +23,17 @@ ADVANCED: dict[str, Any] = {"advanced": True}
 Floats = npt.NDArray[np.float32]
 
 
-class Learned(NamedTuple):
+class UpdateResult(NamedTuple):
     """The result of an update: the next state, its report, the amount of work, and the samples it learned from."""
 
     state: LearnerState
     report: UpdateReport
     minibatches: int
     samples: int
-    evidence: Evidence
+    update_samples: UpdateSamples
 
 
-class Algorithm(Frozen):
+class Algorithm(FrozenModel):
     """The fields that every algorithm has. Each subclass adds its own fields and a method `learn`."""
 
     follows_a_target: ClassVar[bool] = False
@@ -94,25 +94,25 @@ class Algorithm(Frozen):
         """Return the learning rate at `progress`, the fraction of the run that is over."""
         return self.learning_rate * (1.0 - progress) if self.learning_rate_decay else self.learning_rate
 
-    def rewards(self, batch: Batch, grown: LearnerState) -> Floats:
-        """Return rewards as the learner uses them. The normalisers of `grown` already include this batch."""
+    def rewards(self, batch: Batch, renormalised: LearnerState) -> Floats:
+        """Return rewards as the learner uses them. The normalisers of `renormalised` already include this batch."""
         rewards = np.sign(batch.rewards) if self.clip_rewards else batch.rewards
-        if grown.return_moments is None:
+        if renormalised.return_moments is None:
             return rewards
-        scaled: Floats = rewards * grown.return_moments.scale().astype(np.float32)
+        scaled: Floats = rewards * renormalised.return_moments.scale().astype(np.float32)
         return np.clip(scaled, -REWARD_CLIP, REWARD_CLIP)
 
 
-def evidence_of(
+def collect_update_samples(
     observations: npt.NDArray[Any], batch: Batch, advantages: Floats, targets: Floats
-) -> Evidence:
+) -> UpdateSamples:
     """Return the samples of an update, flattened to [sample, …]. `observations` are already normalised."""
-    return Evidence(
-        samples_of(observations),
-        samples_of(batch.actions),
-        samples_of(batch.log_probs),
-        samples_of(advantages).astype(np.float32, copy=False),
-        samples_of(targets).astype(np.float32, copy=False),
+    return UpdateSamples(
+        flatten_time(observations),
+        flatten_time(batch.actions),
+        flatten_time(batch.log_probs),
+        flatten_time(advantages).astype(np.float32, copy=False),
+        flatten_time(targets).astype(np.float32, copy=False),
         columns=batch.rewards.shape[1],
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from training.algorithms.descent import BETAS, CHUNK, Anchor, Floats, Moved, Objective
+from training.algorithms.descent import BETAS, CHUNK, Anchor, DescentResult, Floats, Objective
 from training.architectures import CNN, MLP
 from training.distributions import Distribution
 from training.learner import LearnerState
@@ -50,7 +50,7 @@ class Autograd:
     def array(self, data: npt.NDArray[Any]) -> torch.Tensor:
         return torch.tensor(data, device=self.device)
 
-    def taken(self, array: torch.Tensor, order: npt.NDArray[np.int64]) -> torch.Tensor:
+    def reorder(self, array: torch.Tensor, order: npt.NDArray[np.int64]) -> torch.Tensor:
         return array[torch.from_numpy(order).to(self.device)]
 
     def values(self, observations: Floats) -> Floats:
@@ -102,8 +102,8 @@ class Autograd:
         stacked = torch.stack([torch.stack(values).float().mean() for values in measured.values()])
         return dict(zip(measured, stacked.tolist(), strict=True))
 
-    def moved(self) -> Moved:
-        return Moved(
+    def result(self) -> DescentResult:
+        return DescentResult(
             self._copied(self._leaves),
             self._copied(self._first),
             self._copied(self._second),

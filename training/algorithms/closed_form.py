@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.algorithms.dense import DenseNetwork, NamedVector
-from training.algorithms.descent import BETAS, CHUNK, Anchor, Moved, Objective
+from training.algorithms.descent import BETAS, CHUNK, Anchor, DescentResult, Objective
 from training.algorithms.heads import head_of
 from training.architectures import MLP
 from training.learner import LearnerState
@@ -49,7 +49,7 @@ class ClosedForm:
     def array(self, data: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return data
 
-    def taken(self, array: npt.NDArray[Any], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    def reorder(self, array: npt.NDArray[Any], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         return np.take(array, order, axis=0)
 
     def values(self, observations: Floats) -> Floats:
@@ -100,9 +100,9 @@ class ClosedForm:
     def means(self, measured: dict[str, list[Any]]) -> dict[str, float]:
         return {name: float(np.mean(values)) for name, values in measured.items()}
 
-    def moved(self) -> Moved:
+    def result(self) -> DescentResult:
         adam = self._adam
-        return Moved(self._parameters.copies(), adam.first.copies(), adam.second.copies(), adam.steps)
+        return DescentResult(self._parameters.copies(), adam.first.copies(), adam.second.copies(), adam.steps)
 
 
 class _Adam:

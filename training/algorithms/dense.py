@@ -35,7 +35,7 @@ class NamedVector:
 
 
 @dataclass(frozen=True)
-class Passed:
+class ForwardPass:
     """The outputs of each layer in a forward pass, the input first: all that the backward pass needs."""
 
     trunk: list[Floats]
@@ -67,10 +67,10 @@ class DenseNetwork:
         self._policy = _named_layers("policy", layout.policy, last_activated=False)
         self._value = _named_layers("value", layout.value, last_activated=False)
 
-    def forward(self, parameters: Mapping[str, Floats], observations: Floats) -> Passed:
+    def forward(self, parameters: Mapping[str, Floats], observations: Floats) -> ForwardPass:
         """Pass [n, size] observations through all layers. A shared trunk is computed once."""
         trunk = self._up(parameters, self._trunk, observations)
-        return Passed(
+        return ForwardPass(
             trunk,
             self._up(parameters, self._policy, trunk[-1]),
             self._up(parameters, self._value, trunk[-1]),
@@ -85,7 +85,7 @@ class DenseNetwork:
     def backward(
         self,
         parameters: Mapping[str, Floats],
-        passed: Passed,
+        forward_pass: ForwardPass,
         output_slopes: Floats,
         value_slopes: Floats,
         into: Mapping[str, Floats],
@@ -94,10 +94,14 @@ class DenseNetwork:
         ([n, outputs]) and by the values ([n]).
         """
         shared = bool(self._trunk)
-        policy = self._down(parameters, self._policy, passed.policy, output_slopes, into, through=shared)
-        value = self._down(parameters, self._value, passed.value, value_slopes[:, None], into, through=shared)
+        policy = self._down(
+            parameters, self._policy, forward_pass.policy, output_slopes, into, through=shared
+        )
+        value = self._down(
+            parameters, self._value, forward_pass.value, value_slopes[:, None], into, through=shared
+        )
         if shared:
-            self._down(parameters, self._trunk, passed.trunk, policy + value, into, through=False)
+            self._down(parameters, self._trunk, forward_pass.trunk, policy + value, into, through=False)
 
     def _up(
         self, parameters: Mapping[str, Floats], layers: tuple[_DenseLayer, ...], x: Floats

@@ -41,7 +41,7 @@ class Anchor(NamedTuple):
     weight: float
 
 
-class Moved(NamedTuple):
+class DescentResult(NamedTuple):
     """The state after a descent: parameters and Adam's moments by name, and the number of steps over the whole run."""
 
     parameters: Parameters
@@ -59,7 +59,7 @@ class Descent(Protocol):
     def array(self, data: npt.NDArray[Any]) -> Array:
         """Return `data` as an array on the device that computes."""
 
-    def taken(self, array: Array, order: npt.NDArray[np.int64]) -> Array:
+    def reorder(self, array: Array, order: npt.NDArray[np.int64]) -> Array:
         """Return a copy of `array` with its samples in this order."""
 
     def values(self, observations: Floats) -> Floats:
@@ -78,4 +78,4 @@ class Descent(Protocol):
     def means(self, measured: dict[str, list[Array]]) -> dict[str, float]:
         """Return the mean of each measurement."""
 
-    def moved(self) -> Moved: ...
+    def result(self) -> DescentResult: ...

@@ -18,7 +18,13 @@ import numpy as np
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, evidence_of, explained_variance
+from training.algorithms.algorithm import (
+    ADVANCED,
+    Algorithm,
+    UpdateResult,
+    collect_update_samples,
+    explained_variance,
+)
 from training.algorithms.descent import Anchor, Array, Slopes
 from training.algorithms.optimisation import Optimisation
 from training.returns import vtrace
@@ -88,17 +94,17 @@ class Impact(Algorithm):
 
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
-    ) -> Learned:
+    ) -> UpdateResult:
         anchor = Anchor(state.target_parameters, self.kl_coefficient) if self.kl_coefficient else None
         optimisation = Optimisation(state, network, self, progress, anchor)
-        grown = state.having_seen(batch.observations, batch.discounted_returns)
+        renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
         observations = optimisation.observations(batch)
         target_log_probs = optimisation.log_probs(batch, observations, state.target_parameters)
         to_target = np.exp(np.clip(target_log_probs - batch.log_probs, -20.0, 20.0))
         values = optimisation.values(observations)
         targets, advantages = vtrace(
             to_target,
-            self.rewards(batch, grown),
+            self.rewards(batch, renormalised),
             values,
             optimisation.next_values(batch, values),
             batch.terminated,
@@ -108,7 +114,7 @@ class Impact(Algorithm):
             self.rho_limit,
             self.c_limit,
         )
-        held = optimisation.held(
+        device_arrays = optimisation.to_device(
             {
                 "observations": observations,
                 "actions": batch.actions,
@@ -120,15 +126,15 @@ class Impact(Algorithm):
         )
         rng = np.random.Generator(np.random.PCG64(seed))
         for _ in range(self.epochs):
-            for chosen in optimisation.minibatches_of(held, self.minibatch_size, rng):
+            for chosen in optimisation.minibatches_of(device_arrays, self.minibatch_size, rng):
                 objective = partial(self.slopes, optimisation.arrays, chosen)
                 optimisation.step(chosen["observations"], chosen["actions"], objective)
         report = optimisation.report(explained_variance(targets, values))
-        after = optimisation.next_state(grown)
+        after = optimisation.next_state(renormalised)
         if after.version % self.target_every_updates == 0:
             after = replace(after, target_parameters=after.parameters)
-        evidence = evidence_of(observations, batch, advantages, targets)
-        return Learned(after, report, optimisation.minibatches, batch.size * self.epochs, evidence)
+        update_samples = collect_update_samples(observations, batch, advantages, targets)
+        return UpdateResult(after, report, optimisation.minibatches, batch.size * self.epochs, update_samples)
 
     def slopes(self, arrays: Any, chosen: dict[str, Array], log_probs: Array, values: Array) -> Slopes:
         """Return a minibatch's loss gradients, given the network's current log-probabilities and values."""
@@ -137,7 +143,7 @@ class Impact(Algorithm):
         advantages = chosen["advantages"]
         n = len(advantages)
         if self.normalise_advantages and n > 1:
-            advantages = losses.standardised(arrays, advantages)
+            advantages = losses.standardise(arrays, advantages)
         gains, rising = losses.clipped_gains(arrays, ratio, advantages, self.clip)
         value_loss, by_value = losses.squared_error(values, chosen["targets"])
         moved = ratio - 1.0

@@ -12,7 +12,13 @@ import numpy as np
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import ADVANCED, Algorithm, Learned, evidence_of, explained_variance
+from training.algorithms.algorithm import (
+    ADVANCED,
+    Algorithm,
+    UpdateResult,
+    collect_update_samples,
+    explained_variance,
+)
 from training.algorithms.optimisation import Optimisation
 from training.returns import vtrace
 
@@ -39,16 +45,16 @@ class Impala(Algorithm):
 
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
-    ) -> Learned:
+    ) -> UpdateResult:
         """Update the state. V-trace is computed again before each pass, because it depends on the current policy and
         critic.
         """
         optimisation = Optimisation(state, network, self, progress)
-        grown = state.having_seen(batch.observations, batch.discounted_returns)
+        renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
         observations = optimisation.observations(batch)
-        rewards = self.rewards(batch, grown)
+        rewards = self.rewards(batch, renormalised)
         rng = np.random.Generator(np.random.PCG64(seed))
-        held = optimisation.held({"observations": observations, "actions": batch.actions})
+        device_arrays = optimisation.to_device({"observations": observations, "actions": batch.actions})
         distance = 0.0
         for _ in range(self.epochs):
             values = optimisation.values(observations)
@@ -69,8 +75,8 @@ class Impala(Algorithm):
             )
             if self.normalise_advantages:
                 advantages = advantages / (advantages.std() + 1e-8)
-            held |= optimisation.held({"advantages": advantages, "targets": targets})
-            for chosen in optimisation.minibatches_of(held, self.minibatch_size, rng):
+            device_arrays |= optimisation.to_device({"advantages": advantages, "targets": targets})
+            for chosen in optimisation.minibatches_of(device_arrays, self.minibatch_size, rng):
                 objective = partial(
                     losses.actor_critic, chosen["advantages"], chosen["targets"], self.value_coefficient
                 )
@@ -81,5 +87,7 @@ class Impala(Algorithm):
             clip_fraction=float((ratios > self.rho_limit).mean()),
         )
         samples = batch.size * self.epochs
-        evidence = evidence_of(observations, batch, advantages, targets)
-        return Learned(optimisation.next_state(grown), report, optimisation.minibatches, samples, evidence)
+        update_samples = collect_update_samples(observations, batch, advantages, targets)
+        return UpdateResult(
+            optimisation.next_state(renormalised), report, optimisation.minibatches, samples, update_samples
+        )

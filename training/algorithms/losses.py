@@ -15,7 +15,7 @@ def mean(samples: Array) -> Array:
     return samples.sum() / len(samples)
 
 
-def standardised(arrays: Any, samples: Array) -> Array:
+def standardise(arrays: Any, samples: Array) -> Array:
     """Return the samples with mean 0 and deviation 1. There must be more than one."""
     deviations = samples - mean(samples)
     variance = (deviations * deviations).sum() / (len(samples) - 1)

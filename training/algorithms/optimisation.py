@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from training.algorithms.descent import Anchor, Array, Descent, Floats, Objective
 from training.architectures import CNN, MLP
-from training.inference import normalised
+from training.inference import normalise
 from training.learner import LearnerState
 from training.networks import Parameters
 from training.reports import UpdateReport
-from training.update_samples import samples_of
+from training.update_samples import flatten_time
 
 if TYPE_CHECKING:
     from training.algorithms.algorithm import Algorithm
@@ -64,7 +64,7 @@ class Optimisation:
 
     def observations(self, batch: Batch) -> npt.NDArray[Any]:
         """Return the batch's observations normalised as this version's actors normalised them."""
-        seen: npt.NDArray[Any] = normalised(batch.observations, *self._state.normaliser())
+        seen: npt.NDArray[Any] = normalise(batch.observations, *self._state.normaliser())
         return seen
 
     def values(self, observations: npt.NDArray[Any]) -> Floats:
@@ -76,11 +76,11 @@ class Optimisation:
     def next_values(self, batch: Batch, values: Floats) -> Floats:
         """Return V of the state that followed each step, also of a state that a time limit cut off."""
         normaliser = self._state.normaliser()
-        last = self.values(normalised(batch.last_observations, *normaliser))
+        last = self.values(normalise(batch.last_observations, *normaliser))
         following = np.concatenate([values[1:], last[None]], axis=0)
         if len(batch.final_index):
             steps, columns = batch.final_index[:, 0], batch.final_index[:, 1]
-            following[steps, columns] = self.values(normalised(batch.final_observations, *normaliser))
+            following[steps, columns] = self.values(normalise(batch.final_observations, *normaliser))
         return following
 
     def log_probs(
@@ -89,16 +89,16 @@ class Optimisation:
         """Return log-probabilities of the batch's actions, as [time, environment], under the policy with `parameters`
         or under the current one.
         """
-        flat = self.descent.log_probs(samples_of(observations), samples_of(batch.actions), parameters)
+        flat = self.descent.log_probs(flatten_time(observations), flatten_time(batch.actions), parameters)
         return flat.reshape(batch.rewards.shape)
 
-    def held(self, samples: dict[str, npt.NDArray[Any]]) -> dict[str, Array]:
+    def to_device(self, samples: dict[str, npt.NDArray[Any]]) -> dict[str, Array]:
         """Return arrays of [time, environment, …] as [sample, …] on the descent's device; real numbers become
         float32.
         """
         return {
             name: self.descent.array(
-                samples_of(array).astype(np.float32 if array.dtype.kind == "f" else array.dtype, copy=False)
+                flatten_time(array).astype(np.float32 if array.dtype.kind == "f" else array.dtype, copy=False)
             )
             for name, array in samples.items()
         }
@@ -109,7 +109,7 @@ class Optimisation:
         """Yield all samples once, in random order. They are shuffled once, so that each minibatch is a view."""
         n = len(samples["actions"])
         order = rng.permutation(n)
-        shuffled = {name: self.descent.taken(array, order) for name, array in samples.items()}
+        shuffled = {name: self.descent.reorder(array, order) for name, array in samples.items()}
         for begin in range(0, n, size):
             yield {name: array[begin : begin + size] for name, array in shuffled.items()}
 
@@ -144,12 +144,12 @@ class Optimisation:
 
     def next_state(self, state: LearnerState) -> LearnerState:
         """Return `state` with the current parameters and moments, as the next version."""
-        moved = self.descent.moved()
+        result = self.descent.result()
         return replace(
             state,
             version=state.version + 1,
-            parameters=moved.parameters,
-            first_moments=moved.first_moments,
-            second_moments=moved.second_moments,
-            optimiser_steps=moved.steps,
+            parameters=result.parameters,
+            first_moments=result.first_moments,
+            second_moments=result.second_moments,
+            optimiser_steps=result.steps,
         )

@@ -24,8 +24,8 @@ from training.algorithms.algorithm import (
     ADVANCED,
     Algorithm,
     Floats,
-    Learned,
-    evidence_of,
+    UpdateResult,
+    collect_update_samples,
     explained_variance,
 )
 from training.algorithms.descent import Anchor, Array, Slopes
@@ -100,22 +100,22 @@ class PPO(Algorithm):
 
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
-    ) -> Learned:
+    ) -> UpdateResult:
         """Update the state with several passes over `batch`. Observations are normalised as this version's actors
         normalised them, so ratios of fresh data start at 1 up to rounding. The batch's own statistics count from the
         next version on.
         """
         anchor = Anchor(state.parameters, state.kl_coefficient) if self.kl_coefficient else None
         optimisation = Optimisation(state, network, self, progress, anchor)
-        grown = state.having_seen(batch.observations, batch.discounted_returns)
+        renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
         observations = optimisation.observations(batch)
-        rewards = self.rewards(batch, grown)
+        rewards = self.rewards(batch, renormalised)
         values, advantages = self._advantages(optimisation, batch, observations, rewards)
         targets = advantages + values
         samples = {"observations": observations, "actions": batch.actions, "log_probs": batch.log_probs}
         if self.objective == "decoupled":
             samples["start_log_probs"] = optimisation.log_probs(batch, observations)
-        held = optimisation.held(samples)
+        device_arrays = optimisation.to_device(samples)
         rng = np.random.Generator(np.random.PCG64(seed))
         clip = self.clip * (1.0 - progress) if self.clip_decay else self.clip
         passes = 0
@@ -123,20 +123,24 @@ class PPO(Algorithm):
             if passes > 1 and self.recompute_advantages:
                 values, advantages = self._advantages(optimisation, batch, observations, rewards)
                 targets = advantages + values
-            held |= optimisation.held({"advantages": advantages, "values": values, "targets": targets})
-            for chosen in optimisation.minibatches_of(held, self.minibatch_size, rng):
+            device_arrays |= optimisation.to_device(
+                {"advantages": advantages, "values": values, "targets": targets}
+            )
+            for chosen in optimisation.minibatches_of(device_arrays, self.minibatch_size, rng):
                 objective = partial(self.slopes, optimisation.arrays, chosen, clip)
                 optimisation.step(chosen["observations"], chosen["actions"], objective)
             if self.target_kl is not None and optimisation.last("approximate_kl") > 1.5 * self.target_kl:
                 break
         report = optimisation.report(explained_variance(targets, values))
-        grown = replace(grown, kl_coefficient=self._next_kl_coefficient(state, optimisation.means()))
-        return Learned(
-            optimisation.next_state(grown),
+        renormalised = replace(
+            renormalised, kl_coefficient=self._next_kl_coefficient(state, optimisation.means())
+        )
+        return UpdateResult(
+            optimisation.next_state(renormalised),
             report,
             optimisation.minibatches,
             batch.size * passes,
-            evidence_of(observations, batch, advantages, targets),
+            collect_update_samples(observations, batch, advantages, targets),
         )
 
     def _advantages(
@@ -162,7 +166,7 @@ class PPO(Algorithm):
         advantages = chosen["advantages"]
         n = len(advantages)
         if self.normalise_advantages and n > 1:
-            advantages = losses.standardised(arrays, advantages)
+            advantages = losses.standardise(arrays, advantages)
         gains, rising = losses.clipped_gains(arrays, ratio, advantages, clip)
         if decoupled:
             weights = arrays.exp(reference - behaviour).clip(max=_WEIGHT_LIMIT)
@@ -186,10 +190,10 @@ class PPO(Algorithm):
             return losses.squared_error(values, chosen["targets"])
         before, errors = chosen["values"], values - chosen["targets"]
         near = before + (values - before).clip(-self.value_clip, self.value_clip) - chosen["targets"]
-        own, held = errors * errors, near * near
+        own, clipped = errors * errors, near * near
         # Where the clipped loss is the larger one, it does not depend on the value any more.
-        slopes = arrays.where(own >= held, errors, 0.0) * (1.0 / len(errors))
-        return 0.5 * losses.mean(arrays.maximum(own, held)), slopes
+        slopes = arrays.where(own >= clipped, errors, 0.0) * (1.0 / len(errors))
+        return 0.5 * losses.mean(arrays.maximum(own, clipped)), slopes
 
     def _next_kl_coefficient(self, state: LearnerState, means: dict[str, float]) -> float:
         """Return the next coefficient: 1.5 times as much if the divergence is over twice its target, half if it is

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.environments import catalogue
 
 
-class EnvironmentSpec(Frozen):
+class EnvironmentSpec(FrozenModel):
     id: str = Field(
         "CartPole-v1",
         title="Environment",

@@ -20,7 +20,7 @@ class Result:
 
 
 @dataclass
-class Warmth:
+class WarmCache:
     """What a process keeps between calls to save time. It is only a cache: results never depend on it."""
 
     environments: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind, then by the state's hash

@@ -8,20 +8,20 @@ import numpy as np
 
 from training.codec import encode
 from training.environments.making import make
-from training.functions.body import Result, Warmth
-from training.functions.rollout import as_seen, policy_of
+from training.functions.body import Result, WarmCache
+from training.functions.rollout import as_stored, policy_of
 from training.inference import NumpyPolicy
 from training.messages import Call, EvaluateRequest
 from training.reports import Usage
 
 
-def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warmth: Warmth) -> Result:
+def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warm_cache: WarmCache) -> Result:
     """Play one episode for each seed. Return the episodes' returns and lengths in the order of the seeds."""
-    policy = policy_of(call, weights, warmth)
+    policy = policy_of(call, weights, warm_cache)
     key = f"{request.environment.model_dump_json()} evaluated"
-    environment = warmth.evaluations.get(key)
+    environment = warm_cache.evaluations.get(key)
     if environment is None:
-        environment = warmth.evaluations[key] = make(request.environment)
+        environment = warm_cache.evaluations[key] = make(request.environment)
     played = [_episode(environment, policy, seed) for seed in request.episode_seeds]
     returns = np.array([episode[0] for episode in played], dtype=np.float64)
     lengths = np.array([episode[1] for episode in played], dtype=np.int64)
@@ -37,7 +37,7 @@ def _episode(environment: Any, policy: NumpyPolicy, seed: int) -> tuple[float, i
     space = environment.action_space
     total, length, over = 0.0, 0, False
     while not over:
-        action = policy.best(as_seen(seen)[None])[0]
+        action = policy.best(as_stored(seen)[None])[0]
         if not policy.discrete:
             action = np.clip(action, space.low, space.high)
         seen, reward, terminated, truncated, _ = environment.step(action)

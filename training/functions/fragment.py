@@ -60,7 +60,7 @@ class SlotEnvironments:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledFragment:
     """A trajectory, and the process's time in the policy and in the rest of its steps."""
 
     document: dict[str, Any]
@@ -70,7 +70,7 @@ class Sampled:
 
 def sample(
     slot: SlotEnvironments, policy: NumpyPolicy, noise: np.ndarray, request: RolloutRequest
-) -> Sampled:
+) -> SampledFragment:
     """Return a trajectory of `request.steps` steps, and step `slot` along. Raises BadNumber or ChangedSpace."""
     steps = request.steps
     # One row more than there are steps: each step's next observation is the following step's observation.
@@ -78,8 +78,8 @@ def sample(
     observations[0] = slot.observations
     log_probs = np.empty((steps, request.environments), dtype=np.float32)
     taken: list[np.ndarray] = []
-    ended = _Ended()
-    courses = [_Course(slot, n, request, ended) for n in range(request.environments)]
+    ended = _EndedEpisodes()
+    courses = [_EnvironmentCopy(slot, n, request, ended) for n in range(request.environments)]
     space = slot.copies[0].action_space
     one_choice = len(policy.action_counts) == 1
     inference_s, began_s = 0.0, perf_counter()
@@ -112,7 +112,7 @@ def sample(
         **ended.document(slot.observations),
     }
     _require_finite(request, document)
-    return Sampled(document, took_s - inference_s, inference_s)
+    return SampledFragment(document, took_s - inference_s, inference_s)
 
 
 def _beside(columns: list[list[Any]], dtype: Any) -> np.ndarray:
@@ -121,7 +121,7 @@ def _beside(columns: list[list[Any]], dtype: Any) -> np.ndarray:
 
 
 @dataclass
-class _Ended:
+class _EndedEpisodes:
     """Episodes that ended in a fragment, in order of their end, and the states that a time limit cut off."""
 
     returns: list[float] = field(default_factory=list)
@@ -140,10 +140,12 @@ class _Ended:
         }
 
 
-class _Course:
+class _EnvironmentCopy:
     """One copy's way through a fragment."""
 
-    def __init__(self, slot: SlotEnvironments, n: int, request: RolloutRequest, ended: _Ended) -> None:
+    def __init__(
+        self, slot: SlotEnvironments, n: int, request: RolloutRequest, ended: _EndedEpisodes
+    ) -> None:
         self._environment = slot.copies[n]
         self._n = n
         self._shape = slot.observations.shape[1:]

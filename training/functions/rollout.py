@@ -13,7 +13,7 @@ import numpy as np
 from training.codec import decode, encode
 from training.environments.making import make
 from training.environments.travel import restore
-from training.functions.body import Result, Warmth
+from training.functions.body import Result, WarmCache
 from training.functions.fragment import SlotEnvironments, sample
 from training.inference import NumpyPolicy
 from training.messages import Call, RolloutRequest
@@ -24,10 +24,10 @@ from training.seeds import derive
 _WARM_AT_MOST = 32
 
 
-def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth) -> Result:
+def rollout(call: Call, request: RolloutRequest, weights: bytes, warm_cache: WarmCache) -> Result:
     """Take `steps` steps in each copy. Return a trajectory, and the state with which the slot's next call begins."""
-    policy = policy_of(call, weights, warmth)
-    slot = _environments(call, request, warmth)
+    policy = policy_of(call, weights, warm_cache)
+    slot = _environments(call, request, warm_cache)
     noise = policy.draw_noise(
         np.random.Generator(np.random.PCG64(call.seed)), request.steps, request.environments
     )
@@ -36,7 +36,7 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth)
     state = slot.saved()
     # Environments whose state cannot be saved have no name: they may only be reset, as in any other process.
     name = "" if state is None else hashlib.sha256(state).hexdigest()
-    warmth.environments[_kind(request)][name] = slot
+    warm_cache.environments[_kind(request)][name] = slot
     document["version"] = policy.version
     document["slot"] = request.slot
     steps = request.steps * request.environments
@@ -52,24 +52,24 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warmth: Warmth)
     return Result(encode(document), state, usage)
 
 
-def policy_of(call: Call, weights: bytes, warmth: Warmth) -> NumpyPolicy:
+def policy_of(call: Call, weights: bytes, warm_cache: WarmCache) -> NumpyPolicy:
     """Return the policy in `weights`, kept from the last call of the same version."""
     key = call.weights.sha256 if call.weights is not None else hashlib.sha256(weights).hexdigest()
-    if key not in warmth.policies:
-        warmth.policies.clear()
-        warmth.policies[key] = NumpyPolicy(weights)
-    policy: NumpyPolicy = warmth.policies[key]
+    if key not in warm_cache.policies:
+        warm_cache.policies.clear()
+        warm_cache.policies[key] = NumpyPolicy(weights)
+    policy: NumpyPolicy = warm_cache.policies[key]
     return policy
 
 
-def _environments(call: Call, request: RolloutRequest, warmth: Warmth) -> SlotEnvironments:
+def _environments(call: Call, request: RolloutRequest, warm_cache: WarmCache) -> SlotEnvironments:
     """Return the slot's copies in the state that the call brings: warm if this process has them, else restored.
 
     Copies are taken out of the cache and put back when the fragment is done, so a call that fails in the middle
     leaves none in an unknown state. Any slot may use them, so a few serve any number of slots.
     """
     wanted = "" if call.env_state is None else hashlib.sha256(call.env_state).hexdigest()
-    kept = warmth.environments.setdefault(_kind(request), {})
+    kept = warm_cache.environments.setdefault(_kind(request), {})
     warm: SlotEnvironments | None = kept.pop(wanted, None)
     if warm is not None and wanted:
         return warm
@@ -89,10 +89,10 @@ def _kind(request: RolloutRequest) -> str:
 def _reset(copies: list[Any], call: Call) -> SlotEnvironments:
     seen = [copy.reset(seed=derive(call.seed, "reset", n) % 2**32)[0] for n, copy in enumerate(copies)]
     n = len(copies)
-    return SlotEnvironments(copies, as_seen(seen), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n))
+    return SlotEnvironments(copies, as_stored(seen), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n))
 
 
-def as_seen(observations: Any) -> np.ndarray:
+def as_stored(observations: Any) -> np.ndarray:
     """Return observations as they are stored and sent: pictures stay bytes, all else becomes float32."""
     array = np.asarray(observations)
     return array if array.dtype == np.uint8 else array.astype(np.float32)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from training.functions.body import Result, Warmth
+from training.functions.body import Result, WarmCache
 from training.messages import Call, EvaluateRequest, RolloutRequest, UpdateRequest
 
 
-def execute(call: Call, weights: bytes | None, warmth: Warmth) -> Result:
+def execute(call: Call, weights: bytes | None, warm_cache: WarmCache) -> Result:
     """Run the body of `call` and return its result. Errors are raised unchanged; the platform makes failed outcomes
     of them.
 
@@ -16,15 +16,15 @@ def execute(call: Call, weights: bytes | None, warmth: Warmth) -> Result:
     if isinstance(request, RolloutRequest):
         from training.functions.rollout import rollout
 
-        return rollout(call, request, _present(weights), warmth)
+        return rollout(call, request, _present(weights), warm_cache)
     if isinstance(request, EvaluateRequest):
         from training.functions.evaluate import evaluate
 
-        return evaluate(call, request, _present(weights), warmth)
+        return evaluate(call, request, _present(weights), warm_cache)
     if isinstance(request, UpdateRequest):
         from training.functions.update import update
 
-        return update(call, request, warmth)
+        return update(call, request, warm_cache)
     raise TypeError(f"no body for a call of kind {request!r}")
 
 

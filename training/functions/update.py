@@ -12,20 +12,20 @@ from training import measures
 from training.architectures import learner_macs
 from training.batch import Batch
 from training.codec import encode
-from training.functions.body import Result, Warmth
+from training.functions.body import Result, WarmCache
 from training.learner import LearnerState
 from training.messages import Call, UpdateRequest
 from training.reports import Usage
 
 
-def update(call: Call, request: UpdateRequest, warmth: Warmth) -> Result:
+def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:
     """Run an update. The payload holds `state` and `weights` as bytes, the update's report, and the ended episodes."""
     import_torch()
     state = LearnerState.decode(call.inputs[0])
     versions = range(max(0, state.version - request.staleness_limit), state.version + 1)
     batch = Batch.of(call.inputs[1:], versions, state.spaces)
     learned = request.algorithm.learn(state, batch, request.network, request.progress, call.seed)
-    found = measures.taken(
+    found = measures.take_measurements(
         request.measures,
         request.algorithm,
         request.network,

@@ -67,7 +67,7 @@ class Flight:
         self._control = control
         self._deadlines = deadlines
         self._flying: dict[str, _Flying] = {}
-        self._told_s = platform.now_s()
+        self._last_tick_s = platform.now_s()
         self._tally = Tally()
         self.halt: Halt | None = None
         self.waiting_for = ""
@@ -86,7 +86,7 @@ class Flight:
         self._flying[call.id] = _Flying(call, attempts)
         self._platform.submit(call)
 
-    def heed(self) -> Halt | None:
+    def check_control(self) -> Halt | None:
         """Return why the run must halt, if the user wants it to stop; cancels the calls in flight then."""
         if self.halt is None:
             desired = self._control().desired
@@ -107,7 +107,7 @@ class Flight:
 
     def next(self) -> Generator[Event, None, Landed | None]:
         """Wait for the next event. Return a call that landed, or None after a second or a retry."""
-        self.heed()
+        self.check_control()
         outcome = self._platform.next(_TICK_S)
         landed = None
         if outcome is not None and outcome.call_id in self._flying:
@@ -115,8 +115,8 @@ class Flight:
             if landed is not None:
                 self.after = (landed.name,)
         now_s = self._platform.now_s()
-        if outcome is None or now_s - self._told_s >= _TICK_S:
-            self._told_s = now_s
+        if outcome is None or now_s - self._last_tick_s >= _TICK_S:
+            self._last_tick_s = now_s
             yield Tick(at_s=now_s, calls_in_flight=len(self._flying), waiting_for=self.waiting_for)
         return landed
 
@@ -164,7 +164,7 @@ class Flight:
                 self.stop(Halt("failing", outcome.reason))
             in_vain = outcome.reason_code in _IN_VAIN
             again = call.attempt < flying.attempts and self.halt is None and not in_vain
-            yield _told(call, outcome, again)
+            yield _call_failed(call, outcome, again)
             if again:
                 self._tally.retried_calls += 1
                 self._launch_again(flying)
@@ -174,9 +174,9 @@ class Flight:
     def _learn(self, call: Call, outcome: Outcome) -> None:
         usage = outcome.usage
         if outcome.status == "done":
-            self._deadlines.came(call.kind, usage.startup_s + usage.run_s + usage.transfer_s)
+            self._deadlines.record_done(call.kind, usage.startup_s + usage.run_s + usage.transfer_s)
         elif outcome.reason_code == "deadline":
-            self._deadlines.overran(call.kind, call.deadline_s)
+            self._deadlines.record_timeout(call.kind, call.deadline_s)
 
     def _launch_again(self, flying: _Flying) -> None:
         call, attempt = flying.call, flying.call.attempt + 1
@@ -185,7 +185,7 @@ class Flight:
         self._send(call.model_copy(update=changes), flying.attempts)
 
 
-def _told(call: Call, outcome: Outcome, again: bool) -> CallFailed:
+def _call_failed(call: Call, outcome: Outcome, again: bool) -> CallFailed:
     return CallFailed(
         call_id=call.id,
         call_kind=call.kind,

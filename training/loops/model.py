@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 
 
-class Synchronous(Frozen):
+class Synchronous(FrozenModel):
     """Synchronous: the learner waits for all actors. The same seed gives the same weights."""
 
     kind: Literal["synchronous"] = "synchronous"
@@ -19,7 +19,7 @@ class Synchronous(Frozen):
         return 0
 
 
-class Pipelined(Frozen):
+class Pipelined(FrozenModel):
     """Pipelined: actors sample while the learner learns, always exactly one version behind. Repeatable too."""
 
     kind: Literal["pipelined"] = "pipelined"
@@ -29,7 +29,7 @@ class Pipelined(Frozen):
         return 1
 
 
-class Asynchronous(Frozen):
+class Asynchronous(FrozenModel):
     """Asynchronous: actors and learner never wait; data that is too old is dropped."""
 
     kind: Literal["asynchronous"] = "asynchronous"

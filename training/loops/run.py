@@ -70,7 +70,7 @@ class Run:
         if found is not None:
             return Halt(found.code, found.reason)
         drain = self._control().drain
-        return self.flight.heed() or (Halt("budget", drain) if drain else None)
+        return self.flight.check_control() or (Halt("budget", drain) if drain else None)
 
     def plan(self) -> Plan:
         """Return the plan of the next round. The time of this decision is reported with the round's update."""
@@ -194,18 +194,18 @@ class Run:
 
     def note(self, evaluation: Evaluation) -> Iterator[Event]:
         """Add a finished evaluation to the progress and yield its event."""
-        told = evaluation.result(self.now_s())
-        if told is None:
+        evaluated = evaluation.result(self.now_s())
+        if evaluated is None:
             return
         self.progress = replace(
             self.progress,
-            cost_picodollars=self.progress.cost_picodollars + told.cost_picodollars,
+            cost_picodollars=self.progress.cost_picodollars + evaluated.cost_picodollars,
             elapsed_s=self.now_s(),
-            evaluation_means=(*self.progress.evaluation_means, told.return_mean),
-            evaluated_round=told.round_no,
+            evaluation_means=(*self.progress.evaluation_means, evaluated.return_mean),
+            evaluated_round=evaluated.round_no,
         )
-        yield told
-        if told.return_mean == max(self.progress.evaluation_means):
+        yield evaluated
+        if evaluated.return_mean == max(self.progress.evaluation_means):
             yield from self._save_best(evaluation.progress)
 
     def save_if_due(self) -> Iterator[Event]:
@@ -294,14 +294,14 @@ class Run:
             cold_starts=tally.cold_starts,
             failed_calls=tally.failed_calls,
             retried_calls=tally.retried_calls,
-            usage=summed(tally.usages),
+            usage=sum_usages(tally.usages),
             learner_usage=updated.usage,
             cost_picodollars=tally.cost_picodollars,
             spend=self._platform.spend() if isinstance(self._platform, Metered) else None,
         )
 
 
-def summed(usages: Sequence[Usage]) -> Usage:
+def sum_usages(usages: Sequence[Usage]) -> Usage:
     """Return the work of several calls together. Times are summed too, as they are billed."""
     return Usage(
         env_steps=sum(usage.env_steps for usage in usages),

@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 from training.curvature import RATIO_LIMIT, CurvatureSpec
 from training.measures import AnyMeasure
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Deciding, Plan, within
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 
 _LIKE = 1e-9
 _NO_SPREAD = 0.5
@@ -39,7 +39,7 @@ class _Score(NamedTuple):
     floor: int
 
 
-class Boosting(Deciding):
+class Boosting(PolicyBase):
     """Nitro: boosts rounds whose objective is flat, less and less as training goes on."""
 
     kind: Literal["boosting"] = "boosting"
@@ -97,7 +97,7 @@ class Boosting(Deciding):
         """The curvature, for the controls as well, so that all arms do the same work."""
         return (self.curvature,)
 
-    def between(self, round_no: int) -> tuple[int, int]:
+    def actor_range(self, round_no: int) -> tuple[int, int]:
         """The bounds of the round. In the paper's rule the upper one shrinks with d^k; in the released rule the lower
         one shrinks with d^(k²).
         """
@@ -114,19 +114,21 @@ class Boosting(Deciding):
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         if not history:
-            return within(self.actors_first, bounds, f"the first round starts with {self.actors_first}")
+            return clip_to_bounds(
+                self.actors_first, bounds, f"the first round starts with {self.actors_first}"
+            )
         k = history[-1].round_no
         ratios = [(one.round_no, self._ratio(one)) for one in history[-max(self.window, 6) :]]
         score = (self._released if self.rule == "released" else self._paper)(k, ratios, seed)
-        asked = int(self.actors_max * score.value)
-        actors = max(score.floor, min(self.actors_max, asked))
+        requested = int(self.actors_max * score.value)
+        actors = max(score.floor, min(self.actors_max, requested))
         done = f"boost to {actors} of {self.actors_max}" if actors > score.floor else f"{actors}, the fewest"
         curved = history[-1].curvature
-        instead = f"; {curved.note}" if curved is not None and curved.note and self._heeded else ""
-        return within(actors, bounds, f"{score.why}: {done}{instead}")
+        instead = f"; {curved.note}" if curved is not None and curved.note and self._uses_own_ratio else ""
+        return clip_to_bounds(actors, bounds, f"{score.why}: {done}{instead}")
 
     @property
-    def _heeded(self) -> bool:
+    def _uses_own_ratio(self) -> bool:
         """Whether this round's own R decides."""
         return self.signal in ("measured", "flipped")
 
@@ -140,7 +142,7 @@ class Boosting(Deciding):
             return self._middling(shrunk, f"round {k} has no R")
         # An R at its bound cannot be compared: beside it all others would be the lowest.
         window = [one for _, one in ratios[-self.window :] if one is not None and one < RATIO_LIMIT]
-        if self._heeded and own >= RATIO_LIMIT:
+        if self._uses_own_ratio and own >= RATIO_LIMIT:
             return _Score(
                 shrunk if self.signal == "flipped" else 0.0, "R is at its upper bound", self.actors_min
             )

@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, Unmeasured, within
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 
 
-class Chance(Unmeasured):
+class Chance(PolicyBase):
     """Random: any number of actors between two, drawn for each round."""
 
     kind: Literal["chance"] = "chance"
@@ -31,4 +31,4 @@ class Chance(Unmeasured):
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         drawn = np.random.Generator(np.random.PCG64(seed)).integers(self.actors_min, self.actors_max + 1)
-        return within(int(drawn), bounds, f"drawn between {self.actors_min} and {self.actors_max}")
+        return clip_to_bounds(int(drawn), bounds, f"drawn between {self.actors_min} and {self.actors_max}")

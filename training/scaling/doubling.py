@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field
 
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, Unmeasured, within
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 
 
-class Doubling(Unmeasured):
+class Doubling(PolicyBase):
     """Hydrozoa: doubles the actors every so many rounds."""
 
     kind: Literal["doubling"] = "doubling"
@@ -30,4 +30,4 @@ class Doubling(Unmeasured):
         # Beyond 12 doublings every bound there is has been passed.
         times = min(rounds // self.every_rounds, 12)
         actors = min(self.largest, self.actors_first * 2**times)
-        return within(actors, bounds, f"doubled {times} times, every {self.every_rounds} rounds")
+        return clip_to_bounds(actors, bounds, f"doubled {times} times, every {self.every_rounds} rounds")

@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field
 
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, Unmeasured, within
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 
 
-class Fixed(Unmeasured):
+class Fixed(PolicyBase):
     """Fixed: the same number of actors in every round."""
 
     kind: Literal["fixed"] = "fixed"
@@ -22,4 +22,4 @@ class Fixed(Unmeasured):
         return self.actors
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
-        return within(self.actors, bounds, f"fixed at {self.actors}")
+        return clip_to_bounds(self.actors, bounds, f"fixed at {self.actors}")

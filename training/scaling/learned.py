@@ -21,7 +21,7 @@ from training.inference import NumpyPolicy
 from training.measures import AnyMeasure
 from training.policy_shift import PolicyShiftSpec
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, Unmeasured, within
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.scheduling.state import STATE_SIZE, Scales, StateKind, state_of
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
@@ -38,7 +38,7 @@ _NAMED = (
 )
 
 
-class Learned(Unmeasured):
+class Learned(PolicyBase):
     """MinionsRL: a trained scheduler decides how many actors each round gets."""
 
     kind: Literal["learned"] = "learned"
@@ -117,7 +117,7 @@ class Learned(Unmeasured):
         logits = _policy(self.weights).outputs(state[None].copy())[0].astype(np.float64)
         if not np.isfinite(logits).all():
             middle = (1 + self.actors_max) // 2
-            return within(
+            return clip_to_bounds(
                 middle, bounds, "the scheduler returned numbers that are not finite: half of its range"
             )
         likely = np.exp(logits - logits.max())
@@ -129,7 +129,7 @@ class Learned(Unmeasured):
             choice, how = int(np.argmax(likely)), "the likeliest"
         where = f"return {state[2]:.3g}, {_NAMED[6]} {state[6]:.3g}, {_NAMED[7]} {state[7]:.3g}"
         why = f"the scheduler gives {choice + 1} a probability of {100 * likely[choice]:.0f} %, {how}, in state {where}"
-        return within(choice + 1, bounds, why)
+        return clip_to_bounds(choice + 1, bounds, why)
 
 
 def as_text(weights: bytes) -> str:

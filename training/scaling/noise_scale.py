@@ -16,10 +16,10 @@ from pydantic import Field, model_validator
 from training.measures import AnyMeasure
 from training.noise_scale import NoiseScaleSpec
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Deciding, Plan, within
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 
 
-class NoiseScale(Deciding):
+class NoiseScale(PolicyBase):
     """KungFu: grows with the noise of the gradients, and never shrinks."""
 
     kind: Literal["noise_scale"] = "noise_scale"
@@ -46,7 +46,7 @@ class NoiseScale(Deciding):
     def measures(self) -> tuple[AnyMeasure, ...]:
         return (NoiseScaleSpec(),)
 
-    def between(self, round_no: int) -> tuple[int, int]:
+    def actor_range(self, round_no: int) -> tuple[int, int]:
         return self.actors_min, self.actors_max
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
@@ -54,24 +54,26 @@ class NoiseScale(Deciding):
         known = [scale for scale in scales if scale is not None and scale > 0.0]
         present = history[-1].actors if history else self.actors_min
         if len(known) < 2:
-            return within(self._held(present), bounds, "there is no earlier noise scale to compare with")
+            return clip_to_bounds(
+                self._held(present), bounds, "there is no earlier noise scale to compare with"
+            )
         if scales[-1] is None:
             last = history[-1].noise_scale
             because = f" ({last.note})" if last is not None and last.note else ""
-            return within(
+            return clip_to_bounds(
                 self._held(present), bounds, f"this round's noise scale is unknown{because}: as before"
             )
         growth = scales[-1] / known[0]
         if self.rule == "released":
-            asked = present * growth if growth > 1.0 else present
+            requested = present * growth if growth > 1.0 else present
         else:
-            asked = max(present, self.actors_min * growth)
+            requested = max(present, self.actors_min * growth)
         first = next(
             one for one in history if one.noise_scale is not None and one.noise_scale.scale == known[0]
         )
         words = f"noise scale {scales[-1]:,.0f} is {growth:.2f} times that of round {first.round_no}"
         # Clipped before it is rounded: over a first scale of almost nothing, growth may be infinite.
-        return within(self._held(round(min(asked, self.actors_max))), bounds, words)
+        return clip_to_bounds(self._held(round(min(requested, self.actors_max))), bounds, words)
 
     def _held(self, actors: int) -> int:
         return max(self.actors_min, min(self.actors_max, actors))

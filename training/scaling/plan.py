@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.measures import AnyMeasure
 from training.reports import RoundReport
 
@@ -40,7 +40,7 @@ class ScalingPolicy(Protocol):
     def largest(self) -> int:
         """The most actors that this policy can ever request, for limits and worst cases before a launch."""
 
-    def between(self, round_no: int) -> tuple[int, int]:
+    def actor_range(self, round_no: int) -> tuple[int, int]:
         """Return the fewest and the most actors that it can request in that round, for forecasts without
         measurements.
         """
@@ -53,16 +53,12 @@ class ScalingPolicy(Protocol):
         """Return the plan for the round after the last of `history`, which may begin late. Deterministic."""
 
 
-class Deciding(Frozen):
-    """The base of all policies."""
+class PolicyBase(FrozenModel):
+    """The base of all policies, with the answers of those that need no measurements and no network."""
 
     @property
     def decision_macs(self) -> int:
         return 0
-
-
-class Unmeasured(Deciding):
-    """The base of policies that need no measurements beyond the update's usual report."""
 
     @property
     def measures(self) -> tuple[AnyMeasure, ...]:
@@ -72,11 +68,11 @@ class Unmeasured(Deciding):
     @abstractmethod
     def largest(self) -> int: ...
 
-    def between(self, round_no: int) -> tuple[int, int]:
+    def actor_range(self, round_no: int) -> tuple[int, int]:
         return 1, self.largest
 
 
-def within(actors: int, bounds: Bounds, why: str) -> Plan:
+def clip_to_bounds(actors: int, bounds: Bounds, why: str) -> Plan:
     """Return a plan inside the bounds; its reason says so where they changed it."""
     allowed = max(bounds.actors_min, min(bounds.actors_max, actors))
     if allowed != actors:

@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field
 
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, Unmeasured, within
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 
 
-class Ramp(Unmeasured):
+class Ramp(PolicyBase):
     """Ramp: from one number of actors to another in a straight line."""
 
     kind: Literal["ramp"] = "ramp"
@@ -30,6 +30,6 @@ class Ramp(Unmeasured):
         rounds = history[-1].round_no if history else 0
         done = min(1.0, rounds / self.over_rounds)
         actors = round(self.actors_first + (self.actors_last - self.actors_first) * done)
-        return within(
+        return clip_to_bounds(
             actors, bounds, f"{100 * done:.0f} % of the ramp from {self.actors_first} to {self.actors_last}"
         )

@@ -13,10 +13,10 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, Unmeasured, within
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 
 
-class RewardRatio(Unmeasured):
+class RewardRatio(PolicyBase):
     """MinionsRL-Adapt: actors in proportion to how near the return is to its target."""
 
     kind: Literal["reward_ratio"] = "reward_ratio"
@@ -47,7 +47,7 @@ class RewardRatio(Unmeasured):
     def largest(self) -> int:
         return self.actors_max
 
-    def between(self, round_no: int) -> tuple[int, int]:
+    def actor_range(self, round_no: int) -> tuple[int, int]:
         return self.actors_min, self.largest
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
@@ -55,9 +55,13 @@ class RewardRatio(Unmeasured):
             one.episode_return_mean for one in history[-self.window :] if one.episode_return_mean is not None
         ]
         if not seen:
-            return within(self.actors_min, bounds, f"no episode has ended yet: the fewest, {self.actors_min}")
+            return clip_to_bounds(
+                self.actors_min, bounds, f"no episode has ended yet: the fewest, {self.actors_min}"
+            )
         mean = sum(seen) / len(seen)
         share = (mean - self.floor_return) / (self.target_return - self.floor_return)
         actors = max(self.actors_min, min(self.actors_max, round(share * self.actors_max)))
         where = f"{100 * share:.0f} % of the way to {self.target_return:,.0f}"
-        return within(actors, bounds, f"return {mean:,.0f} over the last {len(seen)} rounds is {where}")
+        return clip_to_bounds(
+            actors, bounds, f"return {mean:,.0f} over the last {len(seen)} rounds is {where}"
+        )

@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from training.reports import RoundReport
-from training.scaling.plan import Bounds, Plan, Unmeasured, within
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 
 
-class Schedule(Unmeasured):
+class Schedule(PolicyBase):
     """Schedule: a number of actors for each round, known beforehand."""
 
     kind: Literal["schedule"] = "schedule"
@@ -37,4 +37,6 @@ class Schedule(Unmeasured):
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         done = history[-1].round_no if history else 0
         place = min(done, len(self.actors) - 1)
-        return within(self.actors[place], bounds, f"number {place + 1} of {len(self.actors)} on the schedule")
+        return clip_to_bounds(
+            self.actors[place], bounds, f"number {place + 1} of {len(self.actors)} on the schedule"
+        )

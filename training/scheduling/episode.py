@@ -24,18 +24,18 @@ from training.scheduling.state import PICODOLLARS
 
 
 @dataclass(frozen=True)
-class Usual:
+class UsualRound:
     """A usual round of this workload: the unit of normalised rewards."""
 
     round_s: float
     round_usd: float
 
     @staticmethod
-    def of(rounds: Sequence[RoundReport]) -> Usual:
+    def of(rounds: Sequence[RoundReport]) -> UsualRound:
         """Return the means, or 1 where there is no round."""
         seconds = float(np.mean([one.total_s for one in rounds])) if rounds else 0.0
         dollars = float(np.mean([one.cost_picodollars for one in rounds])) / PICODOLLARS if rounds else 0.0
-        return Usual(seconds if seconds > 0 else 1.0, dollars if dollars > 0 else 1.0)
+        return UsualRound(seconds if seconds > 0 else 1.0, dollars if dollars > 0 else 1.0)
 
 
 def best_return(rounds: Sequence[RoundReport]) -> float | None:
@@ -50,7 +50,9 @@ def reached(rounds: Sequence[RoundReport], target_return: float) -> bool:
     return best is not None and best >= target_return
 
 
-def rewards_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual) -> npt.NDArray[np.float32]:
+def rewards_of(
+    rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: UsualRound
+) -> npt.NDArray[np.float32]:
     """Return a reward for each round; an episode without rounds has none."""
     if spec.objective == "time":
         charged, one = [report.total_s for report in rounds], usual.round_s
@@ -64,7 +66,7 @@ def rewards_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual
     return rewards.astype(np.float32)
 
 
-def score_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: Usual) -> float:
+def score_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: UsualRound) -> float:
     """Return the sum of all rewards of an episode. An episode without rounds, whose budget was too small for the
     first one, scores as if all rounds had been paid for in vain: otherwise it would score best because it cost
     nothing.
@@ -83,14 +85,14 @@ def _missed(rounds: Sequence[RoundReport], spec: SchedulingSpec) -> float:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class ScoredEpisode:
     """An episode to learn from: its rounds, at least one, and a reward for each."""
 
     rounds: Sequence[RoundReport]
     rewards: npt.NDArray[np.float32]
 
 
-def batch_of(lessons: Sequence[Lesson], policy: Learned, weights: bytes) -> Batch:
+def batch_of(lessons: Sequence[ScoredEpisode], policy: Learned, weights: bytes) -> Batch:
     """Return episodes one after the other as PPO learns from them; `policy` decided with `weights`."""
     return joined([_batch_of(one, policy, weights) for one in lessons])
 
@@ -105,7 +107,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
     return replace(batches[-1], **together)
 
 
-def _batch_of(lesson: Lesson, policy: Learned, weights: bytes) -> Batch:
+def _batch_of(lesson: ScoredEpisode, policy: Learned, weights: bytes) -> Batch:
     rounds, rewards = lesson.rounds, lesson.rewards
     scheduler = NumpyPolicy(weights)
     states = np.stack([policy.seen(rounds[:i]) for i in range(len(rounds) + 1)])

@@ -14,7 +14,7 @@ from training.functions.update import import_torch
 from training.learner import LearnerState
 from training.reports import RoundReport
 from training.scaling.learned import Learned, as_text
-from training.scheduling.episode import Usual, score_of
+from training.scheduling.episode import UsualRound, score_of
 from training.scheduling.model import SchedulingSpec
 from training.seeds import derive
 
@@ -41,7 +41,7 @@ def judge(
     weights = LearnerState.decode(state).actor_weights(spec.network)
     policy = spec.policy(as_text(weights), explore=False)
     rounds = play(policy, derive(spec.seed, "judged"))
-    usual = Usual.of([report for run in recorded for report in run])
+    usual = UsualRound.of([report for run in recorded for report in run])
     return Judged(rounds, score_of(rounds, spec, usual))
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from training.algorithms.ppo import PPO
 from training.architectures import MLP
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.environments.spaces import Spaces
 from training.scaling.learned import Learned
 from training.scheduling.state import STATE_SIZE, StateKind
@@ -17,7 +17,7 @@ from training.spec import TrainingSpec
 _ADVANCED: dict[str, Any] = {"advanced": True}
 
 
-class SchedulingSettings(Frozen):
+class SchedulingSettings(FrozenModel):
     """What a scheduler chooses from and how it learns, for any workload."""
 
     actors_max: int = Field(

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.reports import RoundReport
 
 STATE_SIZE = 8
@@ -26,7 +26,7 @@ _MOST = 1e9
 StateKind = Literal["printed", "normalised"]
 
 
-class Scales(Frozen):
+class Scales(FrozenModel):
     """The scales of a normalised state: the target return, and the rounds that a training usually takes."""
 
     target_return: float

@@ -16,7 +16,15 @@ from training.functions.update import import_torch
 from training.learner import LearnerState
 from training.reports import RoundReport
 from training.scaling.learned import Learned, as_text
-from training.scheduling.episode import Lesson, Usual, batch_of, best_return, reached, rewards_of, score_of
+from training.scheduling.episode import (
+    ScoredEpisode,
+    UsualRound,
+    batch_of,
+    best_return,
+    reached,
+    rewards_of,
+    score_of,
+)
 from training.scheduling.model import SchedulingSpec
 from training.scheduling.rehearsal import Rehearsal
 from training.seeds import derive
@@ -93,11 +101,11 @@ def train_scheduler(
     """
     import_torch()
     state = LearnerState.decode(resume.state) if resume else initial_state(spec, begin_with=begin_with)
-    usual = Usual.of([report for rounds in recorded for report in rounds])
+    usual = UsualRound.of([report for rounds in recorded for report in rounds])
     rehearsals = spec.rehearsals if recorded else 0
     stage = Rehearsal(recorded, spec) if rehearsals else None
     done = resume.number if resume else 0
-    lessons: list[Lesson] = []
+    lessons: list[ScoredEpisode] = []
     for number in range(_first(done, rehearsals, spec.together), rehearsals + spec.episodes + 1):
         weights = state.actor_weights(spec.network)
         policy = spec.policy(as_text(weights), explore=True)
@@ -110,7 +118,7 @@ def train_scheduler(
         rewards = rewards_of(rounds, spec, usual)
         decided = None if rehearsing else state.encode()
         if len(rounds):
-            lessons.append(Lesson(rounds, rewards))
+            lessons.append(ScoredEpisode(rounds, rewards))
         if lessons and (not rehearsing or number % spec.together == 0 or number == rehearsals):
             batch, seed = batch_of(lessons, policy, weights), derive(spec.seed, "learn", number)
             state = spec.algorithm(len(lessons)).learn(state, batch, spec.network, 0.0, seed).state

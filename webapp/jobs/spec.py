@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from cloud.local import LocalOptions
 from cloud.platforms import PlatformOptions
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.spec import TrainingSpec
 from webapp.document_limits import check_values
 from webapp.jobs.form.spec_problems import Problem
@@ -35,7 +35,7 @@ class Limits:
         return {"local": self.local, "simulated": self.simulated}.get(platform_kind, self.clouds)
 
 
-class JobSpec(Frozen):
+class JobSpec(FrozenModel):
     schema_version: Literal[1] = 1
     name: str = Field("Training", min_length=1, max_length=100, title="Name")
     tags: tuple[TagName, ...] = Field(

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from webapp.reports.period import Period
 
 By = Literal["day", "month", "job", "project", "user", "cloud", "service", "tag", "call"]
@@ -31,7 +31,7 @@ PRICES: dict[Prices, str] = {
 }
 
 
-class Question(Frozen):
+class Question(FrozenModel):
     """Which costs, and by what. Money that is paid and money that is not are never in one report.
 
     `project` None: the whole installation. An empty filter lets everything through.

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from cloud.simulated_options import SimulatedOptions
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from training.environments import catalogue
 from training.scheduling.model import SchedulingSettings, SchedulingSpec
 from training.spec import TrainingSpec
@@ -24,7 +24,7 @@ _FINE_TUNE_EPISODES = 10
 _NOT_OF_THE_KIND = ("seed", "stop", "scaling", "checkpoints")
 
 
-class Asked(Frozen):
+class Asked(FrozenModel):
     """A training of a scheduler. Episodes run on the simulated cloud: nothing is paid."""
 
     name: str = Field(

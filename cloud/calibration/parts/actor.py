@@ -15,7 +15,7 @@ from training.architectures import policy_macs
 from training.codec import Document, decode
 from training.environments.making import make
 from training.environments.model import EnvironmentSpec
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.inference import NumpyPolicy
 from training.seeds import derive
@@ -25,22 +25,22 @@ def measure(told: dict[str, Any]) -> dict[str, Any]:
     """Return the microseconds of each part, for each repeat and length of a call. `arguments`: environment, lengths,
     repeats.
     """
-    slot, warmth = Slot(EnvironmentSpec(id=told["environment"])), Warmth()
+    slot, warm_cache = Slot(EnvironmentSpec(id=told["environment"])), WarmCache()
     bare = make(slot.environment)
     first, _ = slot.call(1)
     slot.serial = 0
     bare.reset(seed=derive(first.seed, "reset", 0) % 2**32)
-    _turn(slot, warmth, bare, min(told["lengths"]))
+    _turn(slot, warm_cache, bare, min(told["lengths"]))
     turns = [
-        [_turn(slot, warmth, bare, length) for length in told["lengths"]] for _ in range(told["repeats"])
+        [_turn(slot, warm_cache, bare, length) for length in told["lengths"]] for _ in range(told["repeats"])
     ]
     return {"turns": turns, "macs": policy_macs(slot.network, slot.spaces), "pictures": slot.spaces.pictures}
 
 
-def _turn(slot: Slot, warmth: Warmth, bare: Any, steps: int) -> dict[str, float]:
+def _turn(slot: Slot, warm_cache: WarmCache, bare: Any, steps: int) -> dict[str, float]:
     call, weights = slot.call(steps)
     began_s = time.process_time()
-    result = execute(call, weights, warmth)
+    result = execute(call, weights, warm_cache)
     body_s = time.process_time() - began_s
     slot.env_state = result.env_state
     document = decode(result.payload)

@@ -21,7 +21,7 @@ from training.codec import Document, decode, encode
 from training.engine import train
 from training.environments.making import spaces_of
 from training.environments.model import EnvironmentSpec
-from training.functions.body import Result, Warmth
+from training.functions.body import Result, WarmCache
 from training.functions.run import execute, warm_learner
 from training.messages import Call, RolloutRequest
 from training.ports import CheckpointRef, Control, Platform
@@ -121,7 +121,7 @@ class _Ready:
             return Result(self._fragment, self._state, Usage(env_steps=_STEPS, inferences=_STEPS, macs=5000))
         if self._update is None:
             first = call.model_copy(update={"inputs": (call.inputs[0], self._fragment)})
-            self._update = decode(execute(first, None, Warmth()).payload)
+            self._update = decode(execute(first, None, WarmCache()).payload)
         self._version += 1
         fresh = {**self._update, "version": self._version, "env_steps": _STEPS * (len(call.inputs) - 1)}
         return Result(encode(fresh), None, Usage(minibatches=1, samples=1024, macs=10_000))

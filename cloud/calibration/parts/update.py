@@ -9,7 +9,7 @@ from typing import Any
 from cloud.calibration.samples import initial, recipe, trajectory, update_call
 from training.architectures import CNN, MLP, learner_macs
 from training.environments.catalogue import ENTRIES
-from training.functions.body import Warmth
+from training.functions.body import WarmCache
 from training.functions.run import execute, warm_learner
 
 # Environment, network, trajectories of 256 steps each (pictures: of 64), minibatch, passes beyond the first.
@@ -69,13 +69,13 @@ def _measured(
         for epochs in (1, 1 + more)
     ]
     # The first call warms caches and the libraries' own state.
-    execute(calls[0], None, Warmth())
+    execute(calls[0], None, WarmCache())
     times_us, now_s = [], _clock(network)
     for _ in range(repeats):
         pair = []
         for call in calls:
             began_s = now_s()
-            execute(call, None, Warmth())
+            execute(call, None, WarmCache())
             pair.append((now_s() - began_s) * 1e6)
         times_us.append(pair)
     samples = trajectories * steps

@@ -22,7 +22,7 @@ from cloud.metering import MeteredPlatform
 from cloud.pricing import total
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
-from training.functions.body import Result, Warmth
+from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.messages import Call
 from training.ports import Settlement
@@ -54,7 +54,7 @@ def cloud() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
 
 def _result() -> Result:
     """What a call of the kind that is sent really gives."""
-    return execute(calls.rollout("any", None), calls.weights(), Warmth())
+    return execute(calls.rollout("any", None), calls.weights(), WarmCache())
 
 
 def _day(aws: AwsEmulator, demo: DemoAccount, seed: int) -> Day:

@@ -104,9 +104,9 @@ def policy_files(job: Job, path: Path) -> dict[str, bytes]:
     # onnx takes 15 MB and a tenth of a second: only for those who take something away.
     from training.loader import package
     from training.model_card import model_card
-    from training.trained import Trained
+    from training.trained import TrainedPolicy
 
-    trained = Trained.read(path)
+    trained = TrainedPolicy.read(path)
     account = job.account
     spent = account.spent_picodollars + account.overrun_picodollars
     cost = f"{display_usd(spent)} for the whole run of {job.round_no:,} rounds"

@@ -29,7 +29,7 @@ class FilmInterrupted(Exception):
 
 
 def shoot(checkpoint: Path, file: Path, *, seed: int = 0, within_s: float = WITHIN_S) -> dict[str, Any]:
-    """Film an episode into `file`; what `training.film.Filmed` holds. FilmFailed, whatever went wrong.
+    """Film an episode into `file`; what `training.film.FilmFacts` holds. FilmFailed, whatever went wrong.
 
     FilmInterrupted if the worker is to stop meanwhile.
     """

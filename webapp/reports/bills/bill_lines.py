@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.reports.bills.bill_file import BillRefused, BillText
 from webapp.reports.bills.occurrences import Occurrences
@@ -33,7 +33,7 @@ _UNREADABLE = (csv.Error, UnicodeDecodeError, EOFError, OSError, zlib.error)
 _AZURE_SERVICES = ("Azure Container Instances", "Azure Virtual Machines")
 
 
-class Layout(Frozen):
+class Layout(FrozenModel):
     """One way of writing a bill; the words are explained in the file."""
 
     key: str
@@ -53,7 +53,7 @@ class Layout(Frozen):
     tag_columns: str = ""
 
 
-class _Layouts(Frozen):
+class _Layouts(FrozenModel):
     layout: tuple[Layout, ...] = Field(min_length=1)
     services: dict[str, str]
 

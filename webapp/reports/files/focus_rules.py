@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from training.base_model import Frozen
+from training.base_model import FrozenModel
 
 _FILE = Path(__file__).with_name("focus_1_2.toml")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -25,7 +25,7 @@ _NOT_NULL_WORDS = frozenset({"null", "none", "n/a", "na", "nan", "unknown", "not
 _SPANS = (("BillingPeriodStart", "BillingPeriodEnd"), ("ChargePeriodStart", "ChargePeriodEnd"))
 
 
-class FocusColumn(Frozen):
+class FocusColumn(FrozenModel):
     """One column; the words of the fields are explained in the file."""
 
     name: str
@@ -38,7 +38,7 @@ class FocusColumn(Frozen):
     needs: str = ""
 
 
-class FocusRules(Frozen):
+class FocusRules(FrozenModel):
     column: tuple[FocusColumn, ...] = Field(min_length=1)
     subcategories: dict[str, tuple[str, ...]]
 

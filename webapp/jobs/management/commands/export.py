@@ -12,7 +12,7 @@ from django.db import DatabaseError
 
 if TYPE_CHECKING:
     from training.model_card import Judged
-    from training.trained import Trained
+    from training.trained import TrainedPolicy
 
 WRONG_INPUT_EXIT = 2
 NO_FILM_EXIT = 1
@@ -96,20 +96,20 @@ class Command(BaseCommand):
 def _of_file(path: Path, episodes: int) -> dict[str, bytes]:
     from training.loader import package
     from training.model_card import Judged, model_card
-    from training.trained import Trained
+    from training.trained import TrainedPolicy
     from webapp.formatting import display_usd
 
-    trained = Trained.read(path)
+    trained = TrainedPolicy.read(path)
     judged = _played(trained, episodes) if episodes > 0 else Judged.remembered(trained.progress, trained.spec)
     cost = f"{display_usd(trained.progress.cost_picodollars)} up to this checkpoint"
     name = f"{trained.spec.environment.id}, round {trained.progress.round_no:,}"
     return package(trained, model_card(trained, name=name, judged=judged, cost=cost, simulated=None))
 
 
-def _played(trained: Trained, episodes: int) -> Judged:
+def _played(trained: TrainedPolicy, episodes: int) -> Judged:
     """Episodes played here and now, as a job's evaluation plays them."""
     from training.codec import decode
-    from training.functions.body import Warmth
+    from training.functions.body import WarmCache
     from training.functions.evaluate import evaluate
     from training.messages import Call, EvaluateRequest
     from training.model_card import Judged
@@ -126,5 +126,5 @@ def _played(trained: Trained, episodes: int) -> Judged:
         memory_mb=spec.rollout.memory_mb,
     )
     weights = trained.learner.actor_weights(spec.network)
-    result = evaluate(call, request, weights, Warmth())
+    result = evaluate(call, request, weights, WarmCache())
     return Judged.of(decode(result.payload)["returns"].tolist(), seeds, trained.progress.round_no)
