@@ -138,7 +138,7 @@ def _normaliser(trained: TrainedPolicy) -> str:
 
 def _cost(cost: str, simulated: bool | None) -> str:
     if simulated:
-        return f"{cost}, **simulated**: priced by a model of a cloud, nobody was billed"
+        return f"{cost}, **simulated**: priced by a model of a cloud, no one was billed"
     if simulated is None:
         return f"{cost}; whether its platform was simulated is not stored in the checkpoint"
     return cost

@@ -68,5 +68,5 @@ def noise_scale(small: float, large: float, b: int, total: int) -> tuple[float |
     if not np.isfinite(signal) or not np.isfinite(noise):
         return None, "the gradients are not finite numbers"
     if signal <= 0.0:
-        return None, "the gradients are nothing but noise: no scale can be told"
+        return None, "the gradients are nothing but noise: the scale is undefined"
     return max(0.0, noise / signal), ""

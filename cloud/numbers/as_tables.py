@@ -32,7 +32,7 @@ _HEAD = """# The numbers of the simulated clouds
 Every number that [the simulated cloud](simulated-cloud.md) calculates with. This file is written from those in
 `cloud/profiles` and `cloud/stacks` by `python -m cloud.numbers.as_tables docs/simulated-cloud-numbers.md`. A test fails
 when they differ. **Measured**: by us, on a real machine. **Paper**: by a paper or its released code.
-**Documented**: by the provider. **Assumed**: by nobody; the range says how far it may be off.
+**Documented**: by the provider. **Assumed**: not measured; the range says how far it may be off.
 """
 
 

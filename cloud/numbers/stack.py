@@ -15,7 +15,7 @@ from cloud.numbers.quantity import Quantity, read_toml
 from training.base_model import FrozenModel
 
 STACKS = Path(__file__).resolve().parent.parent / "stacks"
-_NOTHING = Quantity(value=0.0, low=0.0, high=0.0, source="not told", kind="assumed")
+_NOTHING = Quantity(value=0.0, low=0.0, high=0.0, source="not known", kind="assumed")
 
 
 class Speed(FrozenModel):

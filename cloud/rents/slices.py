@@ -23,7 +23,7 @@ def slices_due(renew_at_ns: int, until_ns: int, slice_s: int) -> int:
 
 
 def rent_from_start(standing: Standing, for_s: float) -> int:
-    """Return what is reserved for a resource that stands for `for_s`, its first slice included."""
+    """Return what is reserved for a resource that exists for `for_s`, its first slice included."""
     count = slices_due(-to_ns(RENEW_AHEAD_S), to_ns(for_s), _slice_s(standing.round_up_s))
     return count * _a_slice(standing)
 
