@@ -247,9 +247,9 @@ def _remembering(cloud: Any, asked: dict[str, Any]) -> Any:
         return cloud
     import redis
 
-    from cloud.trajectory_cache import Remembering, TrajectoryCache
+    from cloud.trajectory_cache import CachingPlatform, TrajectoryCache
 
-    return Remembering(cloud, TrajectoryCache(redis.Redis.from_url(asked["cache"]), "bench", 10**8))
+    return CachingPlatform(cloud, TrajectoryCache(redis.Redis.from_url(asked["cache"]), "bench", 10**8))
 
 
 class _Nowhere:

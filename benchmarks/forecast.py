@@ -12,7 +12,7 @@ from statistics import fmean, median
 import numpy as np
 
 from benchmarks import Figure
-from cloud.forecast import forecast, scene_of
+from cloud.forecast import configuration_of, forecast
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.test_forecast import HOPPER, PLENTY, spec
 from tests.cloud.test_forecast_whole_jobs import A_JOB_OF_EACH_KIND
@@ -45,7 +45,7 @@ def _job(number: int) -> Iterator[tuple[str, bool, float]]:
     options = SimulatedOptions(seed=_FIRST_SEED + number, **bought)
     found = forecast(training, options, PLENTY)
     rng = np.random.default_rng(_FIRST_SEED + number)
-    scene = scene_of(training, options)
+    scene = configuration_of(training, options)
     drawn = scene.at({name: float(rng.triangular(0, 0.5, 1)) for name in scene.uncertain()})
     expected = expectation_of(training.environment.id)
     steps = round(rng.triangular(expected.shortest, expected.usual, expected.longest + 1e-9))

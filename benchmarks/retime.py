@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks import Figure
 from cloud.billing.price_book import PriceBook
-from cloud.billing.replay_schedule import Script
+from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
 from cloud.billing.work import Work, WorkWriter
 from cloud.billing.work_file import WorkFile, read_work_file
@@ -32,14 +32,14 @@ def measure() -> Iterator[Figure]:
         _write(path)
         yield Figure("reading 50 rounds of 64 actors", _best_ms(lambda: read_work_file(path)), "ms")
         (sitting,) = read_work_file(path)
-    yield Figure("preparing them", _best_ms(lambda: Script.of(sitting)), "ms")
-    script = Script.of(sitting)
+    yield Figure("preparing them", _best_ms(lambda: ReplaySchedule.of(sitting)), "ms")
+    schedule = ReplaySchedule.of(sitting)
     for name in ("lambda", "aci-today", "one-machine"):
         place = Place.of(SimulatedOptions(profile=name), PriceBook.load())
-        took_ms = _best_ms(lambda place=place: retime(script, place, seed=0))
+        took_ms = _best_ms(lambda place=place: retime(schedule, place, seed=0))
         yield Figure(f"re-timing on {name}", took_ms, "ms", at_most=100)
     place = Place.of(SimulatedOptions(), PriceBook.load())
-    took_ms = _best_ms(lambda: list(drawn([script], [place], 5, seed=0)), repeats=3)
+    took_ms = _best_ms(lambda: list(drawn([schedule], [place], 5, seed=0)), repeats=3)
     yield Figure("one draw of all numbers", took_ms / 5, "ms")
 
 

@@ -28,7 +28,7 @@ from cloud.connections import AwsClients, AwsConnection
 from cloud.failures import Failure
 from cloud.outcomes import Learner, learner_outcome
 from cloud.pricing import Part, Standing, Tariff
-from cloud.register import Holder, nobody
+from cloud.register import Holder, holder_in_memory
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
 from training.base_model import FrozenModel
@@ -138,7 +138,7 @@ class LambdaPlatform:
         )
         s3 = clients.client("s3") if connection.bucket else None
         self._weights = AwsWeights(s3, connection.bucket, f"{self._prefix}/weights/{self._run}")
-        self._ready = KeptReady(clients.client("lambda"), options.provisioned, holder or nobody())
+        self._ready = KeptReady(clients.client("lambda"), options.provisioned, holder or holder_in_memory())
         self._asking = Asking(
             self._client, self._weights, self._ready, self._prefix, self._run, options.start_cap_s
         )
@@ -164,8 +164,8 @@ class LambdaPlatform:
         """How many functions may be out now."""
         return self._gate.allowed
 
-    def held_back(self) -> str:
-        """Implements `cloud.throttling.HeldBack`."""
+    def throttling_reasons(self) -> str:
+        """Implements `cloud.throttling.ReportsThrottling`."""
         words, said_s = self._no_room
         waiting = sum(one.state == "waiting" for one in self._flights.values())
         if not waiting or self.now_s() - said_s > _NO_ROOM_LASTS_S:

@@ -24,7 +24,7 @@ from cloud.outcomes import Learner
 from cloud.pricing import Part, PoolPrice, Standing, Tariff
 from cloud.pulled import Patience, PulledCalls, Reached
 from cloud.register import Holder, group_name
-from cloud.rents.payer import Landlord, NoRent
+from cloud.rents.payer import NoPayer, Payer
 from cloud.workers.execution import Deliver
 from cloud.workers.learner_thread import LearnerThread
 from training.base_model import FrozenModel
@@ -153,7 +153,7 @@ class AzureContainerOptions(FrozenModel):
 
 
 class AzureContainerPlatform:
-    """Implements `training.ports.Platform` and `cloud.rents.payer.Renting`. Its clock is this machine's.
+    """Implements `training.ports.Platform` and `cloud.rents.payer.RentsItsResources`. Its clock is this machine's.
 
     Groups come when calls wait for actors, and go when they had none for a while. A call for which no group can be had
     fails with Azure's reason; one for which no group can be paid is refused.
@@ -188,13 +188,13 @@ class AzureContainerPlatform:
             stay_s=self._patience.stay_s,
             order=self._order,
         )
-        self.fleet = Fleet(plan, lives, holder.register, NoRent(), now_s=self._calls.now_s)
+        self.fleet = Fleet(plan, lives, holder.register, NoPayer(), now_s=self._calls.now_s)
         self._flying: dict[str, Call] = {}
         self._ready: deque[Outcome] = deque()
         self._closed = False
 
-    def rent_from(self, landlord: Landlord) -> None:
-        self.fleet.landlord = landlord
+    def set_payer(self, payer: Payer) -> None:
+        self.fleet.payer = payer
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
         return self._calls.publish(version, blob)
@@ -222,9 +222,9 @@ class AzureContainerPlatform:
                 return outcome
         return None
 
-    def held_back(self) -> str:
-        """Implements `cloud.throttling.HeldBack`."""
-        return self.fleet.held_back()
+    def throttling_reasons(self) -> str:
+        """Implements `cloud.throttling.ReportsThrottling`."""
+        return self.fleet.throttling_reasons()
 
     def cancel(self, call_id: str) -> None:
         self._calls.cancel(call_id)

@@ -17,15 +17,15 @@ import numpy.typing as npt
 from cloud.billing.price_book import PICODOLLARS_PER_USD
 from cloud.forecasting.bill import PARTS, Bill
 from cloud.forecasting.concurrency import Count
-from cloud.forecasting.configuration import Name, Scale, Scene
-from cloud.forecasting.explanation import Told, relevant, sentences, title_of
-from cloud.forecasting.extrapolation import MOST_ROUNDS, Course, Outlook, outlook
+from cloud.forecasting.configuration import Configuration, Name, Scale
+from cloud.forecasting.explanation import ForecastFacts, relevant, sentences, title_of
+from cloud.forecasting.extrapolation import MOST_ROUNDS, Extrapolation, Outlook, outlook
 from cloud.forecasting.first_round import first_round
-from cloud.forecasting.places import scene_of
-from cloud.forecasting.plan import Plan, Unforeseeable, plan_of, possible, shrinking, supposed
+from cloud.forecasting.places import configuration_of
+from cloud.forecasting.plan import Plan, Unforeseeable, assumed_plan, plan_of, possible_actors, shrinking
 from cloud.forecasting.result import Band, Forecast, Matter, NoForecast
-from cloud.forecasting.rounds import Failing
-from cloud.forecasting.trial import Effort, Trial, tried
+from cloud.forecasting.rounds import AllCallsFail
+from cloud.forecasting.trial import Effort, Trial, run_trial
 from cloud.forecasting.workload import spaces_of
 from cloud.numbers.profile import Pool
 from cloud.numbers.quantity import Quantity
@@ -56,7 +56,7 @@ def forecast(
     spaces: Spaces | None = None,
 ) -> Forecast:
     """Return the forecast of this spec on this platform. Raises NoForecast."""
-    return forecast_in(scene_of(training, options), training, budget_picodollars, spaces=spaces)
+    return forecast_in(configuration_of(training, options), training, budget_picodollars, spaces=spaces)
 
 
 def first_round_picodollars(
@@ -66,7 +66,9 @@ def first_round_picodollars(
 
     `actors`: its number of actors, if the scaling policy's first decision does not determine it.
     """
-    return first_round(scene_of(training, options), training, actors or _first_actors(training)).picodollars
+    return first_round(
+        configuration_of(training, options), training, actors or _first_actors(training)
+    ).picodollars
 
 
 def _first_actors(training: TrainingSpec) -> int:
@@ -74,7 +76,7 @@ def _first_actors(training: TrainingSpec) -> int:
 
 
 def forecast_in(
-    scene: Scene,
+    configuration: Configuration,
     training: TrainingSpec,
     budget_picodollars: int,
     *,
@@ -82,8 +84,8 @@ def forecast_in(
 ) -> Forecast:
     """Return the forecast of a job in any configuration. Raises NoForecast."""
     try:
-        return _Forecaster(scene, training, budget_picodollars, spaces).forecast()
-    except Failing:
+        return _Forecaster(configuration, training, budget_picodollars, spaces).forecast()
+    except AllCallsFail:
         raise NoForecast(
             f"Calls would not come back within their {training.rollout.deadline_s:g} s, so that the job would stop."
             " Ask for fewer steps per call, or for a longer longest call."
@@ -94,16 +96,20 @@ class _Forecaster:
     """`_plan` is None where the scaling policy depends on what only training shows."""
 
     def __init__(
-        self, scene: Scene, training: TrainingSpec, budget_picodollars: int, spaces: Spaces | None
+        self,
+        configuration: Configuration,
+        training: TrainingSpec,
+        budget_picodollars: int,
+        spaces: Spaces | None,
     ) -> None:
-        self._scene = scene
+        self._scene = configuration
         self._training = training
         self._budget = budget_picodollars
         guessed, self._known = spaces_of(training)
         self._spaces = spaces or guessed
         self._known = self._known or spaces is not None
-        self._bill = Bill(scene.tariff, training)
-        self._least = first_round(scene, training, _first_actors(training)).picodollars
+        self._bill = Bill(configuration.tariff, training)
+        self._least = first_round(configuration, training, _first_actors(training)).picodollars
         self._unread = ""
         try:
             self._plan: Plan | None = plan_of(training, self._most_rounds())
@@ -131,14 +137,14 @@ class _Forecaster:
         matters = self._matters(uncertain)
         hits = float(np.mean([one.ends_by == "budget" for one in outlooks]))
         usual = sorted(outlooks, key=lambda one: one.minutes)[len(outlooks) // 2]
-        told = Told(
+        facts = ForecastFacts(
             training=self._training,
-            scene=self._scene,
+            configuration=self._scene,
             spaces_known=self._known,
             unread=self._unread,
-            actors=possible(self._training),
+            actors=possible_actors(self._training),
             shrinking=shrinking(self._training),
-            mattering=tuple(name for name, _ in matters),
+            influential=tuple(name for name, _ in matters),
         )
         return Forecast(
             minutes=Band.of([one.minutes for one in outlooks]),
@@ -155,13 +161,13 @@ class _Forecaster:
             least_budget=self._least / PICODOLLARS_PER_USD,
             costs_nothing=self._bill.costs_nothing,
             simulated=self._scene.profile.region != "here",
-            assumptions=sentences(told),
+            assumptions=sentences(facts),
             matters=tuple(matter for _, matter in matters),
         )
 
     @property
     def _most_actors(self) -> int:
-        return int(self._plan.actors.max()) if self._plan is not None else possible(self._training)[1]
+        return int(self._plan.actors.max()) if self._plan is not None else possible_actors(self._training)[1]
 
     def _most_rounds(self) -> float:
         stop, rollout = self._training.stop, self._training.rollout
@@ -189,10 +195,10 @@ class _Forecaster:
         outlooks = []
         for draw in range(draws):
             at = {name: float(places[name][draw]) for name in names}
-            scene = self._scene.at(at).thinned(scale.fewer)
+            configuration = self._scene.at(at).thinned(scale.fewer)
             plan = self._plan or self._some_plan(at[_ACTORS])
-            trial = tried(
-                scene,
+            trial = run_trial(
+                configuration,
                 works,
                 self._training.loop,
                 scale,
@@ -205,7 +211,7 @@ class _Forecaster:
         return outlooks
 
     def _outlook(self, plan: Plan, trial: Trial) -> Outlook:
-        course = Course(self._training, plan, trial)
+        course = Extrapolation(self._training, plan, trial)
         found = outlook(self._training, course, self._bill, self._budget, int(plan.actors.max()), self._least)
         if found.ends_by == "nothing":
             raise NoForecast("This job would run for years. Set steps, rounds or time.")
@@ -234,7 +240,7 @@ class _Forecaster:
 
     def _some_plan(self, quantile: float) -> Plan:
         """Return a plan for a policy that cannot be foreseen: some of its possible numbers, round by round."""
-        return supposed(self._training, self._most_rounds(), quantile)
+        return assumed_plan(self._training, self._most_rounds(), quantile)
 
     def _episode_steps(self, quantile: float) -> float:
         found = expectation_of(self._training.environment.id, pictures=self._spaces.pictures)
@@ -256,10 +262,10 @@ class _Forecaster:
         def ends(name: Name | None, quantile: float) -> tuple[float, float]:
             at = {} if name is None else {name: quantile}
             steps = self._episode_steps(at.get(_EPISODE, 0.5))
-            scene = self._scene.at(at).thinned(fewer)
+            configuration = self._scene.at(at).thinned(fewer)
             effort = Effort(1, 1)
             found = self._outlook(
-                usual, tried(scene, works, self._training.loop, scale, [actors], effort, steps, 0)
+                usual, run_trial(configuration, works, self._training.loop, scale, [actors], effort, steps, 0)
             )
             return found.minutes, found.whole_picodollars / PICODOLLARS_PER_USD
 
@@ -292,8 +298,8 @@ __all__ = [
     "Forecast",
     "Matter",
     "NoForecast",
+    "configuration_of",
     "first_round_picodollars",
     "forecast",
     "forecast_in",
-    "scene_of",
 ]

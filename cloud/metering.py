@@ -11,7 +11,7 @@ from cloud.formatting import display_usd
 from cloud.ledger import what_is_left
 from cloud.pricing import Tariff
 from cloud.rents.job import Rents
-from cloud.rents.payer import PayingRents, Renting
+from cloud.rents.payer import LedgerPayer, RentsItsResources
 from cloud.timing import NS, to_ns
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Ledger, Platform, Preparable, Reservation, Settlement
@@ -74,8 +74,8 @@ class MeteredPlatform:
         self._round_no = 0
         self._stopped = ""
         self._closed = False
-        if isinstance(platform, Renting):
-            platform.rent_from(PayingRents(self._rents, platform.now_s, lambda: self._round_no, self._book))
+        if isinstance(platform, RentsItsResources):
+            platform.set_payer(LedgerPayer(self._rents, platform.now_s, lambda: self._round_no, self._book))
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
         self._send_waiting()
@@ -150,13 +150,13 @@ class MeteredPlatform:
         if none := self._grow(calls):
             self._refuse(calls, none)
             return
-        asked = [
+        reservations = [
             Reservation(self._id_prefix + call.id, call.kind, call.round_no, self._tariff.worst_case(call))
             for call in calls
         ]
-        granted = self._ledger.reserve(asked)
+        granted = self._ledger.reserve(reservations)
         refused: list[_Reserved] = []
-        for call, reservation, fits in zip(calls, asked, granted, strict=True):
+        for call, reservation, fits in zip(calls, reservations, granted, strict=True):
             self._sent += 1
             if not fits:
                 refused.append(_Reserved(call, reservation, self._sent))
@@ -220,7 +220,7 @@ class MeteredPlatform:
             reserved.call,
             outcome.usage,
             serial=reserved.serial,
-            broken=outcome.status == "failed" and not _is_of_the_place(outcome.reason_code),
+            broken=outcome.status == "failed" and not _is_platform_failure(outcome.reason_code),
             cancelled=outcome.status == "cancelled",
         )
         decision_s = reserved.call.decision_s
@@ -305,6 +305,6 @@ def _because(outcome: Outcome, reason: str) -> Outcome:
     return outcome.model_copy(update={"reason": reason, "reason_code": "budget"})
 
 
-def _is_of_the_place(reason_code: str) -> bool:
+def _is_platform_failure(reason_code: str) -> bool:
     """Whether a failure need not happen elsewhere."""
     return reason_code in _FAULTS_OF_THE_PLACE or reason_code.startswith(_REFUSED_BY_ACTOR)

@@ -37,7 +37,7 @@ class Plan(FrozenModel):
 
     @field_validator("memory_mb")
     @classmethod
-    def sizes_that_there_are(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+    def sizes_exist(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         wrong = [size for size in value if not LEAST_MB <= size <= MOST_MB]
         if wrong:
             raise ValueError(f"{wrong[0]:,} MB: a function has from {LEAST_MB} to {MOST_MB:,} MB")
@@ -86,7 +86,7 @@ def likely_picodollars(plan: Plan, tariff: Tariff, stack: Stack) -> int:
     return total
 
 
-def measured(plan: Plan, platform: Platform, weights: bytes, *, name: str = "profile") -> Iterator[Run]:
+def measure_runs(plan: Plan, platform: Platform, weights: bytes, *, name: str = "profile") -> Iterator[Run]:
     """Yield the calls' results as they come back. A size whose call failed is not tried again.
 
     `name` goes before the ids of all calls.

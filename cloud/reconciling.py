@@ -12,7 +12,7 @@ from typing import Literal
 
 from cloud.register import Found, Kind, State
 
-Deed = Literal[
+Action = Literal[
     "leave",  # correct as it is
     "wait",  # too early to decide
     "stands",  # it exists: the create succeeded, though it was not confirmed
@@ -23,7 +23,7 @@ Deed = Literal[
 
 
 @dataclass(frozen=True)
-class Believed:
+class RegisteredResource:
     """A row of the register. `held`: the process that created it still has its run."""
 
     name: str
@@ -48,16 +48,16 @@ class Patience:
 @dataclass(frozen=True)
 class Decision:
     name: str
-    deed: Deed
+    action: Action
     reason: str
-    believed: Believed | None = None
+    registered: RegisteredResource | None = None
     found: Found | None = None
 
     @property
     def orphaned(self) -> bool:
         """Whether the process that created it is no longer there to end it."""
-        return self.deed == "end" and (
-            self.believed is None or self.believed.state in ("intended", "standing")
+        return self.action == "end" and (
+            self.registered is None or self.registered.state in ("intended", "standing")
         )
 
 
@@ -65,7 +65,7 @@ PATIENCE = Patience()
 
 
 def compare(
-    believed: Iterable[Believed],
+    registered: Iterable[RegisteredResource],
     found: Sequence[Found],
     *,
     now_unix_s: float,
@@ -74,22 +74,22 @@ def compare(
 ) -> list[Decision]:
     """Return a decision for everything registered or found, in the order of names. `ours`: this deployment."""
     there = {one.name: one for one in found}
-    known = {one.name: one for one in believed}
+    known = {one.name: one for one in registered}
     decisions = []
     for name in sorted(there.keys() | known.keys()):
-        belief, seen = known.get(name), there.get(name)
-        if belief is None:
+        resource, seen = known.get(name), there.get(name)
+        if resource is None:
             assert seen is not None
-            deed, reason = _stranger(seen, ours)
+            action, reason = _stranger(seen, ours)
         elif seen is None:
-            deed, reason = _unseen(belief, now_unix_s, patience)
+            action, reason = _unseen(resource, now_unix_s, patience)
         else:
-            deed, reason = _seen(belief, now_unix_s, patience)
-        decisions.append(Decision(name, deed, reason, belief, seen))
+            action, reason = _seen(resource, now_unix_s, patience)
+        decisions.append(Decision(name, action, reason, resource, seen))
     return decisions
 
 
-def _stranger(seen: Found, ours: str) -> tuple[Deed, str]:
+def _stranger(seen: Found, ours: str) -> tuple[Action, str]:
     """Decide about a resource that exists, but not in this installation's register."""
     if not seen.deployment:
         return "leave", "Its tags do not say whose it is, so it is left alone."
@@ -98,16 +98,16 @@ def _stranger(seen: Found, ours: str) -> tuple[Deed, str]:
     return "end", "It has this installation's tags but no row, so it has no owner to end it."
 
 
-def _seen(belief: Believed, now_unix_s: float, patience: Patience) -> tuple[Deed, str]:
-    since_s = now_unix_s - belief.since_unix_s
-    match belief.state:
+def _seen(resource: RegisteredResource, now_unix_s: float, patience: Patience) -> tuple[Action, str]:
+    since_s = now_unix_s - resource.since_unix_s
+    match resource.state:
         case "intended" | "standing":
-            if not belief.held:
+            if not resource.held:
                 return "end", "The process that created it is gone."
-            if now_unix_s >= belief.expires_unix_s:
-                late_s = now_unix_s - belief.expires_unix_s
+            if now_unix_s >= resource.expires_unix_s:
+                late_s = now_unix_s - resource.expires_unix_s
                 return "end", f"It was paid for until {late_s:.0f} s ago, and that was not renewed."
-            if belief.state == "intended":
+            if resource.state == "intended":
                 return "stands", "It exists, though its creation was not confirmed yet."
             return "leave", "It exists and is in use."
         case "ending":
@@ -120,22 +120,22 @@ def _seen(belief: Believed, now_unix_s: float, patience: Patience) -> tuple[Deed
             return "end", "It was recorded as gone, but it still exists."
 
 
-def _unseen(belief: Believed, now_unix_s: float, patience: Patience) -> tuple[Deed, str]:
+def _unseen(resource: RegisteredResource, now_unix_s: float, patience: Patience) -> tuple[Action, str]:
     """Decide about a resource that was not found: only if one of its age must be listed, and only after a while."""
-    age_s = now_unix_s - belief.intended_unix_s
-    missing_s = 0.0 if belief.missing_since_unix_s is None else now_unix_s - belief.missing_since_unix_s
+    age_s = now_unix_s - resource.intended_unix_s
+    missing_s = 0.0 if resource.missing_since_unix_s is None else now_unix_s - resource.missing_since_unix_s
     absent = missing_s >= patience.disappears_within_s and age_s >= patience.appears_within_s
-    match belief.state:
+    match resource.state:
         case "intended":
             if not absent:
                 return "wait", f"It was requested {age_s:.0f} s ago and may not be listed yet."
-            if belief.held:
+            if resource.held:
                 return "wait", "It is not listed; the process that requested it is still creating it."
             return "gone", f"It was requested {age_s:.0f} s ago and was never created."
         case "standing":
             if not absent:
                 return "wait", f"It has not been listed for {missing_s:.0f} s; listings lag behind."
-            if not belief.held:
+            if not resource.held:
                 return "gone", "It ended by itself, as its run did."
             return "lost", f"It should exist but has not been listed for {missing_s:.0f} s."
         case "ending":

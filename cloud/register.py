@@ -32,7 +32,7 @@ class RegisterClosed(Exception):
     """The caller's process no longer owns this run, so it must not create resources for it."""
 
 
-class Taken(Exception):
+class NameTaken(Exception):
     """A resource of that name belongs to another run; the text says which."""
 
 
@@ -63,7 +63,7 @@ class Register(Protocol):
         """Record that it was looked for and does not exist any more, or was never created."""
 
 
-class Creates(Protocol):
+class CreateCounter(Protocol):
     """Counts the create requests of all processes in an account: clouds accept only so many in some time."""
 
     def take(self, windows: Sequence[tuple[int, float]]) -> float:
@@ -121,24 +121,24 @@ def run_of(tag: str) -> tuple[str, int] | None:
 
 def tags(*, deployment: str, run: str, owner: str, expires_unix_s: float) -> dict[str, str]:
     """Return the tags of every billable resource: its owner, its purpose, and until when it may exist."""
-    worn = {
+    resource_tags = {
         TAG_APP: _APP,
         TAG_DEPLOYMENT: deployment,
         TAG_RUN: run,
         TAG_OWNER: owner,
         TAG_EXPIRES: str(int(expires_unix_s)),
     }
-    return {key: value[:_TAG_LETTERS] for key, value in worn.items()}
+    return {key: value[:_TAG_LETTERS] for key, value in resource_tags.items()}
 
 
-def is_ours(worn: Mapping[str, str]) -> bool:
+def is_ours(resource_tags: Mapping[str, str]) -> bool:
     """Whether the tags are Starling's, of this installation or another one."""
-    return worn.get(TAG_APP) == _APP
+    return resource_tags.get(TAG_APP) == _APP
 
 
-def expiry_in(worn: Mapping[str, str]) -> float | None:
+def expiry_in(resource_tags: Mapping[str, str]) -> float | None:
     """Return until when it may exist by its tags; None if they do not say."""
-    text = worn.get(TAG_EXPIRES, "")
+    text = resource_tags.get(TAG_EXPIRES, "")
     return float(text) if text.isascii() and text.isdigit() else None
 
 
@@ -171,7 +171,7 @@ class Holder:
     job: str = ""
     epoch: int = 0
     owner: str = ""
-    creates: Creates = field(default_factory=lambda: MemoryCreates())
+    creates: CreateCounter = field(default_factory=lambda: MemoryCreateCounter())
 
     @property
     def run(self) -> str:
@@ -181,12 +181,12 @@ class Holder:
         return tags(deployment=self.deployment, run=self.run, owner=self.owner, expires_unix_s=expires_unix_s)
 
 
-def nobody() -> Holder:
+def holder_in_memory() -> Holder:
     """Return a holder for a run without a database."""
     return Holder(MemoryRegister())
 
 
-class MemoryCreates:
+class MemoryCreateCounter:
     """Counts this process's own requests."""
 
     def __init__(self) -> None:

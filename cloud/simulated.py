@@ -242,7 +242,7 @@ def _usage(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Usage:
             "run_s": trip.run_ns / NS,
             "environment_s": trip.run_ns / NS * shares[0],
             "inference_s": trip.run_ns / NS * shares[1],
-            "transfer_s": trip.way_ns / NS,
+            "transfer_s": trip.transfer_ns / NS,
             "billed_s": billed_ms(trip.billed_ns) / 1000,
             "memory_mb": flight.call.memory_mb,
         }

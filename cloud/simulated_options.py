@@ -104,7 +104,7 @@ class SimulatedOptions(FrozenModel):
 
     @field_validator("provisioned")
     @classmethod
-    def where_there_are_functions(cls, value: int, info: ValidationInfo) -> int:
+    def provisioned_needs_functions(cls, value: int, info: ValidationInfo) -> int:
         if value and "profile" in info.data:
             actors = profiles.load(info.data["profile"]).actors
             if not isinstance(actors, Functions) or actors.provisioned_sku is None:

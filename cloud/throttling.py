@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 
 
 @runtime_checkable
-class HeldBack(Protocol):
+class ReportsThrottling(Protocol):
     """A platform that knows why its calls wait. To be called in the platform's own thread."""
 
-    def held_back(self) -> str:
+    def throttling_reasons(self) -> str:
         """Return whole sentences: why calls wait that could run, in terms of the cloud's limits; empty if none does."""

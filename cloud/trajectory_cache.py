@@ -23,8 +23,8 @@ from training.ports import Platform
 log = logging.getLogger(__name__)
 
 _PREFIX = "starling:trajectory"
-_LEFT_ALONE_S = 30.0
-HELD_S = 6 * 3600
+_PAUSE_S = 30.0
+KEPT_S = 6 * 3600
 
 
 class Store(Protocol):
@@ -47,31 +47,31 @@ class TrajectoryCache:
     Errors of the store are misses; after one it is not used for a while, as waiting for it would slow the run.
     """
 
-    def __init__(self, store: Store, job: str, most_bytes: int, *, held_s: int = HELD_S) -> None:
+    def __init__(self, store: Store, job: str, most_bytes: int, *, kept_s: int = KEPT_S) -> None:
         self._store = store
         self._job = job
         self._most_bytes = most_bytes
-        self._held_s = held_s
+        self._kept_s = kept_s
         self._sizes: OrderedDict[str, int] | None = None
         self._bytes = 0
-        self._asked_again_s = 0.0
+        self._retry_at_s = 0.0
         self.hits = self.misses = self.errors = 0
         self._complained: set[str] = set()
 
     @property
-    def held_bytes(self) -> int:
+    def stored_bytes(self) -> int:
         """The size of this job's trajectories in the store, as far as it is known."""
         return self._bytes
 
     def find(self, call: Call) -> Answer | None:
         """Return a done answer to a call with the same request, whatever its id."""
         answer = None
-        if time.monotonic() >= self._asked_again_s:
+        if time.monotonic() >= self._retry_at_s:
             try:
                 answer = self._read(call)
             except Refusal as refusal:
                 self.errors += 1
-                self._complain("damaged", f"a trajectory in the cache cannot be used: {refusal.reason}")
+                self._warn_once("damaged", f"a trajectory in the cache cannot be used: {refusal.reason}")
             except Exception as error:
                 self._failed(error)
         self.hits += answer is not None
@@ -89,12 +89,12 @@ class TrajectoryCache:
     def _failed(self, error: Exception) -> None:
         """Handle any error of the client as a miss."""
         self.errors += 1
-        self._asked_again_s = time.monotonic() + _LEFT_ALONE_S
+        self._retry_at_s = time.monotonic() + _PAUSE_S
         kind = type(error).__name__
         words = f"the trajectory cache failed ({kind}: {error}); the run goes on without it for a while"
-        self._complain(kind, words)
+        self._warn_once(kind, words)
 
-    def _complain(self, kind: str, words: str) -> None:
+    def _warn_once(self, kind: str, words: str) -> None:
         """Log once for each kind: a store that is gone fails at every call."""
         if kind not in self._complained:
             self._complained.add(kind)
@@ -102,7 +102,7 @@ class TrajectoryCache:
 
     def keep(self, call: Call, outcome: Outcome) -> None:
         assert call.weights is not None
-        if time.monotonic() < self._asked_again_s:
+        if time.monotonic() < self._retry_at_s:
             return
         answer = Answer(
             run=self._job,
@@ -131,7 +131,7 @@ class TrajectoryCache:
             old.append(oldest)
         if old:
             self._store.delete(*old)
-        self._store.set(name, data, ex=self._held_s)
+        self._store.set(name, data, ex=self._kept_s)
 
     def _known(self) -> OrderedDict[str, int]:
         """Return the trajectories in the store, including those of an earlier process of this job."""
@@ -143,7 +143,7 @@ class TrajectoryCache:
 
     def _name(self, call: Call) -> str:
         assert call.weights is not None
-        asked = "\n".join(
+        request = "\n".join(
             [
                 call.weights.sha256,
                 call.request.model_dump_json(),
@@ -151,11 +151,11 @@ class TrajectoryCache:
                 hashlib.sha256(call.env_state or b"").hexdigest(),
             ]
         )
-        digest = hashlib.sha256(asked.encode()).hexdigest()
+        digest = hashlib.sha256(request.encode()).hexdigest()
         return f"{_PREFIX}:{self._job}:{call.weights.version:012}:{digest}"
 
 
-class Remembering:
+class CachingPlatform:
     """A platform whose rollouts are stored in a cache, and answered from it if they are there.
 
     Everything that does not concern calls is the platform's own.

@@ -17,7 +17,7 @@ _LONGEST_MS = 900_000
 
 
 @dataclass(frozen=True)
-class InFlight:
+class ReservedCalls:
     """Calls with equal reservations: how many, when the last was reserved, and the most that each may take and cost."""
 
     count: int
@@ -27,7 +27,7 @@ class InFlight:
 
 
 @dataclass(frozen=True)
-class Stands:
+class BillingResource:
     """Resources in an account. They end by themselves at `ends_unix_s`, None: never.
 
     `picodollars`: what they cost until then beyond what is reserved; of those that never end, what they cost an hour.
@@ -39,7 +39,7 @@ class Stands:
 
 
 @dataclass(frozen=True)
-class LeftAlone:
+class UnattendedCost:
     """Everything that ends by itself has ended within `within_s`, at no more than `picodollars` from now on.
 
     `endless` resources cost `endless_per_hour` until a person ends them.
@@ -51,16 +51,19 @@ class LeftAlone:
     endless_per_hour: int
 
 
-def left_alone(
-    now_unix_s: float, calls: Iterable[InFlight], rent_picodollars: int, things: Iterable[Stands]
-) -> LeftAlone:
+def unattended_cost(
+    now_unix_s: float,
+    calls: Iterable[ReservedCalls],
+    rent_picodollars: int,
+    things: Iterable[BillingResource],
+) -> UnattendedCost:
     """Return the cost. `rent_picodollars`: what is reserved for slices of rent; they are booked in full."""
     calls, things = list(calls), list(things)
     ends = [one.last_opened_unix_s + one.longest_s for one in calls]
     ends += [one.ends_unix_s for one in things if one.ends_unix_s is not None]
     late = sum(one.picodollars for one in things if one.ends_unix_s is not None)
     endless = [one for one in things if one.ends_unix_s is None]
-    return LeftAlone(
+    return UnattendedCost(
         within_s=max([0.0, *(end - now_unix_s for end in ends)]),
         picodollars=rent_picodollars + late + sum(one.count * one.picodollars_each for one in calls),
         endless=sum(one.count for one in endless),
@@ -70,11 +73,11 @@ def left_alone(
 
 def deadline_s(price: CallPrice, memory_mb: int, reserved: int) -> float:
     """Return the deadline of a call from its reservation: the shortest, to a millisecond, that explains the amount."""
-    asking: Any = Call.model_construct  # a price depends on nothing else of a call
+    call: Any = Call.model_construct  # a price depends on nothing else of a call
     low, high = 0, _LONGEST_MS
     while low < high:
         middle = (low + high) // 2
-        call = asking(where="actor", memory_mb=memory_mb, deadline_s=middle / 1000)
+        call = call(where="actor", memory_mb=memory_mb, deadline_s=middle / 1000)
         if price.worst_case(call) >= reserved:
             high = middle
         else:

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cloud.billing.replay_schedule import Script
-from cloud.billing.retiming import Retimed, retime
+from cloud.billing.replay_schedule import ReplaySchedule
+from cloud.billing.retiming import RetimedRun, retime
 from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
 from cloud.fingerprint import fingerprint
@@ -76,7 +76,7 @@ QBERT = Workload("QbertNoFrameskip-v4", 192, 3_450_000, True, 4_300_000, 192 * 8
 
 def rounds_of(
     workload: Workload, actors: int, rounds: int = 1, *, epochs: int = 30, memory_mb: int = 1024
-) -> Script:
+) -> ReplaySchedule:
     """A run of synchronous rounds, each update one minibatch of the whole round, passed `epochs` times."""
     works: list[Work] = []
     before: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ def rounds_of(
         before = (update,)
     spec = TrainingSpec.model_validate({"rollout": {"memory_mb": memory_mb, "deadline_s": 900.0}})
     numbered = [replace(work, serial=serial) for serial, work in enumerate(works, start=1)]
-    return Script.of(Sitting({"training": spec.model_dump(mode="json")}, [], numbered))
+    return ReplaySchedule.of(Sitting({"training": spec.model_dump(mode="json")}, [], numbered))
 
 
 def _rollout(name: str, workload: Workload, number: int, before: tuple[str, ...], memory_mb: int) -> Work:
@@ -128,7 +128,7 @@ def _rollout(name: str, workload: Workload, number: int, before: tuple[str, ...]
     )
 
 
-def timed(script: Script, place: Place, *, quick: bool) -> list[Retimed]:
+def timed(script: ReplaySchedule, place: Place, *, quick: bool) -> list[RetimedRun]:
     """The script with several seeds of the cloud."""
     return [retime(script, place, seed=seed) for seed in range(_QUICK_DRAWS if quick else DRAWS)]
 

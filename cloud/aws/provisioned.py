@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cloud.aws.error_text import ABSENT, code_of
-from cloud.register import Holder, RegisterClosed, Taken
+from cloud.register import Holder, NameTaken, RegisterClosed
 
 KEPT_FOR_S = 120.0
 _RENEW_BEFORE_S = 80.0
@@ -104,7 +104,7 @@ class KeptReady:
             facts = {"resource": "provisioned", "instances": self._instances}
             try:
                 register.intend(name, "provisioned", expires_unix_s, facts)
-            except Taken as taken:
+            except NameTaken as taken:
                 self.failure = f"no instances are kept ready: {taken}"
                 return False
             except RegisterClosed:

@@ -135,7 +135,7 @@ class Lives:
             except queue.Empty:
                 return told
 
-    def held_back(self) -> str:
+    def throttling_reasons(self) -> str:
         """Why nothing is created now, in words; empty when nothing stands against it."""
         words, until_s = self._put_off
         return self._limit.words() or (words if time.monotonic() < until_s else "")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from cloud.formatting import format_rough_duration
-from cloud.register import Creates
+from cloud.register import CreateCounter
 
 WINDOWS = ((100, 300.0), (300, 3600.0))
 """So many creates of container groups in so many seconds, per subscription and region, as documented."""
@@ -22,7 +22,7 @@ class CreateLimit:
 
     def __init__(
         self,
-        creates: Creates,
+        creates: CreateCounter,
         windows: Sequence[tuple[int, float]] = WINDOWS,
         *,
         now_s: Callable[[], float] = time.monotonic,

@@ -17,7 +17,7 @@ from cloud.azure.container_lifecycle import FoundOut, Gone, Lives, Made, NotMade
 from cloud.azure.groups import Seen
 from cloud.pricing import group_resource
 from cloud.register import Register
-from cloud.rents.payer import Landlord
+from cloud.rents.payer import Payer
 from training.ports import Puller
 
 log = logging.getLogger(__name__)
@@ -72,12 +72,12 @@ class Fleet:
         plan: FleetPlan,
         lives: Lives,
         register: Register,
-        landlord: Landlord,
+        payer: Payer,
         *,
         now_s: Callable[[], float] = time.monotonic,
         now_unix_s: Callable[[], float] = time.time,
     ) -> None:
-        self.landlord = landlord
+        self.payer = payer
         self.failing = ""
         self.poor = ""
         self._plan = plan
@@ -102,10 +102,10 @@ class Fleet:
         """All groups that may stand."""
         return list(self._held)
 
-    def held_back(self) -> str:
+    def throttling_reasons(self) -> str:
         """Why calls wait for actors that do not come; empty where nothing that is known keeps them away."""
         asked = sum(one.state == "asked" for one in self._held.values())
-        if asked and (words := self._lives.held_back()):
+        if asked and (words := self._lives.throttling_reasons()):
             return f"{words}. Until then {asked} order{' waits' if asked == 1 else 's wait'}."
         wait_s = self._trouble.not_before_s - self._now_s()
         if self._trouble.words and wait_s > 0.0:
@@ -166,7 +166,7 @@ class Fleet:
     def _forget(self, name: str) -> None:
         held = self._held.pop(name, None)
         if held is not None:
-            self.landlord.leave(held.number)
+            self.payer.leave(held.number)
             self._register.gone(name)
 
     def _compare(self, shown: Mapping[str, Seen], began_s: float) -> None:
@@ -232,7 +232,7 @@ class Fleet:
         while self.actors < wanted:
             actors = min(self._plan.a_group, wanted - self.actors)
             self._ordered += 1
-            self.poor = self.landlord.take(self._ordered, actors)
+            self.poor = self.payer.take(self._ordered, actors)
             if self.poor:
                 self.poor = "" if self.actors else self.poor
                 return

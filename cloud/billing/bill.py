@@ -22,7 +22,7 @@ _NOTHING_USED = Usage()
 
 
 @cache
-def _asking(where: str, memory_mb: int) -> Call:
+def _call_of_size(where: str, memory_mb: int) -> Call:
     """Return a call with the only property that prices depend on: the size of its function."""
     seen: dict[str, Any] = {"where": where, "memory_mb": memory_mb}
     return Call.model_construct(**seen)
@@ -106,7 +106,7 @@ class Bill:
             usage = _NOTHING_USED.model_copy(
                 update={"billed_s": billed / 1000, "provisioned": provisioned, "detours": detours}
             )
-            self.add(kind, price.lines(_asking(where, memory_mb), usage) or (), times)
+            self.add(kind, price.lines(_call_of_size(where, memory_mb), usage) or (), times)
 
     def book(self, settlement: Settlement) -> None:
         """Add a settlement. One that was booked in full because its true cost is unknown has no lines."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
-from cloud.billing.full_bill import Grounds
+from cloud.billing.full_bill import BillContext
 from cloud.billing.work import Work
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
@@ -23,27 +23,29 @@ _PLAIN_PROFILE, _LAMBDA_PROFILE, _AZURE_PROFILE = "one-machine", "lambda", "aci-
 _PLAIN_STACK = "starling-stack"
 
 
-def grounds_of(options: PlatformOptions) -> Grounds:
+def bill_context_of(options: PlatformOptions) -> BillContext:
     """Return the context for a job on this platform."""
     if isinstance(options, LocalOptions):
-        return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.worker_count)
+        return bill_context(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.worker_count)
     if isinstance(options, LambdaOptions):
-        return grounds(profiles.load(_LAMBDA_PROFILE), stacks.load(_PLAIN_STACK), 1)
+        return bill_context(profiles.load(_LAMBDA_PROFILE), stacks.load(_PLAIN_STACK), 1)
     if isinstance(options, AzureContainerOptions):
-        return grounds(profiles.load(_AZURE_PROFILE), stacks.load(_PLAIN_STACK), options.containers_a_group)
+        return bill_context(
+            profiles.load(_AZURE_PROFILE), stacks.load(_PLAIN_STACK), options.containers_a_group
+        )
     if isinstance(options, HostsOptions):
-        return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.actors)
+        return bill_context(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.actors)
     if isinstance(options, RayOptions):
-        return grounds(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.most_actors)
+        return bill_context(profiles.load(_PLAIN_PROFILE), stacks.load(_PLAIN_STACK), options.most_actors)
     profile = profiles.load(options.profile)
     gpu = machines.machine(options.machine).gpus > 0
     slots = 1
     if isinstance(profile.actors, Pool) and profile.actors.units is not None:
         slots = profile.actors.units * profile.actors.actors_per_unit
-    return grounds(profile, stacks.load(options.stack), slots, gpu=gpu)
+    return bill_context(profile, stacks.load(options.stack), slots, gpu=gpu)
 
 
-def grounds(profile: Profile, stack: Stack, actor_slots: int, *, gpu: bool = False) -> Grounds:
+def bill_context(profile: Profile, stack: Stack, actor_slots: int, *, gpu: bool = False) -> BillContext:
     """Return the context of a profile and a stack. If actors are not billed at all, the learner's machine runs them."""
     speeds = Speeds(profile, stack, gpu=gpu)
     actors = profile.actors
@@ -53,4 +55,4 @@ def grounds(profile: Profile, stack: Stack, actor_slots: int, *, gpu: bool = Fal
         whole_ns = speeds.update_ns(work)
         return 1.0 - speeds.update_ns(replace(work, hessian_products=0)) / whole_ns if whole_ns else 0.0
 
-    return Grounds(actor_slots, unpaid, hessian_share, speeds.decision_ns)
+    return BillContext(actor_slots, unpaid, hessian_share, speeds.decision_ns)

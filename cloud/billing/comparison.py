@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cloud.billing.price_book import PriceBook, UnknownSku
-from cloud.billing.replay_schedule import Script
+from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
 from cloud.billing.work_file import Sitting
 from cloud.place import Place
@@ -25,7 +25,7 @@ _PLAIN_STACK = "starling-stack"
 
 
 @dataclass(frozen=True)
-class Compared:
+class CloudComparison:
     """The run on another cloud. `problem` says why the figures are unknown; they are 0 then."""
 
     profile: str
@@ -40,37 +40,43 @@ def compare(
     options: PlatformOptions,
     book: PriceBook,
     elsewhere: Iterable[str] = ELSEWHERE,
-) -> tuple[list[Compared], tuple[str, ...]]:
+) -> tuple[list[CloudComparison], tuple[str, ...]]:
     """Return the run on each of these clouds but its own, and notes on what the comparison leaves out.
 
     The software is the run's own; chance is drawn from its seed; the learner has the machine that the profile names.
     """
-    scripts = [Script.of(sitting) for sitting in sittings if sitting.works]
+    schedules = [ReplaySchedule.of(sitting) for sitting in sittings if sitting.works]
     own = options.profile if isinstance(options, SimulatedOptions) else None
-    found = [_compared(scripts, name, options, book) for name in elsewhere if name != own]
-    notes = dict.fromkeys(note for script in scripts for note in script.notes)
+    found = [_compared(schedules, name, options, book) for name in elsewhere if name != own]
+    notes = dict.fromkeys(note for schedule in schedules for note in schedule.notes)
     return found, tuple(notes)
 
 
-def so_far(sittings: Sequence[Sitting], options: SimulatedOptions, book: PriceBook) -> Compared:
+def compare_until_now(
+    sittings: Sequence[Sitting], options: SimulatedOptions, book: PriceBook
+) -> CloudComparison:
     """Return the run on its own cloud, as if it ended with its last call. Its ledger does not know that while rent
     runs.
     """
-    scripts = [Script.of(sitting) for sitting in sittings if sitting.works]
-    return _at(Place.of(options, book), options.profile, scripts, options.seed)
+    schedules = [ReplaySchedule.of(sitting) for sitting in sittings if sitting.works]
+    return _at(Place.of(options, book), options.profile, schedules, options.seed)
 
 
-def _compared(scripts: Iterable[Script], name: str, options: PlatformOptions, book: PriceBook) -> Compared:
+def _compared(
+    schedules: Iterable[ReplaySchedule], name: str, options: PlatformOptions, book: PriceBook
+) -> CloudComparison:
     stack, seed = _PLAIN_STACK, 0
     if isinstance(options, SimulatedOptions):
         stack, seed = options.stack, options.seed
-    return _at(Place.of(SimulatedOptions(profile=name, stack=stack, seed=seed), book), name, scripts, seed)
+    return _at(Place.of(SimulatedOptions(profile=name, stack=stack, seed=seed), book), name, schedules, seed)
 
 
-def _at(place: Place, name: str, scripts: Iterable[Script], seed: int) -> Compared:
+def _at(place: Place, name: str, schedules: Iterable[ReplaySchedule], seed: int) -> CloudComparison:
     title = place.profile.title
     try:
-        runs = [retime(script, place, seed=seed) for script in scripts]
+        runs = [retime(schedule, place, seed=seed) for schedule in schedules]
     except UnknownSku as error:
-        return Compared(name, title, 0, 0.0, str(error))
-    return Compared(name, title, sum(run.bill.picodollars for run in runs), sum(run.time_s for run in runs))
+        return CloudComparison(name, title, 0, 0.0, str(error))
+    return CloudComparison(
+        name, title, sum(run.bill.picodollars for run in runs), sum(run.time_s for run in runs)
+    )

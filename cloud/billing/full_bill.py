@@ -27,7 +27,7 @@ _BY_ITSELF: dict[str, PartKey] = {"provisioned": "provisioned", "cache": "cache"
 
 
 @dataclass(frozen=True)
-class Grounds:
+class BillContext:
     """What is needed from a run's platform to divide its bill.
 
     `actor_slots`: actors in a resource that is rented as one, "actors" or "workers". `all_on_learner`: the learner's
@@ -105,7 +105,7 @@ class PaidCall:
     def run_ns(self) -> int:
         return to_ns(self.seconds("run_s"))
 
-    def divided(self, time_ns: int, grounds: Grounds) -> dict[PartKey, int]:
+    def divided(self, time_ns: int, bill_context: BillContext) -> dict[PartKey, int]:
         """Divide this much of its run by part. The parts sum to it; the remainder is the call's own part."""
         parts: dict[PartKey, int] = {}
         own = self.part
@@ -114,7 +114,7 @@ class PaidCall:
             parts["environment"] = self._share_ns("environment_s", time_ns, time_ns)
             parts["inference"] = self._share_ns("inference_s", time_ns, time_ns - parts["environment"])
         elif self.done and self.work.hessian_products:
-            parts["detector"] = int(time_ns * grounds.hessian_share(self.work))
+            parts["detector"] = int(time_ns * bill_context.hessian_share(self.work))
         parts[own] = time_ns - sum(parts.values())
         return parts
 
@@ -129,15 +129,15 @@ class PaidCall:
         return Stretch(end_ns - self.run_ns, end_ns)
 
 
-def full_bill(sittings: Iterable[Sitting], grounds: Grounds) -> FullBill:
+def full_bill(sittings: Iterable[Sitting], bill_context: BillContext) -> FullBill:
     """Return all settlements by part."""
     bill = FullBill()
     for sitting in sittings:
         calls = paid_calls(sitting)
         rents = [one for one in sitting.settlements if "resource" in one.usage]
         for call in calls:
-            _add_call(bill, call, grounds)
-        _add_rents(bill, rents, calls, grounds)
+            _add_call(bill, call, bill_context)
+        _add_rents(bill, rents, calls, bill_context)
         for settlement in sitting.settlements:
             bill.note(settlement)
         bill.time_s += _time_s(calls, rents)
@@ -175,7 +175,7 @@ def _time_s(calls: Sequence[PaidCall], rents: Sequence[Settlement]) -> float:
     return max(ends, default=0.0) - min(begins, default=0.0)
 
 
-def _add_call(bill: FullBill, call: PaidCall, grounds: Grounds) -> None:
+def _add_call(bill: FullBill, call: PaidCall, bill_context: BillContext) -> None:
     bill.counts["calls" if call.done else "failed_calls"] += 1
     bill.counts["cold_starts"] += bool(call.settlement.usage.get("cold_start"))
     for line in call.settlement.lines:
@@ -184,11 +184,11 @@ def _add_call(bill: FullBill, call: PaidCall, grounds: Grounds) -> None:
         elif line.unit == _REQUEST_UNIT:
             bill.parts["requests"] += line.picodollars
         else:
-            shares, billed_ns = _shares_of_call(call, grounds)
+            shares, billed_ns = _shares_of_call(call, bill_context)
             bill.divide(line.picodollars, shares, billed_ns, rest=list(shares)[-1])
 
 
-def _shares_of_call(call: PaidCall, grounds: Grounds) -> tuple[dict[PartKey, int], int]:
+def _shares_of_call(call: PaidCall, bill_context: BillContext) -> tuple[dict[PartKey, int], int]:
     """Return how a call's billed time divides: its cold start and its run by part. The last part takes
     the remainder.
     """
@@ -196,22 +196,22 @@ def _shares_of_call(call: PaidCall, grounds: Grounds) -> tuple[dict[PartKey, int
     shares: dict[PartKey, int] = {}
     if call.done and call.settlement.usage.get("cold_start"):
         shares["cold_starts"] = max(0, billed_ns - call.run_ns)
-    return shares | call.divided(call.run_ns, grounds), billed_ns
+    return shares | call.divided(call.run_ns, bill_context), billed_ns
 
 
 def _add_rents(
-    bill: FullBill, rents: Sequence[Settlement], calls: Sequence[PaidCall], grounds: Grounds
+    bill: FullBill, rents: Sequence[Settlement], calls: Sequence[PaidCall], bill_context: BillContext
 ) -> None:
     """Divide the rent of standing resources by the calls that ran on them; the rest of the time is idle."""
     stood_ns: Counter[str] = Counter()
     for rent in rents:
         stood_ns[_place(rent)] += to_ns(_seconds(rent, "to_s")) - to_ns(_seconds(rent, "from_s"))
     each_its_own = any(str(rent.usage["resource"]).startswith("actor-") for rent in rents)
-    stood_ns["actors"] *= 1 if each_its_own else grounds.actor_slots
-    on_learner = [call for call in calls if grounds.all_on_learner or call.work.where == "learner"]
+    stood_ns["actors"] *= 1 if each_its_own else bill_context.actor_slots
+    on_learner = [call for call in calls if bill_context.all_on_learner or call.work.where == "learner"]
     shares = {
-        "actors": _actor_shares([call for call in calls if call.work.where == "actor"], grounds),
-        "learner": _learner_shares(on_learner, grounds),
+        "actors": _actor_shares([call for call in calls if call.work.where == "actor"], bill_context),
+        "learner": _learner_shares(on_learner, bill_context),
     }
     for place, by_part in shares.items():
         bill.counts[f"{place}_stood_ms"] += stood_ns[place] // 10**6
@@ -233,18 +233,18 @@ def _place(rent: Settlement) -> str:
     return "actors" if resource.startswith("actor") or resource == "workers" else resource
 
 
-def _actor_shares(calls: Sequence[PaidCall], grounds: Grounds) -> Counter[PartKey]:
+def _actor_shares(calls: Sequence[PaidCall], bill_context: BillContext) -> Counter[PartKey]:
     shares: Counter[PartKey] = Counter()
     for call in calls:
-        shares.update(call.divided(call.run_ns, grounds))
+        shares.update(call.divided(call.run_ns, bill_context))
     return shares
 
 
-def _learner_shares(calls: Sequence[PaidCall], grounds: Grounds) -> Counter[PartKey]:
+def _learner_shares(calls: Sequence[PaidCall], bill_context: BillContext) -> Counter[PartKey]:
     """Divide the time of one machine: calls that run at the same moment share it equally, decisions included."""
     shares: Counter[PartKey] = Counter()
     for call, time_ns in zip(calls, shares_of_time([call.stretch for call in calls]), strict=True):
-        shares.update(call.divided(time_ns, grounds))
+        shares.update(call.divided(time_ns, bill_context))
         if call.done:
-            shares["scheduler"] += to_ns(call.seconds("decision_s")) or grounds.decision_ns(call.work)
+            shares["scheduler"] += to_ns(call.seconds("decision_s")) or bill_context.decision_ns(call.work)
     return shares

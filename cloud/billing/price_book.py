@@ -224,7 +224,7 @@ class PriceBook:
 _operators: Path | None = None
 
 
-def lay_over(path: Path | None) -> None:
+def set_operator_prices(path: Path | None) -> None:
     """Use this file's prices in `PriceBook.load()` from now on; None: the built-in ones alone. Raises PriceError."""
     global _operators
     if path is not None:

@@ -65,7 +65,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Script:
+class ReplaySchedule:
     """Tasks in the order in which they were sent. All that waits is numbered: first the tasks, then the cuts.
 
     `waits` counts the dependencies of each, `followers` are those that wait for a task, `first` those that wait for
@@ -89,7 +89,7 @@ class Script:
         return [number for number in numbers if self.tasks[number].kind != "evaluate"]
 
     @staticmethod
-    def of(sitting: Sitting) -> Script:
+    def of(sitting: Sitting) -> ReplaySchedule:
         """Return the schedule of a sitting. Raises WorkError if its spec cannot be understood."""
         spec = training_spec(sitting.spec)
         usages: list[Any] = [one.usage for one in sitting.settlements if "work" in one.usage]
@@ -165,13 +165,13 @@ def _cuts(works: list[list[Work]], landed_s: Mapping[str, float]) -> list[tuple[
 
 def _wired(
     tasks: list[Task], cuts: list[tuple[Cut, list[int]]], spec: TrainingSpec, notes: tuple[str, ...]
-) -> Script:
+) -> ReplaySchedule:
     before = [list(task.after) for task in tasks] + [earlier for _, earlier in cuts]
     followers: list[list[int]] = [[] for _ in tasks]
     for number, earlier in enumerate(before):
         for other in earlier:
             followers[other].append(number)
-    return Script(
+    return ReplaySchedule(
         tasks=tasks,
         cuts=[cut for cut, _ in cuts],
         waits=[max(1, len(earlier)) for earlier in before],

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cloud.billing.bill import Bill, BookedLedger
-from cloud.billing.replay_schedule import Cut, Script, Task
+from cloud.billing.replay_schedule import Cut, ReplaySchedule, Task
 from cloud.billing.work import Work
 from cloud.place import Place
 from cloud.rents.job import Rents
@@ -38,7 +38,7 @@ class RoundTimes:
 
 
 @dataclass(frozen=True)
-class Done:
+class CompletedCall:
     """A call that succeeded: the run time of its body, and how long it waited to start."""
 
     kind: CallKind
@@ -48,12 +48,12 @@ class Done:
 
 
 @dataclass
-class Retimed:
+class RetimedRun:
     """What a run takes and costs at a place."""
 
     bill: Bill = field(default_factory=Bill)
     rounds: list[RoundTimes] = field(default_factory=list)
-    done: list[Done] = field(default_factory=list)
+    done: list[CompletedCall] = field(default_factory=list)
     end_ns: int = 0
     calls: int = 0
     failed: int = 0
@@ -64,13 +64,13 @@ class Retimed:
         return self.end_ns / NS
 
 
-def retime(script: Script, place: Place, *, seed: int) -> Retimed:
+def retime(schedule: ReplaySchedule, place: Place, *, seed: int) -> RetimedRun:
     """Return the time and bill of one sitting at `place`, with chance drawn from `seed`."""
     # A replay makes thousands of small objects and no cycles: searching for those would take a third of its time.
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _Replay(script, place, seed).run()
+        return _Replay(schedule, place, seed).run()
     finally:
         if collecting:
             gc.enable()
@@ -79,29 +79,29 @@ def retime(script: Script, place: Place, *, seed: int) -> Retimed:
 class _Replay:
     """One replay. `_left` counts, for each task and each cut, the dependencies that have not landed yet."""
 
-    def __init__(self, script: Script, place: Place, seed: int) -> None:
-        self._script = script
+    def __init__(self, schedule: ReplaySchedule, place: Place, seed: int) -> None:
+        self._script = schedule
         self._simulation = Simulation(place.profile, place.stack, place.setting(seed))
-        self._tariff = place.tariff(script.memory_mb)
-        self._found = Retimed()
+        self._tariff = place.tariff(schedule.memory_mb)
+        self._found = RetimedRun()
         self._rents = Rents(self._tariff, BookedLedger(self._found.bill), "")
-        self._deadlines = Deadlines(script.longest_s)
-        self._left = list(script.waits)
-        self._attempts = [0] * len(script.tasks)
+        self._deadlines = Deadlines(schedule.longest_s)
+        self._left = list(schedule.waits)
+        self._attempts = [0] * len(schedule.tasks)
         self._flying: dict[str, int] = {}
         self._actors_flying = 0
         self._last_try: set[int] = set()
         self._given_up: set[int] = set()
         self._cuts: deque[tuple[int, Cut]] = deque()
-        self._sent_ns = [0] * len(script.tasks)
-        self._deadline_s = [0.0] * len(script.tasks)
-        self._landed_ns = [0] * len(script.tasks)
+        self._sent_ns = [0] * len(schedule.tasks)
+        self._deadline_s = [0.0] * len(schedule.tasks)
+        self._landed_ns = [0] * len(schedule.tasks)
         self._updates: list[tuple[Task, Trip]] = []
         self._version_ns = 0
         # When rent falls due, or earlier: the caller checks again then.
         self._due_ns = 0
 
-    def run(self) -> Retimed:
+    def run(self) -> RetimedRun:
         self._pay()
         self._send(self._freed(self._script.first))
         while self._flying or self._cuts:
@@ -178,7 +178,7 @@ class _Replay:
         self._learn(trip)
         if not trip.fault:
             startup_s = (trip.wait_ns + trip.start_ns) / NS
-            self._found.done.append(Done(task.kind, task.round_no, trip.run_ns / NS, startup_s))
+            self._found.done.append(CompletedCall(task.kind, task.round_no, trip.run_ns / NS, startup_s))
             if task.kind == "update":
                 self._updates.append((task, trip))
         elif trip.fault != "cancelled":
@@ -230,10 +230,10 @@ class _Replay:
     def _learn(self, trip: Trip) -> None:
         if not trip.fault:
             # The sum of the parts in its usage, rounded as they are there.
-            took_s = (trip.wait_ns + trip.start_ns) / NS + trip.run_ns / NS + trip.way_ns / NS
-            self._deadlines.came(trip.work.kind, took_s)
+            took_s = (trip.wait_ns + trip.start_ns) / NS + trip.run_ns / NS + trip.transfer_ns / NS
+            self._deadlines.record_done(trip.work.kind, took_s)
         elif trip.fault == "deadline":
-            self._deadlines.overran(trip.work.kind, trip.work.deadline_s)
+            self._deadlines.record_timeout(trip.work.kind, trip.work.deadline_s)
 
     def _round(self, task: Task, trip: Trip) -> RoundTimes:
         """Return the round that this update ends. Each loop reports its beginning and its collection in its own way."""

@@ -78,7 +78,7 @@ def measure(
     sizes: tuple[int, ...] = SIZES,
     *,
     name: str = "calibrate",
-    tell: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> list[Sample]:
     """Return every call's sample. Raises NotMeasured once one fails: an unnoticed warm start would falsify all
     others.
@@ -93,7 +93,7 @@ def measure(
             calls = {call.id: call for call in batch}
             while calls:
                 samples.append(_landed(platform, calls))
-        tell(f"{size:,} MB: {sum(len(batch) for batch in wanted)} calls")
+        report(f"{size:,} MB: {sum(len(batch) for batch in wanted)} calls")
     return samples
 
 

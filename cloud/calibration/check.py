@@ -70,7 +70,7 @@ ENVIRONMENTS = tuple(dict.fromkeys(shape.environment for shape in SHAPES))
 
 
 @dataclass(frozen=True)
-class Compared:
+class ShapeComparison:
     """Median seconds of a round and of its parts, without the first rounds."""
 
     shape: Shape
@@ -83,13 +83,13 @@ class Compared:
         return self.simulated["total_s"] / self.measured["total_s"]
 
 
-def compare(parts: Parts, stack: Path, profile: Path, rounds: int | None = None) -> Iterator[Compared]:
+def compare(parts: Parts, stack: Path, profile: Path, rounds: int | None = None) -> Iterator[ShapeComparison]:
     """Yield every shape, here and on the simulated machine of these files."""
     for shape in SHAPES:
-        told = {"training": shape.training(rounds or shape.rounds)}
-        measured = parts.run(shape.name, "rounds", told)
-        simulated = run("rounds", {**told, "stack": str(stack), "profile": str(profile)})
-        yield Compared(shape, _medians(measured), _medians(simulated))
+        arguments = {"training": shape.training(rounds or shape.rounds)}
+        measured = parts.run(shape.name, "rounds", arguments)
+        simulated = run("rounds", {**arguments, "stack": str(stack), "profile": str(profile)})
+        yield ShapeComparison(shape, _medians(measured), _medians(simulated))
 
 
 def _medians(times: dict[str, list[float]]) -> dict[str, float]:

@@ -16,7 +16,7 @@ from cloud.workers.executor import cores
 _LIBRARIES = ("numpy", "torch", "gymnasium", "mujoco", "ale-py")
 
 
-def in_words(today: date) -> str:
+def describe(today: date) -> str:
     """Return processor, cores, libraries and date, as the source of a figure."""
     libraries = ", ".join(f"{name} {found}" for name in _LIBRARIES if (found := _version(name)))
     return (
@@ -41,7 +41,7 @@ def _version(library: str) -> str:
         return ""
 
 
-class OthersWatch:
+class OtherLoad:
     """Measures how much of all cores other processes used since it was made. Own child processes count as own once
     they have been waited for.
 

@@ -26,14 +26,14 @@ class PartFailed(RuntimeError):
     """A part ended without figures; the message holds its last output."""
 
 
-def run(name: str, told: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:
+def run(name: str, arguments: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:
     """Return what `parts.NAME` measured, with one thread, and without a GPU unless `gpu`."""
     environment = {**os.environ}
     environment |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
     if not gpu:
         environment["CUDA_VISIBLE_DEVICES"] = ""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "cloud.calibration.part", name, json.dumps(told)],
+        [sys.executable, "-W", "ignore", "-m", "cloud.calibration.part", name, json.dumps(arguments)],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -48,20 +48,20 @@ def run(name: str, told: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PartRun:
     """A part to run: its title, its name and its arguments."""
 
     what: str
     part: str
-    told: dict[str, Any]
+    arguments: dict[str, Any]
 
 
-def together(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+def concatenate(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
     """Return two measurements of one part as one: lists are concatenated, all else is kept."""
     joined = dict(earlier)
     for name, value in later.items():
         if isinstance(value, dict):
-            joined[name] = together(earlier[name], value)
+            joined[name] = concatenate(earlier[name], value)
         elif isinstance(value, list):
             joined[name] = earlier[name] + value
     return joined
@@ -74,36 +74,36 @@ class Parts:
     shares of the cores that others used during the worst part that counted.
     """
 
-    def __init__(self, tell: Callable[[str], None], patience_s: float) -> None:
+    def __init__(self, report: Callable[[str], None], patience_s: float) -> None:
         self.busy = 0.0
         self.background = 0.0
-        self._tell = tell
+        self._report = report
         self._patience_until_s = time.monotonic() + patience_s
 
-    def visit(self, plan: Mapping[str, Asked], visits: int) -> dict[str, dict[str, Any]]:
+    def visit(self, plan: Mapping[str, PartRun], visits: int) -> dict[str, dict[str, Any]]:
         """Run all of `plan`, `visits` times: a machine that is slow for a minute then affects a little of everything.
 
         The measurements of several visits are concatenated.
         """
         found: dict[str, dict[str, Any]] = {}
         for turn in range(1, visits + 1):
-            for key, asked in plan.items():
-                measured = self.run(f"{turn} of {visits}: {asked.what}", asked.part, asked.told)
-                found[key] = together(found[key], measured) if key in found else measured
+            for key, part_run in plan.items():
+                measured = self.run(f"{turn} of {visits}: {part_run.what}", part_run.part, part_run.arguments)
+                found[key] = concatenate(found[key], measured) if key in found else measured
         return found
 
-    def run(self, what: str, name: str, told: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:
+    def run(self, what: str, name: str, arguments: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:
         """Return what `parts.NAME` measured; it is announced as `what`."""
-        self._tell(what)
+        self._report(what)
         tries: list[tuple[float, float, dict[str, Any]]] = []
         while not tries or (tries[-1][0] > BUSY_LIMIT and self._has_patience and len(tries) < _TRIES):
             self._wait_until_quiet()
-            watch = machine.OthersWatch()
-            measured = run(name, told, gpu=gpu)
+            watch = machine.OtherLoad()
+            measured = run(name, arguments, gpu=gpu)
             tries.append((*watch.shares(), measured))
         busy, background, measured = min(tries, key=lambda one: one[0])
         if len(tries) > 1:
-            self._tell(
+            self._report(
                 f"  {len(tries)} times, as others were busy; {100 * busy:.0f} % of the cores in the best"
             )
         if busy > self.busy:
@@ -116,7 +116,7 @@ class Parts:
 
     def _wait_until_quiet(self) -> None:
         while self._has_patience:
-            watch = machine.OthersWatch()
+            watch = machine.OtherLoad()
             time.sleep(1.0)
             if watch.shares()[0] <= BUSY_LIMIT:
                 return

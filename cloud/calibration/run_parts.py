@@ -15,7 +15,7 @@ from typing import Any
 
 from cloud.calibration import learning, machine, machine_profile
 from cloud.calibration.figures import fit, of, quantity
-from cloud.calibration.part import BUSY_LIMIT, Asked, Parts, run
+from cloud.calibration.part import BUSY_LIMIT, PartRun, Parts, run
 from cloud.numbers.profile import Profile
 from cloud.numbers.quantity import Quantity
 from cloud.numbers.stack import Inference, Speed, Stack
@@ -38,7 +38,7 @@ ENVIRONMENTS = (
 # Rounds of so many actors each; the difference cancels a round's time beside its calls.
 _FEW_AND_MANY = (8, 72)
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class Calibration:
 
 
 def calibration(
-    environments: Sequence[str], effort: Effort, base: Stack, today: date, tell: Tell
+    environments: Sequence[str], effort: Effort, base: Stack, today: date, report: Report
 ) -> Calibration:
     """Measure this machine. Numbers that cannot be measured here stay as in `base`."""
-    parts = Parts(tell, effort.patience_s)
+    parts = Parts(report, effort.patience_s)
     found = parts.visit(_plan(environments, effort), effort.visits)
     where = (
-        f"{machine.in_words(today)}; others kept {100 * parts.busy:.0f} % of the cores busy, at lowest priority"
+        f"{machine.describe(today)}; others kept {100 * parts.busy:.0f} % of the cores busy, at lowest priority"
         f" {100 * parts.background:.0f} %{'; a quick look, no figures' if effort.quick else ''}"
     )
     inference = _inference(found["inference"]["repeats"], where)
@@ -124,37 +124,37 @@ def calibration(
     )
 
 
-def _plan(environments: Sequence[str], effort: Effort) -> dict[str, Asked]:
+def _plan(environments: Sequence[str], effort: Effort) -> dict[str, PartRun]:
     """Return every part under the name of its figures; environments under their own names."""
     plan = {
-        "inference": Asked(
+        "inference": PartRun(
             "the policy in numpy", "inference", {"seconds": effort.inference_s, "repeats": effort.repeats}
         ),
-        "codec": Asked("encoding", "codec", {"repeats": effort.repeats}),
+        "codec": PartRun("encoding", "codec", {"repeats": effort.repeats}),
     }
     for name in environments:
         pictures = atari_game(name) is not None
-        told = {
+        arguments = {
             "environment": name,
             "lengths": effort.lengths_pictures if pictures else effort.lengths,
             "repeats": max(2, effort.repeats_pictures) if pictures else 2 * effort.repeats,
         }
-        plan[name] = Asked(f"steps of {name}", "actor", told)
+        plan[name] = PartRun(f"steps of {name}", "actor", arguments)
     # One that fills caches as most training does, to measure what sharing cores costs.
     crowd = next((name for name in ("Hopper-v5", "Humanoid-v5") if name in environments), environments[-1])
     return plan | {
-        "update": Asked("the learner's updates", "update", _updates(effort)),
-        "starts": Asked(
+        "update": PartRun("the learner's updates", "update", _updates(effort)),
+        "starts": PartRun(
             "fresh processes",
             "starts",
             {"repeats": min(2, effort.repeats), "environments": list(environments)},
         ),
-        "coordinator": Asked(
+        "coordinator": PartRun(
             "the coordinator",
             "coordinator",
             {"repeats": min(2, effort.repeats), "actors": list(_FEW_AND_MANY), "rounds": effort.rounds},
         ),
-        "ways": Asked(
+        "ways": PartRun(
             "ways to worker processes",
             "ways",
             {

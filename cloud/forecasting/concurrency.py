@@ -188,7 +188,7 @@ class Flight:
         counts[first + 2] += 1
 
 
-def flight_over(simulation: Simulation, attempts: int, again: Callable[[Work], Work], pool: Any) -> Flight:
+def flight_of(simulation: Simulation, attempts: int, again: Callable[[Work], Work], pool: Any) -> Flight:
     """Return a flight that counts a pool's time if the tariff charges it: `pool` is a `PoolPrice` or None."""
     counted = PoolTime(simulation, pool.most, pool.idle_s) if pool is not None else None
     return Flight(simulation, attempts, again, counted)

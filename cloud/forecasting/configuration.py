@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from cloud.forecasting.concurrency import Flight, flight_over
-from cloud.forecasting.rounds import Rounds, rounds_of, tried_again
-from cloud.forecasting.workload import Works
+from cloud.forecasting.concurrency import Flight, flight_of
+from cloud.forecasting.rounds import Rounds, next_attempt, rounds_of
+from cloud.forecasting.workload import Workload
 from cloud.numbers.profile import Pool, Profile
 from cloud.numbers.quantity import Quantity, quantities, with_values
 from cloud.numbers.stack import Stack
@@ -39,7 +39,7 @@ _EACH = frozenset({"coordinator_ms", "us_per_megabyte"})
 
 
 @dataclass(frozen=True)
-class Scene:
+class Configuration:
     """A cloud, a stack, and what the job buys there.
 
     `longest_start_s`: the worst time until an actor has started. None on the simulated cloud, whose profile says it.
@@ -62,7 +62,7 @@ class Scene:
                     found[part, *path] = quantity
         return found
 
-    def at(self, quantiles: Mapping[Name, float]) -> Scene:
+    def at(self, quantiles: Mapping[Name, float]) -> Configuration:
         """Return this configuration with these numbers at these quantiles of their ranges."""
 
         def value_in(part: str) -> Callable[[Name, Quantity], float]:
@@ -72,7 +72,7 @@ class Scene:
 
             return value_of
 
-        return Scene(
+        return Configuration(
             with_values(self.profile, value_in("profile")),
             with_values(self.stack, value_in("stack")),
             self.setting,
@@ -80,7 +80,7 @@ class Scene:
             self.longest_start_s,
         )
 
-    def thinned(self, fewer: int) -> Scene:
+    def thinned(self, fewer: int) -> Configuration:
         """Return this configuration for a fleet of `fewer` times fewer actors, which then takes the same time."""
         if fewer == 1:
             return self
@@ -104,9 +104,9 @@ class Scene:
             seed=self.setting.seed,
         )
         stack = with_values(self.stack, value_of)
-        return Scene(profile, stack, setting, self.tariff, self.longest_start_s)
+        return Configuration(profile, stack, setting, self.tariff, self.longest_start_s)
 
-    def dry_run(self, works: Works, loop: AnyLoop, seed: int) -> tuple[Rounds, Flight]:
+    def dry_run(self, works: Workload, loop: AnyLoop, seed: int) -> tuple[Rounds, Flight]:
         """Return the beginning of a run here, with chance drawn from `seed`."""
         setting = Setting(
             learner=self.setting.learner,
@@ -117,7 +117,7 @@ class Scene:
         )
         simulation = Simulation(self.profile, self.stack, setting)
         attempts = works.training.rollout.attempts
-        flight = flight_over(simulation, attempts, lambda work: tried_again(works, work), self.tariff.pool)
+        flight = flight_of(simulation, attempts, lambda work: next_attempt(works, work), self.tariff.pool)
         return rounds_of(loop, works, flight), flight
 
 
@@ -153,5 +153,5 @@ class Scale:
     def actors(self, actors: int) -> int:
         return max(1, round(actors / self.fewer))
 
-    def works(self, training: TrainingSpec, spaces: Spaces) -> Works:
-        return Works(training, spaces, fewer=self.fewer)
+    def works(self, training: TrainingSpec, spaces: Spaces) -> Workload:
+        return Workload(training, spaces, fewer=self.fewer)

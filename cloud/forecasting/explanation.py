@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cloud.forecasting.configuration import Name, Scene
+from cloud.forecasting.configuration import Configuration, Name
 from cloud.numbers.profile import Functions, Pool
 from cloud.numbers.quantity import Quantity, quantities
 from training.environments.expectations import expectation_of
@@ -145,38 +145,43 @@ _ALWAYS_SHOWN = (
 
 
 @dataclass(frozen=True)
-class Told:
+class ForecastFacts:
     """The subject of the sentences. `unread` names what the scaling policy wanted to read; `actors` is its range, and
     `shrinking` whether that narrows with the rounds.
     """
 
     training: TrainingSpec
-    scene: Scene
+    configuration: Configuration
     spaces_known: bool
     unread: str
     actors: tuple[int, int]
     shrinking: bool
-    mattering: tuple[Name, ...]
+    influential: tuple[Name, ...]
 
 
-def relevant(name: Name, training: TrainingSpec, scene: Scene) -> bool:
+def relevant(name: Name, training: TrainingSpec, configuration: Configuration) -> bool:
     """Whether a number can make a difference for this job at all."""
     pictures = training.network.kind == "cnn"
     match name:
         case ("stack", "environment_step_us", environment):
             return environment == training.environment.id
         case ("stack", "environment_step_fallback_us"):
-            return training.environment.id not in scene.stack.environment_step_us
+            return training.environment.id not in configuration.stack.environment_step_us
         case ("stack", "inference", kind, _):
             return kind == ("cnn" if pictures else "mlp")
         case ("stack", "update", kind, _):
-            return kind == ("gpu_" if scene.setting.learner_gpu else "") + ("cnn" if pictures else "mlp")
+            return kind == ("gpu_" if configuration.setting.learner_gpu else "") + (
+                "cnn" if pictures else "mlp"
+            )
         case ("stack", "hessian_product_per_gradient") | ("profile", "actors", "most_cores"):
             return False
         case ("profile", "actors", "most_actors"):
-            return not isinstance(scene.profile.actors, Pool) or scene.profile.actors.units is None
+            return (
+                not isinstance(configuration.profile.actors, Pool)
+                or configuration.profile.actors.units is None
+            )
         case ("profile", "learner", field):
-            return field.startswith(scene.setting.learner)
+            return field.startswith(configuration.setting.learner)
     return True
 
 
@@ -194,20 +199,22 @@ def figure_of(name: str, value: float) -> str:
     return f"{phrase.title[0].lower()}{phrase.title[1:]} {_number(value * phrase.factor)}{unit}"
 
 
-def sentences(told: Told) -> tuple[str, ...]:
+def sentences(facts: ForecastFacts) -> tuple[str, ...]:
     """Return the sentences: what matters most first, then what users often ask about, then what cannot be known."""
-    known = {("profile", *path): one for path, one in quantities(told.scene.profile).items()}
-    known |= {("stack", *path): one for path, one in quantities(told.scene.stack).items()}
-    environment: Name = ("stack", "environment_step_us", told.training.environment.id)
+    known = {("profile", *path): one for path, one in quantities(facts.configuration.profile).items()}
+    known |= {("stack", *path): one for path, one in quantities(facts.configuration.stack).items()}
+    environment: Name = ("stack", "environment_step_us", facts.training.environment.id)
     if environment not in known:
         environment = ("stack", "environment_step_fallback_us")
-    names = dict.fromkeys((*told.mattering, *_ALWAYS_SHOWN, environment))
+    names = dict.fromkeys((*facts.influential, *_ALWAYS_SHOWN, environment))
     found = [
         _sentence(name, known[name])
         for name in names
-        if name in known and relevant(name, told.training, told.scene) and _says_something(known[name])
+        if name in known
+        and relevant(name, facts.training, facts.configuration)
+        and _says_something(known[name])
     ]
-    return (*_unknowable(told), *found)
+    return (*_unknowable(facts), *found)
 
 
 def _says_something(quantity: Quantity) -> bool:
@@ -243,8 +250,8 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _unknowable(told: Told) -> list[str]:
-    training, stop = told.training, told.training.stop
+def _unknowable(facts: ForecastFacts) -> list[str]:
+    training, stop = facts.training, facts.training.stop
     found = []
     if stop.target_return is not None:
         found.append(
@@ -252,22 +259,22 @@ def _unknowable(told: Told) -> list[str]:
         )
     if stop.no_progress_evaluations is not None:
         found.append("It also ends earlier if it stops getting better, which cannot be predicted.")
-    if told.unread:
-        least, most = told.actors
+    if facts.unread:
+        least, most = facts.actors
         found.append(
-            f"The scaling policy depends on {told.unread.replace('_', ' ')}, which only training shows:"
+            f"The scaling policy depends on {facts.unread.replace('_', ' ')}, which only training shows:"
             f" any number of actors from {least:,} to {most:,} is taken as possible"
-            f"{', and fewer and fewer as its decay has it' if told.shrinking else ''}."
+            f"{', and fewer and fewer as its decay has it' if facts.shrinking else ''}."
         )
     found.append(_episodes(training))
-    if not told.spaces_known:
+    if not facts.spaces_known:
         found.append(
             f"What {training.environment.id} shows and does is not known before it is built; sizes are guessed."
         )
     kl = getattr(training.algorithm, "target_kl", None)
     if kl is not None:
         found.append("All passes over the data are made; the KL limit may end an update earlier.")
-    found += _place(told)
+    found += _place(facts)
     return found
 
 
@@ -281,15 +288,15 @@ def _episodes(training: TrainingSpec) -> str:
     )
 
 
-def _place(told: Told) -> list[str]:
-    actors: Any = told.scene.profile.actors
-    if told.scene.profile.region == "here":
+def _place(facts: ForecastFacts) -> list[str]:
+    actors: Any = facts.configuration.profile.actors
+    if facts.configuration.profile.region == "here":
         return [
             f"This machine runs {actors.units} at a time, and nothing else keeps it busy.",
             "Costs of your own machine are those that you set; electricity is not counted.",
         ]
     found = []
-    if isinstance(actors, Functions) and not isinstance(told.training.loop, Asynchronous):
+    if isinstance(actors, Functions) and not isinstance(facts.training.loop, Asynchronous):
         found.append(
             "Functions stay warm from round to round unless a round takes longer than they are kept."
         )

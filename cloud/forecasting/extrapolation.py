@@ -39,7 +39,7 @@ class Outlook:
         return sum(self.parts.values())
 
 
-class Course:
+class Extrapolation:
     """The counts after any number of rounds: sums over stretches of rounds with the same number of actors."""
 
     def __init__(self, training: TrainingSpec, plan: Plan, trial: Trial) -> None:
@@ -99,7 +99,12 @@ def least_rounds(reached: Callable[[float], bool], most: float) -> float:
 
 
 def outlook(
-    training: TrainingSpec, course: Course, bill: Bill, limit_picodollars: float, actors: int, least: int
+    training: TrainingSpec,
+    course: Extrapolation,
+    bill: Bill,
+    limit_picodollars: float,
+    actors: int,
+    least: int,
 ) -> Outlook:
     """Return the outlook to the first known end of the stop rule, or to the budget. The job only begins if the budget
     has `least`.
@@ -127,7 +132,7 @@ def outlook(
 
 
 def _affordable(
-    training: TrainingSpec, course: Course, bill: Bill, limit: float, actors: int, rounds: float
+    training: TrainingSpec, course: Extrapolation, bill: Bill, limit: float, actors: int, rounds: float
 ) -> float:
     """Return how many of the rounds are made before the ledger refuses: each time the worst case must still fit.
 
@@ -142,5 +147,5 @@ def _affordable(
     return max(1.0, least_rounds(lambda at: _cost(course, bill, at) > usable, rounds) - 1)
 
 
-def _cost(course: Course, bill: Bill, rounds: float) -> float:
+def _cost(course: Extrapolation, bill: Bill, rounds: float) -> float:
     return sum(bill.parts(course.after(rounds, ended=False)).values())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from cloud.forecasting.calls import first_calls
-from cloud.forecasting.configuration import Scene
+from cloud.forecasting.configuration import Configuration
 from cloud.forecasting.worst_times import WorstTimes, per_update, worst_times
 from cloud.pricing import CallPrice, total
 from cloud.rents.job import rent_until
@@ -37,13 +37,13 @@ class FirstRound:
         return self.calls + self.rent
 
 
-def first_round(scene: Scene, training: TrainingSpec, actors: int) -> FirstRound:
+def first_round(configuration: Configuration, training: TrainingSpec, actors: int) -> FirstRound:
     """Return the worst case of a round with this many actors, before any call was measured."""
-    times = worst_times(scene, training, actors)
+    times = worst_times(configuration, training, actors)
     longest_s = _longest_s(training, times, actors)
     return FirstRound(
-        calls=_calls(scene, training, times, actors, longest_s),
-        rent=rent_until(scene.tariff, actors, longest_s),
+        calls=_calls(configuration, training, times, actors, longest_s),
+        rent=rent_until(configuration.tariff, actors, longest_s),
         longest_s=longest_s,
     )
 
@@ -70,15 +70,21 @@ def _attempts(training: TrainingSpec, times: WorstTimes) -> int:
     return times.tries * training.rollout.attempts
 
 
-def _calls(scene: Scene, training: TrainingSpec, times: WorstTimes, actors: int, longest_s: float) -> int:
+def _calls(
+    configuration: Configuration, training: TrainingSpec, times: WorstTimes, actors: int, longest_s: float
+) -> int:
     """Return the most expensive moment: all earlier attempts are paid, and calls in flight are reserved in full."""
-    attempts, actor, learner = _attempts(training, times), scene.tariff.actor, scene.tariff.learner
+    attempts, actor, learner = (
+        _attempts(training, times),
+        configuration.tariff.actor,
+        configuration.tariff.learner,
+    )
     rollout, _, update = first_calls(training)
-    whole = scene.tariff.worst_case(rollout)
-    tried = _paid(actor, rollout, times.billed_s)
-    flying = actors * ((attempts - 1) * tried + whole)
+    whole = configuration.tariff.worst_case(rollout)
+    attempted = _paid(actor, rollout, times.billed_s)
+    flying = actors * ((attempts - 1) * attempted + whole)
     learning = (UPDATE_ATTEMPTS - 1) * _paid(learner, update, times.update_billed_s)
-    learning += scene.tariff.worst_case(update)
+    learning += configuration.tariff.worst_case(update)
     loop = training.loop
     if isinstance(loop, Asynchronous):
         calls = attempts * per_update(training, actors) * (2 + loop.staleness_limit)
@@ -88,9 +94,9 @@ def _calls(scene: Scene, training: TrainingSpec, times: WorstTimes, actors: int,
             actor, rollout, _A_MOMENT_S
         )
         # Attempts that are cut off make no data, so there may be any number of them.
-        sampled = by_time if times.overruns else min(by_time, calls * tried)
+        sampled = by_time if times.overruns else min(by_time, calls * attempted)
         return sampled + flying + learning
-    sampled = actors * attempts * tried
+    sampled = actors * attempts * attempted
     if loop.kind == "pipelined":
         return sampled + flying + learning
     return max(flying, sampled + learning)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook
-from cloud.forecasting.configuration import Name, Scene
+from cloud.forecasting.configuration import Configuration, Name
 from cloud.forecasting.this_machine import cluster, other_machines, this_machine
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
@@ -19,7 +19,7 @@ from cloud.simulated_options import SimulatedOptions
 from training.spec import TrainingSpec
 
 
-def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
+def configuration_of(training: TrainingSpec, options: PlatformOptions) -> Configuration:
     book = PriceBook.load()
     if isinstance(options, LocalOptions):
         return this_machine(training, options, stacks.load("starling-stack"), book)
@@ -32,12 +32,12 @@ def scene_of(training: TrainingSpec, options: PlatformOptions) -> Scene:
         # The learner is local, and its start is short compared with functions'.
         alike = SimulatedOptions(provisioned=options.provisioned)
         profile = _of_so_many(load_profile(alike.profile), options.at_once)
-        return Scene(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
+        return Configuration(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
     if isinstance(options, AzureContainerOptions):
         alike = SimulatedOptions(profile="aci-today")
         profile = load_profile(alike.profile)
-        return Scene(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
-    return Scene(load_profile(options.profile), stacks.load(options.stack), options.setting(), tariff)
+        return Configuration(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
+    return Configuration(load_profile(options.profile), stacks.load(options.stack), options.setting(), tariff)
 
 
 def _of_so_many(profile: Profile, at_once: int | None) -> Profile:

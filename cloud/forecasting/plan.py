@@ -23,7 +23,7 @@ class Unforeseeable(Exception):
     """The policy read something from the history that only training shows; the message names it."""
 
 
-class _Past:
+class _FutureReport:
     """A round's report of which only the facts known before the run can be read."""
 
     def __init__(self, round_no: int, actors: int) -> None:
@@ -55,7 +55,7 @@ class _History(Sequence[Any]):
             return [self[one] for one in range(*at.indices(len(self)))]
         if not -len(self) <= at < len(self):
             raise IndexError(at)
-        return _Past(self._round_no - (len(self) - at if at >= 0 else -at), self._actors)
+        return _FutureReport(self._round_no - (len(self) - at if at >= 0 else -at), self._actors)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[at] for at in range(len(self)))
@@ -104,7 +104,7 @@ def plan_of(training: TrainingSpec, most_rounds: float) -> Plan:
     return Plan(begins, actors)
 
 
-def possible(training: TrainingSpec) -> tuple[int, int]:
+def possible_actors(training: TrainingSpec) -> tuple[int, int]:
     """Return the fewest and the most actors that the policy can request in the first rounds, where its range is
     widest.
     """
@@ -118,7 +118,7 @@ def shrinking(training: TrainingSpec) -> bool:
     return training.scaling.actor_range(_ONE_BY_ONE)[1] < training.scaling.actor_range(2)[1]
 
 
-def supposed(training: TrainingSpec, most_rounds: float, quantile: float) -> Plan:
+def assumed_plan(training: TrainingSpec, most_rounds: float, quantile: float) -> Plan:
     """Return a plan for a policy that cannot be foreseen: each round has the number at this quantile of its range."""
     begins: list[int] = []
     actors: list[int] = []

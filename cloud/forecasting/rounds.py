@@ -8,14 +8,14 @@ from typing import Protocol
 
 from cloud.billing.work import Work
 from cloud.forecasting.concurrency import Flight
-from cloud.forecasting.workload import Works
+from cloud.forecasting.workload import Workload
 from training.loops.model import AnyLoop, Asynchronous
 from training.replay import CircularBuffer
 
 _BARREN_AT_MOST = 3
 
 
-class Failing(RuntimeError):
+class AllCallsFail(RuntimeError):
     """No call succeeds any more: such a job stops by itself."""
 
 
@@ -27,10 +27,10 @@ class Rounds(Protocol):
         """Stop all calls in flight, as at the end of a run."""
 
 
-class InStep:
+class WaitingRounds:
     """Synchronous and pipelined: a round is over when all its calls have landed."""
 
-    def __init__(self, works: Works, flight: Flight, *, pipelined: bool) -> None:
+    def __init__(self, works: Workload, flight: Flight, *, pipelined: bool) -> None:
         self._works = works
         self._flight = flight
         self._pipelined = pipelined
@@ -50,7 +50,7 @@ class InStep:
                 self._flight.learned(done * self._works.steps_a_call)
                 return
         if not self._pending:
-            raise Failing
+            raise AllCallsFail
         self.next(actors)
 
     def settle(self) -> None:
@@ -65,10 +65,10 @@ class InStep:
         return self._works.update(f"r{self._number}-update", trajectories)
 
 
-class Free:
+class AsynchronousRounds:
     """Asynchronous: every landing may send more, as `training.loops.asynchronous` does."""
 
-    def __init__(self, works: Works, flight: Flight, loop: Asynchronous) -> None:
+    def __init__(self, works: Workload, flight: Flight, loop: Asynchronous) -> None:
         self._works = works
         self._flight = flight
         self._loop = loop
@@ -94,7 +94,7 @@ class Free:
             self._send_actors()
             landed = self._flight.next()
             if landed is None or self._failures > 3 * actors:
-                raise Failing
+                raise AllCallsFail
             if self._land(*landed):
                 return
 
@@ -147,7 +147,7 @@ class Free:
         if work.name == self._updating:
             self._updating = ""
             if not done:
-                raise Failing
+                raise AllCallsFail
             self._version += 1
             self._flight.learned(self._learning * self._works.steps_a_call)
             return True
@@ -159,13 +159,13 @@ class Free:
         return False
 
 
-def rounds_of(loop: AnyLoop, works: Works, flight: Flight) -> Rounds:
+def rounds_of(loop: AnyLoop, works: Workload, flight: Flight) -> Rounds:
     if isinstance(loop, Asynchronous):
-        return Free(works, flight, loop)
-    return InStep(works, flight, pipelined=loop.kind == "pipelined")
+        return AsynchronousRounds(works, flight, loop)
+    return WaitingRounds(works, flight, pipelined=loop.kind == "pipelined")
 
 
-def tried_again(works: Works, work: Work) -> Work:
+def next_attempt(works: Workload, work: Work) -> Work:
     """Return the next attempt of a failed call."""
     if work.kind == "rollout":
         return works.rollout(work.name, attempt=work.attempt + 1)

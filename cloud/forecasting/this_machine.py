@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from cloud.billing.price_book import PriceBook
-from cloud.forecasting.configuration import Scene
+from cloud.forecasting.configuration import Configuration
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.numbers.profile import Profile
@@ -23,15 +23,21 @@ _START_S = 60.0
 """By then a machine's processes have started, if the machine itself is running."""
 
 
-def this_machine(training: TrainingSpec, options: LocalOptions, stack: Stack, book: PriceBook) -> Scene:
+def this_machine(
+    training: TrainingSpec, options: LocalOptions, stack: Stack, book: PriceBook
+) -> Configuration:
     """Return this machine. Its processes share the cores with the learner, unless the loop makes them wait for it."""
     workers = options.worker_count
     busy = workers + (training.loop.kind != "synchronous")
     profile = _profile(_workers(workers, min(1.0, cores() / busy)))
-    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S)
+    return Configuration(
+        profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S
+    )
 
 
-def other_machines(training: TrainingSpec, options: HostsOptions, stack: Stack, book: PriceBook) -> Scene:
+def other_machines(
+    training: TrainingSpec, options: HostsOptions, stack: Stack, book: PriceBook
+) -> Configuration:
     """Return unknown machines: they are assumed to be like this one, with a core for each actor, over a common line."""
     network = {
         "round_trip_s": _number(0.05, 0.005, 0.3, "a long poll and an answer over the internet"),
@@ -39,10 +45,12 @@ def other_machines(training: TrainingSpec, options: HostsOptions, stack: Stack, 
         "coordinator_mbit_per_s": _number(500.0, 50.0, 8000.0, "the line of the machine that learns"),
     }
     profile = _profile(_workers(options.actors, 1.0), network)
-    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S)
+    return Configuration(
+        profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S
+    )
 
 
-def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: PriceBook) -> Scene:
+def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: PriceBook) -> Configuration:
     """Return machines like this one: as much as is known before the cluster is contacted."""
     network = {
         "round_trip_s": _number(0.003, 0.001, 0.01, "a call of a Ray actor"),
@@ -51,7 +59,9 @@ def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: Pri
     }
     share = min(1.0, options.cpus_per_actor)
     profile = _profile(_workers(options.most_actors, share), network)
-    return Scene(profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S)
+    return Configuration(
+        profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S
+    )
 
 
 def _profile(actors: dict[str, Any], network: dict[str, Any] | None = None) -> Profile:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloud.forecasting.concurrency import OF_ACTORS, Count, Counts, Flight
-from cloud.forecasting.configuration import Scale, Scene
+from cloud.forecasting.configuration import Configuration, Scale
 from cloud.forecasting.rounds import Rounds
-from cloud.forecasting.workload import Works
+from cloud.forecasting.workload import Workload
 from cloud.numbers.profile import Pool
 from cloud.timing import to_ns
 from training.loops.model import AnyLoop, Asynchronous
@@ -44,9 +44,9 @@ class Effort:
     steady: int
 
 
-def tried(
-    scene: Scene,
-    works: Works,
+def run_trial(
+    configuration: Configuration,
+    works: Workload,
     loop: AnyLoop,
     scale: Scale,
     anchors: Sequence[int],
@@ -54,7 +54,7 @@ def tried(
     episode_steps: float,
     seed: int,
 ) -> Trial:
-    rounds, flight = scene.dry_run(works, scale.loop(loop), seed)
+    rounds, flight = configuration.dry_run(works, scale.loop(loop), seed)
     steady: list[Counts] = []
     jumps: list[Counts] = []
     first, rise_ns = np.zeros(len(Count)), 0.0
@@ -86,7 +86,7 @@ def tried(
         first=first * full,
         rise_ns=rise_ns,
         rise_each=_but_time(np.mean(jumps, axis=0)) if jumps else np.zeros(len(Count)),
-        evaluation=_evaluation_of(scene, works, judged, anchors[-1], of_a_round[-1]),
+        evaluation=_evaluation_of(configuration, works, judged, anchors[-1], of_a_round[-1]),
         last=judged + (settled - before) * full,
     )
 
@@ -119,7 +119,9 @@ def _whole_rounds(loop: AnyLoop, scale: Scale, actors: int) -> float:
     return (loop.trajectories_per_update or actors) / (scale.fewer * tried_trajectories)
 
 
-def _evaluation_of(scene: Scene, works: Works, judged: Counts, actors: int, a_round: Counts) -> Counts:
+def _evaluation_of(
+    configuration: Configuration, works: Workload, judged: Counts, actors: int, a_round: Counts
+) -> Counts:
     """Return an evaluation's counts. In an asynchronous loop it runs beside everything else.
 
     It takes time only from a pool that cannot grow. One that can has more actors for it until they are idle for long.
@@ -127,11 +129,11 @@ def _evaluation_of(scene: Scene, works: Works, judged: Counts, actors: int, a_ro
     if not isinstance(works.training.loop, Asynchronous):
         return judged
     beside = judged.copy()
-    pool = scene.profile.actors
+    pool = configuration.profile.actors
     beside[Count.TIME_NS] = beside[Count.POOL_NS] = 0.0
     busy_ns = judged[Count.CALLS] * judged[Count.TIME_NS]
-    if scene.tariff.pool is not None:
-        stood_ns = judged[Count.TIME_NS] + to_ns(scene.tariff.pool.idle_s)
+    if configuration.tariff.pool is not None:
+        stood_ns = judged[Count.TIME_NS] + to_ns(configuration.tariff.pool.idle_s)
         interval_ns = works.training.evaluation.every_rounds * a_round[Count.TIME_NS]
         beside[Count.POOL_NS] = judged[Count.CALLS] * min(stood_ns, interval_ns)
     elif isinstance(pool, Pool):

@@ -104,7 +104,7 @@ def _state_bytes(training: TrainingSpec, spaces: Spaces, expected: Expectation) 
     return _STATE_HEADER_BYTES + training.rollout.environments_per_actor * a_copy
 
 
-class Works:
+class Workload:
     """Makes records of calls that were never made. They are cached, because draws differ in chance only.
 
     `fewer`: each trajectory represents this many, of a fleet that is as many times larger.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from cloud.billing.work import Work
-from cloud.forecasting.configuration import Name, Scene
-from cloud.forecasting.workload import Works, spaces_of
+from cloud.forecasting.configuration import Configuration, Name
+from cloud.forecasting.workload import Workload, spaces_of
 from cloud.numbers.profile import Functions, Network, Pool
 from cloud.simulation.draws import Draws, draw
 from cloud.simulation.network import StartLimit
@@ -61,37 +61,37 @@ def per_update(training: TrainingSpec, actors: int) -> int:
     return (loop.trajectories_per_update or actors) if isinstance(loop, Asynchronous) else actors
 
 
-def worst_times(scene: Scene, training: TrainingSpec, actors: int) -> WorstTimes:
+def worst_times(configuration: Configuration, training: TrainingSpec, actors: int) -> WorstTimes:
     """Return the worst times of a first round with this many actors."""
-    if scene.longest_start_s is not None:
-        return _anywhere(scene, training, actors, scene.longest_start_s)
-    return _simulated(scene, training, actors)
+    if configuration.longest_start_s is not None:
+        return _anywhere(configuration, training, actors, configuration.longest_start_s)
+    return _simulated(configuration, training, actors)
 
 
-def _simulated(scene: Scene, training: TrainingSpec, actors: int) -> WorstTimes:
+def _simulated(configuration: Configuration, training: TrainingSpec, actors: int) -> WorstTimes:
     spaces, known = spaces_of(training)
-    works = Works(training, spaces)
+    works = Workload(training, spaces)
     rollout, update = works.rollout("first"), _first_update(works, actors)
-    speeds = Speeds(scene.profile, scene.stack, gpu=scene.setting.learner_gpu)
-    network, learner = scene.profile.network, scene.profile.learner
-    late_s = scene.profile.chance.late_s.value if speeds.late_share else 0.0
+    speeds = Speeds(configuration.profile, configuration.stack, gpu=configuration.setting.learner_gpu)
+    network, learner = configuration.profile.network, configuration.profile.learner
+    late_s = configuration.profile.chance.late_s.value if speeds.late_share else 0.0
     coordinator_s = (actors + 1) * speeds.coordinator_ns / NS
     more = _MORE_WORK if known else _UNKNOWN
     run_s = min(rollout.deadline_s, more * speeds.run_ns(rollout, _WORST_LUCK) / NS)
-    start_s = _start_s(scene, speeds)
+    start_s = _start_s(configuration, speeds)
     update_run_s = min(update.deadline_s, _MORE_WORK * speeds.update_ns(update) / NS)
     update_start_s, update_way_s = 0.0, 0.0
-    if scene.setting.learner == "function":
+    if configuration.setting.learner == "function":
         update_start_s = learner.function_start_s.value
         update_way_s = _way_s(network, update, 1) + late_s
     return WorstTimes(
-        actors_ready_s=_actors_ready_s(scene, speeds, actors, training.rollout.attempts),
+        actors_ready_s=_actors_ready_s(configuration, speeds, actors, training.rollout.attempts),
         attempt_s=start_s + run_s + _way_s(network, rollout, actors) + late_s + coordinator_s,
         billed_s=start_s + run_s,
-        at_once=_at_once(scene),
+        at_once=_at_once(configuration),
         tries=BARREN_ROUNDS_ALLOWED,
         overruns=run_s >= rollout.deadline_s,
-        learner_ready_s=learner.server_start_s.value if scene.setting.learner == "server" else 0.0,
+        learner_ready_s=learner.server_start_s.value if configuration.setting.learner == "server" else 0.0,
         update_s=update_start_s
         + update_run_s
         + update_way_s
@@ -101,24 +101,26 @@ def _simulated(scene: Scene, training: TrainingSpec, actors: int) -> WorstTimes:
     )
 
 
-def _anywhere(scene: Scene, training: TrainingSpec, actors: int, start_s: float) -> WorstTimes:
+def _anywhere(
+    configuration: Configuration, training: TrainingSpec, actors: int, start_s: float
+) -> WorstTimes:
     """Return the times where a call is known by its deadline only, and an update runs on a slower machine than any
     known.
     """
     slowest: dict[Name, float] = {
-        name: 0.0 if name[-1] == "core_ratio" else 1.0 for name in scene.uncertain()
+        name: 0.0 if name[-1] == "core_ratio" else 1.0 for name in configuration.uncertain()
     }
-    there = scene.at(slowest)
+    there = configuration.at(slowest)
     speeds = Speeds(there.profile, there.stack, gpu=there.setting.learner_gpu)
-    update = _first_update(Works(training, spaces_of(training)[0]), actors)
+    update = _first_update(Workload(training, spaces_of(training)[0]), actors)
     update_s = min(update.deadline_s, _LEARNER_LOADS_S + _UNKNOWN * speeds.update_ns(update) / NS)
-    each_s = start_s if isinstance(scene.profile.actors, Functions) else 0.0
+    each_s = start_s if isinstance(configuration.profile.actors, Functions) else 0.0
     deadline_s = training.rollout.deadline_s
     return WorstTimes(
         actors_ready_s=start_s - each_s,
         attempt_s=each_s + deadline_s + _TALK_S,
         billed_s=each_s + deadline_s,
-        at_once=_at_once(scene),
+        at_once=_at_once(configuration),
         tries=1,
         overruns=True,
         learner_ready_s=0.0,
@@ -127,7 +129,7 @@ def _anywhere(scene: Scene, training: TrainingSpec, actors: int, start_s: float)
     )
 
 
-def _first_update(works: Works, actors: int) -> Work:
+def _first_update(works: Workload, actors: int) -> Work:
     """Return the first update, with the measurements that the scaling policy may request."""
     update = works.update("first", per_update(works.training, actors))
     a_minibatch = update.samples / max(1, update.minibatches)
@@ -141,11 +143,11 @@ def _first_update(works: Works, actors: int) -> Work:
     return replace(update, hessian_products=products)
 
 
-def _start_s(scene: Scene, speeds: Speeds) -> float:
+def _start_s(configuration: Configuration, speeds: Speeds) -> float:
     """Return the time from a call's arrival at its actor until it runs: a function may be cold each time, a standing
     actor is not.
     """
-    if isinstance(scene.profile.actors, Functions):
+    if isinstance(configuration.profile.actors, Functions):
         return speeds.cold_ns(_WORST_LUCK) / NS
     return speeds.warm_ns / NS
 
@@ -157,34 +159,38 @@ def _way_s(network: Network, work: Work, calls: int) -> float:
     return lines_s + 2 * network.detour_s.value + network.round_trip_s.value
 
 
-def _at_once(scene: Scene) -> int:
-    actors = scene.profile.actors
+def _at_once(configuration: Configuration) -> int:
+    actors = configuration.profile.actors
     if isinstance(actors, Functions):
         return max(1, int(actors.concurrent.value))
     if actors.units is not None:
         return actors.units * actors.actors_per_unit
-    return scene.tariff.pool.most if scene.tariff.pool is not None else int(actors.most_actors.value)
+    return (
+        configuration.tariff.pool.most
+        if configuration.tariff.pool is not None
+        else int(actors.most_actors.value)
+    )
 
 
-def _actors_ready_s(scene: Scene, speeds: Speeds, actors: int, attempts: int) -> float:
+def _actors_ready_s(configuration: Configuration, speeds: Speeds, actors: int, attempts: int) -> float:
     """Return when the last function may start, if each attempt needs a new one, or when a pool's last actor has
     started.
     """
-    place = scene.profile.actors
+    place = configuration.profile.actors
     if isinstance(place, Pool):
-        return _pool_ready_s(scene, place, speeds, actors)
+        return _pool_ready_s(configuration, place, speeds, actors)
     limit = StartLimit(place.starts_at_once.value, place.starts_per_s.value)
     return max(limit.begin_ns(0) for _ in range(actors * attempts)) / NS
 
 
-def _pool_ready_s(scene: Scene, pool: Pool, speeds: Speeds, actors: int) -> float:
+def _pool_ready_s(configuration: Configuration, pool: Pool, speeds: Speeds, actors: int) -> float:
     """Return when a pool has started. Its start times are drawn from the cloud's seed alone, so they are known."""
     limit = StartLimit(pool.creates_at_once.value, pool.creates_per_s.value)
     ready_ns = 0
-    standing = min(actors, _at_once(scene)) if pool.units is None else _at_once(scene)
+    standing = min(actors, _at_once(configuration)) if pool.units is None else _at_once(configuration)
     for first in range(0, standing, pool.actors_per_unit):
         begin_ns = limit.begin_ns(0)
         for number in range(first, min(standing, first + pool.actors_per_unit)):
-            start_ns = speeds.cold_ns(draw(scene.setting.seed, f"actor-{number}"))
+            start_ns = speeds.cold_ns(draw(configuration.setting.seed, f"actor-{number}"))
             ready_ns = max(ready_ns, begin_ns + start_ns)
     return ready_ns / NS

@@ -26,7 +26,7 @@ class NumberFiles(Generic[Model]):
         self._others: list[Path] = []
         self._loaded: dict[str, tuple[Path, int, Model]] = {}
 
-    def look_also_in(self, folder: Path) -> None:
+    def add_folder(self, folder: Path) -> None:
         """Also use the files of that folder, which need not exist yet."""
         if folder not in self._others:
             self._others.append(folder)

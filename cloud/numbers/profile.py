@@ -122,7 +122,7 @@ class Profile(FrozenModel):
 
     @model_validator(mode="before")
     @classmethod
-    def written_before_it_named_its_provider(cls, values: Any) -> Any:
+    def add_missing_provider(cls, values: Any) -> Any:
         """Add the provider to files measured here by earlier versions, which only name their region: AWS's have
         dashes.
         """

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cloud.billing.replay_schedule import Script
+from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
 from cloud.numbers.quantity import Quantity, quantities, with_values
 from cloud.place import Place
@@ -20,7 +20,7 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Found:
+class TimeAndCost:
     """The time and cost of a run, all its sittings together."""
 
     time_s: float
@@ -53,38 +53,42 @@ class Flip:
     quantity: Quantity
 
 
-def found_at(scripts: Sequence[Script], place: Place, seed: int) -> Found:
-    runs = [retime(script, place, seed=seed) for script in scripts]
-    return Found(sum(run.time_s for run in runs), sum(run.bill.picodollars for run in runs))
+def time_and_cost(schedules: Sequence[ReplaySchedule], place: Place, seed: int) -> TimeAndCost:
+    runs = [retime(script, place, seed=seed) for script in schedules]
+    return TimeAndCost(sum(run.time_s for run in runs), sum(run.bill.picodollars for run in runs))
 
 
-def drawn(scripts: Sequence[Script], places: Sequence[Place], draws: int, seed: int) -> Iterator[list[Found]]:
+def drawn(
+    schedules: Sequence[ReplaySchedule], places: Sequence[Place], draws: int, seed: int
+) -> Iterator[list[TimeAndCost]]:
     """Yield each draw's time and cost of the run at each place. A number of several places is drawn once for all."""
     for draw in range(draws):
 
         def quantile(key: Key, draw: int = draw) -> float:
             return _uniform(f"{seed}:{draw}:{'/'.join(key)}")
 
-        yield [found_at(scripts, _moved(place, quantile), seed + draw) for place in places]
+        yield [time_and_cost(schedules, _moved(place, quantile), seed + draw) for place in places]
 
 
-def flips(scripts: Sequence[Script], one: Place, other: Place, seed: int) -> Iterator[Flip]:
+def flips(schedules: Sequence[ReplaySchedule], one: Place, other: Place, seed: int) -> Iterator[Flip]:
     """Yield each number that makes the other place cheaper when it alone is moved to an end of its range."""
 
-    at_values = [found_at(scripts, place, seed) for place in (one, other)]
+    at_values = [time_and_cost(schedules, place, seed) for place in (one, other)]
     usual = at_values[0].picodollars < at_values[1].picodollars
 
     def cheaper(key: Key, quantile: float) -> bool:
         first, second = (
-            found_at(scripts, moved_through(place, key, quantile), seed) if touches(place, key) else found
+            time_and_cost(schedules, moved_through(place, key, quantile), seed)
+            if touches(place, key)
+            else found
             for place, found in zip((one, other), at_values, strict=True)
         )
         return first.picodollars < second.picodollars
 
-    yield from turning(movable(scripts, (one, other)), cheaper, usual=usual)
+    yield from reversals(uncertain_numbers(schedules, (one, other)), cheaper, usual=usual)
 
 
-def turning(
+def reversals(
     numbers: Mapping[Key, Quantity], verdict: Callable[[Key, float], bool], *, usual: bool
 ) -> Iterator[Flip]:
     """Yield each number that reverses a verdict within its range, and about where."""
@@ -110,9 +114,9 @@ def moved_through(place: Place, key: Key, quantile: float) -> Place:
     return _moved(place, lambda found: quantile if found == key else _AT_ITS_VALUE)
 
 
-def movable(scripts: Sequence[Script], places: Sequence[Place]) -> dict[Key, Quantity]:
+def uncertain_numbers(schedules: Sequence[ReplaySchedule], places: Sequence[Place]) -> dict[Key, Quantity]:
     """Return all numbers with a range; of environments only those of the run."""
-    environments = {task.environment for script in scripts for task in script.tasks}
+    environments = {task.environment for script in schedules for task in script.tasks}
     found: dict[Key, Quantity] = {}
     for place in places:
         for model in (place.profile, place.stack):

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from cloud.rents.job import Rents
 
 
-class Landlord(Protocol):
+class Payer(Protocol):
     """For the platform's own thread. Each group has a number."""
 
     def take(self, number: int, actors: int) -> str:
@@ -21,13 +21,13 @@ class Landlord(Protocol):
 
 
 @runtime_checkable
-class Renting(Protocol):
+class RentsItsResources(Protocol):
     """A platform that orders its resources by itself: it asks the payer before each, and reports when one is gone."""
 
-    def rent_from(self, landlord: Landlord) -> None: ...
+    def set_payer(self, payer: Payer) -> None: ...
 
 
-class NoRent:
+class NoPayer:
     """A payer that charges nothing."""
 
     def take(self, number: int, actors: int) -> str:
@@ -37,7 +37,7 @@ class NoRent:
         pass
 
 
-class PayingRents:
+class LedgerPayer:
     """A payer that pays from a ledger. `book` is called before money is reserved."""
 
     def __init__(

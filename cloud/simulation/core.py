@@ -17,7 +17,7 @@ from cloud.numbers.stack import Stack
 from cloud.simulation.draws import draw
 from cloud.simulation.functions import FunctionFleet
 from cloud.simulation.learner import Learner
-from cloud.simulation.network import Ways
+from cloud.simulation.network import Transfers
 from cloud.simulation.pool import Actor, ActorPool
 from cloud.simulation.speed import Speeds
 from cloud.simulation.trip import Trip
@@ -45,7 +45,7 @@ class Simulation:
         self.now_ns = 0
         self._seed = setting.seed
         self._speeds = Speeds(profile, stack, gpu=setting.learner_gpu)
-        self._ways = Ways(profile.network)
+        self._ways = Transfers(profile.network)
         self.learner = Learner(profile.learner, setting.learner, setting.learner_lanes, self._speeds)
         self._actors: FunctionFleet | ActorPool
         self.pool: ActorPool | None = None
@@ -71,9 +71,9 @@ class Simulation:
         if self._units and self.pool is not None:
             self.prepare(self._units)
             self._units = 0
-        asked = self._place_of(trip).ask(trip)
-        if asked is not None:
-            self._begin(asked)
+        admitted = self._place_of(trip).admit(trip)
+        if admitted is not None:
+            self._begin(admitted)
 
     def prepare(self, actors: int) -> None:
         """Keep this many actors in a pool from now on. Functions need no preparation."""

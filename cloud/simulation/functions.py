@@ -33,7 +33,7 @@ class FunctionFleet:
         self._waiting: deque[Trip] = deque()
         self._idle_since: dict[int, deque[int]] = {}
 
-    def ask(self, trip: Trip) -> Trip | None:
+    def admit(self, trip: Trip) -> Trip | None:
         """Return the trip if it may begin now; else queue it."""
         if self._busy < self._concurrent:
             self._busy += 1

@@ -45,7 +45,7 @@ class Learner:
         if self.ordered_ns is None and self.where == "server":
             self.ordered_ns = now_ns
 
-    def ask(self, trip: Trip) -> Trip | None:
+    def admit(self, trip: Trip) -> Trip | None:
         if self._busy < self._lanes:
             self._busy += 1
             return trip

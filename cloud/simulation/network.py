@@ -23,7 +23,7 @@ class Line:
         return self._free_ns
 
 
-class Ways:
+class Transfers:
     """Transfers to actors and back. A payload too large for a request goes by storage, with a detour each time."""
 
     def __init__(self, network: Network) -> None:

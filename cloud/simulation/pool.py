@@ -65,7 +65,7 @@ class ActorPool:
             return None
         return self._serve(actor)
 
-    def ask(self, trip: Trip) -> Trip | None:
+    def admit(self, trip: Trip) -> Trip | None:
         while self._free:
             actor = self.actors[heapq.heappop(self._free)]
             if actor.free:

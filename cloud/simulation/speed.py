@@ -69,7 +69,7 @@ class Speeds:
         work_us = (
             self._call_us
             + self._stepping_us(work)
-            + work.inferences * self._asking_us(work.macs, pictures=work.pictures)
+            + work.inferences * self._inference_us(work.macs, pictures=work.pictures)
             + work.bytes_out * self._codec_us_per_byte
         )
         share = min(work.memory_mb / self._whole_core_mb, 1.0) if self._whole_core_mb else self._pool_share
@@ -79,7 +79,7 @@ class Speeds:
     def shares_of_run(self, work: Work) -> tuple[float, float]:
         """Return how much of an actor's run is its environments' steps and the policy, between 0 and 1 each."""
         stepping_us = self._stepping_us(work)
-        asking_us = work.inferences * self._asking_us(work.macs, pictures=work.pictures)
+        asking_us = work.inferences * self._inference_us(work.macs, pictures=work.pictures)
         whole_us = self._call_us + stepping_us + asking_us + work.bytes_out * self._codec_us_per_byte
         return (stepping_us / whole_us, asking_us / whole_us) if whole_us else (0.0, 0.0)
 
@@ -87,12 +87,12 @@ class Speeds:
         """Return the time of a decision network on a core of the learner's machine."""
         if not work.decision_macs:
             return 0
-        return round(self._asking_us(work.decision_macs, pictures=False) * self._ns_per_us)
+        return round(self._inference_us(work.decision_macs, pictures=False) * self._ns_per_us)
 
     def _stepping_us(self, work: Work) -> float:
         return work.env_steps * self._step_us.get(work.environment, self._step_fallback_us)
 
-    def _asking_us(self, macs: int, *, pictures: bool) -> float:
+    def _inference_us(self, macs: int, *, pictures: bool) -> float:
         fixed_us, sample_us, per_million_us = self._inference[pictures]
         return fixed_us + sample_us + macs * 1e-6 * per_million_us
 

@@ -52,7 +52,7 @@ class Trip:
         return self._passed(self.started_ns, self.end_ns)
 
     @property
-    def way_ns(self) -> int:
+    def transfer_ns(self) -> int:
         """Both transfers, the coordinator's turn included."""
         return self._passed(self.begin_ns, self.arrived_ns) + self._passed(self.end_ns, self.finished_ns)
 

@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloud.numbers.ranges import Found, Key, drawn, found_at, movable, moved_through, touches, turning
+from cloud.numbers.ranges import (
+    Key,
+    TimeAndCost,
+    drawn,
+    moved_through,
+    reversals,
+    time_and_cost,
+    touches,
+    uncertain_numbers,
+)
 from cloud.place import Place
 from research.claims import Better, Cheaper, Meter
 from research.pricing_targets import place_of
@@ -68,7 +77,7 @@ class CostComparisons:
             "training": training_targets or {},
         }
         # A run's draws are the same in every claim that asks for them.
-        self._drawn: dict[tuple[int, int, str, int], list[Found]] = {}
+        self._drawn: dict[tuple[int, int, str, int], list[TimeAndCost]] = {}
 
     def seeds_of(self, arm: str, environment: str) -> list[int]:
         return sorted(self._runs.get((arm, environment), {}))
@@ -209,7 +218,7 @@ class CostComparisons:
             "turned_by": self._turned_by(claim, pairs[0], places),
         }
 
-    def _draws_of(self, run: PricedRun, until: int, pricing_target: str, draws: int) -> list[Found]:
+    def _draws_of(self, run: PricedRun, until: int, pricing_target: str, draws: int) -> list[TimeAndCost]:
         key = id(run), until, pricing_target, draws
         if key not in self._drawn:
             found = drawn(run.scripts(until), [place_of(pricing_target)], draws, seed=CLOUD_SEED)
@@ -221,7 +230,7 @@ class CostComparisons:
     ) -> list[dict[str, Any]]:
         """Single numbers that turn the comparison within their ranges, tried on the first seed's runs."""
         usual_of = {
-            (id(pair), side): found_at(run.scripts(until), places[side], CLOUD_SEED)
+            (id(pair), side): time_and_cost(run.scripts(until), places[side], CLOUD_SEED)
             for pair in pairs
             for side, (run, until, _, _) in enumerate(_sides(claim, pair))
         }
@@ -235,7 +244,7 @@ class CostComparisons:
                     found = (
                         usual_of[id(pair), side]
                         if place is None
-                        else found_at(run.scripts(until), place, CLOUD_SEED)
+                        else time_and_cost(run.scripts(until), place, CLOUD_SEED)
                     )
                     value = _value(claim, found) * (1 if seen else _PENALTY)
                     logs += math.log(value) * (1 if side == 0 else -1)
@@ -245,7 +254,7 @@ class CostComparisons:
         usual = cheaper(("", ""), 0.5)
         return [
             {"of": flip.of, "name": flip.name, "value": flip.value, "at": flip.at, "kind": flip.quantity.kind}
-            for flip in turning(movable(scripts, places), cheaper, usual=usual)
+            for flip in reversals(uncertain_numbers(scripts, places), cheaper, usual=usual)
         ]
 
 
@@ -309,7 +318,7 @@ def _sides(claim: Cheaper, pair: _Pair) -> list[tuple[PricedRun, int, bool, str]
     ]
 
 
-def _value(claim: Cheaper, found: Found) -> float:
+def _value(claim: Cheaper, found: TimeAndCost) -> float:
     return found.time_s if claim.measure == "seconds" else float(found.picodollars)
 
 

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from cloud.billing.paper_formulas import FORMULAS, RoundTimes
-from cloud.billing.replay_schedule import Script
-from cloud.billing.retiming import Done, Retimed, retime
+from cloud.billing.replay_schedule import ReplaySchedule
+from cloud.billing.retiming import Done, RetimedRun, retime
 from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
 from cloud.place import Place
@@ -48,7 +48,7 @@ class PricedRun:
         self.outcome = outcome
         self._read_work = read_work
         self._costs: dict[tuple[str, int], Cost] = {}
-        self._scripts: dict[int, list[Script]] = {}
+        self._scripts: dict[int, list[ReplaySchedule]] = {}
 
     @cached_property
     def _sittings(self) -> list[Sitting]:
@@ -58,10 +58,10 @@ class PricedRun:
     def rounds(self) -> int:
         return max(work.round_no for sitting in self._sittings for work in sitting.works)
 
-    def scripts(self, until: int) -> list[Script]:
+    def scripts(self, until: int) -> list[ReplaySchedule]:
         """The run until that round, to be played on a cloud."""
         if until not in self._scripts:
-            self._scripts[until] = [Script.of(_until(one, until)) for one in self._sittings]
+            self._scripts[until] = [ReplaySchedule.of(_until(one, until)) for one in self._sittings]
         return self._scripts[until]
 
     def reached(self, target: float, meter: Meter = "evaluation") -> Reached:
@@ -95,7 +95,7 @@ def return_at(curve: tuple[Sequence[float], Sequence[float]], usd: float) -> flo
     return paid[-1] if paid else curve[1][0]
 
 
-def _cost(found: Sequence[Retimed], place: Place, formula: str, memory_mb: int) -> Cost:
+def _cost(found: Sequence[RetimedRun], place: Place, formula: str, memory_mb: int) -> Cost:
     picodollars = sum(one.bill.picodollars for one in found)
     rollouts = sum(
         line.picodollars
@@ -112,7 +112,7 @@ def _cost(found: Sequence[Retimed], place: Place, formula: str, memory_mb: int) 
     )
 
 
-def _as_papers_see(run: Retimed, memory_mb: int) -> list[RoundTimes]:
+def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[RoundTimes]:
     """Rounds with the durations of their calls; the papers' clocks begin when everything has started."""
     by_round: dict[int, list[Done]] = defaultdict(list)
     for call in run.done:

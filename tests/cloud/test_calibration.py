@@ -118,7 +118,7 @@ def test_a_slots_calls_go_on_with_new_weights_each() -> None:
 
 
 def test_others_are_told_apart_from_us() -> None:
-    watch = machine.OthersWatch()
+    watch = machine.OtherLoad()
     random.Random(0).randbytes(10_000_000)
     busy, background = watch.shares()
     assert 0.0 <= busy <= 1.5
@@ -126,7 +126,7 @@ def test_others_are_told_apart_from_us() -> None:
 
 
 def test_the_machine_is_described_with_its_date() -> None:
-    told = machine.in_words(date(2026, 11, 21))
+    told = machine.describe(date(2026, 11, 21))
     assert "cores" in told
     assert "numpy" in told
     assert told.endswith("21 November 2026")
@@ -156,7 +156,7 @@ def test_the_quietest_of_some_runs_is_taken(monkeypatch: pytest.MonkeyPatch) -> 
 def test_visits_to_a_part_are_put_together() -> None:
     earlier = {"turns": [1, 2], "macs": 5, "cases": {"0": {"minibatches": 3, "times_us": [[1, 2]]}}}
     later = {"turns": [3], "macs": 5, "cases": {"0": {"minibatches": 3, "times_us": [[3, 4]]}}}
-    assert part.together(earlier, later) == {
+    assert part.concatenate(earlier, later) == {
         "turns": [1, 2, 3],
         "macs": 5,
         "cases": {"0": {"minibatches": 3, "times_us": [[1, 2], [3, 4]]}},

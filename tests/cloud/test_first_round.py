@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from cloud.forecast import first_round_picodollars, forecast, scene_of
+from cloud.forecast import configuration_of, first_round_picodollars, forecast
 from cloud.forecasting.first_round import first_round
 from cloud.hosts import HostsOptions
 from cloud.simulated_options import SimulatedOptions
@@ -30,7 +30,7 @@ def fixed(actors: int) -> dict[str, Any]:
 
 
 def launched(training: TrainingSpec, options: SimulatedOptions, budget: int) -> Ended:
-    scene = scene_of(training, options)
+    scene = configuration_of(training, options)
     return really(
         training,
         options,
@@ -47,7 +47,7 @@ def test_rent_that_falls_due_in_the_first_round_counts() -> None:
         environment={"id": "CartPole-v1"}, scaling=fixed(4), stop={"env_steps": None, "rounds": 6}
     )
     options = SimulatedOptions()
-    found = first_round(scene_of(training, options), training, 4)
+    found = first_round(configuration_of(training, options), training, 4)
     assert found.longest_s > 60
     assert found.rent == pytest.approx(2 * A_SLICE, abs=2)
     assert first_round_picodollars(training, options) == found.picodollars
@@ -86,7 +86,7 @@ def test_machines_of_ones_own_are_paid_until_every_deadline_is_over() -> None:
     """Nobody knows what calls take there: three attempts of a minute each, before the learner has even begun."""
     training = spec(scaling=fixed(2), rollout={"deadline_s": 60, "attempts": 3})
     options = HostsOptions.model_validate({"machines": 2, "machine_usd_per_hour": "6"})
-    found = first_round(scene_of(training, options), training, 2)
+    found = first_round(configuration_of(training, options), training, 2)
     assert found.longest_s > 3 * 60
     assert found.rent >= 4 * 2 * 10**11
 

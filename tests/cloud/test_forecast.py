@@ -10,10 +10,10 @@ import pytest
 from pydantic import BaseModel
 
 from cloud.billing.price_book import PriceBook
-from cloud.forecast import NoForecast, first_round_picodollars, forecast, forecast_in, scene_of
-from cloud.forecasting.configuration import Scene
+from cloud.forecast import NoForecast, configuration_of, first_round_picodollars, forecast, forecast_in
+from cloud.forecasting.configuration import Configuration
 from cloud.forecasting.plan import plan_of
-from cloud.forecasting.workload import Works, spaces_of
+from cloud.forecasting.workload import Workload, spaces_of
 from cloud.local import LocalOptions
 from cloud.numbers.quantity import Quantity
 from cloud.pricing import price_line
@@ -51,10 +51,12 @@ def certain(model: Any) -> Any:
     return {name: certain(one) for name, one in model.items()} if isinstance(model, dict) else model
 
 
-def round_numbers(memory_mb: int = 1000, *, options: SimulatedOptions = LAMBDA, **changes: float) -> Scene:
+def round_numbers(
+    memory_mb: int = 1000, *, options: SimulatedOptions = LAMBDA, **changes: float
+) -> Configuration:
     profile = clouds.profile(actor_mbit_per_s=8e9, coordinator_mbit_per_s=8e9, **changes)
     tariff = options.tariff(PriceBook.load(), memory_mb)
-    return Scene(certain(profile), certain(clouds.stack(**changes)), options.setting(), tariff)
+    return Configuration(certain(profile), certain(clouds.stack(**changes)), options.setting(), tariff)
 
 
 SMALL = {
@@ -150,7 +152,7 @@ def test_a_budget_ends_a_job_where_its_ledger_does() -> None:
         **HOPPER, scaling=fixed(8), evaluation={"every_rounds": 20}, stop={"env_steps": 4_000_000}
     )
     budget = 4 * 10**10
-    found, scene = forecast(training, LAMBDA, budget), scene_of(training, LAMBDA)
+    found, scene = forecast(training, LAMBDA, budget), configuration_of(training, LAMBDA)
     ended = really(
         training,
         LAMBDA,
@@ -166,7 +168,7 @@ def test_a_budget_ends_a_job_where_its_ledger_does() -> None:
 
 def test_a_budget_below_the_first_rounds_worst_case_begins_nothing() -> None:
     training = spec(**HOPPER, scaling=fixed(64))
-    scene = scene_of(training, LAMBDA)
+    scene = configuration_of(training, LAMBDA)
     least = first_round_picodollars(training, LAMBDA)
     assert forecast(training, LAMBDA, least - 1).rounds.p90 == 0
     assert forecast(training, LAMBDA, least).rounds.p10 > 0
@@ -248,7 +250,7 @@ def test_bytes_are_about_those_of_real_calls(name: str, copies: int) -> None:
     )
     spaces, known = spaces_of(training)
     assert known
-    sizes = Works(training, spaces).sizes
+    sizes = Workload(training, spaces).sizes
     state = training.algorithm.initial_state(training.network, spaces, 1)
     weights = state.actor_weights(training.network)
     request = RolloutRequest(

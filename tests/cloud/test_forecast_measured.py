@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cloud.forecast import forecast
-from cloud.forecasting.plan import plan_of, supposed
+from cloud.forecasting.plan import assumed_plan, plan_of
 from tests.cloud.test_forecast import HOPPER, LAMBDA, PLENTY, spec
 from tests.factories import round_finished
 from training.reports import CurvatureReport, RoundReport
@@ -53,7 +53,7 @@ def test_nitros_forecast_says_what_it_takes_for_granted_and_shrinks_as_nitro_doe
 def test_what_is_supposed_lies_where_runs_with_random_curvature_do() -> None:
     """The oracle is the policy itself over many histories: the middle case has about as many actors in all."""
     training = spec(**HOPPER, scaling=NITRO, stop={"env_steps": None, "rounds": 50})
-    middle = supposed(training, 50, 0.5)
+    middle = assumed_plan(training, 50, 0.5)
     rounds = np.diff(np.append(middle.begins, 50))
     rng, totals = np.random.default_rng(1), []
     for seed in range(20):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloud.forecast import Forecast, forecast, scene_of
-from cloud.forecasting.configuration import Scene
+from cloud.forecast import Forecast, configuration_of, forecast
+from cloud.forecasting.configuration import Configuration
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.test_forecast import HOPPER, PLENTY, fixed, spec
 from tests.cloud.unlearned import really
@@ -87,7 +87,7 @@ def test_most_jobs_end_where_they_were_forecast() -> None:
         options = SimulatedOptions(seed=100 + number, **bought)
         found = forecast(training, options, PLENTY)
         rng = np.random.default_rng(number)
-        scene = scene_of(training, options)
+        scene = configuration_of(training, options)
         cloud = scene.at({name: float(rng.triangular(0, 0.5, 1)) for name in scene.uncertain()})
         expected = expectation_of(training.environment.id)
         steps = round(rng.triangular(expected.shortest, expected.usual, expected.longest + 1e-9))
@@ -108,7 +108,7 @@ def test_most_jobs_end_where_they_were_forecast() -> None:
 @pytest.mark.slow
 def test_without_uncertainty_it_is_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left is chance: rare failures and stragglers in rounds that were not tried."""
-    monkeypatch.setattr(Scene, "uncertain", lambda self: {})
+    monkeypatch.setattr(Configuration, "uncertain", lambda self: {})
     errors = []
     for number, (changes, bought) in enumerate(A_JOB_OF_EACH_KIND):
         training = spec(**HOPPER | changes)
@@ -124,7 +124,7 @@ def test_without_uncertainty_it_is_the_run_itself(monkeypatch: pytest.MonkeyPatc
                 }
             )
         found: Forecast = forecast(training, options, PLENTY)
-        scene = scene_of(training, options)
+        scene = configuration_of(training, options)
         ended = really(
             training, options, scene.profile, scene.stack, episode_steps=lambda _, steps=expected.usual: steps
         )

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud.billing.bill_context import grounds, grounds_of
-from cloud.billing.comparison import compare, so_far
-from cloud.billing.full_bill import FullBill, Grounds, full_bill
+from cloud.billing.bill_context import bill_context, bill_context_of
+from cloud.billing.comparison import compare, compare_until_now
+from cloud.billing.full_bill import BillContext, FullBill, full_bill
 from cloud.billing.parts import PARTS
 from cloud.billing.price_book import PriceBook
-from cloud.billing.replay_schedule import Script
+from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
 from cloud.billing.round_times import paper_costs, round_times
 from cloud.billing.work import Work
@@ -78,8 +78,8 @@ def rent(resource: str, lines: Sequence[PriceLine], from_s: float, to_s: float) 
     return Settlement(f"rent-{resource}-{from_s}", amount, "metered", tuple(lines), usage)
 
 
-def bill(*settlements: Settlement, on: Grounds | None = None) -> FullBill:
-    return full_bill([Sitting.of(SPEC, list(settlements))], on or Grounds())
+def bill(*settlements: Settlement, on: BillContext | None = None) -> FullBill:
+    return full_bill([Sitting.of(SPEC, list(settlements))], on or BillContext())
 
 
 def parts(found: FullBill) -> dict[str, int]:
@@ -120,10 +120,10 @@ unheard = st.builds(Settlement, st.just("dead"), AMOUNTS, st.just("assumed"), st
 
 @given(
     st.lists(calls_made | rents_made | unheard, max_size=12),
-    st.sampled_from([Grounds(), Grounds(16), Grounds(1, True, lambda work: 1 / 3)]),
+    st.sampled_from([BillContext(), BillContext(16), BillContext(1, True, lambda work: 1 / 3)]),
 )
 def test_parts_sum_to_the_ledgers_total_to_the_last_picodollar(
-    settlements: list[Settlement], on: Grounds
+    settlements: list[Settlement], on: BillContext
 ) -> None:
     found = bill(*settlements, on=on)
     assert found.total == sum(settlement.picodollars for settlement in settlements)
@@ -193,7 +193,7 @@ def test_decisions_are_the_schedulers_by_clock_or_else_by_the_stack() -> None:
     machine = PriceLine("c5.4xlarge", "1", "h", 1000)
     measured = call("r1-update", "update", run_s=2.0, landed_s=2.0, decision_s=0.5)
     counted = call("r2-update", "update", run_s=2.0, landed_s=6.0, work_decision_macs=9)
-    on = Grounds(decision_ns=lambda work: work.decision_macs * 10**8)
+    on = BillContext(decision_ns=lambda work: work.decision_macs * 10**8)
     found = bill(rent("learner", [machine], 0.0, 10.0), measured, counted, on=on)
     assert parts(found) == {"learner": 400, "scheduler": 50 + 90, "idle": 460}
 
@@ -226,12 +226,14 @@ def test_a_learners_machine_is_paid_for_updates_and_for_standing_idle() -> None:
 def test_hessian_products_are_the_detectors() -> None:
     machine = PriceLine("c5.4xlarge", "1", "h", 1000)
     update = call("r1-update", "update", run_s=4.0, landed_s=4.0, work_hessian_products=10)
-    found = bill(rent("learner", [machine], 0.0, 8.0), update, on=Grounds(hessian_share=lambda work: 0.25))
+    found = bill(
+        rent("learner", [machine], 0.0, 8.0), update, on=BillContext(hessian_share=lambda work: 0.25)
+    )
     assert parts(found) == {"learner": 375, "detector": 125, "idle": 500}
 
 
 def test_the_detectors_share_is_what_the_update_would_not_have_taken_without() -> None:
-    on = grounds(load_profile("lambda"), load_stack("starling-stack"), 1)
+    on = bill_context(load_profile("lambda"), load_stack("starling-stack"), 1)
     work = Work("u-a1", "u", "update", "learner", minibatches=10, samples=2560, macs=10_000)
     assert on.hessian_share(work) == 0.0
     more = Work(
@@ -248,7 +250,7 @@ def test_actors_that_stand_are_paid_for_what_ran_on_them() -> None:
         call("r1-s0", run_s=30.0),
         call("r1-e0", "evaluate", run_s=6.0),
         call("r1-s1", run_s=12.0, status="failed"),
-        on=Grounds(actor_slots=9),
+        on=BillContext(actor_slots=9),
     )
     # 120 actor-seconds stood: 30 sampled, 6 evaluated, 12 failed.
     assert parts(found) == {"actors": 300, "evaluation": 60, "failed": 120, "idle": 720}
@@ -256,7 +258,9 @@ def test_actors_that_stand_are_paid_for_what_ran_on_them() -> None:
 
 def test_a_cluster_is_as_many_actors_as_it_has_room_for() -> None:
     machine = PriceLine("c5.4xlarge", "1", "h", 1600)
-    found = bill(rent("actors", [machine], 0.0, 10.0), call("r1-s0", run_s=8.0), on=Grounds(actor_slots=16))
+    found = bill(
+        rent("actors", [machine], 0.0, 10.0), call("r1-s0", run_s=8.0), on=BillContext(actor_slots=16)
+    )
     assert parts(found) == {"actors": 80, "idle": 1520}
 
 
@@ -268,7 +272,7 @@ def test_where_one_machine_does_everything_actors_run_on_the_learners() -> None:
         call("r1-s0", run_s=4.0, landed_s=4.0),
         call("r1-s1", run_s=4.0, landed_s=4.0),
         call("r1-update", "update", run_s=2.0, landed_s=6.0),
-        on=grounds_of(options),
+        on=bill_context_of(options),
     )
     assert parts(found) == {"actors": 400, "learner": 200, "idle": 400}
 
@@ -350,7 +354,7 @@ def test_comparisons_are_retimings_of_the_same_work() -> None:
     found, notes = compare([sitting], SimulatedOptions(profile="lambda"), BOOK, ["lambda", "one-machine"])
     assert [one.profile for one in found] == ["one-machine"]
     place = Place.of(SimulatedOptions(profile="one-machine"), BOOK)
-    again = retime(Script.of(sitting), place, seed=0)
+    again = retime(ReplaySchedule.of(sitting), place, seed=0)
     assert (found[0].picodollars, found[0].time_s) == (again.bill.picodollars, again.time_s)
     assert not notes
     local, _ = compare([sitting], LocalOptions(), BOOK)
@@ -361,8 +365,8 @@ def test_comparisons_are_retimings_of_the_same_work() -> None:
 def test_a_run_that_goes_on_is_compared_as_if_it_ended_now() -> None:
     sitting = Sitting.of(SPEC, round_of(1, 0.0))
     options = SimulatedOptions(profile="aci-today")
-    again = retime(Script.of(sitting), Place.of(options, BOOK), seed=0)
-    found = so_far([sitting], options, BOOK)
+    again = retime(ReplaySchedule.of(sitting), Place.of(options, BOOK), seed=0)
+    found = compare_until_now([sitting], options, BOOK)
     assert (found.picodollars, found.time_s) == (again.bill.picodollars, again.time_s)
 
 

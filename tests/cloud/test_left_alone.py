@@ -6,30 +6,38 @@ import pytest
 
 from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
-from cloud.unattended_cost import InFlight, LeftAlone, Stands, deadline_s, left_alone
+from cloud.unattended_cost import BillingResource, ReservedCalls, UnattendedCost, deadline_s, unattended_cost
 from tests.cloud import calls
 
 NOW = 10_000.0
 
 
 def test_nothing_is_under_way() -> None:
-    assert left_alone(NOW, [], 0, []) == LeftAlone(0.0, 0, 0, 0)
+    assert unattended_cost(NOW, [], 0, []) == UnattendedCost(0.0, 0, 0, 0)
 
 
 def test_calls_end_at_their_deadlines() -> None:
     """Three calls, the last sent 10 s ago for at most 40 s; two older ones for at most 120 s, sent 100 s ago."""
-    flying = [InFlight(3, NOW - 10, 40.0, 7), InFlight(2, NOW - 100, 120.0, 11)]
-    assert left_alone(NOW, flying, 0, []) == LeftAlone(30.0, 3 * 7 + 2 * 11, 0, 0)
+    flying = [ReservedCalls(3, NOW - 10, 40.0, 7), ReservedCalls(2, NOW - 100, 120.0, 11)]
+    assert unattended_cost(NOW, flying, 0, []) == UnattendedCost(30.0, 3 * 7 + 2 * 11, 0, 0)
 
 
 def test_container_groups_end_at_their_dead_man_times_and_what_is_kept_ready_does_not() -> None:
-    flying = [InFlight(1, NOW - 5, 15.0, 100)]
-    things = [Stands(NOW + 55.0, 9), Stands(NOW + 20.0, 4), Stands(None, 600, 2), Stands(None, 300)]
-    assert left_alone(NOW, flying, 50, things) == LeftAlone(55.0, 100 + 50 + 9 + 4, 3, 900)
+    flying = [ReservedCalls(1, NOW - 5, 15.0, 100)]
+    things = [
+        BillingResource(NOW + 55.0, 9),
+        BillingResource(NOW + 20.0, 4),
+        BillingResource(None, 600, 2),
+        BillingResource(None, 300),
+    ]
+    assert unattended_cost(NOW, flying, 50, things) == UnattendedCost(55.0, 100 + 50 + 9 + 4, 3, 900)
 
 
 def test_what_should_have_ended_already_ends_at_once() -> None:
-    assert left_alone(NOW, [InFlight(1, NOW - 100, 60.0, 5)], 0, [Stands(NOW - 1)]).within_s == 0.0
+    assert (
+        unattended_cost(NOW, [ReservedCalls(1, NOW - 100, 60.0, 5)], 0, [BillingResource(NOW - 1)]).within_s
+        == 0.0
+    )
 
 
 @pytest.mark.parametrize("provisioned", [0, 2])

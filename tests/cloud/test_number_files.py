@@ -18,8 +18,8 @@ from cloud.numbers.quantity import ProfileError
 @pytest.fixture
 def files(tmp_path: Path) -> NumberFiles[Profile]:
     found = NumberFiles(profiles.PROFILES, "profile", "actors", profiles.read)
-    found.look_also_in(tmp_path / "not there")
-    found.look_also_in(tmp_path)
+    found.add_folder(tmp_path / "not there")
+    found.add_folder(tmp_path)
     return found
 
 

@@ -205,9 +205,9 @@ def operators(tmp_path: Path) -> Iterator[Path]:
             for sku, unit, usd in rows
         )
     )
-    price_book.lay_over(path)
+    price_book.set_operator_prices(path)
     yield path
-    price_book.lay_over(None)
+    price_book.set_operator_prices(None)
 
 
 def test_an_operator_gives_prices_of_a_region_that_the_book_lacks(operators: Path) -> None:
@@ -222,20 +222,20 @@ def test_an_operator_gives_prices_of_a_region_that_the_book_lacks(operators: Pat
     skus = ["lambda.duration.x86", "lambda.request", "c5.2xlarge"]
     assert [row.sku for row in book.own(skus, "eu-north-1")] == skus[:2]
     assert book.own(skus, "us-east-1") == []
-    price_book.lay_over(None)
+    price_book.set_operator_prices(None)
     assert PriceBook.load() is BOOK
 
 
 def test_a_region_that_nobody_listed_is_offered_with_its_prices(operators: Path) -> None:
     operators.with_name("more.toml").write_text(operators.read_text().replace("eu-north-1", "eu-south-2"))
-    price_book.lay_over(operators.with_name("more.toml"))
+    price_book.set_operator_prices(operators.with_name("more.toml"))
     offered = dict(regions.offered("aws", PriceBook.load()))
     assert offered["eu-south-2"] == "by prices of this installation"
 
 
 def test_a_wrong_file_of_the_operator_is_refused_with_its_line_and_ours_stay(tmp_path: Path) -> None:
     with pytest.raises(PriceError, match=r"^own\.toml:6: usd: .*greater than or equal to 0"):
-        price_book.lay_over(written(tmp_path, usd='"-0.1"'))
+        price_book.set_operator_prices(written(tmp_path, usd='"-0.1"'))
     assert PriceBook.load() is BOOK
 
 

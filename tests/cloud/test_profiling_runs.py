@@ -15,7 +15,7 @@ from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.numbers import stack as stacks
 from cloud.profiling import choice, sizes_of
-from cloud.profiling_runs import Plan, first_weights, likely_picodollars, measured, most_picodollars
+from cloud.profiling_runs import Plan, first_weights, likely_picodollars, measure_runs, most_picodollars
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from cloud.workers.executor import LocalExecutor
@@ -39,7 +39,7 @@ def test_the_simulated_clouds_sizes_are_as_its_profile_says() -> None:
     inner = SimulatedPlatform(options, executor=LocalExecutor(1, learner=NoLearner))
     platform = MeteredPlatform(inner, ledger, tariff)
     try:
-        small, large = sizes_of(measured(PLAN, platform, _weights()))
+        small, large = sizes_of(measure_runs(PLAN, platform, _weights()))
     finally:
         platform.close()
     assert (small.failure, large.failure) == ("", "")
@@ -61,7 +61,7 @@ def test_an_account_bills_what_the_table_says_and_the_ledger_holds_it() -> None:
             LambdaPlatform(LAMBDA, demo.by_role.open(), learner=NoLearner), ledger, tariff
         )
         try:
-            runs = list(measured(PLAN, platform, _weights(), name="p1"))
+            runs = list(measure_runs(PLAN, platform, _weights(), name="p1"))
         finally:
             platform.close()
         spent = ledger.spend().spent_picodollars
@@ -86,7 +86,7 @@ def test_a_size_that_is_too_small_is_told_and_the_next_one_is_measured() -> None
             tariff,
         )
         try:
-            small, good = sizes_of(measured(plan, platform, _weights()))
+            small, good = sizes_of(measure_runs(plan, platform, _weights()))
         finally:
             platform.close()
     assert "lack of memory" in small.failure
@@ -101,7 +101,7 @@ def test_nothing_runs_without_room_in_the_ledger() -> None:
             LambdaPlatform(LAMBDA, demo.by_role.open(), learner=NoLearner), MemoryLedger(1_000_000), tariff
         )
         try:
-            runs = list(measured(PLAN, platform, _weights()))
+            runs = list(measure_runs(PLAN, platform, _weights()))
         finally:
             platform.close()
         assert ["of the budget is left" in run.failure for run in runs] == [True, True]

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from cloud.billing.replay_schedule import Script
+from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
 from cloud.numbers.profile import Functions
 from cloud.numbers.quantity import Quantity
-from cloud.numbers.ranges import Spread, drawn, flips, found_at
+from cloud.numbers.ranges import Spread, drawn, flips, time_and_cost
 from cloud.place import Place
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.recorded import Recorded, record
@@ -53,36 +53,36 @@ def fixed(place: Place) -> Place:
 
 def test_the_number_that_turns_a_verdict_is_found_and_where(run: Recorded) -> None:
     """Cold starts are billed: 2 s are cheaper than 3 s until they take as long, or until 3 s become less than 2."""
-    scripts, base = [Script.of(run.sitting)], fixed(run.place)
+    schedules, base = [ReplaySchedule.of(run.sitting)], fixed(run.place)
     one = with_cold_start(base, "one", 2.0, 1.0, 4.0)
     other = with_cold_start(base, "other", 3.0, 2.5, 3.5)
-    (found,) = flips(scripts, one, other, seed=0)
+    (found,) = flips(schedules, one, other, seed=0)
     assert (found.of, found.name, found.value, found.end) == ("one", "actors.cold_s", 2.0, 4.0)
     assert 3.0 <= found.at <= 3.1
     wider = with_cold_start(base, "other", 3.0, 1.0, 3.5)
-    names = {(flip.of, round(flip.at, 1)) for flip in flips(scripts, one, wider, seed=0)}
+    names = {(flip.of, round(flip.at, 1)) for flip in flips(schedules, one, wider, seed=0)}
     assert names == {("one", 3.0), ("other", 2.0)} or names == {("one", 3.1), ("other", 2.0)}
     narrow = with_cold_start(base, "one", 2.0, 1.9, 2.1)
-    assert list(flips(scripts, narrow, other, seed=0)) == []
+    assert list(flips(schedules, narrow, other, seed=0)) == []
 
 
 def test_draws_repeat_and_a_shared_number_is_drawn_once(run: Recorded) -> None:
-    scripts, base = [Script.of(run.sitting)], fixed(run.place)
+    schedules, base = [ReplaySchedule.of(run.sitting)], fixed(run.place)
     one = with_cold_start(base, "one", 2.0, 1.0, 4.0)
-    found = list(drawn(scripts, [one, one], 8, seed=3))
-    assert found == list(drawn(scripts, [one, one], 8, seed=3))
-    assert found != list(drawn(scripts, [one, one], 8, seed=4))
+    found = list(drawn(schedules, [one, one], 8, seed=3))
+    assert found == list(drawn(schedules, [one, one], 8, seed=3))
+    assert found != list(drawn(schedules, [one, one], 8, seed=4))
     assert all(first == second for first, second in found)
     assert len({first.picodollars for first, _ in found}) == 8
     lowest, highest = (
-        found_at(scripts, with_cold_start(base, "end", cold_s, cold_s, cold_s), 0).picodollars
+        time_and_cost(schedules, with_cold_start(base, "end", cold_s, cold_s, cold_s), 0).picodollars
         for cold_s in (1.0, 4.0)
     )
     assert all(lowest <= first.picodollars <= highest for first, _ in found)
 
 
 def test_a_closed_range_is_the_run_itself(run: Recorded) -> None:
-    script, base = Script.of(run.sitting), fixed(run.place)
+    script, base = ReplaySchedule.of(run.sitting), fixed(run.place)
     ((found,),) = drawn([script], [base], 1, seed=0)
     assert found.picodollars == retime(script, base, seed=0).bill.picodollars == run.spent_picodollars
 

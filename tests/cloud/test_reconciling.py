@@ -9,28 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud.reconciling import PATIENCE, Believed, Decision, compare
+from cloud.reconciling import PATIENCE, Decision, RegisteredResource, compare
 from cloud.register import Found
 
 NOW = 1_000_000.0
 OURS = "con_ours"
-_GROUP = Believed("g1", "container_group", "standing", True, NOW - 500, NOW - 490, NOW + 30)
+_GROUP = RegisteredResource("g1", "container_group", "standing", True, NOW - 500, NOW - 490, NOW + 30)
 
 
 def _found(name: str = "g1", **changes: Any) -> Found:
     return replace(Found(name, "container_group", deployment=OURS), **changes)
 
 
-def _decide(belief: Believed | None, seen: Found | None) -> Decision:
+def _decide(resource: RegisteredResource | None, seen: Found | None) -> Decision:
     decisions = compare(
-        [] if belief is None else [belief], [] if seen is None else [seen], now_unix_s=NOW, ours=OURS
+        [] if resource is None else [resource], [] if seen is None else [seen], now_unix_s=NOW, ours=OURS
     )
     assert len(decisions) == 1
     return decisions[0]
 
 
 @pytest.mark.parametrize(
-    ("changes", "deed", "words"),
+    ("changes", "action", "words"),
     [
         ({}, "leave", "It exists and is in use."),
         ({"held": False}, "end", "The process that created it is gone."),
@@ -52,13 +52,13 @@ def _decide(belief: Believed | None, seen: Found | None) -> Decision:
         ),
     ],
 )
-def test_what_is_believed_and_found(changes: dict[str, Any], deed: str, words: str) -> None:
+def test_what_is_believed_and_found(changes: dict[str, Any], action: str, words: str) -> None:
     decision = _decide(replace(_GROUP, **changes), _found())
-    assert (decision.deed, decision.reason.startswith(words)) == (deed, True), decision.reason
+    assert (decision.action, decision.reason.startswith(words)) == (action, True), decision.reason
 
 
 @pytest.mark.parametrize(
-    ("changes", "deed", "words"),
+    ("changes", "action", "words"),
     [
         (
             {"state": "intended", "intended_unix_s": NOW - 5},
@@ -100,24 +100,24 @@ def test_what_is_believed_and_found(changes: dict[str, Any], deed: str, words: s
         ({"state": "gone"}, "leave", "It has ended and is not listed."),
     ],
 )
-def test_what_is_believed_and_not_found(changes: dict[str, Any], deed: str, words: str) -> None:
+def test_what_is_believed_and_not_found(changes: dict[str, Any], action: str, words: str) -> None:
     decision = _decide(replace(_GROUP, **changes), None)
-    assert (decision.deed, decision.reason.startswith(words)) == (deed, True), decision.reason
+    assert (decision.action, decision.reason.startswith(words)) == (action, True), decision.reason
 
 
 def test_what_no_row_knows() -> None:
     ours = _decide(None, _found())
-    assert (ours.deed, ours.orphaned) == ("end", True)
+    assert (ours.action, ours.orphaned) == ("end", True)
     others = _decide(None, _found(deployment="con_theirs"))
-    assert others.deed == "leave"
+    assert others.action == "leave"
     assert "con_theirs" in others.reason
-    assert _decide(None, _found(deployment="")).deed == "leave"
+    assert _decide(None, _found(deployment="")).action == "leave"
 
 
 def test_one_decision_for_each_name_in_their_order() -> None:
     beliefs = [replace(_GROUP, name="b"), replace(_GROUP, name="d", held=False)]
     decisions = compare(beliefs, [_found("c"), _found("d"), _found("a")], now_unix_s=NOW, ours=OURS)
-    assert [(one.name, one.deed) for one in decisions] == [
+    assert [(one.name, one.action) for one in decisions] == [
         ("a", "end"),
         ("b", "wait"),
         ("c", "end"),
@@ -126,7 +126,7 @@ def test_one_decision_for_each_name_in_their_order() -> None:
 
 
 _beliefs = st.builds(
-    Believed,
+    RegisteredResource,
     name=st.sampled_from("ab"),
     kind=st.just("provisioned"),
     state=st.sampled_from(["intended", "standing", "ending", "gone", "lost"]),
@@ -144,31 +144,37 @@ _findings = st.builds(
 )
 
 
-@given(belief=_beliefs, seen=st.none() | _findings)
-def test_laws(belief: Believed, seen: Found | None) -> None:
-    for one in compare([belief], [] if seen is None else [seen], now_unix_s=NOW, ours=OURS):
+@given(resource=_beliefs, seen=st.none() | _findings)
+def test_laws(resource: RegisteredResource, seen: Found | None) -> None:
+    for one in compare([resource], [] if seen is None else [seen], now_unix_s=NOW, ours=OURS):
         assert one.reason.endswith(".")
-        wanted = belief.held and belief.state in ("intended", "standing") and belief.expires_unix_s > NOW
-        if one.deed == "end":
+        wanted = (
+            resource.held and resource.state in ("intended", "standing") and resource.expires_unix_s > NOW
+        )
+        if one.action == "end":
             assert one.found is not None, "only what was seen is ended"
-            assert one.believed is None or not wanted, "nothing that is wanted is ended"
-            if one.believed is None:
+            assert one.registered is None or not wanted, "nothing that is wanted is ended"
+            if one.registered is None:
                 assert one.found.deployment == OURS, "nothing of anybody else's is ended"
-        if one.deed in ("gone", "lost"):
-            assert one.believed is not None
+        if one.action in ("gone", "lost"):
+            assert one.registered is not None
             assert one.found is None
-            assert NOW - belief.intended_unix_s >= PATIENCE.appears_within_s, "what is young may be invisible"
-            assert belief.missing_since_unix_s is not None, "one look is no evidence"
-        if one.deed == "leave" and one.believed is not None and one.found is not None:
+            assert NOW - resource.intended_unix_s >= PATIENCE.appears_within_s, (
+                "what is young may be invisible"
+            )
+            assert resource.missing_since_unix_s is not None, "one look is no evidence"
+        if one.action == "leave" and one.registered is not None and one.found is not None:
             assert wanted, "what is found and not wanted is never left"
 
 
-@given(belief=_beliefs)
-def test_whatever_is_not_wanted_ends_in_the_end(belief: Believed) -> None:
+@given(resource=_beliefs)
+def test_whatever_is_not_wanted_ends_in_the_end(resource: RegisteredResource) -> None:
     """Asked again later, with nobody renewing: as long as it shows its end is asked for, and then it is over."""
     late = NOW + 400
-    seen = compare([belief], [Found(belief.name, "provisioned", deployment=OURS)], now_unix_s=late, ours=OURS)
-    assert [one.deed for one in seen] == ["end"]
-    absent = replace(belief, held=False, missing_since_unix_s=NOW)
+    seen = compare(
+        [resource], [Found(resource.name, "provisioned", deployment=OURS)], now_unix_s=late, ours=OURS
+    )
+    assert [one.action for one in seen] == ["end"]
+    absent = replace(resource, held=False, missing_since_unix_s=NOW)
     (unseen,) = compare([absent], [], now_unix_s=late, ours=OURS)
-    assert unseen.deed in ("gone", "lost", "leave")
+    assert unseen.action in ("gone", "lost", "leave")

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloud.billing.bill import Bill
-from cloud.billing.bill_context import grounds
+from cloud.billing.bill_context import bill_context
 from cloud.billing.full_bill import full_bill
-from cloud.billing.replay_schedule import Script
+from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
 from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting
@@ -56,7 +56,7 @@ def spec_of(loop: str, **changes: Any) -> Any:
 
 
 def check_equal(run: Recorded) -> None:
-    again = retime(Script.of(run.sitting), run.place, seed=run.seed)
+    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
     assert again.time_s == run.end_s
     assert again.bill.picodollars == run.spent_picodollars
     booked = Bill.of(run.sitting.settlements)
@@ -86,7 +86,7 @@ def test_a_schedulers_decisions_are_timed_and_billed_again(loop: str) -> None:
     assert decided == {scaling.decision_macs}
     assert scaling.decision_macs > 0
     speeds = Speeds(run.place.profile, run.place.stack)
-    bill = full_bill([run.sitting], grounds(run.place.profile, run.place.stack, 1))
+    bill = full_bill([run.sitting], bill_context(run.place.profile, run.place.stack, 1))
     learner = sum(line.picodollars for line in bill.lines if line.sku == "c5.4xlarge")
     updates = [work for work in run.sitting.works if work.kind == "update" and not work.broken]
     share = sum(map(speeds.decision_ns, updates)) / (bill.counts["learner_stood_ms"] * 10**6)
@@ -123,7 +123,7 @@ def test_a_run_stopped_by_hand_is_what_it_was(loop: str, asks: int) -> None:
         return Control(desired="cancelled" if len(asked) > asks else "run")
 
     run = record(spec_of(loop, stop={"rounds": 50}), control=control, **CHANCE)
-    again = retime(Script.of(run.sitting), run.place, seed=run.seed)
+    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
     assert run.events[-1].reason_code == "cancelled"
     assert again.time_s == run.end_s
     assert again.bill.picodollars == run.spent_picodollars
@@ -144,10 +144,10 @@ def test_elsewhere_the_same_work_takes_other_times() -> None:
     """Twice the speed of cores halves what is computed and nothing else: a case to be added up by hand."""
     spec = spec_of("synchronous", stop={"rounds": 1}, evaluation={"every_rounds": 1, "episodes": 1})
     run = record(spec, server_start_s=0.0)
-    script = Script.of(run.sitting)
-    slow = retime(script, run.place, seed=0)
+    schedule = ReplaySchedule.of(run.sitting)
+    slow = retime(schedule, run.place, seed=0)
     fast = retime(
-        script, replace(run.place, profile=clouds.profile(core_ratio=2.0, server_start_s=0.0)), seed=0
+        schedule, replace(run.place, profile=clouds.profile(core_ratio=2.0, server_start_s=0.0)), seed=0
     )
     judged = next(work for work in run.sitting.works if work.kind == "evaluate")
     # 4 steps of 100 ms in the round, and the minibatches of 100 ms, then the evaluation's steps.
@@ -161,7 +161,7 @@ def test_a_retry_that_never_was_does_the_work_of_the_call() -> None:
     run = record(spec_of("synchronous"))
     assert len({work.name for work in run.sitting.works}) == len(run.sitting.works)
     failing = replace(run.place, profile=clouds.profile(failure_share=0.3))
-    found = retime(Script.of(run.sitting), failing, seed=1)
+    found = retime(ReplaySchedule.of(run.sitting), failing, seed=1)
     assert found.failed > 0
     assert found.calls > len(run.sitting.works)
     assert len(found.rounds) == 5
@@ -169,7 +169,7 @@ def test_a_retry_that_never_was_does_the_work_of_the_call() -> None:
 
 def test_words_about_what_cannot_be_known() -> None:
     def notes(loop: str, **changes: Any) -> str:
-        return " ".join(Script.of(record(spec_of(loop, **changes)).sitting).notes)
+        return " ".join(ReplaySchedule.of(record(spec_of(loop, **changes)).sitting).notes)
 
     assert notes("synchronous") == ""
     assert "decide which data an update learns from" in notes("asynchronous")
@@ -180,11 +180,11 @@ def test_holes_in_the_record_are_told_and_survived() -> None:
     run = record(spec_of("synchronous"))
     gone = next(one for one in run.sitting.settlements if "update" in one.id)
     kept = [one for one in run.sitting.settlements if one is not gone]
-    script = Script.of(Sitting.of(run.sitting.spec, kept))
-    assert "3 that others waited for are not in it" in " ".join(script.notes)
-    assert retime(script, run.place, seed=0).calls == len(run.sitting.works) - 1
+    schedule = ReplaySchedule.of(Sitting.of(run.sitting.spec, kept))
+    assert "3 that others waited for are not in it" in " ".join(schedule.notes)
+    assert retime(schedule, run.place, seed=0).calls == len(run.sitting.works) - 1
 
 
 def test_a_spec_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(WorkError, match="the run's spec cannot be read here: scaling"):
-        Script.of(Sitting.of({"training": {"scaling": {"kind": "oracle"}}}, []))
+        ReplaySchedule.of(Sitting.of({"training": {"scaling": {"kind": "oracle"}}}, []))

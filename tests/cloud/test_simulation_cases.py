@@ -129,7 +129,7 @@ def test_a_learner_function_starts_cold_stays_warm_and_pays_its_way() -> None:
     simulation = cloud(Setting(learner="function"))
     simulation.submit(update("a"))
     first = landed(simulation)
-    assert (first.cold, first.start_ns, first.run_ns, first.way_ns) == (True, 1.5 * NS, NS, 0.25 * NS)
+    assert (first.cold, first.start_ns, first.run_ns, first.transfer_ns) == (True, 1.5 * NS, NS, 0.25 * NS)
     assert first.billed_ns == 2.5 * NS
     simulation.submit(update("b"))
     second = landed(simulation)
@@ -248,7 +248,7 @@ def test_a_cancelled_start_is_billed_until_then() -> None:
     assert simulation.next(NS + NS // 2) is None
     simulation.cancel("a")
     gone = landed(simulation)
-    assert (gone.way_ns, gone.start_ns, gone.run_ns, gone.billed_ns) == (NS, NS // 2, 0, NS // 2)
+    assert (gone.transfer_ns, gone.start_ns, gone.run_ns, gone.billed_ns) == (NS, NS // 2, 0, NS // 2)
 
 
 def test_an_asynchronous_schedule_by_hand() -> None:

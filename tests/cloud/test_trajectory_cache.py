@@ -14,7 +14,7 @@ from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.trajectory_cache import HELD_S, Remembering, TrajectoryCache
+from cloud.trajectory_cache import KEPT_S, CachingPlatform, TrajectoryCache
 from tests.cloud import calls
 from tests.cloud.test_platform_contract import gather
 from tests.training.inline_platform import InlinePlatform
@@ -38,7 +38,7 @@ def _cache(store: redis.Redis, most_bytes: int = PLENTY) -> TrajectoryCache:
     return TrajectoryCache(store, "job", most_bytes)
 
 
-def _once(platform: Remembering, name: str, **changes: object) -> Outcome:
+def _once(platform: CachingPlatform, name: str, **changes: object) -> Outcome:
     ref = platform.publish(0, calls.weights())
     platform.submit(calls.rollout(name, ref, **changes))
     return gather(platform, 1)[name]
@@ -48,21 +48,21 @@ def test_what_is_asked_again_is_answered_at_once_and_for_nothing(store: redis.Re
     inline, cache = InlinePlatform(), _cache(store)
     ledger = MemoryLedger(10**12)
     tariff = LambdaOptions().tariff(PriceBook.load(), 1769)
-    first = _once(Remembering(inline, cache), "a")
-    metered = MeteredPlatform(Remembering(inline, cache), ledger, tariff)
+    first = _once(CachingPlatform(inline, cache), "a")
+    metered = MeteredPlatform(CachingPlatform(inline, cache), ledger, tariff)
     again = _once(metered, "b")  # type: ignore[arg-type]
     assert (again.payload, again.env_state) == (first.payload, first.env_state)
     assert again.usage.env_steps == first.usage.env_steps
     assert (again.cost_picodollars, ledger.spend().spent_picodollars) == (0, 0)
     assert [call.id for call in inline.submitted] == ["a"]
     assert (cache.hits, cache.misses) == (1, 1)
-    assert 0 < store.ttl(next(store.scan_iter("starling:trajectory:job:*"))) <= HELD_S
+    assert 0 < store.ttl(next(store.scan_iter("starling:trajectory:job:*"))) <= KEPT_S
 
 
 @pytest.mark.parametrize("other", [{"seed": 8}, {"slot": 1}, {"steps": 17}])
 def test_what_differs_in_anything_is_another_call(store: redis.Redis, other: dict[str, int]) -> None:
     inline = InlinePlatform()
-    platform = Remembering(inline, _cache(store))
+    platform = CachingPlatform(inline, _cache(store))
     _once(platform, "a")
     _once(platform, "b", **other)
     assert len(inline.submitted) == 2
@@ -73,12 +73,12 @@ def test_a_run_that_goes_on_from_a_checkpoint_samples_nothing_twice(
 ) -> None:
     plain = final_learner(SPEC, InlinePlatform(), tmp_path / "plain")
     checkpoints = FileCheckpointStore(tmp_path / "died")
-    events_of(SPEC, Remembering(InlinePlatform(), _cache(store)), checkpoints=checkpoints)
+    events_of(SPEC, CachingPlatform(InlinePlatform(), _cache(store)), checkpoints=checkpoints)
     resume = checkpoints.load(next(name for name in checkpoints.names() if "2" in name))
 
     def gone_on(folder: str) -> tuple[bytes, int]:
         inline = InlinePlatform()
-        platform = Remembering(inline, _cache(store))
+        platform = CachingPlatform(inline, _cache(store))
         learner = final_learner(SPEC, platform, tmp_path / folder, resume=resume, call_prefix="e2-")
         return learner, sum(call.kind == "rollout" for call in inline.submitted)
 
@@ -88,11 +88,11 @@ def test_a_run_that_goes_on_from_a_checkpoint_samples_nothing_twice(
 
 
 def test_it_holds_no_more_than_it_may_also_after_a_restart(store: redis.Redis) -> None:
-    one = _once(Remembering(InlinePlatform(), _cache(store)), "a")
+    one = _once(CachingPlatform(InlinePlatform(), _cache(store)), "a")
     size = store.strlen(next(store.scan_iter("starling:trajectory:job:*")))
     room = 3 * size + size // 2
     for process in range(2):
-        platform = Remembering(InlinePlatform(), _cache(store, room))
+        platform = CachingPlatform(InlinePlatform(), _cache(store, room))
         for number in range(4):
             _once(platform, f"c{number}", seed=100 * process + number + 10)
         held = [store.strlen(name) for name in store.scan_iter("starling:trajectory:job:*")]
@@ -104,7 +104,7 @@ def test_it_holds_no_more_than_it_may_also_after_a_restart(store: redis.Redis) -
 @pytest.mark.parametrize("damage", [b"", b"nonsense"])
 def test_what_is_damaged_there_is_sampled_again(store: redis.Redis, damage: bytes) -> None:
     inline, cache = InlinePlatform(), _cache(store)
-    platform = Remembering(inline, cache)
+    platform = CachingPlatform(inline, cache)
     good = _once(platform, "a")
     store.set(next(store.scan_iter("starling:trajectory:job:*")), damage)
     assert _once(platform, "b").payload == good.payload
@@ -116,14 +116,14 @@ def test_without_the_store_a_run_is_as_it_is_without_the_cache(
 ) -> None:
     gone = redis.Redis(port=9, socket_connect_timeout=0.1, retry=Retry(NoBackoff(), 0))
     cache = TrajectoryCache(gone, "job", PLENTY)
-    learner = final_learner(SPEC, Remembering(InlinePlatform(), cache), tmp_path / "gone")
+    learner = final_learner(SPEC, CachingPlatform(InlinePlatform(), cache), tmp_path / "gone")
     assert learner == final_learner(SPEC, InlinePlatform(), tmp_path / "plain")
     assert cache.errors == 1, "it is left alone after that"
     assert cache.hits == 0
-    monkeypatch.setattr("cloud.trajectory_cache._LEFT_ALONE_S", 0.0)
-    cache._asked_again_s = 0.0
+    monkeypatch.setattr("cloud.trajectory_cache._PAUSE_S", 0.0)
+    cache._retry_at_s = 0.0
     for number in range(3):
-        _once(Remembering(InlinePlatform(), cache), f"c{number}")
+        _once(CachingPlatform(InlinePlatform(), cache), f"c{number}")
     assert cache.errors == 7, "finding fails, and keeping"
     told = [record.message for record in caplog.records if record.name == "cloud.trajectory_cache"]
     assert len(told) == 1, "one kind of error, told once"
@@ -137,5 +137,5 @@ def test_a_platform_that_prepares_still_does() -> None:
 
     standing = Standing()
     cache = TrajectoryCache(redis.Redis(port=9), "job", PLENTY)
-    assert isinstance(Remembering(standing, cache), Preparable)
-    assert not isinstance(Remembering(InlinePlatform(), cache), Preparable)
+    assert isinstance(CachingPlatform(standing, cache), Preparable)
+    assert not isinstance(CachingPlatform(InlinePlatform(), cache), Preparable)

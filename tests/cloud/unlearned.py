@@ -10,7 +10,7 @@ import numpy as np
 
 from cloud.billing.price_book import PriceBook
 from cloud.failures import Failure
-from cloud.forecasting.workload import Works, spaces_of
+from cloud.forecasting.workload import Workload, spaces_of
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.numbers.profile import Profile
@@ -79,7 +79,7 @@ def really(
         options.tariff(PriceBook.load(), training.rollout.memory_mb),
     )
     stopped = None
-    sizes = Works(training, spaces_of(training)[0]).sizes
+    sizes = Workload(training, spaces_of(training)[0]).sizes
     progress = Progress(learner=bytes(sizes.learner), weights=bytes(sizes.weights))
     for event in train(
         training,
@@ -106,8 +106,8 @@ def really(
 def _bodies(
     training: TrainingSpec, episode_steps: Callable[[int], int]
 ) -> Callable[[Call], Result | Failure]:
-    sizes = Works(training, spaces_of(training)[0]).sizes
-    works = Works(training, spaces_of(training)[0])
+    sizes = Workload(training, spaces_of(training)[0]).sizes
+    works = Workload(training, spaces_of(training)[0])
     trajectory, state = bytes(sizes.trajectory), bytes(sizes.state)
 
     def body(call: Call) -> Result | Failure:

@@ -123,11 +123,11 @@ def test_prices_that_the_operator_gave_are_shown_as_theirs(client: Client, tmp_p
         '[[price]]\nsku = "lambda.request"\nregion = "us-east-1"\nunit = "request"\nusd = "0.0000003"\n'
         'as_of = 2026-11-20\nsource = "our contract"\nkind = "list"\n'
     )
-    price_book.lay_over(path)
+    price_book.set_operator_prices(path)
     try:
         job = finished()
     finally:
-        price_book.lay_over(None)
+        price_book.set_operator_prices(None)
     words = text(page_of(client, job))
     assert "Prices of this installation's own book" in words
     assert "lambda.request at $0.0000003 a request in us-east-1 (our contract, 2026-11-20)." in words

@@ -12,7 +12,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from cloud.forecast import scene_of
+from cloud.forecast import configuration_of
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.test_first_round import CLOUDS, ROLLOUTS, fixed, launched
 from tests.cloud.unlearned import Ended, really
@@ -67,7 +67,7 @@ def _least(spec: JobSpec) -> int:
 def _trained(spec: JobSpec, ledger: DatabaseLedger) -> Ended:
     options = spec.platform
     assert isinstance(options, SimulatedOptions)
-    scene = scene_of(spec.training, options)
+    scene = configuration_of(spec.training, options)
     return really(
         spec.training, options, scene.profile, scene.stack, episode_steps=lambda _: 50, ledger=ledger
     )

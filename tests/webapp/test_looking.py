@@ -83,12 +83,12 @@ def test_a_killed_run_leaves_nothing_behind(
     assert ready.qualifier == "1"
     sight = look_at(connection)
     assert sight is not None
-    assert [(one.name, one.deed) for one in sight.decisions] == [(NAME, "leave")]
+    assert [(one.name, one.action) for one in sight.decisions] == [(NAME, "leave")]
     assert held.stand(aws) == [NAME]
     held.run_dies(job)
     dry = look_at(connection, dry_run=True)
     assert dry is not None
-    assert [(one.deed, one.orphaned) for one in dry.decisions] == [("end", True)]
+    assert [(one.action, one.orphaned) for one in dry.decisions] == [("end", True)]
     assert held.stand(aws) == [NAME]
     look_at(connection)
     assert held.stand(aws) == []
@@ -259,7 +259,7 @@ def test_what_is_wanted_again_by_the_time_of_the_deed_is_left(
 
     monkeypatch.setattr(scanner, "compare", while_it_comes_back)
     sight = _look(connection, clock, paper)
-    assert [one.deed for one in sight.decisions] == ["end"]
+    assert [one.action for one in sight.decisions] == ["end"]
     assert paper.ended == []
     assert Holding.objects.get().state == State.STANDING
 

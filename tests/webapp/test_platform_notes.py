@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from cloud.azure.create_limit import WINDOWS
-from cloud.trajectory_cache import Remembering, TrajectoryCache
+from cloud.trajectory_cache import CachingPlatform, TrajectoryCache
 from tests.cloud import calls
 from tests.factories import FixedClock, make_connection, make_project, make_user
 from tests.training.inline_platform import InlinePlatform
@@ -33,7 +33,7 @@ class Waiting(InlinePlatform):
         super().__init__()
         self.words = "AWS had no room. 3 calls wait."
 
-    def held_back(self) -> str:
+    def throttling_reasons(self) -> str:
         return self.words
 
 
@@ -103,7 +103,7 @@ def test_what_the_cache_did_adds_up_over_a_jobs_runs(scene: Scene, valkey: str) 
         with redis.Redis.from_url(valkey) as store:
             cache = TrajectoryCache(store, scene.job.pk, 10**7)
             notes = scene.notes(scene.epoch + run)
-            platform = notes.of(Remembering(InlinePlatform(), cache))
+            platform = notes.of(CachingPlatform(InlinePlatform(), cache))
             ref = platform.publish(0, calls.weights())
             for number in range(3):
                 platform.submit(calls.rollout(f"r{run}-{number}", ref, slot=number))

@@ -238,11 +238,11 @@ def test_a_simulated_cloud_is_booked_under_its_own_provider(
     )
     platform = {"kind": "simulated", "profile": "aci-measured"}
     Job.objects.filter(pk=scene.first.pk).update(spec={**scene.first.spec, "platform": platform})
-    price_book.lay_over(prices)
+    price_book.set_operator_prices(prices)
     try:
         facts = facts_of([scene.first.pk])[scene.first.pk]
     finally:
-        price_book.lay_over(None)
+        price_book.set_operator_prices(None)
     assert (facts.provider, facts.region) == ("Microsoft", "westus2")
 
 

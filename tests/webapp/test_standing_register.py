@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloud.register import RegisterClosed, Taken
+from cloud.register import NameTaken, RegisterClosed
 from tests.factories import FixedClock, make_connection, make_project
 from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.services import ConnectionRefused, remove_connection
@@ -117,10 +117,10 @@ def test_one_name_has_one_holder_at_a_time(scene: Scene) -> None:
     _intend(first)
     other = scene.new_job()
     second = scene.register(other)
-    with pytest.raises(Taken, match=f"f:1 is held by {scene.job.name}"):
+    with pytest.raises(NameTaken, match=f"f:1 is held by {scene.job.name}"):
         _intend(second)
     first.ending("f:1")
-    with pytest.raises(Taken, match="is being taken away at this moment"):
+    with pytest.raises(NameTaken, match="is being taken away at this moment"):
         _intend(second)
     first.gone("f:1")
     _intend(second)

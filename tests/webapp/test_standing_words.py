@@ -15,7 +15,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import container_parts
 from cloud.pricing import lines_of, total
 from cloud.register import Found
-from cloud.unattended_cost import LeftAlone
+from cloud.unattended_cost import UnattendedCost
 from tests.cloud import calls
 from tests.factories import FixedClock, make_connection, make_job, make_project, make_user
 from tests.members import add_member
@@ -86,32 +86,32 @@ def test_an_account_that_cannot_be_looked_at_is_not_clear(connection: Connection
 @pytest.mark.parametrize(
     ("will", "words"),
     [
-        (LeftAlone(0.0, 0, 0, 0), "If this server dies now, nothing of this job goes on anywhere."),
+        (UnattendedCost(0.0, 0, 0, 0), "If this server dies now, nothing of this job goes on anywhere."),
         (
-            LeftAlone(42.1, 1_230_000_000, 0, 0),
+            UnattendedCost(42.1, 1_230_000_000, 0, 0),
             "If this server dies now, everything stops by itself within 43 s and costs at most $0.00123 more.",
         ),
         (
-            LeftAlone(930.0, 2 * 10**12, 0, 0),
+            UnattendedCost(930.0, 2 * 10**12, 0, 0),
             "If this server dies now, everything stops by itself within 16 min and costs at most $2.00 more.",
         ),
         (
-            LeftAlone(0.0, 5 * 10**10, 0, 0),
+            UnattendedCost(0.0, 5 * 10**10, 0, 0),
             "If this server dies now, everything stops by itself at once and costs at most $0.0500 more.",
         ),
         (
-            LeftAlone(30.0, 10**12, 2, 3 * 10**10),
+            UnattendedCost(30.0, 10**12, 2, 3 * 10**10),
             "If this server dies now, its calls end by themselves within 30 s and cost at most $1.00 more."
             " 2 functions kept ready stand on, at $0.0300 an hour, until it is back.",
         ),
         (
-            LeftAlone(0.0, 0, 1, 10**10),
+            UnattendedCost(0.0, 0, 1, 10**10),
             "If this server dies now, no call of this job goes on anywhere."
             " 1 function kept ready stands on, at $0.0100 an hour, until it is back.",
         ),
     ],
 )
-def test_if_this_server_dies_now(will: LeftAlone, words: str) -> None:
+def test_if_this_server_dies_now(will: UnattendedCost, words: str) -> None:
     assert text.last_will(will) == words
 
 
@@ -144,7 +144,7 @@ def test_what_becomes_of_a_job_on_lambda_by_hand(connection: Connection) -> None
 
 def test_a_job_on_this_machine_ends_with_it() -> None:
     job = make_job()
-    assert queries.if_left_alone(job, SYSTEM_CLOCK.now()) == LeftAlone(0.0, 0, 0, 0)
+    assert queries.if_left_alone(job, SYSTEM_CLOCK.now()) == UnattendedCost(0.0, 0, 0, 0)
     assert queries.of_job(job) is None
 
 

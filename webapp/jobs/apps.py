@@ -15,7 +15,7 @@ class JobsConfig(AppConfig):
         from training.environments import packages
 
         try:
-            price_book.lay_over(settings.STARLING_PRICES)
+            price_book.set_operator_prices(settings.STARLING_PRICES)
         except price_book.PriceError as error:
             raise ImproperlyConfigured(
                 f"STARLING_PRICES cannot be used. {error}. Correct that line, or leave the setting out."
@@ -23,4 +23,4 @@ class JobsConfig(AppConfig):
 
         packages.enable(settings.STARLING_ENVIRONMENT_PACKAGES)
         for files in (profile.FILES, stack.FILES):
-            files.look_also_in(settings.STARLING_DATA / "profiles")
+            files.add_folder(settings.STARLING_DATA / "profiles")

@@ -10,7 +10,7 @@ from typing import Any
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.profiling_runs import NoWeights, first_weights, measured
+from cloud.profiling_runs import NoWeights, first_weights, measure_runs
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from cloud.workers.executor import LocalExecutor
@@ -98,7 +98,7 @@ class _Work:
         """`told` hears of all runs so far and of what they cost, after each."""
         runs: list[dict[str, Any]] = []
         try:
-            for one in measured(self._plan, platform, weights, name=f"profile{self._profile.pk}"):
+            for one in measure_runs(self._plan, platform, weights, name=f"profile{self._profile.pk}"):
                 runs.append(asdict(one))
                 told(runs, platform.spend().spent_picodollars)
                 if worker_stop.asked:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from django.db import connection, transaction
 
-from cloud.reconciling import Believed, Decision
+from cloud.reconciling import Decision, RegisteredResource
 from cloud.register import Finder, Found, run_of
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.models import Connection
@@ -20,14 +20,14 @@ def carry_out(
     decision: Decision, row: Holding | None, there: Connection, finder: Finder, *, clock: Clock = SYSTEM_CLOCK
 ) -> None:
     """Do what was decided, if the row still is as it was found. May raise what the cloud raises; then look again."""
-    match decision.deed:
+    match decision.action:
         case "leave" | "wait":
             _note_whether_seen(row, decision, clock)
         case "stands":
             _stands(row, decision, clock)
         case "gone" | "lost":
             _is_over(row, decision, clock)
-            if decision.deed == "gone" and row is not None and row.kind == HoldingKind.CONTAINER_GROUP:
+            if decision.action == "gone" and row is not None and row.kind == HoldingKind.CONTAINER_GROUP:
                 # One that ended by itself costs nothing, and counts for the account's limits until it is deleted.
                 finder.end(Found(row.name, "container_group", row.provider_id, there.pk))
         case "end":
@@ -36,9 +36,9 @@ def carry_out(
                 finder.end(decision.found)
 
 
-def believed(row: Holding, is_held: bool) -> Believed:
+def registered_resource(row: Holding, is_held: bool) -> RegisteredResource:
     """The row as the comparison wants it."""
-    return Believed(
+    return RegisteredResource(
         name=row.name,
         kind=HoldingKind(row.kind).value,
         state=State(row.state).value,
@@ -80,12 +80,12 @@ def _is_over(row: Holding | None, decision: Decision, clock: Clock) -> None:
         return
     never_came = locked.state == State.INTENDED
     now = clock.now()
-    locked.state = State.GONE if decision.deed == "gone" else State.LOST
+    locked.state = State.GONE if decision.action == "gone" else State.LOST
     locked.reason, locked.since, locked.ended_at = decision.reason, now, now
     locked.save()
     late = 0 if never_came else late_rent.book(locked, locked.missing_since or now, clock=clock)
     notices.is_over(locked, clock)
-    if decision.deed == "lost":
+    if decision.action == "lost":
         notices.on_job(
             locked, f"No longer in the cloud: {notices.called(locked)}. Nobody here ended it.", clock
         )

@@ -12,7 +12,7 @@ from django.db.models import Count, Max, Sum
 from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
 from cloud.pricing import total
-from cloud.unattended_cost import InFlight, LeftAlone, Stands, deadline_s, left_alone
+from cloud.unattended_cost import BillingResource, ReservedCalls, UnattendedCost, deadline_s, unattended_cost
 from webapp.connections.models import Connection
 from webapp.job_states import ACTIVE
 from webapp.jobs.models import Job
@@ -83,17 +83,17 @@ def _standing(accounts: Sequence[Connection], **of: Any) -> Standing:
     )
 
 
-def if_left_alone(job: Job, now: datetime) -> LeftAlone | None:
+def if_left_alone(job: Job, now: datetime) -> UnattendedCost | None:
     """What becomes of the job if this server dies now; None for one that does nothing at this moment."""
     if job.observed not in ACTIVE:
         return None
     things = [_stands(one) for one in Holding.objects.filter(job=job, state__in=LIVE).select_related("job")]
     rent = job.account.charges.filter(state=ChargeState.OPEN, kind=ChargeKind.RENT)
     reserved = rent.aggregate(sum=Sum("reserved_picodollars", default=0))["sum"]
-    return left_alone(now.timestamp(), _in_flight(job), reserved, things)
+    return unattended_cost(now.timestamp(), _in_flight(job), reserved, things)
 
 
-def _in_flight(job: Job) -> list[InFlight]:
+def _in_flight(job: Job) -> list[ReservedCalls]:
     """Open calls that run elsewhere than on this server, those alike together."""
     spec = job.parsed_spec()
     options, memory_mb = spec.platform, spec.training.rollout.memory_mb
@@ -107,7 +107,7 @@ def _in_flight(job: Job) -> list[InFlight]:
         .annotate(count=Count("pk"), last=Max("opened_at"))
     )
     return [
-        InFlight(
+        ReservedCalls(
             row["count"],
             row["last"].timestamp(),
             options.start_cap_s + deadline_s(price, memory_mb, row["reserved_picodollars"]),
@@ -117,13 +117,13 @@ def _in_flight(job: Job) -> list[InFlight]:
     ]
 
 
-def _stands(thing: Holding) -> Stands:
+def _stands(thing: Holding) -> BillingResource:
     rent, unpaid_ns = late_rent.owed(thing, thing.expires_at)
     if thing.kind == HoldingKind.CONTAINER_GROUP:
         until_then = total(rent.lines(unpaid_ns)) if rent is not None else 0
-        return Stands(thing.expires_at.timestamp(), until_then)
+        return BillingResource(thing.expires_at.timestamp(), until_then)
     instances = int(thing.facts.get("instances", 1))
-    return Stands(None, total(rent.lines(_HOUR_NS)) if rent is not None else 0, instances)
+    return BillingResource(None, total(rent.lines(_HOUR_NS)) if rent is not None else 0, instances)
 
 
 def assumed_in(job: Job) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from webapp.resources.models import Asked
 
 
 class SubscriptionCreates:
-    """Implements `cloud.register.Creates` for the subscription and region of a connection. For any thread.
+    """Implements `cloud.register.CreateCounter` for the subscription and region of a connection. For any thread.
 
     Projects that connect the same subscription share its count. What others ask there is not known here.
     """

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
-from cloud.register import Holder, Kind, RegisterClosed, Taken
+from cloud.register import Holder, Kind, NameTaken, RegisterClosed
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import failpoints
 from webapp.jobs.models import Job
@@ -39,7 +39,7 @@ class DatabaseRegister:
                 self._require_run()
                 self._intend(name, kind, expires_unix_s, facts)
         except IntegrityError:
-            raise Taken(f"{name} is asked for by another run at this moment.") from None
+            raise NameTaken(f"{name} is asked for by another run at this moment.") from None
         failpoints.reach("after_intent")
 
     def _intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
@@ -65,10 +65,10 @@ class DatabaseRegister:
     def _take_over(self, there: Holding, now: datetime) -> None:
         """The name of a thing whose run is over may be used again at once; what it cost is that run's."""
         if there.state == State.ENDING:
-            raise Taken(f"{there.name} is being taken away at this moment.")
+            raise NameTaken(f"{there.name} is being taken away at this moment.")
         if Holding.objects.filter(held(self._clock.shared_now()), pk=there.pk).exists():
             assert there.job is not None
-            raise Taken(f"{there.name} is held by {there.job.name}.")
+            raise NameTaken(f"{there.name} is held by {there.job.name}.")
         there.state, there.reason, there.ended_at, there.since = State.GONE, _TAKEN_OVER, now, now
         there.save()
         late_rent.book(there, now, clock=self._clock)

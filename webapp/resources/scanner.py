@@ -24,7 +24,7 @@ from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import CheckState, Connection
 from webapp.connections.sealing import CannotUnseal
 from webapp.resources import notices
-from webapp.resources.actions import believed, carry_out
+from webapp.resources.actions import carry_out, registered_resource
 from webapp.resources.listers import finder_of
 from webapp.resources.models import LIVE, OVER, Holding, Look
 from webapp.resources.register import held
@@ -104,7 +104,7 @@ def _looked(there: Connection, clock: Clock, find: FinderOf, patience: Patience,
     wanted = set(
         Holding.objects.filter(held(clock.shared_now()), connection=there).values_list("pk", flat=True)
     )
-    beliefs = [believed(row, row.pk in wanted) for row in rows.values()]
+    beliefs = [registered_resource(row, row.pk in wanted) for row in rows.values()]
     decisions = compare(beliefs, found, now_unix_s=began.timestamp(), ours=there.pk, patience=patience)
     trouble = "" if dry_run else _do(decisions, rows, there, finder, clock)
     return Sight(there, decisions, trouble)
@@ -154,6 +154,6 @@ def _note(there: Connection, sight: Sight, clock: Clock) -> None:
     row.failures = row.failures + 1 if sight.sentence else 0
     if sight.decisions or not sight.sentence:
         row.at = now
-        row.others = [one.name for one in sight.decisions if one.deed == "leave" and one.believed is None]
+        row.others = [one.name for one in sight.decisions if one.action == "leave" and one.registered is None]
     row.save()
     notices.account_seen(there, row.failures, row.sentence, clock)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from cloud.unattended_cost import LeftAlone
+from cloud.unattended_cost import UnattendedCost
 from webapp.formatting import display_usd, format_time_limit, plural
 from webapp.resources.models import Holding, HoldingKind, State
 from webapp.resources.queries import Standing
@@ -37,7 +37,7 @@ def thing(row: Holding) -> str:
     return f"{_sums([row]).capitalize()}{whose}{ends}"
 
 
-def last_will(will: LeftAlone) -> str:
+def last_will(will: UnattendedCost) -> str:
     """If this server dies now."""
     what = "everything stops by itself" if not will.endless else "its calls end by themselves"
     if not will.within_s and not will.picodollars:

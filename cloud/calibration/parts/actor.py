@@ -21,18 +21,19 @@ from training.inference import NumpyPolicy
 from training.seeds import derive
 
 
-def measure(told: dict[str, Any]) -> dict[str, Any]:
+def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the microseconds of each part, for each repeat and length of a call. `arguments`: environment, lengths,
     repeats.
     """
-    slot, warm_cache = Slot(EnvironmentSpec(id=told["environment"])), WarmCache()
+    slot, warm_cache = Slot(EnvironmentSpec(id=arguments["environment"])), WarmCache()
     bare = make(slot.environment)
     first, _ = slot.call(1)
     slot.serial = 0
     bare.reset(seed=derive(first.seed, "reset", 0) % 2**32)
-    _turn(slot, warm_cache, bare, min(told["lengths"]))
+    _turn(slot, warm_cache, bare, min(arguments["lengths"]))
     turns = [
-        [_turn(slot, warm_cache, bare, length) for length in told["lengths"]] for _ in range(told["repeats"])
+        [_turn(slot, warm_cache, bare, length) for length in arguments["lengths"]]
+        for _ in range(arguments["repeats"])
     ]
     return {"turns": turns, "macs": policy_macs(slot.network, slot.spaces), "pictures": slot.spaces.pictures}
 

@@ -14,7 +14,7 @@ _FRAGMENTS = (("Hopper-v5", 256), ("Humanoid-v5", 256), ("Humanoid-v5", 1024), (
 _BURSTS = 9
 
 
-def measure(told: dict[str, Any]) -> dict[str, Any]:
+def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return, for each repeat and fragment, its bytes and the microseconds to encode it."""
     documents = [
         decode(trajectory(ENTRIES[environment].spaces(4), steps, 1, 0)) for environment, steps in _FRAGMENTS
@@ -22,7 +22,7 @@ def measure(told: dict[str, Any]) -> dict[str, Any]:
     return {
         "repeats": [
             [{"bytes": len(encode(document)), "us": _encoding_us(document)} for document in documents]
-            for _ in range(told["repeats"])
+            for _ in range(arguments["repeats"])
         ]
     }
 

@@ -33,7 +33,7 @@ _STEPS = 256
 _STATE_BYTES = 1_000
 
 
-def measure(told: dict[str, Any]) -> dict[str, Any]:
+def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return milliseconds of processor time per completion by kind of platform, one for each repeat.
 
     Rounds with many actors and with few are compared, which cancels a round's other costs. `arguments`: both numbers
@@ -41,10 +41,10 @@ def measure(told: dict[str, Any]) -> dict[str, Any]:
     """
     warm_learner()
     found: dict[str, list[float]] = {"local": [], "simulated": []}
-    for repeat in range(told["repeats"] + 1):
+    for repeat in range(arguments["repeats"] + 1):
         for kind, times_ms in found.items():
-            few, many = told["actors"]
-            taken_s = {actors: _round_s(kind, actors, told["rounds"]) for actors in (few, many)}
+            few, many = arguments["actors"]
+            taken_s = {actors: _round_s(kind, actors, arguments["rounds"]) for actors in (few, many)}
             if repeat:
                 times_ms.append(1000.0 * (taken_s[many] - taken_s[few]) / (many - few))
     return dict(found)
@@ -63,7 +63,7 @@ def _round_s(kind: str, actors: int, rounds: int) -> float:
     platform = MeteredPlatform(inner, MemoryLedger(_PLENTY_PICODOLLARS), tariff)
     began_s, finished = 0.0, 0
     try:
-        for event in train(spec, platform=platform, checkpoints=Nowhere(), control=Control):
+        for event in train(spec, platform=platform, checkpoints=NoCheckpoints(), control=Control):
             if event.kind != "round":
                 continue
             finished += 1
@@ -133,7 +133,7 @@ class _Ready:
         return None
 
 
-class Nowhere:
+class NoCheckpoints:
     def save(self, round_no: int, data: bytes, *, best: bool = False) -> CheckpointRef:
         return CheckpointRef("", round_no, "", len(data))
 

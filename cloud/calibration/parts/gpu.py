@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def measure(told: dict[str, Any]) -> dict[str, Any]:
+def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return `device`: "cuda" or "cpu". It needs no arguments."""
     import torch
 

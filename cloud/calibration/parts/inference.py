@@ -27,19 +27,19 @@ _BATCHES = {"mlp": (1, 4, 8), "cnn": (1, 4)}
 _BURST = 5
 
 
-def measure(told: dict[str, Any]) -> dict[str, Any]:
+def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return, for each repeat and case: observations a pass, multiplications of one, microseconds of a pass."""
     cases = [*_mlps(), *_cnns()]
     for case in cases:
-        _pass_us(case, told["seconds"])
+        _pass_us(case, arguments["seconds"])
     return {
         "repeats": [
             [
                 {name: case[name] for name in ("kind", "batch", "macs")}
-                | {"us": _pass_us(case, told["seconds"])}
+                | {"us": _pass_us(case, arguments["seconds"])}
                 for case in cases
             ]
-            for _ in range(told["repeats"])
+            for _ in range(arguments["repeats"])
         ]
     }
 

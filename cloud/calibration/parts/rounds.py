@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cloud.calibration.parts.coordinator import Nowhere
+from cloud.calibration.parts.coordinator import NoCheckpoints
 from cloud.ledger import MemoryLedger
 from cloud.local import LocalOptions, LocalPlatform
 from cloud.metering import MeteredPlatform
@@ -22,19 +22,19 @@ from training.spec import TrainingSpec
 _PLENTY_PICODOLLARS = 10**18
 
 
-def measure(told: dict[str, Any]) -> dict[str, Any]:
+def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the seconds of each round in the platform's time. `arguments`: the spec, and the files of a simulated
     machine if it is to be simulated.
     """
-    spec = TrainingSpec.model_validate(told["training"])
+    spec = TrainingSpec.model_validate(arguments["training"])
     reports: list[RoundReport] = []
     platform = MeteredPlatform(
-        _platform(told),
+        _platform(arguments),
         MemoryLedger(_PLENTY_PICODOLLARS),
         Tariff(),
     )
     try:
-        for event in train(spec, platform=platform, checkpoints=Nowhere(), control=Control):
+        for event in train(spec, platform=platform, checkpoints=NoCheckpoints(), control=Control):
             if event.kind == "round":
                 reports.append(event.report)
     finally:
@@ -44,11 +44,11 @@ def measure(told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _platform(told: dict[str, Any]) -> Platform:
-    if "stack" not in told:
+def _platform(arguments: dict[str, Any]) -> Platform:
+    if "stack" not in arguments:
         return LocalPlatform(LocalOptions())
     return SimulatedPlatform(
         SimulatedOptions(),
-        profile=profiles.read(Path(told["profile"])),
-        stack=stacks.read(Path(told["stack"])),
+        profile=profiles.read(Path(arguments["profile"])),
+        stack=stacks.read(Path(arguments["stack"])),
     )

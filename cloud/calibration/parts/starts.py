@@ -30,13 +30,13 @@ print(time.perf_counter() - began_s)
 """
 
 
-def measure(told: dict[str, Any]) -> dict[str, Any]:
+def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return wall-clock seconds, `arguments["repeats"]` of each. The first of each reads from disk, and is left out."""
-    repeats = range(told["repeats"] + 1)
+    repeats = range(arguments["repeats"] + 1)
     return {
         "ready_s": [_ready_s() for _ in repeats][1:],
         "first_environment_s": {
-            name: [_printed_s(_ENVIRONMENT, name) for _ in repeats][1:] for name in told["environments"]
+            name: [_printed_s(_ENVIRONMENT, name) for _ in repeats][1:] for name in arguments["environments"]
         },
         "torch_s": [_printed_s(_TORCH) for _ in repeats][1:],
     }

@@ -24,20 +24,20 @@ _EACH_WORKER = 6
 _FRAGMENT_STEPS = 256
 
 
-def measure(told: dict[str, Any]) -> dict[str, Any]:
+def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return transfer times, and seconds of fragments. `arguments`: workers, repeats, fragments, and their
     environment.
     """
     ways, crowds = [], []
-    with_echo = _Pool(told["workers"], _ECHO)
+    with_echo = _Pool(arguments["workers"], _ECHO)
     try:
-        with_echo.run([_echo(n, 10) for n in range(2 * told["workers"])])
-        for _ in range(told["repeats"]):
+        with_echo.run([_echo(n, 10) for n in range(2 * arguments["workers"])])
+        for _ in range(arguments["repeats"]):
             ways += [_one(with_echo, size, there) for size in _SIZES_BYTES for there in (False, True)]
-            crowds.append(_crowd_mbit_per_s(with_echo, told["workers"]))
+            crowds.append(_crowd_mbit_per_s(with_echo, arguments["workers"]))
     finally:
         with_echo.pool.close()
-    return {"ways": ways, "crowd_mbit_per_s": crowds, **_fragments(told)}
+    return {"ways": ways, "crowd_mbit_per_s": crowds, **_fragments(arguments)}
 
 
 class _Pool:
@@ -91,17 +91,17 @@ def _crowd_mbit_per_s(pool: _Pool, workers: int) -> float:
     return size * calls * 8e-6 / (time.perf_counter() - began_s)
 
 
-def _fragments(told: dict[str, Any]) -> dict[str, Any]:
+def _fragments(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the seconds of equal fragments, alone and with all workers busy, alternating."""
-    workers = told["workers"]
-    slots = [Slot(EnvironmentSpec(id=told["environment"])) for _ in range(workers)]
+    workers = arguments["workers"]
+    slots = [Slot(EnvironmentSpec(id=arguments["environment"])) for _ in range(workers)]
     pool = _Pool(workers)
     alone_s: list[float] = []
     together_s: list[float] = []
     try:
         # The first fragments make environments and reset them.
         _ran_s(pool, slots)
-        for _ in range(told["fragments"]):
+        for _ in range(arguments["fragments"]):
             alone_s += _ran_s(pool, slots[:1])
             together_s += _ran_s(pool, slots)
     finally:

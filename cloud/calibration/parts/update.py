@@ -32,7 +32,7 @@ _CASES: tuple[tuple[str, MLP | CNN, int, int, int], ...] = (
 )
 
 
-def measure(told: dict[str, Any]) -> dict[str, Any]:
+def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return, for each repeat and case, the work, and microseconds of a call with one pass and with more.
 
     `arguments`: repeats of cases with numbers and of those with pictures; a kind with 0 repeats is not measured.
@@ -40,7 +40,7 @@ def measure(told: dict[str, Any]) -> dict[str, Any]:
     warm_learner()
     measured = {}
     for number, case in enumerate(_CASES):
-        if repeats := told["repeats_cnn"] if isinstance(case[1], CNN) else told["repeats"]:
+        if repeats := arguments["repeats_cnn"] if isinstance(case[1], CNN) else arguments["repeats"]:
             measured[str(number)] = _measured(*case, repeats)
     return {"cases": measured, "device": _device()}
 

@@ -89,20 +89,20 @@ def test_what_was_throttled_is_sent_again_and_runs_once() -> None:
 
 def test_why_calls_wait_for_the_account_is_told() -> None:
     with lambdas.opened(at_once=2) as (platform, aws):
-        assert platform.held_back() == ""
+        assert platform.throttling_reasons() == ""
         aws.faults.shares["throttle"] = 1.0
         ref = platform.publish(0, calls.weights())
         for number in range(5):
             platform.submit(calls.rollout(f"c{number}", ref, slot=number))
         end_s = time.monotonic() + 60.0
-        while "5 calls wait" not in platform.held_back():
-            assert time.monotonic() < end_s, platform.held_back()
+        while "5 calls wait" not in platform.throttling_reasons():
+            assert time.monotonic() < end_s, platform.throttling_reasons()
             assert platform.next(0.02) is None
-        assert platform.held_back().startswith("AWS had no room: CallerRateLimitExceeded.")
-        assert "1 at most go out at once until it takes more" in platform.held_back()
+        assert platform.throttling_reasons().startswith("AWS had no room: CallerRateLimitExceeded.")
+        assert "1 at most go out at once until it takes more" in platform.throttling_reasons()
         aws.faults.end()
         assert {one.status for one in gather(platform, 5).values()} == {"done"}
-        assert platform.held_back() == ""
+        assert platform.throttling_reasons() == ""
 
 
 def test_a_new_accounts_ten_are_respected() -> None:

@@ -12,7 +12,7 @@ from cloud.aws.functions import function_name
 from cloud.aws.provisioned import KEPT_FOR_S, KeptReady
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.register import Holder, Kind, MemoryRegister, Taken
+from cloud.register import Holder, Kind, MemoryRegister, NameTaken
 from tests.cloud.aws.code import create
 
 MB = 1769
@@ -139,7 +139,7 @@ def test_who_is_refused_by_the_register_buys_nothing_until_it_is_free(
 
         def intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
             if not self.free:
-                raise Taken("job_b keeps them.")
+                raise NameTaken("job_b keeps them.")
             super().intend(name, kind, expires_unix_s, facts)
 
     register = Busy()

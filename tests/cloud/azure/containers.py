@@ -14,7 +14,7 @@ from cloud.emulator.azure.subscription import Subscription
 from cloud.gateway.serving import served
 from cloud.mailbox import MemoryMailbox
 from cloud.pulled import Patience, Reached
-from cloud.register import Creates, Holder, MemoryCreates, MemoryRegister
+from cloud.register import CreateCounter, Holder, MemoryCreateCounter, MemoryRegister
 
 
 @contextmanager
@@ -37,14 +37,14 @@ def on(
     *,
     job: str = "job-1",
     register: Any = None,
-    creates: Creates | None = None,
+    creates: CreateCounter | None = None,
     **changes: Any,
 ) -> Iterator[AzureContainerPlatform]:
     """A platform in a subscription that is there."""
     mailbox = MemoryMailbox()
     with served(mailbox) as address:
         reached = Reached(mailbox, address, mailbox.new_token)
-        counted = creates or MemoryCreates()
+        counted = creates or MemoryCreateCounter()
         holder = Holder(register or MemoryRegister(), "here", job, 1, "lab", creates=counted)
         chosen = options(**changes)
         # A lost actor is noticed soon: nobody here is far away.

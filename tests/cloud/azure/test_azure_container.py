@@ -16,7 +16,7 @@ from cloud.azure_container import AzureContainerOptions, AzureContainerPlatform
 from cloud.billing.price_book import PriceBook, UnknownPrice, UnknownSku
 from cloud.emulator.azure.faults import FaultKind
 from cloud.emulator.azure.server import AzureEmulator
-from cloud.register import MemoryCreates, MemoryRegister, wait_s
+from cloud.register import MemoryCreateCounter, MemoryRegister, wait_s
 from tests.cloud import calls
 from tests.cloud.azure import containers
 from tests.cloud.test_platform_contract import gather
@@ -168,7 +168,7 @@ def test_groups_that_fail_to_start_are_taken_away_and_others_come(monkeypatch: p
         outcome = None
         while outcome is None:
             outcome = platform.next(0.2)
-            told.add(platform.held_back())
+            told.add(platform.throttling_reasons())
         assert outcome.status == "done"
         assert any(
             re.fullmatch(r"A container group did not start: .*[^.]\. Another is asked for in [12] s\.", words)
@@ -262,8 +262,11 @@ def test_why_calls_wait_for_containers_is_told() -> None:
 
     with containers.opened(creates=Full()) as (platform, azure):
         _submit(platform, 2)
-        _until(lambda: bool(platform.held_back()), platform)
-        assert "there is room for the next one in 10 min. Until then 1 order waits." in platform.held_back()
+        _until(lambda: bool(platform.throttling_reasons()), platform)
+        assert (
+            "there is room for the next one in 10 min. Until then 1 order waits."
+            in platform.throttling_reasons()
+        )
         assert azure.meter.spans == [], "it was not asked for"
 
 
@@ -272,10 +275,10 @@ def test_why_azure_puts_an_order_off_is_told() -> None:
         _parked(azure)
         _submit(platform, 2)
         azure.faults.order("throttle", 2)
-        _until(lambda: "1 order waits" in platform.held_back(), platform)
-        assert "Azure" in platform.held_back()
+        _until(lambda: "1 order waits" in platform.throttling_reasons(), platform)
+        assert "Azure" in platform.throttling_reasons()
         _until(lambda: bool(azure.groups.all()), platform)
-        _until(lambda: platform.held_back() == "", platform)
+        _until(lambda: platform.throttling_reasons() == "", platform)
 
 
 def test_moments_count_in_every_window() -> None:
@@ -284,7 +287,7 @@ def test_moments_count_in_every_window() -> None:
     assert wait_s([0.0, 1.0], windows, 2.0) == 8.0
     assert wait_s([0.0, 1.0], windows, 10.0) == 0.0
     assert wait_s([0.0, 1.0, 10.0], windows, 50.0) == 3550.0
-    creates = MemoryCreates()
+    creates = MemoryCreateCounter()
     assert creates.take(((1, 10.0),)) == 0.0
     assert 9.0 < creates.take(((1, 10.0),)) <= 10.0
 

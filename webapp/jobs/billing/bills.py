@@ -16,8 +16,8 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from cloud.billing.bill_context import grounds_of
-from cloud.billing.comparison import compare, so_far
+from cloud.billing.bill_context import bill_context_of
+from cloud.billing.comparison import compare, compare_until_now
 from cloud.billing.free_tier import free_tier_share
 from cloud.billing.full_bill import full_bill
 from cloud.billing.price_book import PriceBook
@@ -117,14 +117,14 @@ def document_of(
     `own`: what a simulated job that goes on would have come to, had it ended now. Its ledger books rent later.
     """
     book = PriceBook.load()
-    bill = full_bill(sittings, grounds_of(options))
+    bill = full_bill(sittings, bill_context_of(options))
     free = free_tier_share(bill.lines, book)
     calls = sum(len(sitting.works) for sitting in sittings)
     comparable = calls <= MOST_CALLS_COMPARED
     compared, notes = compare(sittings, options, book) if comparable else ([], ())
     own = None
     if comparable and not ended and isinstance(options, SimulatedOptions):
-        own = asdict(so_far(sittings, options, book))
+        own = asdict(compare_until_now(sittings, options, book))
     return {
         "total": bill.total,
         "parts": dict(bill.parts),

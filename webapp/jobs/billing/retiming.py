@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from cloud.billing.bill import Bill
-from cloud.billing.replay_schedule import Script
-from cloud.billing.retiming import Retimed, retime
+from cloud.billing.replay_schedule import ReplaySchedule
+from cloud.billing.retiming import RetimedRun, retime
 from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting, read_work_file
-from cloud.numbers.ranges import Flip, Found, Spread, drawn, flips, found_at
+from cloud.numbers.ranges import Flip, Spread, TimeAndCost, drawn, flips, time_and_cost
 from cloud.place import Place
 from cloud.simulated_options import SimulatedOptions
 from webapp.formatting import display_usd, format_duration
@@ -65,8 +65,8 @@ def _of_job(name: str) -> list[Sitting]:
 
 def retimed(run: StoredRun, place: Place) -> Document:
     """The run at `place`: sums, the bill by line, each round, and what such a re-timing cannot know."""
-    scripts = _scripts(run)
-    found = [retime(script, place, seed=run.options.seed) for script in scripts]
+    schedules = _scripts(run)
+    found = [retime(script, place, seed=run.options.seed) for script in schedules]
     bill = Bill()
     for one in found:
         bill.include(one.bill)
@@ -91,7 +91,7 @@ def retimed(run: StoredRun, place: Place) -> Document:
             "calls": sum(len(sitting.works) for sitting in run.sittings),
             "bill": _lines(Bill.of(booked)),
         },
-        "notes": list(dict.fromkeys(note for script in scripts for note in script.notes)),
+        "notes": list(dict.fromkeys(note for script in schedules for note in script.notes)),
     }
 
 
@@ -114,8 +114,8 @@ def ranges(run: StoredRun, place: Place, against: Place | None, draws: int, seed
 
 def verdict(run: StoredRun, place: Place, against: Place) -> Document:
     """Which is cheaper with all numbers at their values, and which number would change that by itself."""
-    scripts, seed = _scripts(run), run.options.seed
-    one, other = (found_at(scripts, where, seed) for where in (place, against))
+    schedules, seed = _scripts(run), run.options.seed
+    one, other = (time_and_cost(schedules, where, seed) for where in (place, against))
     return {
         "against": against.profile.title,
         "against_stack": against.stack.title,
@@ -123,7 +123,7 @@ def verdict(run: StoredRun, place: Place, against: Place) -> Document:
         "faster": one.time_s < other.time_s,
         "against_time_s": other.time_s,
         "against_cost_usd": exact_usd(other.picodollars),
-        "flips": [_flip(flip) for flip in flips(scripts, place, against, seed)],
+        "flips": [_flip(flip) for flip in flips(schedules, place, against, seed)],
     }
 
 
@@ -167,8 +167,8 @@ def _spread_words(found: Document) -> str:
     )
 
 
-def _scripts(run: StoredRun) -> list[Script]:
-    return [Script.of(sitting) for sitting in run.sittings]
+def _scripts(run: StoredRun) -> list[ReplaySchedule]:
+    return [ReplaySchedule.of(sitting) for sitting in run.sittings]
 
 
 def _ended_s(sitting: Sitting) -> float:
@@ -189,11 +189,11 @@ def _lines(bill: Bill) -> list[Document]:
     ]
 
 
-def _rounds(found: Sequence[Retimed]) -> list[Document]:
+def _rounds(found: Sequence[RetimedRun]) -> list[Document]:
     return [{"sitting": number} | asdict(one) for number, run in enumerate(found, 1) for one in run.rounds]
 
 
-def _spreads(found: Sequence[Found]) -> Document:
+def _spreads(found: Sequence[TimeAndCost]) -> Document:
     dollars = [one.picodollars / PICODOLLARS_PER_USD for one in found]
     return {
         "time_s": asdict(Spread.of([one.time_s for one in found])),

@@ -13,7 +13,7 @@ from cloud.hosts import HostsOptions
 from cloud.metering import MeteredPlatform
 from cloud.pulled import Reached
 from cloud.register import Holder
-from cloud.trajectory_cache import Remembering, TrajectoryCache
+from cloud.trajectory_cache import CachingPlatform, TrajectoryCache
 from training.ports import Ledger, Platform
 from webapp.jobs.spec import JobSpec
 
@@ -93,4 +93,4 @@ def remembered(platform: Platform, job_id: str) -> Platform:
         retry=Retry(NoBackoff(), 0),
     )
     cache = TrajectoryCache(store, job_id, settings.STARLING_TRAJECTORY_CACHE_MB * _MEGABYTE)
-    return cast(Platform, Remembering(platform, cache))
+    return cast(Platform, CachingPlatform(platform, cache))

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from cloud.throttling import HeldBack
-from cloud.trajectory_cache import Remembering
+from cloud.throttling import ReportsThrottling
+from cloud.trajectory_cache import CachingPlatform
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import format_file_size, plural
 from webapp.jobs.models import Job, PlatformNote
@@ -53,7 +53,9 @@ class Notes:
         now_s = self._now_s()
         if self._platform is not None and now_s - self._looked_s >= _EVERY_S:
             self._looked_s = now_s
-            words = self._platform.held_back() if isinstance(self._platform, HeldBack) else ""
+            words = (
+                self._platform.throttling_reasons() if isinstance(self._platform, ReportsThrottling) else ""
+            )
             self._write(words)
 
     def end(self) -> None:
@@ -63,9 +65,9 @@ class Notes:
 
     def _write(self, words: str) -> None:
         hits, misses, held = 0, 0, 0
-        if isinstance(self._platform, Remembering):
+        if isinstance(self._platform, CachingPlatform):
             cache = self._platform.cache
-            hits, misses, held = cache.hits, cache.misses, cache.held_bytes
+            hits, misses, held = cache.hits, cache.misses, cache.stored_bytes
         found = (words[:_LETTERS], self._before[0] + hits, self._before[1] + misses, held)
         if found != self._written:
             self._written = found

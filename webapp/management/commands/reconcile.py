@@ -54,12 +54,12 @@ class Command(BaseCommand):
         for sight in sights:
             name = f"{sight.connection.name} ({sight.connection.project.slug})"
             for decision in sight.decisions:
-                if decision.believed is None or decision.deed != "leave" or decision.found is not None:
-                    word = queries.DEEDS[decision.deed]
+                if decision.registered is None or decision.action != "leave" or decision.found is not None:
+                    word = queries.DEEDS[decision.action]
                     self.stdout.write(f"{name}: {decision.name}: {word}. {decision.reason}")
             if sight.sentence:
                 self.stdout.write(f"{name}: {sight.sentence}")
-            elif not any(one.found is not None or one.deed != "leave" for one in sight.decisions):
+            elif not any(one.found is not None or one.action != "leave" for one in sight.decisions):
                 self.stdout.write(f"{name}: nothing of ours stands there.")
         if dry_run:
             self.stdout.write("Nothing was changed: this was a dry run.")
@@ -76,10 +76,10 @@ def _document(sight: Sight) -> dict[str, Any]:
         "things": [
             {
                 "name": one.name,
-                "deed": one.deed,
+                "deed": one.action,
                 "reason": one.reason,
                 "orphaned": one.orphaned,
-                "state": one.believed.state if one.believed else None,
+                "state": one.registered.state if one.registered else None,
                 "found": one.found is not None,
             }
             for one in sight.decisions
