@@ -178,14 +178,14 @@ def _real_result() -> tuple[dict[str, object], bytes]:
         "from benchmarks.lambda_calls import _call\n"
         "from cloud.emulator.aws.stub_functions import encoded\n"
         "from training.environments.making import spaces_of\n"
-        "from training.functions.body import Warmth\n"
+        "from training.functions.body import WarmCache\n"
         "from training.functions.run import execute\n"
         "from training.spec import TrainingSpec\n"
         "call = _call('c', None)\n"
         "spec = TrainingSpec()\n"
         "state = spec.algorithm.initial_state(spec.network, spaces_of(call.request.environment), seed=1)\n"
         "weights = state.actor_weights(spec.network)\n"
-        "result = encoded(execute(call, weights, Warmth()))\n"
+        "result = encoded(execute(call, weights, WarmCache()))\n"
         "print(json.dumps([result, base64.b64encode(weights).decode()]))\n"
     )
     import base64

@@ -224,7 +224,7 @@ def _actor(
     entries = {
         loop.name: quantity(
             [max(loop.bare_us / 2, us - loop.inference_us - step.value) for us in loop.step_us],
-            f"as felt in an actor's loop, resets included; the bare step takes {loop.bare_us:.4g} us; {where}",
+            f"as measured in an actor's loop, resets included; the bare step takes {loop.bare_us:.4g} us; {where}",
             low=loop.bare_us,
         )
         for loop in loops

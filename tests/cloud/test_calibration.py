@@ -147,7 +147,7 @@ def test_the_quietest_of_some_runs_is_taken(monkeypatch: pytest.MonkeyPatch) -> 
 
     parts = part.Parts(lambda told: None, patience_s=60.0)
     monkeypatch.setattr(parts, "_wait_until_quiet", lambda: None)
-    monkeypatch.setattr(machine, "OthersWatch", Watch)
+    monkeypatch.setattr(machine, "OtherLoad", Watch)
     monkeypatch.setattr(part, "run", lambda *_, **__: next(numbers))
     assert parts.run("anything", "anything", {}) == {"try": 2}
     assert parts.busy == 0.3
