@@ -51,7 +51,7 @@ class Meter:
         return self._simulation.now_ns if self.server_from_ns is not None else None
 
     def actors_stood_ns(self) -> list[tuple[int, int]]:
-        """Return from when to when each actor of a pool stood."""
+        """Return from when to when each actor of a pool existed."""
         pool = self._simulation.pool
         now_ns = self._simulation.now_ns
         return [

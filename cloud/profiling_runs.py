@@ -145,7 +145,7 @@ def first_weights(environment: EnvironmentSpec) -> bytes:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoWeights(f"the process that makes the first weights failed: {type(error).__name__}") from None
     if done.returncode or not done.stdout:
-        complaint = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
+        complaint = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it printed nothing"]
         raise NoWeights(complaint[0][:300])
     return done.stdout
 

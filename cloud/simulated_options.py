@@ -108,7 +108,7 @@ class SimulatedOptions(FrozenModel):
         if value and "profile" in info.data:
             actors = profiles.load(info.data["profile"]).actors
             if not isinstance(actors, Functions) or actors.provisioned_sku is None:
-                raise ValueError(f"{info.data['profile']} keeps nothing warm for money")
+                raise ValueError(f"{info.data['profile']} offers no functions kept warm for money")
         return value
 
     @property

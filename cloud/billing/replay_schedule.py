@@ -194,10 +194,10 @@ def _notes(spec: TrainingSpec, sitting: Sitting, missing: int) -> tuple[str, ...
         )
     if spec.loop.kind == "asynchronous":
         notes.append(
-            "In an asynchronous loop times decide which data an update learns from; here it is what it was."
+            "In an asynchronous loop times decide which data an update learns from; here it is that of the stored run."
         )
     if spec.stop.minutes is not None:
-        notes.append("The run may be stopped by its minutes; here it has the rounds of the stored run.")
+        notes.append("The run may be stopped by its time limit; here it has the rounds of the stored run.")
     if any(work.cancelled for work in sitting.works) and spec.loop.kind != "asynchronous":
         notes.append("The stored run was stopped in the middle of a round.")
     unknown = sum(one.basis == "assumed" for one in sitting.settlements)

@@ -79,12 +79,12 @@ def billed_beside_s(samples: Sequence[Sample]) -> float:
 def _words(account: Account) -> str:
     if account.emulated:
         return (
-            "Functions of the emulated account on this machine: their starts and ways are this machine's, and their"
-            " speed by memory is declared."
+            "Functions of the emulated account on this machine: their starts and transfers are this machine's,"
+            " and their speed by memory is declared."
         )
     return (
-        f"Functions of AWS Lambda as they were measured in your account in {account.region}: starts, speed and ways;"
-        " failures and what machines cost are assumed as elsewhere."
+        f"Functions of AWS Lambda as they were measured in your account in {account.region}: starts, speed and"
+        " transfers; failures and what machines cost are assumed as elsewhere."
     )
 
 

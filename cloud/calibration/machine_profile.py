@@ -38,7 +38,7 @@ def profile(starts: dict[str, Any], ways: dict[str, Any], where: str, today: dat
             ),
             creates_at_once=_exactly(float(cores()), "all workers are started at once"),
             creates_per_s=_exactly(float(cores()), "all workers are started at once"),
-            idle_s=_exactly(0.0, "workers stand to the end"),
+            idle_s=_exactly(0.0, "workers run to the end"),
             most_actors=_exactly(float(cores()), "one worker a core"),
             actors_per_unit=cores(),
             units=1,

@@ -35,5 +35,5 @@ def heading(found: Calibration, *, quick: bool) -> str:
     if quick:
         lines.append("A QUICK LOOK: everything was measured once or twice. These numbers are not reliable.")
     elif not found.good:
-        lines.append(f"NO GOOD: others kept {100 * found.busy:.0f} % of the cores busy meanwhile.")
+        lines.append(f"NO GOOD: other processes kept {100 * found.busy:.0f} % of the cores busy meanwhile.")
     return "\n".join(lines)

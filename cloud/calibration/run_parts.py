@@ -155,7 +155,7 @@ def _plan(environments: Sequence[str], effort: Effort) -> dict[str, PartRun]:
             {"repeats": min(2, effort.repeats), "actors": list(_FEW_AND_MANY), "rounds": effort.rounds},
         ),
         "ways": PartRun(
-            "ways to worker processes",
+            "transfers to worker processes",
             "ways",
             {
                 "workers": cores(),

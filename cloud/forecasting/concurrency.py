@@ -60,7 +60,7 @@ OF_ACTORS = [
 
 
 class PoolTime:
-    """A pool that grows with the calls in flight, as the meter rents it: how long its actors stood in all."""
+    """A pool that grows with the calls in flight, as the meter rents it: the total time of its actors."""
 
     def __init__(self, simulation: Simulation, most: int, idle_s: float) -> None:
         self._simulation = simulation

@@ -66,7 +66,7 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
         "Line of the coordinator", "The line that all calls share carries {}", "Mbit/s"
     ),
     ("profile", "network", "payload_limit_mb"): _Phrase("Size of a call", "A call carries at most {}", "MB"),
-    ("profile", "network", "detour_s"): _Phrase("Way by storage", "What is larger takes {} more", "s"),
+    ("profile", "network", "detour_s"): _Phrase("Detour by storage", "A larger call takes {} more", "s"),
     ("profile", "chance", "failure_share"): _Phrase("Failing calls", "{} of all calls fail", "%", 100),
     ("profile", "chance", "straggler_sigma"): _Phrase(
         "Stragglers", "Run times of the same work spread log-normally by {}", "%", 100
@@ -263,13 +263,13 @@ def _unknowable(facts: ForecastFacts) -> list[str]:
         least, most = facts.actors
         found.append(
             f"The scaling policy depends on {facts.unread.replace('_', ' ')}, which only training shows:"
-            f" any number of actors from {least:,} to {most:,} is taken as possible"
-            f"{', and fewer and fewer as its decay has it' if facts.shrinking else ''}."
+            f" any number of actors from {least:,} to {most:,} is considered possible"
+            f"{', and fewer and fewer as its scores decay' if facts.shrinking else ''}."
         )
     found.append(_episodes(training))
     if not facts.spaces_known:
         found.append(
-            f"What {training.environment.id} shows and does is not known before it is built; sizes are guessed."
+            f"Observations and actions of {training.environment.id} are unknown before it is built; sizes are guessed."
         )
     kl = getattr(training.algorithm, "target_kl", None)
     if kl is not None:

@@ -21,7 +21,7 @@ def rent_until(tariff: Tariff, actors: int, for_s: float) -> int:
 
 
 def rent_between(tariff: Tariff, actors: int, for_s: float) -> int:
-    """Return what is reserved within `for_s` for all resources that already stand: at least a slice of each."""
+    """Return what is reserved within `for_s` for all resources that already exist: at least a slice of each."""
     return _rent_of_all(tariff, actors, lambda one: rent_going_on(one, for_s))
 
 

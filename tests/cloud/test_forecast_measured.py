@@ -42,7 +42,7 @@ def test_nitros_forecast_says_what_it_takes_for_granted_and_shrinks_as_nitro_doe
     told = [one for one in found.assumptions if "curvature" in one]
     assert told == [
         "The scaling policy depends on curvature, which only training shows: any number of actors from 8 to 64 is"
-        " taken as possible, and fewer and fewer as its decay has it."
+        " considered possible, and fewer and fewer as its scores decay."
     ]
     flat = {"kind": "noise_scale", "actors_min": 8, "actors_max": 64}
     wider = forecast(training.model_copy(update={"scaling": spec(scaling=flat).scaling}), LAMBDA, PLENTY)

@@ -173,7 +173,7 @@ def test_words_about_what_cannot_be_known() -> None:
 
     assert notes("synchronous") == ""
     assert "decide which data an update learns from" in notes("asynchronous")
-    assert "stopped by its minutes" in notes("synchronous", stop={"rounds": 2, "minutes": 1e5})
+    assert "stopped by its time limit" in notes("synchronous", stop={"rounds": 2, "minutes": 1e5})
 
 
 def test_holes_in_the_record_are_told_and_survived() -> None:

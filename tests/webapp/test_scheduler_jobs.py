@@ -108,7 +108,7 @@ def test_its_page_leads_to_a_job_with_it() -> None:
 def test_the_forecast_of_such_a_job_says_what_it_cannot_know() -> None:
     project = make_project()
     spec = job_choice.placed(project, _learned(schedulers.make_version(project).key))
-    assert any("from 1 to 2 is taken as possible" in one for one in forecast_of(spec).assumptions)
+    assert any("from 1 to 2 is considered possible" in one for one in forecast_of(spec).assumptions)
     assert "none was chosen" in panel(_learned(""))["refusal"]
 
 

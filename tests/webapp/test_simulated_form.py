@@ -52,7 +52,7 @@ def test_only_functions_can_be_kept_warm(client: Client) -> None:
     changes = {"platform__simulated__profile": "aci-today", "platform__simulated__provisioned": "4"}
     answer = sent(client, **changes)
     assert answer.status_code == 422
-    assert "aci-today keeps nothing warm for money" in unescape(answer.content.decode())
+    assert "aci-today offers no functions kept warm for money" in unescape(answer.content.decode())
 
 
 def test_clouds_and_software_are_chosen_from_lists_that_say_what_they_are() -> None:
