@@ -14,7 +14,7 @@ from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
 from cloud.billing.work import Work, WorkWriter
 from cloud.billing.work_file import WorkFile, read_work_file
-from cloud.numbers.ranges import drawn
+from cloud.numbers.ranges import draw_outcomes
 from cloud.place import Place
 from cloud.simulated_options import SimulatedOptions
 from training.ports import Settlement
@@ -39,7 +39,7 @@ def measure() -> Iterator[Figure]:
         took_ms = _best_ms(lambda place=place: retime(schedule, place, seed=0))
         yield Figure(f"re-timing on {name}", took_ms, "ms", at_most=100)
     place = Place.of(SimulatedOptions(), PriceBook.load())
-    took_ms = _best_ms(lambda: list(drawn([schedule], [place], 5, seed=0)), repeats=3)
+    took_ms = _best_ms(lambda: list(draw_outcomes([schedule], [place], 5, seed=0)), repeats=3)
     yield Figure("one draw of all numbers", took_ms / 5, "ms")
 
 

@@ -27,7 +27,7 @@ from cloud.billing.price_parts import functions, own_price, provisioned_capacity
 from cloud.connections import AwsClients, AwsConnection
 from cloud.failures import Failure
 from cloud.outcomes import Learner, learner_outcome
-from cloud.pricing import Part, Standing, Tariff
+from cloud.pricing import Part, StandingResource, Tariff
 from cloud.register import Holder, holder_in_memory
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
@@ -101,7 +101,9 @@ class LambdaOptions(FrozenModel):
         """UnknownSku where the book has no price for the region."""
         standing = []
         if self.learner_usd_per_hour:
-            standing.append(Standing("learner", (Part(own_price("learner", self.learner_usd_per_hour)),)))
+            standing.append(
+                StandingResource("learner", (Part(own_price("learner", self.learner_usd_per_hour)),))
+            )
         if self.provisioned:
             standing.append(provisioned_capacity(book, self.region, memory_mb, self.provisioned))
         actor = functions(book, self.region, self.start_cap_s, provisioned=self.provisioned > 0)

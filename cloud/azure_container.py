@@ -21,7 +21,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import own_price
 from cloud.connections import AzureConnection
 from cloud.outcomes import Learner
-from cloud.pricing import Part, PoolPrice, Standing, Tariff
+from cloud.pricing import Part, PoolPrice, StandingResource, Tariff
 from cloud.pulled import Patience, PulledCalls, Reached
 from cloud.register import Holder, group_name
 from cloud.rents.payer import NoPayer, Payer
@@ -145,9 +145,11 @@ class AzureContainerOptions(FrozenModel):
             Part(book.row(f"aci.vcpu.linux{ending}", self.region), self.vcpu),
             Part(book.row(f"aci.memory.linux{ending}", self.region), self.memory_gb),
         )
-        standing: tuple[Standing, ...] = ()
+        standing: tuple[StandingResource, ...] = ()
         if self.learner_usd_per_hour:
-            standing = (Standing("learner", (Part(own_price("learner", self.learner_usd_per_hour)),)),)
+            standing = (
+                StandingResource("learner", (Part(own_price("learner", self.learner_usd_per_hour)),)),
+            )
         pool = PoolPrice(actor, most=self.most_actors, idle_s=self.idle_s, in_groups=True)
         return Tariff(standing=standing, pool=pool)
 

@@ -102,7 +102,7 @@ class _Forecaster:
         budget_picodollars: int,
         spaces: Spaces | None,
     ) -> None:
-        self._scene = configuration
+        self._configuration = configuration
         self._training = training
         self._budget = budget_picodollars
         guessed, self._known = spaces_of(training)
@@ -130,8 +130,8 @@ class _Forecaster:
             )
         uncertain = {
             name: quantity
-            for name, quantity in self._scene.uncertain().items()
-            if relevant(name, self._training, self._scene)
+            for name, quantity in self._configuration.uncertain().items()
+            if relevant(name, self._training, self._configuration)
         }
         outlooks = self._outlooks(uncertain)
         matters = self._matters(uncertain)
@@ -139,7 +139,7 @@ class _Forecaster:
         usual = sorted(outlooks, key=lambda one: one.minutes)[len(outlooks) // 2]
         facts = ForecastFacts(
             training=self._training,
-            configuration=self._scene,
+            configuration=self._configuration,
             spaces_known=self._known,
             unread=self._unread,
             actors=possible_actors(self._training),
@@ -160,7 +160,7 @@ class _Forecaster:
             kept_back=self._bill.kept_back(self._most_actors, usual.longest_round_s) / PICODOLLARS_PER_USD,
             least_budget=self._least / PICODOLLARS_PER_USD,
             costs_nothing=self._bill.costs_nothing,
-            simulated=self._scene.profile.region != "here",
+            simulated=self._configuration.profile.region != "here",
             assumptions=sentences(facts),
             matters=tuple(matter for _, matter in matters),
         )
@@ -195,7 +195,7 @@ class _Forecaster:
         outlooks = []
         for draw in range(draws):
             at = {name: float(places[name][draw]) for name in names}
-            configuration = self._scene.at(at).thinned(scale.fewer)
+            configuration = self._configuration.at(at).scaled_down(scale.fewer)
             plan = self._plan or self._some_plan(at[_ACTORS])
             trial = run_trial(
                 configuration,
@@ -224,7 +224,7 @@ class _Forecaster:
         loop = self._training.loop
         if isinstance(loop, Asynchronous):
             return min(_WARM_UP_AT_MOST, loop.staleness_limit + 2)
-        return 2 if isinstance(self._scene.profile.actors, Pool) else 1
+        return 2 if isinstance(self._configuration.profile.actors, Pool) else 1
 
     def _effort(self, scale: Scale, anchors: Sequence[int], warm_up: int) -> tuple[int, int]:
         """Return the number of draws and of steady rounds: about as many calls in all for any spec."""
@@ -262,7 +262,7 @@ class _Forecaster:
         def ends(name: Name | None, quantile: float) -> tuple[float, float]:
             at = {} if name is None else {name: quantile}
             steps = self._episode_steps(at.get(_EPISODE, 0.5))
-            configuration = self._scene.at(at).thinned(fewer)
+            configuration = self._configuration.at(at).scaled_down(fewer)
             effort = Effort(1, 1)
             found = self._outlook(
                 usual, run_trial(configuration, works, self._training.loop, scale, [actors], effort, steps, 0)

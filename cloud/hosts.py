@@ -9,7 +9,7 @@ from pydantic import Field
 
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import own_price
-from cloud.pricing import Part, Standing, Tariff
+from cloud.pricing import Part, StandingResource, Tariff
 from cloud.pulled import Patience, PulledCalls, Reached
 from training.base_model import FrozenModel
 
@@ -80,7 +80,7 @@ class HostsOptions(FrozenModel):
         }
         return Tariff(
             standing=tuple(
-                Standing(resource, (Part(own_price(resource, usd)),))
+                StandingResource(resource, (Part(own_price(resource, usd)),))
                 for resource, usd in rents.items()
                 if usd
             )

@@ -10,7 +10,7 @@ from training.ports import Ledger, Reservation, Room, Settlement
 from training.reports import Spend
 
 
-def what_is_left(ledger: Ledger) -> str:
+def remaining_money(ledger: Ledger) -> str:
     """Return the remaining money for the message of a refusal: "$0.0092 of the budget “March” is left"."""
     room = ledger.room()
     return f"{display_usd(room.picodollars)} of {room.limit} is left"

@@ -15,7 +15,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import own_price
 from cloud.blobs import BlobShelf, MissingWeights
 from cloud.failures import Failure
-from cloud.pricing import Part, Standing, Tariff
+from cloud.pricing import Part, StandingResource, Tariff
 from cloud.workers.execution import Execution
 from cloud.workers.executor import Executor, LocalExecutor, cores
 from training.base_model import FrozenModel
@@ -68,7 +68,7 @@ class LocalOptions(FrozenModel):
         }
         return Tariff(
             standing=tuple(
-                Standing(resource, (Part(own_price(resource, usd)),))
+                StandingResource(resource, (Part(own_price(resource, usd)),))
                 for resource, usd in rents.items()
                 if usd
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cloud.billing.work import WorkWriter, work_of
 from cloud.formatting import display_usd
-from cloud.ledger import what_is_left
+from cloud.ledger import remaining_money
 from cloud.pricing import Tariff
 from cloud.rents.job import Rents
 from cloud.rents.payer import LedgerPayer, RentsItsResources
@@ -165,7 +165,7 @@ class MeteredPlatform:
             self._actors_in_flight += call.where == "actor"
             self._platform.submit(call)
         if refused:
-            left = what_is_left(self._ledger)
+            left = remaining_money(self._ledger)
             for reserved in refused:
                 most = display_usd(reserved.reservation.picodollars)
                 self._refuse([reserved.call], f"this call may cost up to {most} and {left}")

@@ -80,8 +80,8 @@ class CallPrice(Protocol):
 class FunctionPrice:
     """Functions billed by started millisecond times memory, start-up included, plus a fee for each request.
 
-    `provisioned`: the price of time on provisioned instances, whose own rent is a Standing. `storage`: paid once for
-    each payload that goes by storage, written by one side and read by the other.
+    `provisioned`: the price of time on provisioned instances, whose own rent is a StandingResource. `storage`: paid
+    once for each payload that goes by storage, written by one side and read by the other.
     """
 
     duration: PriceRow
@@ -142,7 +142,7 @@ class RunningPrice:
 
 
 @dataclass(frozen=True)
-class Standing:
+class StandingResource:
     """A resource that is paid for as long as it exists, from the job's first call on.
 
     `round_up_s`: its time is billed by started units of so many seconds; 0: to the nanosecond.
@@ -186,13 +186,13 @@ class PoolPrice:
     idle_s: float
     in_groups: bool = False
 
-    def standing(self, number: int) -> Standing:
-        return Standing(f"actor-{number}", self.parts)
+    def standing(self, number: int) -> StandingResource:
+        return StandingResource(f"actor-{number}", self.parts)
 
-    def group(self, number: int, actors: int) -> Standing:
+    def group(self, number: int, actors: int) -> StandingResource:
         """Return the resource of a group: this many actors that start and end together."""
         parts = tuple(replace(part, count=part.count * actors) for part in self.parts)
-        return Standing(group_resource(number), parts, round_up_s=1)
+        return StandingResource(group_resource(number), parts, round_up_s=1)
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Tariff:
 
     actor: CallPrice | None = None
     learner: CallPrice | None = None
-    standing: tuple[Standing, ...] = ()
+    standing: tuple[StandingResource, ...] = ()
     pool: PoolPrice | None = None
 
     def worst_case(self, call: Call) -> int:

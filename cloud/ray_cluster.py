@@ -25,7 +25,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import machine_parts, own_price
 from cloud.failures import Failure
 from cloud.outcomes import done_or_ended, learner_outcome
-from cloud.pricing import Part, Standing, Tariff
+from cloud.pricing import Part, StandingResource, Tariff
 from cloud.ray import driver as ray_driver
 from cloud.ray.head import NoRay, RayHead
 from cloud.workers.execution import Execution
@@ -114,13 +114,15 @@ class RayOptions(FrozenModel):
         """Rent from the job's start to its end; UnknownSku where the book does not know the machine there."""
         standing = []
         if self.learner_usd_per_hour:
-            standing.append(Standing("learner", (Part(own_price("learner", self.learner_usd_per_hour)),)))
+            standing.append(
+                StandingResource("learner", (Part(own_price("learner", self.learner_usd_per_hour)),))
+            )
         if self.machine:
             parts = machine_parts(book, self.machine, self.region, count=self.nodes, ip_and_disk=False)
-            standing.append(Standing("nodes", parts))
+            standing.append(StandingResource("nodes", parts))
         elif self.node_usd_per_hour:
             price = own_price("nodes", self.node_usd_per_hour)
-            standing.append(Standing("nodes", (Part(price, self.nodes),)))
+            standing.append(StandingResource("nodes", (Part(price, self.nodes),)))
         return Tariff(standing=tuple(standing))
 
 

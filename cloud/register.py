@@ -46,7 +46,7 @@ class Register(Protocol):
     def intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
         """Record that a create request is about to be sent. Must return before it is sent. Raises Taken.
 
-        `facts` describe it, as far as its rent and messages need it: `resource` names the Standing of the job's
+        `facts` describe it, as far as its rent and messages need it: `resource` names the StandingResource of the job's
         tariff that pays for it, or `actors` how many actors of the tariff's pool it holds.
         """
 

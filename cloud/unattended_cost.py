@@ -73,11 +73,11 @@ def unattended_cost(
 
 def deadline_s(price: CallPrice, memory_mb: int, reserved: int) -> float:
     """Return the deadline of a call from its reservation: the shortest, to a millisecond, that explains the amount."""
-    call: Any = Call.model_construct  # a price depends on nothing else of a call
+    construct: Any = Call.model_construct  # a price depends on nothing else of a call
     low, high = 0, _LONGEST_MS
     while low < high:
         middle = (low + high) // 2
-        call = call(where="actor", memory_mb=memory_mb, deadline_s=middle / 1000)
+        call = construct(where="actor", memory_mb=memory_mb, deadline_s=middle / 1000)
         if price.worst_case(call) >= reserved:
             high = middle
         else:

@@ -25,7 +25,7 @@ _SEEDS_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Judged:
+class EvaluationScore:
     """The result of an evaluation after round `round_no`: episodes with the deterministic policy, one seed each.
 
     `std` is None where only the mean is known.
@@ -37,26 +37,26 @@ class Judged:
     seeds: tuple[int, ...]
 
     @staticmethod
-    def by(evaluation: Evaluated, spec: TrainingSpec) -> Judged:
+    def from_evaluation(evaluation: Evaluated, spec: TrainingSpec) -> EvaluationScore:
         """Return the result of the run's own evaluation. If calls failed, returns and seeds do not match: `seeds` is
         empty.
         """
         seeds = evaluation_seeds(spec, evaluation.round_no)
         known = seeds if len(evaluation.episode_returns) == len(seeds) else ()
-        return Judged(evaluation.round_no, evaluation.return_mean, evaluation.return_std, known)
+        return EvaluationScore(evaluation.round_no, evaluation.return_mean, evaluation.return_std, known)
 
     @staticmethod
-    def remembered(progress: Progress, spec: TrainingSpec) -> Judged | None:
+    def from_progress(progress: Progress, spec: TrainingSpec) -> EvaluationScore | None:
         """Return the last evaluation that the checkpoint stores: only its mean."""
         if not progress.evaluation_means:
             return None
         seeds = evaluation_seeds(spec, progress.evaluated_round)
-        return Judged(progress.evaluated_round, progress.evaluation_means[-1], None, seeds)
+        return EvaluationScore(progress.evaluated_round, progress.evaluation_means[-1], None, seeds)
 
     @staticmethod
-    def of(returns: Sequence[float], seeds: Sequence[int], round_no: int) -> Judged:
+    def from_returns(returns: Sequence[float], seeds: Sequence[int], round_no: int) -> EvaluationScore:
         """Return the result of episodes that were played after the training."""
-        return Judged(round_no, float(np.mean(returns)), float(np.std(returns)), tuple(seeds))
+        return EvaluationScore(round_no, float(np.mean(returns)), float(np.std(returns)), tuple(seeds))
 
 
 def evaluation_seeds(spec: TrainingSpec, round_no: int) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ def evaluation_seeds(spec: TrainingSpec, round_no: int) -> tuple[int, ...]:
 
 
 def model_card(
-    trained: TrainedPolicy, *, name: str, judged: Judged | None, cost: str, simulated: bool | None
+    trained: TrainedPolicy, *, name: str, judged: EvaluationScore | None, cost: str, simulated: bool | None
 ) -> str:
     """Return the card as Markdown. `cost` is an amount in words; `simulated` is None where the platform is unknown."""
     spec, progress = trained.spec, trained.progress
@@ -154,7 +154,7 @@ def _versions() -> str:
     return f"{', '.join(found)} (those of the export)"
 
 
-def _return(judged: Judged | None, progress: Progress) -> str:
+def _return(judged: EvaluationScore | None, progress: Progress) -> str:
     if judged is None:
         return "It was not evaluated, so its score is unknown."
     score = f"**{judged.mean:,.1f}**"

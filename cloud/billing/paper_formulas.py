@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cloud.billing.price_book import PriceBook
-from cloud.billing.price_parts import MB_PER_GB, container_parts, machine_parts, shared
+from cloud.billing.price_parts import MB_PER_GB, container_parts, machine_parts, share_of
 from cloud.pricing import Part, lines_of, price_line, total
 from training.ports import PriceLine
 
@@ -117,7 +117,7 @@ def _nitro_active(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceL
 
 def _stellaris(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceLine, ...]:
     learner_ns = sum(times.whole_ns * times.learners for times in rounds)
-    learner = shared(machine_parts(book, "paper.server_learner", _PAPER), _SHARERS)
+    learner = share_of(machine_parts(book, "paper.server_learner", _PAPER), _SHARERS)
     actors = machine_parts(book, "paper.server_actor.stellaris", _PAPER)
     whole_ns = sum(times.whole_ns for times in rounds)
     return (*lines_of(learner, learner_ns), *lines_of(actors, whole_ns))

@@ -160,7 +160,7 @@ class PriceBook:
         book.free_tiers = tuple(free)
         return book
 
-    def merged(self, custom: PriceBook) -> PriceBook:
+    def merge(self, custom: PriceBook) -> PriceBook:
         """Return this book with `custom` on top: a SKU that `custom` prices in a region has only its prices there."""
         rows: _Rows = {**self._rows, **custom._rows}
         free = {tier.sku: tier for tier in (*self.free_tiers, *custom.free_tiers)}
@@ -236,7 +236,7 @@ def set_operator_prices(path: Path | None) -> None:
 def _with_operators(path: Path) -> PriceBook:
     theirs = PriceBook.read(path)
     custom = PriceBook((replace(row, kind="custom") for row in theirs.rows()), theirs.free_tiers)
-    return PriceBook.read(PRICES).merged(custom)
+    return PriceBook.read(PRICES).merge(custom)
 
 
 def _entries(path: Path) -> Iterable[Entry]:

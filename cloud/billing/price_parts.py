@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from cloud.billing.price_book import PriceBook, PriceRow
-from cloud.pricing import FunctionPrice, Part, RunningPrice, Standing
+from cloud.pricing import FunctionPrice, Part, RunningPrice, StandingResource
 
 MB_PER_GB = 1024
 PROVISIONED_UNIT_S = 300
@@ -27,11 +27,11 @@ def functions(
 
 def provisioned_capacity(
     book: PriceBook, region: str, memory_mb: int, instances: int, *, architecture: str = "x86"
-) -> Standing:
+) -> StandingResource:
     """Return the price of provisioned instances, paid from the job's start, busy or not, by started five minutes."""
     row = book.row(f"lambda.provisioned.{architecture}", region)
     part = Part(row, memory_mb * instances, MB_PER_GB)
-    return Standing("provisioned", (part,), round_up_s=PROVISIONED_UNIT_S)
+    return StandingResource("provisioned", (part,), round_up_s=PROVISIONED_UNIT_S)
 
 
 def machine_parts(
@@ -53,17 +53,17 @@ def learner_function(parts: tuple[Part, ...], start_cap_s: float, *, sharers: in
 
     With `sharers`, this many learners share the machine, and each pays its part.
     """
-    return RunningPrice(shared(parts, sharers), start_cap_s)
+    return RunningPrice(share_of(parts, sharers), start_cap_s)
 
 
-def shared(parts: tuple[Part, ...], sharers: int) -> tuple[Part, ...]:
+def share_of(parts: tuple[Part, ...], sharers: int) -> tuple[Part, ...]:
     """Return one sharer's part of things that several use together."""
     return tuple(Part(part.row, part.count, part.per * sharers) for part in parts)
 
 
-def cache_host(book: PriceBook, sku: str, region: str) -> Standing:
+def cache_host(book: PriceBook, sku: str, region: str) -> StandingResource:
     """Return the price of a separate machine that stores trajectories and weights for the functions."""
-    return Standing("cache", machine_parts(book, sku, region))
+    return StandingResource("cache", machine_parts(book, sku, region))
 
 
 def provisioned_break_even(book: PriceBook, region: str) -> Fraction:

@@ -14,7 +14,7 @@ from cloud.billing.price_parts import (
     machine_parts,
 )
 from cloud.numbers.profile import Functions, Pool, Profile
-from cloud.pricing import CallPrice, FunctionPrice, Part, PoolPrice, RunningPrice, Standing, Tariff
+from cloud.pricing import CallPrice, FunctionPrice, Part, PoolPrice, RunningPrice, StandingResource, Tariff
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def tariff_of(profile: Profile, purchase: Purchase, book: PriceBook) -> Tariff:
     learner: CallPrice | None = None
     if purchase.learner == "server":
         parts = machine_parts(book, purchase.learner_sku, purchase.region)
-        standing.append(Standing("learner", parts))
+        standing.append(StandingResource("learner", parts))
     else:
         parts = machine_parts(book, purchase.learner_sku, purchase.region, ip_and_disk=False)
         learner = learner_function(parts, profile.learner.function_start_s.high)
@@ -68,19 +68,19 @@ def _function_price(profile: Profile, purchase: Purchase, book: PriceBook) -> Ca
     )
 
 
-def _standing_actors(profile: Profile, purchase: Purchase, book: PriceBook) -> list[Standing]:
+def _standing_actors(profile: Profile, purchase: Purchase, book: PriceBook) -> list[StandingResource]:
     """Return the machines of a cluster, and the functions that are kept warm."""
     actors = profile.actors
     if isinstance(actors, Pool):
         if actors.machine_sku is None or actors.units is None:
             return []
         parts = machine_parts(book, actors.machine_sku, purchase.region, count=actors.units)
-        return [Standing("actors", parts)]
+        return [StandingResource("actors", parts)]
     if not purchase.provisioned or actors.provisioned_sku is None:
         return []
     row = book.row(actors.provisioned_sku, purchase.region)
     part = Part(row, purchase.provisioned * purchase.memory_mb, MB_PER_GB)
-    return [Standing("provisioned", (part,), PROVISIONED_UNIT_S)]
+    return [StandingResource("provisioned", (part,), PROVISIONED_UNIT_S)]
 
 
 def _pool_price(profile: Profile, purchase: Purchase, book: PriceBook) -> PoolPrice | None:

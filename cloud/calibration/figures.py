@@ -62,7 +62,9 @@ def fit(rows: Sequence[Sequence[float]], times: Sequence[float]) -> list[float]:
     return [0.0] * matrix.shape[1]
 
 
-def worst_miss(rows: Sequence[Sequence[float]], times: Sequence[float], factors: Sequence[float]) -> float:
+def worst_relative_error(
+    rows: Sequence[Sequence[float]], times: Sequence[float], factors: Sequence[float]
+) -> float:
     """Return the largest relative error of a fit, which is reported with it."""
     return max(
         abs(math.fsum(a * f for a, f in zip(row, factors, strict=True)) / time - 1.0)

@@ -124,7 +124,7 @@ class Flight:
         self._counts[Count.POOL_NS] = self._pool.stood_ns() if self._pool is not None else 0
         return np.array(self._counts, dtype=np.float64)
 
-    def learned(self, steps: int) -> None:
+    def count_learned(self, steps: int) -> None:
         self._counts[Count.STEPS] += steps
 
     def send(self, works: Sequence[Work]) -> None:

@@ -80,7 +80,7 @@ class Configuration:
             self.longest_start_s,
         )
 
-    def thinned(self, fewer: int) -> Configuration:
+    def scaled_down(self, fewer: int) -> Configuration:
         """Return this configuration for a fleet of `fewer` times fewer actors, which then takes the same time."""
         if fewer == 1:
             return self

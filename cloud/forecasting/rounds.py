@@ -43,11 +43,11 @@ class WaitingRounds:
                 self._pending = self._sample(actors, [])
             elif self._pipelined:
                 learned, self._pending = self._pending, self._sample(actors, [self._update(self._pending)])
-                self._flight.learned(learned * self._works.steps_a_call)
+                self._flight.count_learned(learned * self._works.steps_a_call)
                 return
             elif done := self._sample(actors, []):
                 self._flight.gather([self._update(done)])
-                self._flight.learned(done * self._works.steps_a_call)
+                self._flight.count_learned(done * self._works.steps_a_call)
                 return
         if not self._pending:
             raise AllCallsFail
@@ -149,7 +149,7 @@ class AsynchronousRounds:
             if not done:
                 raise AllCallsFail
             self._version += 1
-            self._flight.learned(self._learning * self._works.steps_a_call)
+            self._flight.count_learned(self._learning * self._works.steps_a_call)
             return True
         slot, version = self._sampling.pop(work.name)
         heapq.heappush(self._idle, slot)

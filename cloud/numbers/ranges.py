@@ -58,7 +58,7 @@ def time_and_cost(schedules: Sequence[ReplaySchedule], place: Place, seed: int) 
     return TimeAndCost(sum(run.time_s for run in runs), sum(run.bill.picodollars for run in runs))
 
 
-def drawn(
+def draw_outcomes(
     schedules: Sequence[ReplaySchedule], places: Sequence[Place], draws: int, seed: int
 ) -> Iterator[list[TimeAndCost]]:
     """Yield each draw's time and cost of the run at each place. A number of several places is drawn once for all."""
@@ -78,7 +78,7 @@ def flips(schedules: Sequence[ReplaySchedule], one: Place, other: Place, seed: i
 
     def cheaper(key: Key, quantile: float) -> bool:
         first, second = (
-            time_and_cost(schedules, moved_through(place, key, quantile), seed)
+            time_and_cost(schedules, move_through(place, key, quantile), seed)
             if touches(place, key)
             else found
             for place, found in zip((one, other), at_values, strict=True)
@@ -109,7 +109,7 @@ def touches(place: Place, key: Key) -> bool:
     return key[0] in (place.profile.title, place.stack.title)
 
 
-def moved_through(place: Place, key: Key, quantile: float) -> Place:
+def move_through(place: Place, key: Key, quantile: float) -> Place:
     """Return the place with one number moved through its range and all others at their values."""
     return _moved(place, lambda found: quantile if found == key else _AT_ITS_VALUE)
 

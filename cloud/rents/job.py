@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cloud.formatting import display_usd, plural
-from cloud.ledger import what_is_left
-from cloud.pricing import Standing, Tariff
+from cloud.ledger import remaining_money
+from cloud.pricing import StandingResource, Tariff
 from cloud.rents.pool import PoolRent
-from cloud.rents.slices import Rented, rent_from_start, rent_going_on
+from cloud.rents.slices import RentedResource, rent_from_start, rent_going_on
 from cloud.timing import to_ns
 from training.ports import Ledger
 
@@ -25,7 +25,7 @@ def rent_between(tariff: Tariff, actors: int, for_s: float) -> int:
     return _rent_of_all(tariff, actors, lambda one: rent_going_on(one, for_s))
 
 
-def _rent_of_all(tariff: Tariff, actors: int, rent_of: Callable[[Standing], int]) -> int:
+def _rent_of_all(tariff: Tariff, actors: int, rent_of: Callable[[StandingResource], int]) -> int:
     rent = sum(map(rent_of, tariff.standing))
     pool = tariff.pool
     if pool is not None:
@@ -40,10 +40,10 @@ class Rents:
         self._tariff = tariff
         self._ledger = ledger
         self._id_prefix = id_prefix
-        self._standing: list[Rented] | None = None
+        self._standing: list[RentedResource] | None = None
         pool = tariff.pool
         self._pool = PoolRent(pool, ledger, id_prefix) if pool is not None and not pool.in_groups else None
-        self._groups: dict[int, Rented] = {}
+        self._groups: dict[int, RentedResource] = {}
 
     @property
     def actors(self) -> int | None:
@@ -79,7 +79,7 @@ class Rents:
         """
         if self._standing is None:
             self._standing = [
-                Rented(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.standing
+                RentedResource(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.standing
             ]
         for rented in (*self._standing, *self._groups.values()):
             if to_ns(now_s) < rented.renew_at_ns:
@@ -106,13 +106,13 @@ class Rents:
         self._pool.need(actor_calls, now_s)
         if len(self._pool):
             return ""
-        return f"not even one actor can be rented for a minute: {what_is_left(self._ledger)}"
+        return f"not even one actor can be rented for a minute: {remaining_money(self._ledger)}"
 
     def take(self, number: int, actors: int, now_s: float, round_no: int) -> str:
         """Pay for a group of the pool from now on. Return why it cannot be paid for, or an empty string."""
         assert self._tariff.pool is not None
         group = self._tariff.pool.group(number, actors)
-        rented = Rented(group, self._ledger, self._id_prefix, now_s)
+        rented = RentedResource(group, self._ledger, self._id_prefix, now_s)
         refused = rented.keep(now_s, round_no)
         if refused is not None:
             what = f"{rented.slice_s} s of {plural(actors, 'more actor')} ({group.skus})"
@@ -135,4 +135,4 @@ class Rents:
             self._pool.end(now_s)
 
     def _too_dear(self, what: str, picodollars: int) -> str:
-        return f"{what} would cost {display_usd(picodollars)} and {what_is_left(self._ledger)}"
+        return f"{what} would cost {display_usd(picodollars)} and {remaining_money(self._ledger)}"

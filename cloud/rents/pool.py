@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloud.pricing import PoolPrice
-from cloud.rents.slices import Rented
+from cloud.rents.slices import RentedResource
 from cloud.timing import to_ns
 from training.ports import Ledger, Reservation
 
@@ -20,7 +20,7 @@ class PoolRent:
         self._ledger = ledger
         self._id_prefix = id_prefix
         self._idle_ns = to_ns(price.idle_s)
-        self._rented: list[Rented] = []
+        self._rented: list[RentedResource] = []
         self._needed_ns: list[int] = []
         self._ordered = 0
 
@@ -48,7 +48,7 @@ class PoolRent:
         wanted = min(in_flight, self._price.most)
         while len(self._rented) < wanted:
             self._ordered += 1
-            rented = Rented(self._price.standing(self._ordered), self._ledger, self._id_prefix, now_s)
+            rented = RentedResource(self._price.standing(self._ordered), self._ledger, self._id_prefix, now_s)
             if rented.keep(now_s, round_no) is not None:
                 return
             self._rented.append(rented)

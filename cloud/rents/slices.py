@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from cloud.pricing import Standing, total
+from cloud.pricing import StandingResource, total
 from cloud.timing import NS, to_ns
 from training.ports import Ledger, Reservation, Settlement
 
@@ -22,13 +22,13 @@ def slices_due(renew_at_ns: int, until_ns: int, slice_s: int) -> int:
     return max(0, (until_ns - renew_at_ns) // to_ns(slice_s) + 1)
 
 
-def rent_from_start(standing: Standing, for_s: float) -> int:
+def rent_from_start(standing: StandingResource, for_s: float) -> int:
     """Return what is reserved for a resource that exists for `for_s`, its first slice included."""
     count = slices_due(-to_ns(RENEW_AHEAD_S), to_ns(for_s), _slice_s(standing.round_up_s))
     return count * _a_slice(standing)
 
 
-def rent_going_on(standing: Standing, for_s: float) -> int:
+def rent_going_on(standing: StandingResource, for_s: float) -> int:
     """Return the most that is reserved within `for_s`, wherever in a slice it begins; at least a slice."""
     return max(1, ceil(for_s / _slice_s(standing.round_up_s))) * _a_slice(standing)
 
@@ -40,10 +40,10 @@ class _Slice:
     end_ns: int
 
 
-class Rented:
+class RentedResource:
     """One standing resource from its start to its end. All times are the platform's."""
 
-    def __init__(self, standing: Standing, ledger: Ledger, id_prefix: str, now_s: float) -> None:
+    def __init__(self, standing: StandingResource, ledger: Ledger, id_prefix: str, now_s: float) -> None:
         self.standing = standing
         self.slice_s = _slice_s(standing.round_up_s)
         self._ledger = ledger
@@ -110,7 +110,7 @@ class Rented:
         return Settlement(piece.reservation.id, total(lines), "metered", lines, usage)
 
 
-def _a_slice(standing: Standing) -> int:
+def _a_slice(standing: StandingResource) -> int:
     return total(standing.lines(to_ns(_slice_s(standing.round_up_s))))
 
 

@@ -45,7 +45,7 @@ class Simulation:
         self.now_ns = 0
         self._seed = setting.seed
         self._speeds = Speeds(profile, stack, gpu=setting.learner_gpu)
-        self._ways = Transfers(profile.network)
+        self._transfers = Transfers(profile.network)
         self.learner = Learner(profile.learner, setting.learner, setting.learner_lanes, self._speeds)
         self._actors: FunctionFleet | ActorPool
         self.pool: ActorPool | None = None
@@ -158,8 +158,8 @@ class Simulation:
     def _go(self, trip: Trip) -> None:
         work = trip.work
         here = work.where == "learner" and self.learner.where == "server"
-        trip.arrived_ns = self.now_ns if here else self._ways.there(self.now_ns, work.bytes_in)
-        trip.detours += not here and self._ways.is_detour(work.bytes_in)
+        trip.arrived_ns = self.now_ns if here else self._transfers.to_actor(self.now_ns, work.bytes_in)
+        trip.detours += not here and self._transfers.is_detour(work.bytes_in)
         trip.started_ns = trip.arrived_ns + trip.starting_ns
         if work.where == "learner":
             self._at(trip.started_ns, self._compute, trip)
@@ -207,8 +207,8 @@ class Simulation:
         self._release(trip, survives=not trip.fault)
         here = trip.work.where == "learner" and self.learner.where == "server"
         byte_count = 0 if trip.fault else trip.work.bytes_out
-        back_ns = self.now_ns if here else self._ways.back(self.now_ns, byte_count)
-        trip.detours += not here and self._ways.is_detour(byte_count)
+        back_ns = self.now_ns if here else self._transfers.to_coordinator(self.now_ns, byte_count)
+        trip.detours += not here and self._transfers.is_detour(byte_count)
         if not trip.fault and not here and trip.draws.late < self._speeds.late_share:
             back_ns += self._speeds.late_ns
         self._at(back_ns, self._arrived, trip)

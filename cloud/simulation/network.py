@@ -33,11 +33,11 @@ class Transfers:
         self._detour_ns = to_ns(network.detour_s.value)
         self.round_trip_ns = to_ns(network.round_trip_s.value)
 
-    def there(self, now_ns: int, byte_count: int) -> int:
+    def to_actor(self, now_ns: int, byte_count: int) -> int:
         """Return when a call sent now arrives at its actor."""
         return self._passed(self._out, now_ns, byte_count)
 
-    def back(self, now_ns: int, byte_count: int) -> int:
+    def to_coordinator(self, now_ns: int, byte_count: int) -> int:
         """Return when an outcome sent now arrives; the round trip is counted here."""
         return self._passed(self._back, now_ns, byte_count) + self.round_trip_ns
 

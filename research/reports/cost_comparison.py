@@ -19,8 +19,8 @@ import numpy.typing as npt
 from cloud.numbers.ranges import (
     Key,
     TimeAndCost,
-    drawn,
-    moved_through,
+    draw_outcomes,
+    move_through,
     reversals,
     time_and_cost,
     touches,
@@ -221,7 +221,7 @@ class CostComparisons:
     def _draws_of(self, run: PricedRun, until: int, pricing_target: str, draws: int) -> list[TimeAndCost]:
         key = id(run), until, pricing_target, draws
         if key not in self._drawn:
-            found = drawn(run.scripts(until), [place_of(pricing_target)], draws, seed=CLOUD_SEED)
+            found = draw_outcomes(run.scripts(until), [place_of(pricing_target)], draws, seed=CLOUD_SEED)
             self._drawn[key] = [one for (one,) in found]
         return self._drawn[key]
 
@@ -236,7 +236,7 @@ class CostComparisons:
         }
 
         def cheaper(key: Key, quantile: float) -> bool:
-            moved = [moved_through(place, key, quantile) if touches(place, key) else None for place in places]
+            moved = [move_through(place, key, quantile) if touches(place, key) else None for place in places]
             logs = 0.0
             for pair in pairs:
                 for side, (run, until, seen, _) in enumerate(_sides(claim, pair)):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cloud.calibration import check, machine, part, run_parts
-from cloud.calibration.figures import fit, of, quantity, worst_miss
+from cloud.calibration.figures import fit, of, quantity, worst_relative_error
 from cloud.calibration.samples import Slot, initial, network_for, recipe, trajectory, update_call
 from cloud.calibration.toml_writer import toml_of, write_toml
 from cloud.numbers import profile as profiles
@@ -48,7 +48,7 @@ def test_a_fit_finds_what_times_were_made_of() -> None:
     times = [3.0 + 0.5 * size for _, size in rows]
     found = fit(rows, times)
     assert found == pytest.approx([3.0, 0.5])
-    assert worst_miss(rows, times, found) == pytest.approx(0.0, abs=1e-9)
+    assert worst_relative_error(rows, times, found) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_fit_has_no_negative_times() -> None:

@@ -280,7 +280,7 @@ def test_stellaris_costs_5_15_an_hour_whoever_is_charged() -> None:
 
 
 def test_stellaris_the_price_of_one_of_four_learners() -> None:
-    quarter = price_parts.shared(price_parts.machine_parts(BOOK, "paper.server_learner", "paper"), 4)
+    quarter = price_parts.share_of(price_parts.machine_parts(BOOK, "paper.server_learner", "paper"), 4)
     assert part_hour(*quarter) / HOUR_S == near(0.00021423, 8)
     assert float(BOOK.row("paper.serverless_learner.stellaris", "paper").price) == near(0.00021423, 8)
 

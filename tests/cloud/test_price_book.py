@@ -148,13 +148,13 @@ def test_an_unknown_price_says_unknown_and_is_never_nothing() -> None:
 
 def test_ones_own_book_lies_over_the_list(tmp_path: Path) -> None:
     own = PriceBook.load(written(tmp_path, sku='"c5.4xlarge"', region='"us-east-1"', kind='"custom"'))
-    book = BOOK.merged(own)
+    book = BOOK.merge(own)
     assert (book.row("c5.4xlarge").usd, book.row("c5.4xlarge").kind) == (Decimal("1.5"), "custom")
     assert book.row("c5.2xlarge") == BOOK.row("c5.2xlarge")
     assert BOOK.row("c5.4xlarge").usd == Decimal("0.68")
     assert len(book.rows()) == len(BOOK.rows())
     cheaper = PriceBook([row("0.00001", sku="lambda.duration.x86", region="us-east-1", unit="GB-s")])
-    assert len(BOOK.merged(cheaper).tiers("lambda.duration.x86")) == 1, "the list's tiers do not mix with it"
+    assert len(BOOK.merge(cheaper).tiers("lambda.duration.x86")) == 1, "the list's tiers do not mix with it"
 
 
 def test_the_book_has_what_the_papers_and_platforms_need() -> None:

@@ -12,7 +12,7 @@ from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
 from cloud.numbers.profile import Functions
 from cloud.numbers.quantity import Quantity
-from cloud.numbers.ranges import Spread, drawn, flips, time_and_cost
+from cloud.numbers.ranges import Spread, draw_outcomes, flips, time_and_cost
 from cloud.place import Place
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.recorded import Recorded, record
@@ -69,9 +69,9 @@ def test_the_number_that_turns_a_verdict_is_found_and_where(run: Recorded) -> No
 def test_draws_repeat_and_a_shared_number_is_drawn_once(run: Recorded) -> None:
     schedules, base = [ReplaySchedule.of(run.sitting)], fixed(run.place)
     one = with_cold_start(base, "one", 2.0, 1.0, 4.0)
-    found = list(drawn(schedules, [one, one], 8, seed=3))
-    assert found == list(drawn(schedules, [one, one], 8, seed=3))
-    assert found != list(drawn(schedules, [one, one], 8, seed=4))
+    found = list(draw_outcomes(schedules, [one, one], 8, seed=3))
+    assert found == list(draw_outcomes(schedules, [one, one], 8, seed=3))
+    assert found != list(draw_outcomes(schedules, [one, one], 8, seed=4))
     assert all(first == second for first, second in found)
     assert len({first.picodollars for first, _ in found}) == 8
     lowest, highest = (
@@ -83,7 +83,7 @@ def test_draws_repeat_and_a_shared_number_is_drawn_once(run: Recorded) -> None:
 
 def test_a_closed_range_is_the_run_itself(run: Recorded) -> None:
     script, base = ReplaySchedule.of(run.sitting), fixed(run.place)
-    ((found,),) = drawn([script], [base], 1, seed=0)
+    ((found,),) = draw_outcomes([script], [base], 1, seed=0)
     assert found.picodollars == retime(script, base, seed=0).bill.picodollars == run.spent_picodollars
 
 

@@ -12,22 +12,24 @@ from hypothesis import strategies as st
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import container_parts, machine_parts, provisioned_capacity
 from cloud.ledger import MemoryLedger
-from cloud.pricing import Standing, total
-from cloud.rents.slices import Rented, rent_from_start, rent_going_on
+from cloud.pricing import StandingResource, total
+from cloud.rents.slices import RentedResource, rent_from_start, rent_going_on
 from training.ports import Settlement
 
 BOOK = PriceBook.load()
 NS = 10**9
 USD = 10**12
 READY = provisioned_capacity(BOOK, "us-east-1", memory_mb=1024, instances=64)
-MACHINE = Standing("server", machine_parts(BOOK, "c5.4xlarge", "us-east-1"))
-GROUP = Standing("group", container_parts(BOOK, "eastus", vcpu=4, memory_mb=8192))
+MACHINE = StandingResource("server", machine_parts(BOOK, "c5.4xlarge", "us-east-1"))
+GROUP = StandingResource("group", container_parts(BOOK, "eastus", vcpu=4, memory_mb=8192))
 
 
-def rent(standing: Standing, looks_s: list[float], end_s: float) -> tuple[MemoryLedger, list[Settlement]]:
+def rent(
+    standing: StandingResource, looks_s: list[float], end_s: float
+) -> tuple[MemoryLedger, list[Settlement]]:
     """The ledger and its settlements of a resource that somebody looked after at these times."""
     ledger = MemoryLedger(10**6 * USD)
-    rented = Rented(standing, ledger, "", 0.0)
+    rented = RentedResource(standing, ledger, "", 0.0)
     for now_s in [0.0, *looks_s]:
         assert rented.keep(now_s, 1) is None
     rented.end(end_s)
@@ -66,7 +68,9 @@ def test_a_container_group_has_a_line_for_cores_and_one_for_memory() -> None:
     ("round_up_s", "slice_s"), [(0, 60), (1, 60), (7, 56), (60, 60), (61, 61), (300, 300)]
 )
 def test_slices_are_whole_units_of_about_a_minute(round_up_s: int, slice_s: int) -> None:
-    assert Rented(replace(MACHINE, round_up_s=round_up_s), MemoryLedger(0), "", 0.0).slice_s == slice_s
+    assert (
+        RentedResource(replace(MACHINE, round_up_s=round_up_s), MemoryLedger(0), "", 0.0).slice_s == slice_s
+    )
 
 
 @given(
@@ -76,7 +80,7 @@ def test_slices_are_whole_units_of_about_a_minute(round_up_s: int, slice_s: int)
     last_s=st.floats(0.0, 4.0),
 )
 def test_no_slice_is_booked_above_its_reservation(
-    standing: Standing, round_up_s: int, gaps_s: list[float], last_s: float
+    standing: StandingResource, round_up_s: int, gaps_s: list[float], last_s: float
 ) -> None:
     """Looked after in time, a resource never costs more than what was set aside, whenever it ends."""
     standing = replace(standing, round_up_s=round_up_s)
@@ -95,11 +99,11 @@ def test_no_slice_is_booked_above_its_reservation(
 
 @given(st.sampled_from([MACHINE, READY, GROUP]), st.floats(0, 2000), st.floats(0, 2000))
 def test_rent_ahead_is_what_will_be_set_aside_until_then(
-    standing: Standing, now_s: float, for_s: float
+    standing: StandingResource, now_s: float, for_s: float
 ) -> None:
     """All slices of that time, of which there may be many: a round may be longer than one."""
     ledger = MemoryLedger(10**6 * USD)
-    rented = Rented(standing, ledger, "", 0.0)
+    rented = RentedResource(standing, ledger, "", 0.0)
     rented.keep(now_s, 1)
     before = ledger.spend()
     ahead = rented.ahead(round((now_s + for_s) * NS))

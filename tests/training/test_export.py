@@ -25,7 +25,7 @@ from training.inference import NumpyPolicy
 from training.learner import LearnerState
 from training.loader import ATARI_LOADER, LOADER, package
 from training.messages import Evaluated, EvaluateRequest
-from training.model_card import Judged, evaluation_seeds, model_card
+from training.model_card import EvaluationScore, evaluation_seeds, model_card
 from training.trained import TrainedPolicy
 
 FORBIDDEN = ("training", "cloud", "webapp", "torch", "django", "pydantic", "msgpack", "onnx")
@@ -133,7 +133,7 @@ def test_the_loaders_are_short():
 def test_the_card_says_what_it_must(learned):
     trained, events = learned
     judged = [event for event in events if isinstance(event, Evaluated)][-1]
-    card = card_of(trained, judged=Judged.by(judged, trained.spec), simulated=True)
+    card = card_of(trained, judged=EvaluationScore.from_evaluation(judged, trained.spec), simulated=True)
     spec = trained.spec
     for word in (
         "CartPole-v1",
@@ -154,9 +154,9 @@ def test_the_card_says_what_it_must(learned):
     assert "simulated" not in card_of(trained)
     assert "is unknown" in card_of(trained)
     assert "not stored in the checkpoint" in card_of(trained, simulated=None)
-    older = Judged.by(judged.model_copy(update={"round_no": 3}), spec)
+    older = EvaluationScore.from_evaluation(judged.model_copy(update={"round_no": 3}), spec)
     assert "policy of round 3, the last that was evaluated" in card_of(trained, judged=older)
-    alone = Judged.remembered(trained.progress, spec)
+    alone = EvaluationScore.from_progress(trained.progress, spec)
     assert alone is not None
     assert "The spread is not stored" in card_of(trained, judged=alone)
 

@@ -141,7 +141,7 @@ def test_the_likeliest_decision_where_nothing_is_drawn():
     of = spec()
     weights = weights_of(initial_state(of), of)
     policy = of.policy(as_text(weights), explore=False)
-    logits = NumpyPolicy(weights).outputs(policy.seen([])[None])[0]
+    logits = NumpyPolicy(weights).outputs(policy.state_after([])[None])[0]
     plan = policy.decide([], Bounds(), 1)
     assert plan.actors == int(np.argmax(logits)) + 1
     assert plan == policy.decide([], Bounds(), 2)

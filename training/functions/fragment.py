@@ -44,7 +44,7 @@ class SlotEnvironments:
     episode_lengths: np.ndarray
     discounted_returns: np.ndarray
 
-    def saved(self) -> bytes | None:
+    def encode_states(self) -> bytes | None:
         states = [save(copy) for copy in self.copies]
         if any(state is None for state in states):
             return None

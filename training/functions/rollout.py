@@ -33,7 +33,7 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warm_cache: War
     )
     sampled = sample(slot, policy, noise, request)
     document = sampled.document
-    state = slot.saved()
+    state = slot.encode_states()
     # Environments whose state cannot be saved have no name: they may only be reset, as in any other process.
     name = "" if state is None else hashlib.sha256(state).hexdigest()
     warm_cache.environments[_kind(request)][name] = slot

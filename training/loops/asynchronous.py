@@ -147,7 +147,7 @@ def _land(traffic: _Traffic, landed: Landed) -> Generator[Event, None, Halt | No
         traffic.evaluation.land(landed)
         if traffic.evaluation.complete:
             run.flight.after = traffic.evaluation.names
-            yield from run.note(traffic.evaluation)
+            yield from run.record_evaluation(traffic.evaluation)
             traffic.evaluation = None
             return run.over()
     return None

@@ -44,7 +44,7 @@ def _round(run: Run) -> Generator[Event, None, Halt | None]:
     landed = yield from run.flight.gather([*updates, *calls], attempts, "actors and learner")
     if run.flight.halt is not None:
         return run.flight.halt
-    trajectories = run.sampled(landed[len(updates) :], states)
+    trajectories = run.collect_trajectories(landed[len(updates) :], states)
     if not updates:
         run.keep(trajectories, states)
         return None

@@ -159,7 +159,7 @@ class Run:
         self._weights = self._platform.publish(self.progress.version, self.progress.weights)
         yield RoundFinished(report=report)
 
-    def sampled(self, landed: Sequence[Landed | None], states: dict[int, bytes]) -> list[bytes]:
+    def collect_trajectories(self, landed: Sequence[Landed | None], states: dict[int, bytes]) -> list[bytes]:
         """Return the trajectories of rollouts that were done, in order of slot; updates `states` with theirs."""
         trajectories = []
         for slot, one in enumerate(landed):
@@ -190,9 +190,9 @@ class Run:
         for one in landed:
             if one is not None:
                 evaluation.land(one)
-        yield from self.note(evaluation)
+        yield from self.record_evaluation(evaluation)
 
-    def note(self, evaluation: Evaluation) -> Iterator[Event]:
+    def record_evaluation(self, evaluation: Evaluation) -> Iterator[Event]:
         """Add a finished evaluation to the progress and yield its event."""
         evaluated = evaluation.result(self.now_s())
         if evaluated is None:

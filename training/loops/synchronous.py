@@ -44,7 +44,7 @@ def _round(run: Run) -> Generator[Event, None, Halt | None]:
     collected_s = run.now_s()
     if run.flight.halt is not None:
         return run.flight.halt
-    trajectories = run.sampled(landed, states)
+    trajectories = run.collect_trajectories(landed, states)
     if not trajectories:
         return None
     updated = (yield from run.flight.gather([run.update(trajectories)], UPDATE_ATTEMPTS, "the learner"))[0]

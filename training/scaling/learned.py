@@ -106,14 +106,14 @@ class Learned(PolicyBase):
     def decision_macs(self) -> int:
         return _policy(self.weights).macs if self.weights else 0
 
-    def seen(self, history: Sequence[RoundReport]) -> Any:
+    def state_after(self, history: Sequence[RoundReport]) -> Any:
         """Return the state for the next decision."""
         return state_of(history, self.state, Scales(target_return=self.target_return, rounds=self.rounds))
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         if not self.weights:
             raise ValueError("no scheduler was chosen: train one, or take another scaling policy")
-        state = self.seen(history)
+        state = self.state_after(history)
         logits = _policy(self.weights).outputs(state[None].copy())[0].astype(np.float64)
         if not np.isfinite(logits).all():
             middle = (1 + self.actors_max) // 2

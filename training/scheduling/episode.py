@@ -94,10 +94,10 @@ class ScoredEpisode:
 
 def batch_of(lessons: Sequence[ScoredEpisode], policy: Learned, weights: bytes) -> Batch:
     """Return episodes one after the other as PPO learns from them; `policy` decided with `weights`."""
-    return joined([_batch_of(one, policy, weights) for one in lessons])
+    return concatenate([_batch_of(one, policy, weights) for one in lessons])
 
 
-def joined(batches: Sequence[Batch]) -> Batch:
+def concatenate(batches: Sequence[Batch]) -> Batch:
     """Return batches one after the other; each ends with the end of an episode."""
     along = (
         *("observations", "actions", "log_probs", "rewards", "terminated", "truncated"),
@@ -110,7 +110,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
 def _batch_of(lesson: ScoredEpisode, policy: Learned, weights: bytes) -> Batch:
     rounds, rewards = lesson.rounds, lesson.rewards
     scheduler = NumpyPolicy(weights)
-    states = np.stack([policy.seen(rounds[:i]) for i in range(len(rounds) + 1)])
+    states = np.stack([policy.state_after(rounds[:i]) for i in range(len(rounds) + 1)])
     # A bound may have changed the drawn action; PPO learns from the action that was carried out.
     actions = np.array([report.actors - 1 for report in rounds], dtype=np.int64).clip(
         0, policy.actors_max - 1

@@ -22,7 +22,7 @@ Agent = Literal["last", "best"]
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedAgent:
     """An agent's episode without exploration."""
 
     rounds: Sequence[RoundReport]
@@ -35,14 +35,14 @@ def judge(
     play: Callable[[Learned, int], Sequence[RoundReport]],
     *,
     recorded: Sequence[Sequence[RoundReport]],
-) -> Judged:
+) -> JudgedAgent:
     """Play the agent's episode with the seed that all agents of a training share, and score it as the training did."""
     import_torch()
     weights = LearnerState.decode(state).actor_weights(spec.network)
     policy = spec.policy(as_text(weights), explore=False)
     rounds = play(policy, derive(spec.seed, "judged"))
     usual = UsualRound.of([report for run in recorded for report in run])
-    return Judged(rounds, score_of(rounds, spec, usual))
+    return JudgedAgent(rounds, score_of(rounds, spec, usual))
 
 
 def better(scores: dict[Agent, float]) -> Agent:

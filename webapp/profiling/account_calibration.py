@@ -83,7 +83,7 @@ def calibrate_account(
         name = f"calibrate-{connection.pk}-{clock.now():%H%M%S}"
         try:
             samples = measure(
-                platform, weights, effort, tuple(sizes), name=name, tell=_and_look(account, tell)
+                platform, weights, effort, tuple(sizes), name=name, report=_and_look(account, tell)
             )
         finally:
             platform.close()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
-from cloud.pricing import Standing, total
+from cloud.pricing import StandingResource, total
 from cloud.timing import NS, to_ns
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.late_charges import book_late
@@ -41,7 +41,7 @@ def book(holding: Holding, until: datetime, *, clock: Clock = SYSTEM_CLOCK) -> i
     return total(lines) if booked else 0
 
 
-def owed(holding: Holding, until: datetime) -> tuple[Standing | None, int]:
+def owed(holding: Holding, until: datetime) -> tuple[StandingResource | None, int]:
     """The nanoseconds of its time up to `until` that nobody has paid, and what such time costs."""
     standing = rent_of(holding)
     if standing is None:
@@ -49,7 +49,7 @@ def owed(holding: Holding, until: datetime) -> tuple[Standing | None, int]:
     return standing, unpaid_ns(standing, _ns(until - holding.intended_at), _paid(holding, standing))
 
 
-def unpaid_ns(standing: Standing, stood_ns: int, paid: int) -> int:
+def unpaid_ns(standing: StandingResource, stood_ns: int, paid: int) -> int:
     """How long of `stood_ns` the amount `paid` does not cover."""
     due = total(standing.lines(stood_ns))
     # Slices are rounded one by one, the whole once: with started units a picodollar is no unit more.
@@ -59,7 +59,7 @@ def unpaid_ns(standing: Standing, stood_ns: int, paid: int) -> int:
     return min(stood_ns, -(-missing * standing.billed_ns(stood_ns) // due))
 
 
-def rent_of(holding: Holding) -> Standing | None:
+def rent_of(holding: Holding) -> StandingResource | None:
     """What such a thing costs by the time, at the prices of the job that wanted it; None if nobody can say."""
     if holding.job is None:
         return None
@@ -74,7 +74,7 @@ def rent_of(holding: Holding) -> Standing | None:
     return next((one for one in tariff.standing if one.resource == resource), None)
 
 
-def _paid(holding: Holding, standing: Standing) -> int:
+def _paid(holding: Holding, standing: StandingResource) -> int:
     """What its run has paid for it, or will have: open slices of a dead run are booked in full."""
     assert holding.job is not None
     charges = Charge.objects.filter(

@@ -14,7 +14,7 @@ from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import RetimedRun, retime
 from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting, read_work_file
-from cloud.numbers.ranges import Flip, Spread, TimeAndCost, drawn, flips, time_and_cost
+from cloud.numbers.ranges import Flip, Spread, TimeAndCost, draw_outcomes, flips, time_and_cost
 from cloud.place import Place
 from cloud.simulated_options import SimulatedOptions
 from webapp.formatting import display_usd, format_duration
@@ -98,7 +98,7 @@ def retimed(run: StoredRun, place: Place) -> Document:
 def ranges(run: StoredRun, place: Place, against: Place | None, draws: int, seed: int) -> Document:
     """p10, p50 and p90 of time and cost over `draws`; with `against`, how often which of the two is cheaper."""
     places = [place] if against is None else [place, against]
-    found = list(drawn(_scripts(run), places, draws, seed))
+    found = list(draw_outcomes(_scripts(run), places, draws, seed))
     document: Document = {"draws": {"count": draws, "seed": seed, **_spreads([one[0] for one in found])}}
     if against is not None:
         cheaper = sum(one.picodollars < other.picodollars for one, other in found)

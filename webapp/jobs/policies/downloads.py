@@ -18,7 +18,7 @@ from webapp.formatting import display_usd
 from webapp.jobs.models import Event, EventKind, Film, Job, Round
 
 if TYPE_CHECKING:
-    from training.model_card import Judged
+    from training.model_card import EvaluationScore
     from training.spec import TrainingSpec
 
 
@@ -118,13 +118,17 @@ def policy_files(job: Job, path: Path) -> dict[str, bytes]:
     )
 
 
-def _judged(job: Job, spec: TrainingSpec, round_no: int) -> Judged | None:
+def _judged(job: Job, spec: TrainingSpec, round_no: int) -> EvaluationScore | None:
     """The evaluation of that round's policy, else the last one before it."""
-    from training.model_card import Judged
+    from training.model_card import EvaluationScore
 
     told: Any = (
         Event.objects.filter(job=job, kind=EventKind.EVALUATION, payload__round_no__lte=round_no)
         .order_by("-payload__round_no", "-seq")
         .first()
     )
-    return None if told is None else Judged.by(Evaluated.model_validate(told.payload), spec)
+    return (
+        None
+        if told is None
+        else EvaluationScore.from_evaluation(Evaluated.model_validate(told.payload), spec)
+    )

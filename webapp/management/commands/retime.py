@@ -68,7 +68,7 @@ def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
         raise WorkError(f"{name} did not run on a simulated cloud: say with --profile where it should")
     book = PriceBook.load()
     if options["prices"] is not None:
-        book = book.merged(PriceBook.load(options["prices"]))
+        book = book.merge(PriceBook.load(options["prices"]))
     place = _place(run, options["profile"], options["stack"], book)
     against = _place(run, options["against"], options["stack"], book) if options["against"] else None
     document = retiming.retimed(run, place)

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
 if TYPE_CHECKING:
-    from training.model_card import Judged
+    from training.model_card import EvaluationScore
     from training.trained import TrainedPolicy
 
 WRONG_INPUT_EXIT = 2
@@ -95,24 +95,28 @@ class Command(BaseCommand):
 
 def _of_file(path: Path, episodes: int) -> dict[str, bytes]:
     from training.loader import package
-    from training.model_card import Judged, model_card
+    from training.model_card import EvaluationScore, model_card
     from training.trained import TrainedPolicy
     from webapp.formatting import display_usd
 
     trained = TrainedPolicy.read(path)
-    judged = _played(trained, episodes) if episodes > 0 else Judged.remembered(trained.progress, trained.spec)
+    judged = (
+        _played(trained, episodes)
+        if episodes > 0
+        else EvaluationScore.from_progress(trained.progress, trained.spec)
+    )
     cost = f"{display_usd(trained.progress.cost_picodollars)} up to this checkpoint"
     name = f"{trained.spec.environment.id}, round {trained.progress.round_no:,}"
     return package(trained, model_card(trained, name=name, judged=judged, cost=cost, simulated=None))
 
 
-def _played(trained: TrainedPolicy, episodes: int) -> Judged:
+def _played(trained: TrainedPolicy, episodes: int) -> EvaluationScore:
     """Episodes played here and now, as a job's evaluation plays them."""
     from training.codec import decode
     from training.functions.body import WarmCache
     from training.functions.evaluate import evaluate
     from training.messages import Call, EvaluateRequest
-    from training.model_card import Judged
+    from training.model_card import EvaluationScore
 
     spec, seeds = trained.spec, tuple(range(episodes))
     request = EvaluateRequest(environment=spec.environment, episode_seeds=seeds)
@@ -127,4 +131,6 @@ def _played(trained: TrainedPolicy, episodes: int) -> Judged:
     )
     weights = trained.learner.actor_weights(spec.network)
     result = evaluate(call, request, weights, WarmCache())
-    return Judged.of(decode(result.payload)["returns"].tolist(), seeds, trained.progress.round_no)
+    return EvaluationScore.from_returns(
+        decode(result.payload)["returns"].tolist(), seeds, trained.progress.round_no
+    )
