@@ -15,7 +15,7 @@ import numpy as np
 
 from cloud.billing.paper_formulas import FORMULAS, RoundTimes
 from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import Done, RetimedRun, retime
+from cloud.billing.retiming import CompletedCall, RetimedRun, retime
 from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
 from cloud.place import Place
@@ -114,7 +114,7 @@ def _cost(found: Sequence[RetimedRun], place: Place, formula: str, memory_mb: in
 
 def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[RoundTimes]:
     """Rounds with the durations of their calls; the papers' clocks begin when everything has started."""
-    by_round: dict[int, list[Done]] = defaultdict(list)
+    by_round: dict[int, list[CompletedCall]] = defaultdict(list)
     for call in run.done:
         by_round[call.round_no].append(call)
     found = []
