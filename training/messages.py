@@ -170,6 +170,9 @@ class CheckpointSaved(Message):
 StopCode = Literal[
     "target", "rounds", "steps", "minutes", "no_progress", "budget", "cancelled", "paused", "failing"
 ]
+"""Why a run ended. webapp/jobs/reasons.py has the state of a job for each."""
+OWN_ENDS: frozenset[StopCode] = frozenset({"target", "rounds", "steps", "minutes", "no_progress"})
+"""Ends by the run's own stop rule."""
 
 
 class Stopped(Message):

@@ -13,30 +13,30 @@ HELD_EVALUATIONS = 3
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Halt:
+    """Why a run stops: by its rule, because a person wants it, because the money is gone or because nothing works."""
+
     code: StopCode
     reason: str
 
 
-def verdict(rule: StopRule, progress: Progress) -> Verdict | None:
+def verdict(rule: StopRule, progress: Progress) -> Halt | None:
     """Return why the run is over now, or None. A target counts before a limit that was reached in the same round."""
     means = progress.evaluation_means
     if rule.target_return is not None and _held(means, rule.target_return):
-        return Verdict(
+        return Halt(
             "target",
             f"the evaluation return stayed at {rule.target_return:g} or above for {HELD_EVALUATIONS} evaluations",
         )
     if rule.env_steps is not None and progress.total_env_steps >= rule.env_steps:
-        return Verdict("steps", f"{progress.total_env_steps:,} of {rule.env_steps:,} steps are done")
+        return Halt("steps", f"{progress.total_env_steps:,} of {rule.env_steps:,} steps are done")
     if rule.rounds is not None and progress.round_no >= rule.rounds:
-        return Verdict("rounds", f"{progress.round_no:,} of {rule.rounds:,} rounds are done")
+        return Halt("rounds", f"{progress.round_no:,} of {rule.rounds:,} rounds are done")
     if rule.minutes is not None and progress.elapsed_s >= rule.minutes * 60:
-        return Verdict("minutes", f"{rule.minutes:g} minutes of the platform's time are over")
+        return Halt("minutes", f"{rule.minutes:g} minutes of the platform's time are over")
     patience = rule.no_progress_evaluations
     if patience is not None and _evaluations_since_best(means) >= patience:
-        return Verdict(
-            "no_progress", f"{patience} evaluations in a row brought no new best of {max(means):.1f}"
-        )
+        return Halt("no_progress", f"{patience} evaluations in a row brought no new best of {max(means):.1f}")
     return None
 
 

@@ -4,6 +4,8 @@ from django.db import models
 
 
 class Observed(models.TextChoices):
+    """What a job does."""
+
     QUEUED = "queued", "Queued"
     STARTING = "starting", "Starting"
     RUNNING = "running", "Running"
@@ -14,6 +16,18 @@ class Observed(models.TextChoices):
     FAILED = "failed", "Failed"
     CANCELLED = "cancelled", "Stopped"
 
+
+FILTERS: dict[str, tuple[str, tuple[Observed, ...]]] = {
+    "active": (
+        "Active",
+        (Observed.QUEUED, Observed.STARTING, Observed.RUNNING, Observed.RECOVERING, Observed.DRAINING),
+    ),
+    "paused": ("Paused", (Observed.PAUSED,)),
+    "succeeded": ("Succeeded", (Observed.SUCCEEDED,)),
+    "failed": ("Failed", (Observed.FAILED,)),
+    "stopped": ("Stopped", (Observed.CANCELLED,)),
+}
+"""The job list's filters: key in the address, word, states."""
 
 TERMINAL = frozenset({Observed.SUCCEEDED, Observed.FAILED, Observed.CANCELLED})
 ACTIVE = frozenset(

@@ -17,14 +17,13 @@ from research.runs.dependencies import DependencyMissing, with_dependencies
 from research.runs.run_file import Row, RunFile
 from research.runs.study_run import StudyRun
 from training.checkpoints import CheckpointError, Progress, read_checkpoint
-from training.messages import Evaluated, RoundFinished, Stopped
+from training.messages import OWN_ENDS, Evaluated, RoundFinished, Stopped
 from training.reports import RoundReport
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 NICENESS = 10
-_OWN_ENDS = frozenset({"target", "rounds", "steps", "minutes", "no_progress"})
 
 
 class RunFailed(RuntimeError):
@@ -135,7 +134,7 @@ class SeedRun:
                 self._finish(event, wall_s, cost_before)
 
     def _finish(self, event: Stopped, wall_s: float, cost_before: float) -> None:
-        if event.reason_code not in _OWN_ENDS:
+        if event.reason_code not in OWN_ENDS:
             if event.reason_code in ("cancelled", "paused"):
                 return
             raise RunFailed(f"{self._spec.name}: {event.reason}")

@@ -19,9 +19,9 @@ from tests.factories import (
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.members import add_member
 from webapp.clock import SYSTEM_CLOCK
-from webapp.job_states import Observed
 from webapp.jobs.events.event_log import transition
 from webapp.jobs.models import Desired, Job
+from webapp.jobs.reasons import Reason
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import resume_point
 
@@ -195,13 +195,7 @@ def test_a_job_at_its_budget_offers_to_raise_it(live_site: str, page: "Page") ->
     watched.open()
     assert not page.is_visible("[data-live=budget-box]")
     watched.record(round_finished(1), stopped("budget"))
-    transition(
-        watched.job.pk,
-        Observed.PAUSED,
-        reason_code="budget",
-        reason="The budget is used.",
-        clock=SYSTEM_CLOCK,
-    )
+    transition(watched.job.pk, Reason.BUDGET_SPENT.change(words="The budget is used."), clock=SYSTEM_CLOCK)
     watched.seen()
     assert page.is_visible("[data-live=budget-box]")
     assert "Stopped by budget" in watched.shown("pill")

@@ -19,6 +19,7 @@ from webapp.alerts.models import Alert, Delivery, Kind, State
 from webapp.job_states import Observed
 from webapp.jobs.events.event_log import transition
 from webapp.jobs.models import Job
+from webapp.jobs.reasons import ReasonCode, StateChange
 from webapp.jobs.services import raise_budget
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account, Crossing
@@ -215,7 +216,7 @@ def test_a_raised_limit_ends_what_was_told_and_arms_anew() -> None:
 
 def _ended(job: Job, to: Observed, code: str, clock: FixedClock) -> None:
     Job.objects.filter(pk=job.pk).update(observed=Observed.RUNNING)
-    transition(job.pk, to, reason_code=code, reason="That was it.", clock=clock)
+    transition(job.pk, StateChange(to, ReasonCode(code), "That was it."), clock=clock)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ from webapp.connections.models import Connection
 from webapp.connections.secret import Secret
 from webapp.connections.services import create_connection, set_identity
 from webapp.jobs.models import Job
+from webapp.jobs.reasons import Reason
 from webapp.jobs.running.recovery import run_ended
 from webapp.jobs.services import stop_job
 from webapp.money.models import Charge, ChargeKind
@@ -317,7 +318,9 @@ def _mourn(job: Job) -> None:
     """What whoever watches the process does when it has died; nothing if it ended well."""
     job.refresh_from_db()
     if job.lease_owner:
-        assert run_ended(job_id=job.pk, epoch=job.lease_epoch, reason="It was killed.")
+        assert run_ended(
+            job_id=job.pk, epoch=job.lease_epoch, why=Reason.PROCESS_DIED.change(how="killed by SIGKILL")
+        )
         Job.objects.filter(pk=job.pk).update(crashes=0)
 
 

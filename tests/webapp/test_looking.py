@@ -26,6 +26,7 @@ from training.ports import Reservation
 from webapp.alerts.models import Alert
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job
+from webapp.jobs.reasons import Reason
 from webapp.jobs.running.leases import LEASE_TTL, renew_lease
 from webapp.jobs.running.recovery import run_ended
 from webapp.money.ledger import DatabaseLedger
@@ -111,7 +112,9 @@ def test_an_orphan_is_billed_to_its_job_for_all_the_time_it_stood(connection: Co
     assert ledger.reserve([Reservation("rent-provisioned-1", "rent", 1, UNIT)]) == [True]
     register.made(NAME, "arn")
     clock.forward(1000)  # this server was down for a while
-    assert run_ended(job_id=job.pk, epoch=1, reason="It died.", clock=clock)
+    assert run_ended(
+        job_id=job.pk, epoch=1, why=Reason.PROCESS_DIED.change(how="killed by SIGKILL"), clock=clock
+    )
     _look(connection, clock, paper)
     assert paper.ended == [NAME]
     paper.shown.clear()

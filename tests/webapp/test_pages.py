@@ -14,10 +14,10 @@ from tests.members import add_member
 from tests.signed_in import sign_in
 from tests.webapp.test_forms import posted
 from webapp.job_states import Observed
-from webapp.jobs.events.text import STATES, shown
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Desired, Job
+from webapp.jobs.reasons import LOOKS, look_of
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.models import Account
 
@@ -299,8 +299,8 @@ def test_no_page_carries_inline_scripts_or_styles(client: Client, project: Any) 
 
 
 def test_every_state_has_a_shape_of_its_own() -> None:
-    assert {str(state) for state in Observed} <= {str(key) for key in STATES}
-    icons = [state.icon for state in STATES.values()]
+    assert {str(state) for state in Observed} <= {str(key) for key in LOOKS}
+    icons = [look.icon for look in LOOKS.values()]
     assert len(set(icons)) == len(icons)
-    assert shown("paused", "budget").word == "Stopped by budget"
-    assert shown("paused").word == "Paused"
+    assert look_of("paused", "budget").word == "Stopped by budget"
+    assert look_of("paused").word == "Paused"

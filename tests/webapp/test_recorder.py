@@ -19,6 +19,7 @@ from training.messages import Tick
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.events.event_log import LeaseLost, append_events, note
 from webapp.jobs.models import Checkpoint, Event, Job
+from webapp.jobs.reasons import Reason
 from webapp.jobs.running.leases import LEASE_TTL, release_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, begin_run, resume_point, run_ended
@@ -105,7 +106,7 @@ def test_resuming_forgets_what_came_after_the_checkpoint_and_says_so() -> None:
         recorder.record(round_finished(round_no))
         if round_no == 2:
             recorder.record(checkpoint_saved(2))
-    assert run_ended(job_id=job.pk, epoch=epoch, reason="It was killed.")
+    assert run_ended(job_id=job.pk, epoch=epoch, why=Reason.PROCESS_DIED.change(how="killed by SIGKILL"))
     epoch = take_lease(job_id=job.pk, owner="again") or 0
     begin_run(job_id=job.pk, epoch=epoch)
     found = resume_point(job_id=job.pk, epoch=epoch, load=lambda row: b"data")
@@ -144,7 +145,7 @@ def test_too_many_crashes_without_a_new_checkpoint_fail_the_job() -> None:
         epoch = take_lease(job_id=job.pk, owner=f"run-{crash}")
         assert epoch is not None
         begin_run(job_id=job.pk, epoch=epoch)
-        assert run_ended(job_id=job.pk, epoch=epoch, reason="It fell over.")
+        assert run_ended(job_id=job.pk, epoch=epoch, why=Reason.PROCESS_DIED.change(how="exit code 1"))
     job.refresh_from_db()
     assert job.observed == "failed"
     assert "the 6th time" in job.reason
@@ -160,8 +161,8 @@ def test_a_checkpoint_forgives_crashes() -> None:
 
 def test_an_end_is_told_once() -> None:
     job, epoch = make_running_job()
-    assert run_ended(job_id=job.pk, epoch=epoch, reason="It was killed.")
-    assert not run_ended(job_id=job.pk, epoch=epoch, reason="It was killed.")
+    assert run_ended(job_id=job.pk, epoch=epoch, why=Reason.PROCESS_DIED.change(how="killed by SIGKILL"))
+    assert not run_ended(job_id=job.pk, epoch=epoch, why=Reason.PROCESS_DIED.change(how="killed by SIGKILL"))
     job.refresh_from_db()
     assert (job.observed, job.crashes) == ("recovering", 1)
 

@@ -18,6 +18,7 @@ from tests.webapp.bookkeeping import assert_whole
 from webapp.jobs import failpoints
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.models import Job
+from webapp.jobs.reasons import Reason
 from webapp.jobs.running import heartbeat, launcher, runner
 from webapp.jobs.running.launcher import launch_and_watch
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, run_ended
@@ -222,7 +223,9 @@ def test_dying_at_the_worst_moment(failpoint: str, service_environment: dict[str
     job.refresh_from_db()
     assert (job.observed, job.lease_owner) == ("running", "doomed")
     assert_whole(job)
-    assert run_ended(job_id=job.pk, epoch=job.lease_epoch, reason="It died.")
+    assert run_ended(
+        job_id=job.pk, epoch=job.lease_epoch, why=Reason.PROCESS_DIED.change(how="killed by SIGKILL")
+    )
     assert _run(job) == 0
     assert (job.observed, job.round_no) == ("succeeded", 4)
     assert_whole(job)

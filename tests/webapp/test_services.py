@@ -12,6 +12,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import SUCCESSORS, TERMINAL, IllegalTransition, Observed
 from webapp.jobs.events.event_log import transition
 from webapp.jobs.models import Event, Job
+from webapp.jobs.reasons import StateChange
 from webapp.jobs.running.leases import LEASE_TTL, release_lease, renew_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import (
@@ -133,11 +134,11 @@ def test_states_change_along_the_graph_only(before: Observed) -> None:
     for after in Observed:
         Job.objects.filter(pk=job.pk).update(observed=before)
         if after in SUCCESSORS[before]:
-            transition(job.pk, after, clock=SYSTEM_CLOCK)
+            transition(job.pk, StateChange(after), clock=SYSTEM_CLOCK)
             assert Job.objects.get(pk=job.pk).observed == after
         else:
             with pytest.raises(IllegalTransition), transaction.atomic():
-                transition(job.pk, after, clock=SYSTEM_CLOCK)
+                transition(job.pk, StateChange(after), clock=SYSTEM_CLOCK)
             assert Job.objects.get(pk=job.pk).observed == before
 
 

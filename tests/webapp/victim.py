@@ -82,6 +82,7 @@ def _run(told: dict[str, Any]) -> None:
     from tests.webapp.held import run_of
     from webapp.connections import decrypt
     from webapp.jobs.models import Job
+    from webapp.jobs.reasons import Reason
     from webapp.jobs.running.recovery import run_ended
     from webapp.resources.register import DatabaseRegister
 
@@ -111,7 +112,7 @@ def _run(told: dict[str, Any]) -> None:
         else:
             time.sleep(0.02)
     platform.close()
-    run_ended(job_id=job.pk, epoch=epoch, reason="It may go on.", reason_code="handover")
+    run_ended(job_id=job.pk, epoch=epoch, why=Reason.WORKER_STOPPED.change())
 
 
 def _is_still_coming(job: Any, end_s: float) -> bool:

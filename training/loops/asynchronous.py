@@ -11,12 +11,13 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from training.loops.evaluation import Evaluation
-from training.loops.flight import Halt, Landed
+from training.loops.flight import Landed
 from training.loops.model import Asynchronous
 from training.loops.run import UPDATE_ATTEMPTS, Run
 from training.messages import Event
 from training.replay import CircularBuffer
 from training.scaling.plan import Plan
+from training.stopping import Halt
 
 
 @dataclass(frozen=True)

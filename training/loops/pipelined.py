@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from training.loops.flight import Halt
 from training.loops.run import UPDATE_ATTEMPTS, Run
 from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
 from training.messages import Event
+from training.stopping import Halt
 
 
 def pipelined(run: Run) -> Iterator[Event]:

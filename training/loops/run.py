@@ -10,8 +10,9 @@ from training.checkpoints import Progress
 from training.codec import decode
 from training.deadlines import Deadlines
 from training.loops.evaluation import Evaluation
-from training.loops.flight import Flight, Halt, Landed, Tally
+from training.loops.flight import Flight, Landed, Tally
 from training.messages import (
+    OWN_ENDS,
     Call,
     CheckpointSaved,
     Event,
@@ -26,10 +27,9 @@ from training.reports import RoundReport, UpdateReport, Usage
 from training.scaling.plan import Plan
 from training.seeds import derive
 from training.spec import TrainingSpec
-from training.stopping import fraction_done, verdict
+from training.stopping import Halt, fraction_done, verdict
 
 HISTORY_KEPT = 64
-_OWN_ENDS = frozenset({"target", "rounds", "steps", "minutes", "no_progress"})
 UPDATE_ATTEMPTS = 2
 
 
@@ -66,9 +66,8 @@ class Run:
 
     def over(self) -> Halt | None:
         """Return why the run ends before the next round, or None: by its stop rule, by the user or by the budget."""
-        found = verdict(self.spec.stop, self.progress)
-        if found is not None:
-            return Halt(found.code, found.reason)
+        if (halt := verdict(self.spec.stop, self.progress)) is not None:
+            return halt
         drain = self._control().drain
         return self.flight.check_control() or (Halt("budget", drain) if drain else None)
 
@@ -215,7 +214,7 @@ class Run:
     def end(self, halt: Halt) -> Iterator[Event]:
         """Evaluate once more if the run ended by its own rule, save a checkpoint, and yield `Stopped`."""
         if (
-            halt.code in _OWN_ENDS
+            halt.code in OWN_ENDS
             and self.progress.round_no
             and self.progress.evaluated_round != self.progress.round_no
         ):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from training.loops.flight import Halt
 from training.loops.run import UPDATE_ATTEMPTS, Run
 from training.messages import Event
+from training.stopping import Halt
 
 BARREN_ROUNDS_ALLOWED = 3
 

@@ -16,12 +16,12 @@ from webapp.alerts.models import Alert, Kind, Severity, State
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
+from webapp.jobs.reasons import STOPPED_BY_BUDGET
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
 
 _NEWS_FOR = timedelta(days=1)
 """A job that ended longer ago is history, not news."""
 _AT_ONCE = 200
-_STOPPED_BY_BUDGET = Q(observed=Observed.PAUSED, reason_code="budget")
 _ENDS = {
     Observed.PAUSED: (Kind.JOB_STOPPED, Severity.WARNING),
     Observed.FAILED: (Kind.JOB_FAILED, Severity.CRITICAL),
@@ -123,7 +123,7 @@ def _untold(now: datetime) -> QuerySet[Job]:
         Value("job:"), F("pk"), Value(":"), F("observed"), Value(":"), Cast("lease_epoch", CharField())
     )
     news = Job.objects.filter(
-        _STOPPED_BY_BUDGET | Q(observed__in=(Observed.FAILED, Observed.SUCCEEDED)), since__gte=now - _NEWS_FOR
+        STOPPED_BY_BUDGET | Q(observed__in=(Observed.FAILED, Observed.SUCCEEDED)), since__gte=now - _NEWS_FOR
     )
     told = Alert.objects.filter(project_id=OuterRef("project_id"), dedupe_key=OuterRef("end_key"))
     return news.annotate(end_key=key).filter(~Exists(told)).defer("spec").order_by("since")
@@ -164,7 +164,7 @@ def _armed_anew(alert: Alert) -> str:
 
 def _paused_job() -> QuerySet[Job]:
     return (
-        Job.objects.filter(_STOPPED_BY_BUDGET)
+        Job.objects.filter(STOPPED_BY_BUDGET)
         .annotate(subject=Concat(Value("job:"), F("pk")))
         .filter(subject=OuterRef("subject"))
     )

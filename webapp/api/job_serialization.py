@@ -15,13 +15,13 @@ from webapp.api.paging import Page, newest_first
 from webapp.api.problems import Refused
 from webapp.api.schemas.jobs import JobShape
 from webapp.clock import SYSTEM_CLOCK
-from webapp.job_states import TERMINAL, Observed
+from webapp.job_states import FILTERS, TERMINAL, Observed
 from webapp.jobs.billing.cost_csv import prices_of
-from webapp.jobs.events.text import FILTERS, reason_in_words, shown_state
 from webapp.jobs.list.run_table import FIRST, jobs_asked_for
 from webapp.jobs.list.search_query import NotUnderstood, parse
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_list
+from webapp.jobs.reasons import look_of_job, reason_in_words
 from webapp.money.amounts import exact_usd
 
 
@@ -37,7 +37,7 @@ def job_shape(job: Job) -> JobShape:
         name=job.name,
         url=settings.STARLING_BASE_URL + reverse("jobs:detail", args=[slug, job.pk]),
         state=job.observed,
-        state_words=shown_state(job).word,
+        state_words=look_of_job(job).word,
         reason_code=job.reason_code,
         reason=reason_in_words(job),
         wanted=job.desired,

@@ -12,12 +12,13 @@ from webapp.formatting import display_usd, format_day, format_moment, plural
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of
 from webapp.jobs.billing.limit_forecast import meets_at
-from webapp.jobs.events.text import Shown
 from webapp.jobs.models import Job
+from webapp.jobs.reasons import STOPPED_BY_BUDGET
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Account, AtLine, Budget, Period, Scope
 from webapp.money.periods import period_end
 from webapp.money.queries import as_of, unreal_below
+from webapp.tones import Pill
 
 CLOUDS = {
     "local": "this machine",
@@ -47,7 +48,7 @@ class ShownBudget:
     limit: int
     spent_and_reserved: float
     holds: int
-    state: Shown | None
+    state: Pill | None
     outlook: str
     at_line: str
     stopped: list[Job]
@@ -85,7 +86,7 @@ def _below(budget_ids: Sequence[int]) -> dict[int, _Below]:
     for budget_id, count in counts.order_by("budgets"):
         found[budget_id].holds = count
     jobs = Job.objects.filter(account__budgets__in=budget_ids).annotate(budget_id=F("account__budgets"))
-    for job in jobs.filter(observed=Observed.PAUSED, reason_code="budget").order_by("-since"):
+    for job in jobs.filter(STOPPED_BY_BUDGET).order_by("-since"):
         found[job.budget_id].stopped.append(job)
     # Of jobs whose hours are hours: the time of a simulated cloud says nothing about the time of day.
     running = list(jobs.filter(observed=Observed.RUNNING, simulated=False).select_related("account"))
@@ -118,12 +119,12 @@ def _shown(budget: Budget, below: _Below, unreal: str, now: datetime) -> ShownBu
     )
 
 
-def _state(percent: float) -> Shown | None:
+def _state(percent: float) -> Pill | None:
     """Said from four fifths on: below, a budget is nothing to look at."""
     if percent >= 100:
-        return Shown("At its line", "budget", "sign-stop-fill")
+        return Pill("At its line", "budget", "sign-stop-fill")
     if percent >= 80:
-        return Shown(f"{int(percent)} % spent", "warning", "exclamation-triangle-fill")
+        return Pill(f"{int(percent)} % spent", "warning", "exclamation-triangle-fill")
     return None
 
 

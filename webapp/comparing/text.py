@@ -10,8 +10,8 @@ from webapp.comparing.significance import FEWEST, MOST_MORE
 from webapp.comparing.time_to_return import Getting
 from webapp.formatting import UNKNOWN, display_usd, format_duration, format_score, plural
 from webapp.job_states import ACTIVE
-from webapp.jobs.events.text import shown_state
 from webapp.jobs.models import Job
+from webapp.jobs.reasons import look_of_job
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 
@@ -136,7 +136,7 @@ def member_rows(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     return [
         {
             "job": job,
-            "state": shown_state(job),
+            "state": look_of_job(job),
             "active": job.observed in ACTIVE,
             "seed": job.spec["training"]["seed"],
             "spent": job.account.spent_picodollars + job.account.overrun_picodollars,

@@ -16,16 +16,17 @@ from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
-from webapp.job_states import TERMINAL, Observed
+from webapp.job_states import TERMINAL
 from webapp.jobs import machines, queries
 from webapp.jobs.billing import bill_panel, cost_breakdown
 from webapp.jobs.charts.figures import PANELS
 from webapp.jobs.charts.history import series_of
 from webapp.jobs.events import job_summary
-from webapp.jobs.events.text import EVENT_ICONS, reason_in_words, shown_state, states_for_script
+from webapp.jobs.events.event_text import EVENT_ICONS
 from webapp.jobs.form.spec_documents import shortened
 from webapp.jobs.models import Job
 from webapp.jobs.policies.policy_views import panel
+from webapp.jobs.reasons import look_of_job, looks_for_script, reason_in_words, stopped_by_budget
 from webapp.jobs.round_calls import round_calls
 from webapp.jobs.running import platform_notes, run_log
 from webapp.money.queries import budgets_above, held_by
@@ -65,16 +66,16 @@ def _head(job: Job) -> dict[str, Any]:
     return {
         "section": "jobs",
         "job": job,
-        "state": shown_state(job),
+        "state": look_of_job(job),
         "reason": job_summary.why_waiting(job, SYSTEM_CLOCK.now()) or reason_in_words(job),
         **cost_breakdown.spent_of(job),
         "header": queries.header(job),
         "numbers_words": job_summary.told_of_numbers(job),
-        "states": states_for_script(),
+        "states": looks_for_script(),
         "event_icons": EVENT_ICONS,
         "steps_wanted": document["training"]["stop"]["env_steps"],
         "over": job.observed in TERMINAL,
-        "stopped_by_budget": job.observed == Observed.PAUSED and job.reason_code == "budget",
+        "stopped_by_budget": stopped_by_budget(job),
         "suggested_limit": f"{cost_breakdown.suggested_limit(job):f}",
         "budgets_above": above,
         "held_by": held_by(job.account, above),

@@ -15,6 +15,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from webapp.job_states import Observed
+from webapp.jobs.reasons import ReasonCode
 from webapp.money.amounts import unreal_word
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Job(models.Model):
     actors_least = models.IntegerField(null=True, blank=True)
     actors_most = models.IntegerField(null=True, blank=True)
     observed = models.CharField(max_length=10, choices=Observed, default=Observed.QUEUED)
-    reason_code = models.CharField(max_length=30, blank=True, default="")
+    reason_code = models.CharField(max_length=30, choices=ReasonCode, blank=True, default=ReasonCode.NONE)
     reason = models.TextField(blank=True, default="")
     since = models.DateTimeField()
     last_seq = models.BigIntegerField(default=0)
@@ -152,6 +153,9 @@ class Job(models.Model):
             ),
             models.CheckConstraint(condition=Q(desired__in=Desired.values), name="job_desired_known"),
             models.CheckConstraint(condition=Q(observed__in=Observed.values), name="job_observed_known"),
+            models.CheckConstraint(
+                condition=Q(reason_code__in=ReasonCode.values), name="job_reason_code_known"
+            ),
         ]
 
     def __str__(self) -> str:

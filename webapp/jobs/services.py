@@ -22,6 +22,7 @@ from webapp.jobs.launch import cloud_requirements, launch_budget
 from webapp.jobs.launch.scheduler_choice import schedulers
 from webapp.jobs.lineage import From, remember
 from webapp.jobs.models import Desired, EventKind, Job
+from webapp.jobs.reasons import Reason, ReasonCode, stopped_by_budget
 from webapp.jobs.running.leases import is_idle
 from webapp.jobs.spec import JobSpec, Limits
 from webapp.money.amounts import display_least_usd
@@ -128,7 +129,7 @@ def _create(
         created_at=now,
         since=now,
         idempotency_key=idempotency_key,
-        reason="Waiting for a worker.",
+        reason=Reason.SUBMITTED.sentence,
         algorithm=spec.training.algorithm.kind,
         environment=spec.training.environment.id,
         cloud=spec.platform.kind,
@@ -141,7 +142,9 @@ def _create(
     from_where = made_from.words if made_from is not None else ""
     text = f"Submitted by {user} with a budget of {display_usd(account.limit_picodollars)}{from_where}."
     job.last_seq = append_events(
-        job.pk, [note(text, EventKind.STATE, observed=Observed.QUEUED.value, reason_code="")], clock=clock
+        job.pk,
+        [note(text, EventKind.STATE, observed=Observed.QUEUED.value, reason_code=ReasonCode.NONE.value)],
+        clock=clock,
     )
     doorbell.launch_on_commit(job.pk)
     return job
@@ -157,16 +160,14 @@ def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
     if job.observed in TERMINAL or job.desired == Desired.CANCELLED:
         return job
     wanted = {"desired": Desired.CANCELLED}
-    text = f"Stop asked for by {user}."
+    draining = Reason.STOP_REQUESTED.change(user=user)
     if is_idle(job, clock.shared_now()):
-        append_events(job.pk, [note(text)], clock=clock, changes=wanted)
+        append_events(job.pk, [note(draining.sentence)], clock=clock, changes=wanted)
         cancel_idle(job.pk, clock=clock)
     elif job.observed in (Observed.STARTING, Observed.RUNNING):
-        transition(
-            job.pk, Observed.DRAINING, reason_code="cancelled", reason=text, clock=clock, changes=wanted
-        )
+        transition(job.pk, draining, clock=clock, changes=wanted)
     else:
-        append_events(job.pk, [note(text)], clock=clock, changes=wanted)
+        append_events(job.pk, [note(draining.sentence)], clock=clock, changes=wanted)
     job.refresh_from_db()
     return job
 
@@ -179,10 +180,7 @@ def cancel_idle(job_id: str, *, clock: Clock) -> bool:
         return False
     close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
     changes = {"lease_owner": "", "lease_expires_at": None}
-    reason = "Stopped on request."
-    transition(
-        job_id, Observed.CANCELLED, reason_code="cancelled", reason=reason, clock=clock, changes=changes
-    )
+    transition(job_id, Reason.STOPPED.change(), clock=clock, changes=changes)
     return True
 
 
@@ -207,15 +205,11 @@ def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYST
     entry = note(text, EventKind.BUDGET, limit_usd=str(limit_usd))
     if stopped_by_budget(job):
         _set_aside_again(job, account, clock)
-        _queue_again(job, "Waiting for a worker, with a raised budget.", entry, clock)
+        _queue_again(job, Reason.BUDGET_RAISED, entry, clock)
     else:
         append_events(job.pk, [entry], clock=clock)
     job.refresh_from_db()
     return job
-
-
-def stopped_by_budget(job: Job) -> bool:
-    return job.observed == Observed.PAUSED and job.reason_code == "budget"
 
 
 @transaction.atomic
@@ -229,8 +223,9 @@ def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
         return job
     account = Account.objects.select_for_update().get(job_id=job.pk)
     _set_aside_again(job, account, clock)
-    why = "with room in the budgets again" if stopped_by_budget(job) else _going_on(job)
-    _queue_again(job, f"Waiting for a worker, {why}.", note(f"Going on, asked for by {user}."), clock)
+    going_on = Reason.GOES_ON if job.has_checkpoint else Reason.BEGINS_AGAIN
+    reason = Reason.ROOM_IN_BUDGETS if stopped_by_budget(job) else going_on
+    _queue_again(job, reason, note(f"Going on, asked for by {user}."), clock)
     job.refresh_from_db()
     return job
 
@@ -249,13 +244,7 @@ def _set_aside_again(job: Job, account: Account, clock: Clock) -> None:
     set_aside(account=account, least=needs.least, expected=expected, clock=clock)
 
 
-def _going_on(job: Job) -> str:
-    return (
-        "to go on from its checkpoint" if job.has_checkpoint else "to begin again: it has no checkpoint yet"
-    )
-
-
-def _queue_again(job: Job, reason: str, entry: Entry, clock: Clock) -> None:
+def _queue_again(job: Job, reason: Reason, entry: Entry, clock: Clock) -> None:
     changes = {"desired": Desired.RUN, "crashes": 0, "losses": 0}
-    transition(job.pk, Observed.QUEUED, reason=reason, clock=clock, changes=changes, before=[entry])
+    transition(job.pk, reason.change(), clock=clock, changes=changes, before=[entry])
     doorbell.launch_on_commit(job.pk)

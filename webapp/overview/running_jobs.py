@@ -11,9 +11,10 @@ from django.db.models import Case, Q, QuerySet, When
 
 from webapp.formatting import format_rough_duration, format_score
 from webapp.job_states import ACTIVE, TERMINAL, Observed
-from webapp.jobs.events.text import Shown, reason_in_words, shown_state
 from webapp.jobs.models import Job, Round
+from webapp.jobs.reasons import look_of_job, reason_in_words, stopped_by_budget
 from webapp.overview.sparkline import polyline, sampled
+from webapp.tones import Pill
 
 SHOWN = 8
 RECENT = 6
@@ -24,7 +25,7 @@ class Running:
     """One running job. `left`: how long it will take still, in words; empty where its spec does not end it by steps."""
 
     job: Job
-    state: Shown
+    state: Pill
     reason: str
     line: str
     line_words: str
@@ -58,7 +59,7 @@ def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
     )
     return Running(
         job=job,
-        state=shown_state(job),
+        state=look_of_job(job),
         reason=reason_in_words(job),
         line=polyline(returns),
         line_words=words,
@@ -99,18 +100,18 @@ class Recent:
     """A job that ended or stands still. `step` is the address's name of what to do next, `step_words` what that is."""
 
     job: Job
-    state: Shown
+    state: Pill
     reason: str
     spent: int
     step: str
     step_words: str
 
 
+_RAISE_BUDGET = "jobs:detail", "Raise its budget"
 _STEPS: dict[str, tuple[str, str]] = {
     Observed.FAILED: ("jobs:logs", "Read its log"),
     Observed.SUCCEEDED: ("jobs:checkpoints", "Take its policy"),
     Observed.CANCELLED: ("jobs:detail", "See how far it came"),
-    "paused:budget": ("jobs:detail", "Raise its budget"),
     Observed.PAUSED: ("jobs:detail", "Let it go on"),
 }
 
@@ -125,7 +126,7 @@ def recent(project: Any) -> list[Recent]:
     )
     rows = []
     for job in jobs:
-        step, words = _STEPS.get(f"{job.observed}:{job.reason_code}") or _STEPS[job.observed]
+        step, words = _RAISE_BUDGET if stopped_by_budget(job) else _STEPS[job.observed]
         spent = job.account.spent_picodollars + job.account.overrun_picodollars
-        rows.append(Recent(job, shown_state(job), reason_in_words(job), spent, step, words))
+        rows.append(Recent(job, look_of_job(job), reason_in_words(job), spent, step, words))
     return rows

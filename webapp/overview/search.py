@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from webapp.accounts.models import Membership
 from webapp.accounts.places import PLACES
-from webapp.jobs.events.text import shown_state
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.reasons import look_of_job
 
 MOST_JOBS = 8
 MOST_OTHERS = 5
@@ -63,8 +63,8 @@ def _jobs(project: Any, slug: str, words: list[str]) -> list[Found]:
     return [
         Found(
             job.name,
-            f"{shown_state(job).word} · {job.environment}" if job.environment else shown_state(job).word,
-            shown_state(job).icon,
+            f"{look_of_job(job).word} · {job.environment}" if job.environment else look_of_job(job).word,
+            look_of_job(job).icon,
             reverse("jobs:detail", args=[slug, job.pk]),
         )
         for job in rows[: MOST_JOBS if words else MOST_OTHERS]

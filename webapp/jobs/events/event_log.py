@@ -13,9 +13,10 @@ from django.db.models import F
 
 from webapp import doorbell
 from webapp.clock import Clock
-from webapp.job_states import TERMINAL, Observed, require_allowed
+from webapp.job_states import TERMINAL, require_allowed
 from webapp.jobs.charts.figures import PACKING, packed
 from webapp.jobs.models import Event, EventKind, Job
+from webapp.jobs.reasons import StateChange
 
 Changes = Mapping[str, Any]
 
@@ -68,10 +69,8 @@ def append_events(
 @transaction.atomic
 def transition(
     job_id: str,
-    to: Observed,
+    change: StateChange,
     *,
-    reason_code: str = "",
-    reason: str = "",
     clock: Clock,
     epoch: int | None = None,
     changes: Changes | None = None,
@@ -81,13 +80,14 @@ def transition(
 
     IllegalTransition if the graph has no such change: in particular, terminal states stay as they are.
     """
+    to, code, sentence = change
     observed = Job.objects.select_for_update().values_list("observed", flat=True).get(pk=job_id)
     require_allowed(observed, to)
     now = clock.now()
-    state: dict[str, Any] = {"observed": to, "reason_code": reason_code, "reason": reason, "since": now}
+    state: dict[str, Any] = {"observed": to, "reason_code": code, "reason": sentence, "since": now}
     if to in TERMINAL:
         state["finished_at"] = now
-    entry = note(reason or to.label, EventKind.STATE, observed=to.value, reason_code=reason_code)
+    entry = note(sentence or to.label, EventKind.STATE, observed=to.value, reason_code=code.value)
     append_events(job_id, [*before, entry], clock=clock, epoch=epoch, changes={**state, **(changes or {})})
 
 

@@ -13,6 +13,8 @@ from webapp.formatting import (
     plural,
 )
 from webapp.jobs.models import EventKind
+from webapp.jobs.reasons import look_of, look_of_end
+from webapp.tones import Tone
 
 Payload = Mapping[str, Any]
 
@@ -22,7 +24,21 @@ class Told(NamedTuple):
 
     text: str
     icon: str = "dot"
-    tone: str = ""
+    tone: Tone = ""
+
+
+EVENT_ICONS = (
+    "dot",
+    "check-circle",
+    "exclamation-triangle-fill",
+    "x-octagon-fill",
+    "sign-stop-fill",
+    "bookmark-check",
+    "bar-chart",
+    "arrow-repeat",
+    "arrow-right-circle",
+)
+"""What the event list of a job page draws with (static/js/jobs/events.js)."""
 
 
 def told(kind: str, payload: Payload) -> Told:
@@ -35,16 +51,8 @@ def _note(payload: Payload) -> Told:
 
 
 def _state(payload: Payload) -> Told:
-    observed, code = payload.get("observed"), payload.get("reason_code")
-    text = sentence(payload.get("text"))
-    if observed == "paused" and code == "budget":
-        return Told(text, "sign-stop-fill", "budget")
-    looks = {
-        "failed": ("x-octagon-fill", "failed"),
-        "recovering": ("arrow-repeat", "warning"),
-        "succeeded": ("check-circle", "ok"),
-    }
-    return Told(text, *looks.get(str(observed), ("arrow-right-circle", "")))
+    look = look_of(str(payload.get("observed")), str(payload.get("reason_code")))
+    return Told(sentence(payload.get("text")), look.event_icon or "arrow-right-circle", look.event_tone)
 
 
 def _started(payload: Payload) -> Told:
@@ -95,11 +103,8 @@ def _stopped(payload: Payload) -> Told:
     text = (
         f"{sentence(payload['reason'])} {plural(payload['rounds'], 'round')}, {payload['env_steps']:,} steps."
     )
-    if payload["reason_code"] == "budget":
-        return Told(text, "sign-stop-fill", "budget")
-    if payload["reason_code"] == "failing":
-        return Told(text, "x-octagon-fill", "failed")
-    return Told(text, "check-circle", "" if payload["reason_code"] in ("cancelled", "paused") else "ok")
+    look = look_of_end(payload["reason_code"])
+    return Told(text, look.event_icon or "check-circle", look.event_tone)
 
 
 _WORDS: dict[str, Callable[[Payload], Told]] = {

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST, require_safe
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
+from webapp.job_states import FILTERS
 from webapp.jobs import queries
-from webapp.jobs.events.text import FILTERS
 from webapp.jobs.form.presets import presets
 from webapp.jobs.list import bulk, deleting, labels, run_table, saved_views
 from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns

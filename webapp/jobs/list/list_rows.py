@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from django.template.loader import render_to_string
 
-from webapp.jobs.events.text import Shown, reason_in_words, shown_state
 from webapp.jobs.list.columns import Column
 from webapp.jobs.models import Job
+from webapp.jobs.reasons import look_of_job, reason_in_words
+from webapp.tones import Pill
 
 _KEPT = 4_000
 """Drawn rows of one process, some kilobytes each."""
@@ -49,7 +50,7 @@ def _row(job: Job, columns: Sequence[Column], jobs_url: str) -> Row:
         unreal=job.unreal,
         archived=job.archived_at is not None,
         reason=reason_in_words(job),
-        pill=_pill(shown_state(job)),
+        pill=_pill(look_of_job(job)),
         cells=tuple((column.cell, column.text(job)) for column in columns),
     )
 
@@ -60,6 +61,6 @@ def _drawn(row: Row) -> str:
 
 
 @cache
-def _pill(state: Shown) -> str:
+def _pill(state: Pill) -> str:
     """A state's pill: there are few states and many rows."""
     return render_to_string("jobs/pill.html", {"state": state})

@@ -88,10 +88,7 @@ def _holds(term: Term, now: datetime) -> Q:
 def _word(key: str, value: str) -> Q:
     match key:
         case "state":
-            states = Q(observed__in=STATES[value])
-            if value == "budget":
-                return states & Q(reason_code="budget")
-            return states
+            return STATES[value]
         case "algorithm" | "cloud":
             return Q(**{f"{key}__iexact": value})
         case "environment":

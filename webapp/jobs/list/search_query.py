@@ -11,6 +11,11 @@ import math
 import re
 from dataclasses import dataclass
 
+from django.db.models import Q
+
+from webapp.job_states import ACTIVE, Observed
+from webapp.jobs.reasons import STOPPED_BY_BUDGET
+
 WORDS = {
     "state": "active, queued, running, paused, budget, succeeded, failed or stopped",
     "algorithm": "such as ppo",
@@ -36,16 +41,18 @@ FIGURES = (
     "age",
 )
 """The keys that take numbers. Dollars for cost and limit; time and age take 30s, 5min, 2h, 7d."""
-STATES = {
-    "active": ("queued", "starting", "running", "recovering", "draining"),
-    "stopped": ("cancelled",),
-    "stopping": ("draining",),
+STATES: dict[str, Q] = {
+    "active": Q(observed__in=ACTIVE),
+    "stopped": Q(observed=Observed.CANCELLED),
+    "stopping": Q(observed=Observed.DRAINING),
     **{
-        name: (name,)
-        for name in ("queued", "starting", "running", "recovering", "paused", "succeeded", "failed")
+        state.value: Q(observed=state)
+        for state in Observed
+        if state not in (Observed.CANCELLED, Observed.DRAINING)
     },
-    "budget": ("paused",),
+    "budget": STOPPED_BY_BUDGET,
 }
+"""What `state:` may be asked for, and the jobs that are meant."""
 _UNITS_S = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _OPERATORS = (">=", "<=", ">", "<", "=")
 _TOKEN = re.compile(r'-?(?:[^\s"]|"[^"]*")+')

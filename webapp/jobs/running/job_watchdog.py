@@ -11,11 +11,12 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.doorbell import ask_to_launch
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.models import Desired, Job
+from webapp.jobs.reasons import Reason, StateChange
 from webapp.jobs.running.job_slots import COMPUTE_HERE
 from webapp.jobs.running.lease_holders import life_of
 from webapp.jobs.running.leases import LEASE_TTL, idle
 from webapp.jobs.running.pausing import pause_idle
-from webapp.jobs.running.recovery import LOST, run_ended
+from webapp.jobs.running.recovery import run_ended
 from webapp.jobs.services import cancel_idle
 from webapp.money.models import Charge, ChargeState
 from webapp.money.services import settle_leftovers
@@ -37,8 +38,7 @@ def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
         run_ended(
             job_id=job.pk,
             epoch=job.lease_epoch,
-            reason=_why_lost(job),
-            reason_code=LOST,
+            why=_why_lost(job),
             only_if_idle=True,
             clock=clock,
         )
@@ -59,14 +59,13 @@ def free_leases_of_the_dead(*, clock: Clock = SYSTEM_CLOCK) -> None:
             Job.objects.filter(pk=job_id, lease_owner=owner).update(lease_expires_at=now)
 
 
-def _why_lost(job: Job) -> str:
+def _why_lost(job: Job) -> StateChange:
     """What became of a run that no longer renews its lease, as far as it can be known from here."""
-    if life_of(job.lease_owner) == "gone":
-        return "The worker that ran the job was killed."
-    unheard = f"nothing was heard of its process for {LEASE_TTL.total_seconds():.0f} s"
-    if life_of(job.lease_owner) == "alive":
-        return f"This machine was too busy to keep the job alive: {unheard}."
-    return f"The machine that ran the job is gone, or was too busy to keep the job alive: {unheard}."
+    life = life_of(job.lease_owner)
+    if life == "gone":
+        return Reason.WORKER_KILLED.change()
+    reason = Reason.MACHINE_BUSY if life == "alive" else Reason.MACHINE_GONE
+    return reason.change(seconds=LEASE_TTL.total_seconds())
 
 
 def _to_cancel(now: datetime) -> list[Job]:

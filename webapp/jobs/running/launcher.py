@@ -16,12 +16,13 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.doorbell import ask_to_launch
 from webapp.job_states import ACTIVE
 from webapp.jobs.models import Desired, Job
+from webapp.jobs.reasons import Reason
 from webapp.jobs.running.graceful_exit import LEAVE_WITHIN_S
 from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT
 from webapp.jobs.running.job_slots import core_places, core_sentence, needs_core, places, waiting_for_core
 from webapp.jobs.running.lease_holders import new_owner
 from webapp.jobs.running.leases import is_idle
-from webapp.jobs.running.recovery import LOST, hand_back, run_ended
+from webapp.jobs.running.recovery import hand_back, run_ended
 from webapp.jobs.running.runner import CRASHED_EXIT
 
 log = logging.getLogger(__name__)
@@ -172,15 +173,13 @@ def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None
         hand_back(job_id=job_id, owner=owner)
         return
     job = Job.objects.get(pk=job_id)
-    if code == LEASE_LOST_EXIT:
-        reason, reason_code = "The job's process lost its lease.", LOST
-    else:
-        reason, reason_code = f"The job's process ended unexpectedly ({how_it_ended(code)}).", "crashed"
+    died = Reason.PROCESS_DIED.change(how=how_it_ended(code))
     if job.lease_owner == owner:
-        run_ended(job_id=job_id, epoch=job.lease_epoch, reason=reason, reason_code=reason_code)
+        why = Reason.LEASE_LOST.change() if code == LEASE_LOST_EXIT else died
+        run_ended(job_id=job_id, epoch=job.lease_epoch, why=why)
     elif code not in (0, CRASHED_EXIT, LEASE_LOST_EXIT):
         # It died before it could take the lease; others said themselves what went wrong.
-        run_ended(job_id=job_id, epoch=None, reason=reason)
+        run_ended(job_id=job_id, epoch=None, why=died)
 
 
 def how_it_ended(code: int) -> str:

@@ -8,6 +8,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.events.event_log import append_events, note, transition
 from webapp.jobs.models import Desired, Job
+from webapp.jobs.reasons import Reason
 from webapp.jobs.running.leases import is_idle
 from webapp.money.services import close_books
 
@@ -43,12 +44,5 @@ def pause_idle(job_id: str, *, clock: Clock) -> bool:
         return False
     close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
     changes = {"lease_owner": "", "lease_expires_at": None}
-    transition(
-        job_id,
-        Observed.PAUSED,
-        reason_code="paused",
-        reason="Paused on request.",
-        clock=clock,
-        changes=changes,
-    )
+    transition(job_id, Reason.PAUSED.change(), clock=clock, changes=changes)
     return True

@@ -28,6 +28,7 @@ from webapp.job_states import Observed
 from webapp.jobs import failpoints
 from webapp.jobs.events.event_log import Entry, append_events, transition
 from webapp.jobs.models import Checkpoint, Job, Round
+from webapp.jobs.reasons import OF_ENGINE, Reason
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Account
 from webapp.money.services import close_books
@@ -36,18 +37,6 @@ _FAILED_CALLS_AT_ONCE = 200
 
 NOT_HELD: dict[str, Any] = {"lease_owner": "", "lease_expires_at": None}
 """Gives the lease back with the change that makes it needless."""
-
-_ENDS: dict[str, Observed] = {
-    "target": Observed.SUCCEEDED,
-    "rounds": Observed.SUCCEEDED,
-    "steps": Observed.SUCCEEDED,
-    "minutes": Observed.SUCCEEDED,
-    "no_progress": Observed.SUCCEEDED,
-    "budget": Observed.PAUSED,
-    "paused": Observed.PAUSED,
-    "cancelled": Observed.CANCELLED,
-    "failing": Observed.FAILED,
-}
 
 
 def as_json(event: Event) -> dict[str, Any]:
@@ -111,7 +100,7 @@ class Recorder:
             return
         transition(
             self._job_id,
-            Observed.RUNNING,
+            Reason.RUNNING.change(),
             clock=self._clock,
             epoch=self._epoch,
             changes={"started_at": job.started_at or self._clock.now()},
@@ -163,9 +152,7 @@ class Recorder:
         close_books(job_id=self._job_id, before_epoch=self._epoch + 1, clock=self._clock)
         transition(
             self._job_id,
-            _ENDS[stopped.reason_code],
-            reason_code=stopped.reason_code,
-            reason=_sentence(stopped.reason),
+            OF_ENGINE[stopped.reason_code].change(words=_sentence(stopped.reason)),
             clock=self._clock,
             epoch=self._epoch,
             changes=self._last_figures(stopped) | NOT_HELD,

@@ -13,6 +13,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.events.event_log import LeaseLost, append_events, note, transition
 from webapp.jobs.models import Checkpoint, EventKind, Job, Round
+from webapp.jobs.reasons import Reason, ReasonCode, StateChange, given_up
 from webapp.jobs.running.leases import is_idle
 from webapp.jobs.running.recorder import NOT_HELD
 from webapp.money.services import close_books, settle_leftovers
@@ -22,11 +23,9 @@ CRASHES_ALLOWED = 5
 LOSSES_ALLOWED = 20
 """The same of leases that a job lost although nothing was wrong with it."""
 
-HANDOVER = "handover"
-"""The process was stopped: neither a crash nor a loss."""
-LOST = "lost"
-"""The lease ran out, or the worker that held it died with its machine or was killed: no fault of the job."""
-STOPPED = "The worker was stopped; the job goes on from its last checkpoint once one is back."
+_NO_CRASH = frozenset({ReasonCode.HANDOVER, ReasonCode.LOST})
+"""The process was stopped; or the lease ran out, or the worker that held it died with its machine or was killed. None
+of these is a fault of the job."""
 
 
 class ResumePoint(NamedTuple):
@@ -43,8 +42,8 @@ def begin_run(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> None:
     settle_leftovers(job_id=job_id, before_epoch=epoch, clock=clock)
     if job.observed in (Observed.STARTING, Observed.RUNNING, Observed.DRAINING):
         # Its last run died and nobody has said so yet.
-        transition(job_id, Observed.RECOVERING, reason_code=LOST, clock=clock, epoch=epoch)
-    transition(job_id, Observed.STARTING, reason="Starting its workers.", clock=clock, epoch=epoch)
+        transition(job_id, Reason.LEASE_EXPIRED.change(), clock=clock, epoch=epoch)
+    transition(job_id, Reason.STARTING.change(), clock=clock, epoch=epoch)
 
 
 def resume_point(
@@ -99,14 +98,13 @@ def run_ended(
     *,
     job_id: str,
     epoch: int | None,
-    reason: str,
-    reason_code: str = "crashed",
+    why: StateChange,
     only_if_idle: bool = False,
     clock: Clock = SYSTEM_CLOCK,
 ) -> bool:
     """A run is over without having ended its job: to be started again, or failed after too many; False if not so.
 
-    `reason` names the cause in a sentence; what follows from it is added here. `epoch` None means a process that died
+    `why` names the cause; what follows from it is decided here. `epoch` None means a process that died
     before it got the lease. `only_if_idle` leaves a lease alone that is still good.
     """
     job = Job.objects.select_for_update().get(pk=job_id)
@@ -119,24 +117,17 @@ def run_ended(
     if epoch is not None and not job.lease_owner and job.observed in (Observed.QUEUED, Observed.RECOVERING):
         return False  # somebody has said so already
     settle_leftovers(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
-    crashes = job.crashes + (reason_code not in (HANDOVER, LOST))
-    losses = job.losses + (reason_code == LOST)
+    crashes = job.crashes + (why.code not in _NO_CRASH)
+    losses = job.losses + (why.code == ReasonCode.LOST)
     changes: dict[str, Any] = {**NOT_HELD, "crashes": crashes, "losses": losses}
     if crashes > CRASHES_ALLOWED or losses > LOSSES_ALLOWED:
         close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
-        times = losses if reason_code == LOST else crashes
-        sentence = f"{reason} That was the {times}th time without a new checkpoint; the job is given up."
-        if reason_code == LOST:
-            sentence += " Run it again where it has more room."
-        transition(
-            job_id, Observed.FAILED, reason_code=reason_code, reason=sentence, clock=clock, changes=changes
-        )
+        times = losses if why.code == ReasonCode.LOST else crashes
+        transition(job_id, given_up(why, times), clock=clock, changes=changes)
     elif job.observed in (Observed.QUEUED, Observed.RECOVERING):
-        append_events(job_id, [note(reason)], clock=clock, changes=changes)
+        append_events(job_id, [note(why.sentence)], clock=clock, changes=changes)
     else:
-        transition(
-            job_id, Observed.RECOVERING, reason_code=reason_code, reason=reason, clock=clock, changes=changes
-        )
+        transition(job_id, why, clock=clock, changes=changes)
     return True
 
 
@@ -145,22 +136,14 @@ def hand_back(*, job_id: str, owner: str, clock: Clock = SYSTEM_CLOCK) -> bool:
     epoch = Job.objects.filter(pk=job_id, lease_owner=owner).values_list("lease_epoch", flat=True).first()
     if epoch is None:
         return False
-    return run_ended(job_id=job_id, epoch=epoch, reason=STOPPED, reason_code=HANDOVER, clock=clock)
+    return run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
 
 
 @transaction.atomic
-def give_up(*, job_id: str, epoch: int, reason: str, reason_code: str, clock: Clock = SYSTEM_CLOCK) -> None:
+def give_up(*, job_id: str, epoch: int, why: StateChange, clock: Clock = SYSTEM_CLOCK) -> None:
     """End a job whose run met what another run would meet again; nothing is tried, or paid, any more."""
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.lease_epoch != epoch or job.observed in TERMINAL:
         return
     close_books(job_id=job_id, before_epoch=epoch + 1, clock=clock)
-    transition(
-        job_id,
-        Observed.FAILED,
-        reason_code=reason_code,
-        reason=reason,
-        clock=clock,
-        epoch=epoch,
-        changes=NOT_HELD,
-    )
+    transition(job_id, why, clock=clock, epoch=epoch, changes=NOT_HELD)

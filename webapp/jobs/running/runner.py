@@ -34,20 +34,14 @@ from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
 from webapp.jobs.lineage import beginning
 from webapp.jobs.models import Checkpoint, Desired, Job
+from webapp.jobs.reasons import Reason, StateChange
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten
 from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
 from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.platform_notes import Notes
 from webapp.jobs.running.recorder import Recorder
-from webapp.jobs.running.recovery import (
-    HANDOVER,
-    STOPPED,
-    begin_run,
-    give_up,
-    resume_point,
-    run_ended,
-)
+from webapp.jobs.running.recovery import begin_run, give_up, resume_point, run_ended
 from webapp.jobs.running.run_log import RunLog
 from webapp.jobs.services import limits
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
@@ -106,18 +100,19 @@ def _run_under(
         # The heart stands still by now: it would take the lease that is given back here for one that was lost.
         run.end(stopped)
     except _HandedOver:
-        run_ended(job_id=job_id, epoch=epoch, reason=STOPPED, reason_code=HANDOVER, clock=clock)
+        run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
     except (CheckpointNotWritten, CannotRun) as error:
         log.error("job %s: %s", job_id, error)
-        code = "disk" if isinstance(error, CheckpointNotWritten) else "unfit"
-        give_up(job_id=job_id, epoch=epoch, reason=_limited(str(error)), reason_code=code, clock=clock)
+        unwritten = isinstance(error, CheckpointNotWritten)
+        reason = Reason.CHECKPOINT_NOT_WRITTEN if unwritten else Reason.CANNOT_RUN
+        give_up(job_id=job_id, epoch=epoch, why=_shortened(reason.change(error=error)), clock=clock)
     except (LeaseLost, LedgerClosed, MailboxClosed, RegisterClosed) as error:
         log.error("job %s: %s", job_id, error)
         return LEASE_LOST_EXIT
     except Exception as error:
         log.exception("job %s failed", job_id)
-        sentence = f"The run ended with an error: {type(error).__name__}: {error}"
-        run_ended(job_id=job_id, epoch=epoch, reason=_limited(sentence), reason_code="error", clock=clock)
+        why = Reason.RUN_FAILED.change(error=f"{type(error).__name__}: {error}")
+        run_ended(job_id=job_id, epoch=epoch, why=_shortened(why), clock=clock)
         return CRASHED_EXIT
     return 0
 
@@ -194,8 +189,7 @@ class _Run:
             run_ended(
                 job_id=self._job.pk,
                 epoch=self._epoch,
-                reason=STOPPED,
-                reason_code=HANDOVER,
+                why=Reason.WORKER_STOPPED.change(),
                 clock=self._clock,
             )
         else:
@@ -327,5 +321,7 @@ class _Run:
         return self._platform.rent_ahead(A_LONG_ROUND * self._round_s) if self._platform is not None else 0
 
 
-def _limited(sentence: str) -> str:
-    return sentence if len(sentence) <= 500 else f"{sentence[:499]}…"
+def _shortened(why: StateChange) -> StateChange:
+    """With a sentence of at most 500 letters: errors may come with any number."""
+    sentence = why.sentence
+    return why if len(sentence) <= 500 else why._replace(sentence=f"{sentence[:499]}…")

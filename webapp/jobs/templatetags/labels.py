@@ -9,6 +9,7 @@ from django import template
 from webapp.accounts.access import current_membership
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.models import Desired, Job
+from webapp.jobs.reasons import stopped_by_budget
 
 register = template.Library()
 
@@ -26,7 +27,7 @@ def labels_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
         "tags_text": ", ".join(tags),
         "groups": list(job.groups.all()),
         "over": job.observed in TERMINAL,
-        "paused": job.observed == Observed.PAUSED and job.reason_code != "budget",
+        "paused": job.observed == Observed.PAUSED and not stopped_by_budget(job),
         "pausable": job.observed in ACTIVE and job.desired == Desired.RUN,
         "most_of_four": 4 * job.account.limit_picodollars,
         "csrf_token": context.get("csrf_token"),

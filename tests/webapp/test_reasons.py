@@ -1,0 +1,121 @@
+"""The table of reasons why a job is in its state: complete, the only source of codes, and readable for old rows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+from typing import get_args
+
+import pytest
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from tests.factories import make_job
+from training.messages import OWN_ENDS, StopCode
+from webapp.job_states import Observed
+from webapp.jobs.events.event_text import told
+from webapp.jobs.models import EventKind, Job
+from webapp.jobs.reasons import (
+    LOOKS,
+    OF_ENGINE,
+    Reason,
+    ReasonCode,
+    given_up,
+    look_of,
+    reason_in_words,
+)
+from webapp.templatetags.look import _symbols
+from webapp.tones import Tone
+
+_WEBAPP = Path(settings.BASE_DIR) / "webapp"
+
+
+def _parameters(reason: Reason) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(reason.sentence) if name}
+
+
+def _calls() -> Iterator[tuple[str, ast.Call]]:
+    """Every call in the product, with its place."""
+    for path in sorted(_WEBAPP.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                yield f"{path.relative_to(_WEBAPP.parent)}:{node.lineno}", node
+
+
+def test_each_code_has_a_reason_with_a_state_words_and_an_icon() -> None:
+    assert {reason.code for reason in Reason} == set(ReasonCode)
+    for reason in Reason:
+        change = reason.change(**dict.fromkeys(_parameters(reason), 1))
+        assert (change.state, change.code) == (reason.state, reason.code)
+        assert reason_in_words(Job(observed=change.state, reason_code=change.code, reason=change.sentence))
+        assert reason.code.label
+
+
+def test_each_look_is_drawn_with_a_tone_and_an_icon_that_exist() -> None:
+    css = (Path(settings.BASE_DIR) / "static/css/states.css").read_text(encoding="utf-8")
+    assert {*re.findall(r"^\.tone-([a-z]+) \{", css, re.MULTILINE), ""} == set(get_args(Tone))
+    icons = {icon for look in LOOKS.values() for icon in (look.icon, look.event_icon)} - {""}
+    assert icons <= _symbols().keys()
+    assert {look.tone for look in LOOKS.values()} <= set(get_args(Tone))
+
+
+def test_each_reason_of_the_engine_is_one_of_a_job() -> None:
+    codes: set[str] = set(get_args(StopCode))
+    assert set(OF_ENGINE) == codes
+    assert {code: reason.code.value for code, reason in OF_ENGINE.items()} == {code: code for code in codes}
+    assert {code for code, reason in OF_ENGINE.items() if reason.state == Observed.SUCCEEDED} == OWN_ENDS
+
+
+def test_each_reason_is_given_somewhere_with_the_parameters_of_its_sentence() -> None:
+    given = set(OF_ENGINE.values())
+    for place, call in _calls():
+        function = call.func
+        if not (isinstance(function, ast.Attribute) and function.attr == "change"):
+            continue
+        row = function.value
+        if isinstance(row, ast.Attribute) and isinstance(row.value, ast.Name) and row.value.id == "Reason":
+            assert {keyword.arg for keyword in call.keywords} == _parameters(Reason[row.attr]), place
+    for path in sorted(_WEBAPP.rglob("*.py")):
+        if path.name != "reasons.py":
+            names = re.findall(r"\bReason\.([A-Z_]+)\b", path.read_text(encoding="utf-8"))
+            given |= {Reason[name] for name in names}
+    assert given == set(Reason)
+
+
+def test_no_place_writes_or_compares_a_code_as_text() -> None:
+    for place, call in _calls():
+        for keyword in call.keywords:
+            if keyword.arg == "reason_code":
+                assert not isinstance(keyword.value, ast.Constant), place
+    for path in sorted(_WEBAPP.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"""job\.reason_code (?:==|!=|in) [("']""", text), path
+
+
+@pytest.mark.django_db
+def test_an_unknown_code_cannot_be_stored() -> None:
+    job = make_job()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Job.objects.filter(pk=job.pk).update(reason_code="bugdet")
+
+
+def test_a_code_that_is_not_known_any_more_is_shown_with_its_own_words() -> None:
+    assert look_of("paused", "retired") == look_of("paused")
+    state = {"text": "As it was noted then", "observed": "paused", "reason_code": "retired"}
+    assert told(EventKind.STATE, state).text == "As it was noted then."
+    end = {"reason": "as the engine said then", "reason_code": "retired", "rounds": 1, "env_steps": 256}
+    assert told(EventKind.STOPPED, end).text == "As the engine said then. 1 round, 256 steps."
+
+
+def test_a_job_that_is_given_up_keeps_the_code_of_its_last_run() -> None:
+    crashed = given_up(Reason.PROCESS_DIED.change(how="exit code 3"), 6)
+    assert (crashed.state, crashed.code) == (Observed.FAILED, ReasonCode.CRASHED)
+    assert crashed.sentence == (
+        "The job's process ended unexpectedly (exit code 3). That was the 6th time without a new checkpoint;"
+        " the job is given up."
+    )
+    lost = given_up(Reason.WORKER_KILLED.change(), 20)
+    assert lost.sentence.endswith("Run it again where it has more room.")

@@ -1,0 +1,220 @@
+"""Why a job is in its state: the one table of reasons, and how states and reasons look to people.
+
+To add a reason: a code here if none fits, a row of `Reason`, and the place that gives it (`transition`, or
+`run_ended` for a run that ended before its job). A reason that the engine gives is a `StopCode` of
+`training/messages.py` and a row of `OF_ENGINE`. A new code needs `manage.py makemigrations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import TYPE_CHECKING, NamedTuple
+
+from django.db import models
+from django.db.models import Q
+
+from webapp.job_states import Observed
+from webapp.tones import Pill, Tone
+
+if TYPE_CHECKING:
+    from training.messages import StopCode
+    from webapp.jobs.models import Job
+
+
+class ReasonCode(models.TextChoices):
+    """What is stored and what the API returns. Values stay as they are: rows and programs hold them."""
+
+    NONE = "", "Nothing special"
+    TARGET = "target", "Target reached"
+    ROUNDS = "rounds", "Rounds done"
+    STEPS = "steps", "Steps done"
+    MINUTES = "minutes", "Time over"
+    NO_PROGRESS = "no_progress", "No progress"
+    BUDGET = "budget", "Budget"
+    PAUSED = "paused", "Paused on request"
+    CANCELLED = "cancelled", "Stopped on request"
+    FAILING = "failing", "Calls or updates failed"
+    HANDOVER = "handover", "Worker stopped"
+    LOST = "lost", "Lease lost"
+    CRASHED = "crashed", "Process died"
+    ERROR = "error", "Error in the run"
+    DISK = "disk", "Checkpoint not written"
+    UNFIT = "unfit", "Cannot run here"
+
+
+@dataclass(frozen=True)
+class Look(Pill):
+    """How a state looks: its pill, and the icon and tone of its events where they are not the usual ones."""
+
+    event_icon: str = ""
+    event_tone: Tone = ""
+
+
+class StateChange(NamedTuple):
+    """A state with the reason for it, ready to be written."""
+
+    state: Observed
+    code: ReasonCode = ReasonCode.NONE
+    sentence: str = ""
+
+
+@unique
+class Reason(Enum):
+    """One row a reason: the code that is stored, the state it leads to, and the sentence with its parameters.
+
+    The job looks as its state does (`STATE_LOOKS`) unless the row ends with a look of its own.
+    """
+
+    # It waits or starts.
+    SUBMITTED = ReasonCode.NONE, Observed.QUEUED, "Waiting for a worker."
+    BUDGET_RAISED = ReasonCode.NONE, Observed.QUEUED, "Waiting for a worker, with a raised budget."
+    ROOM_IN_BUDGETS = (
+        ReasonCode.NONE,
+        Observed.QUEUED,
+        "Waiting for a worker, with room in the budgets again.",
+    )
+    GOES_ON = ReasonCode.NONE, Observed.QUEUED, "Waiting for a worker, to go on from its checkpoint."
+    BEGINS_AGAIN = (
+        ReasonCode.NONE,
+        Observed.QUEUED,
+        "Waiting for a worker, to begin again: it has no checkpoint yet.",
+    )
+    STARTING = ReasonCode.NONE, Observed.STARTING, "Starting its workers."
+    RUNNING = ReasonCode.NONE, Observed.RUNNING, ""
+
+    # Its run ended and another one goes on. After too many of these the job fails: `given_up`.
+    WORKER_STOPPED = (
+        ReasonCode.HANDOVER,
+        Observed.RECOVERING,
+        "The worker was stopped; the job goes on from its last checkpoint once one is back.",
+    )
+    LEASE_EXPIRED = ReasonCode.LOST, Observed.RECOVERING, ""
+    LEASE_LOST = ReasonCode.LOST, Observed.RECOVERING, "The job's process lost its lease."
+    WORKER_KILLED = ReasonCode.LOST, Observed.RECOVERING, "The worker that ran the job was killed."
+    MACHINE_BUSY = (
+        ReasonCode.LOST,
+        Observed.RECOVERING,
+        "This machine was too busy to keep the job alive: nothing was heard of its process for {seconds:.0f} s.",
+    )
+    MACHINE_GONE = (
+        ReasonCode.LOST,
+        Observed.RECOVERING,
+        "The machine that ran the job is gone, or was too busy to keep the job alive:"
+        " nothing was heard of its process for {seconds:.0f} s.",
+    )
+    PROCESS_DIED = ReasonCode.CRASHED, Observed.RECOVERING, "The job's process ended unexpectedly ({how})."
+    RUN_FAILED = ReasonCode.ERROR, Observed.RECOVERING, "The run ended with an error: {error}"
+
+    # Another run would meet the same: the job fails at once.
+    CHECKPOINT_NOT_WRITTEN = ReasonCode.DISK, Observed.FAILED, "{error}"
+    CANNOT_RUN = ReasonCode.UNFIT, Observed.FAILED, "{error}"
+
+    # People want it.
+    STOP_REQUESTED = ReasonCode.CANCELLED, Observed.DRAINING, "Stop asked for by {user}."
+    STOPPED = ReasonCode.CANCELLED, Observed.CANCELLED, "Stopped on request."
+    PAUSED = ReasonCode.PAUSED, Observed.PAUSED, "Paused on request."
+
+    # The engine ended the run, and says in `words` what it met.
+    TARGET_REACHED = ReasonCode.TARGET, Observed.SUCCEEDED, "{words}"
+    ROUNDS_DONE = ReasonCode.ROUNDS, Observed.SUCCEEDED, "{words}"
+    STEPS_DONE = ReasonCode.STEPS, Observed.SUCCEEDED, "{words}"
+    TIME_OVER = ReasonCode.MINUTES, Observed.SUCCEEDED, "{words}"
+    NO_PROGRESS = ReasonCode.NO_PROGRESS, Observed.SUCCEEDED, "{words}"
+    BUDGET_SPENT = (
+        ReasonCode.BUDGET,
+        Observed.PAUSED,
+        "{words}",
+        Look("Stopped by budget", "budget", "sign-stop-fill", "sign-stop-fill", "budget"),
+    )
+    ENGINE_PAUSED = ReasonCode.PAUSED, Observed.PAUSED, "{words}"
+    ENGINE_STOPPED = ReasonCode.CANCELLED, Observed.CANCELLED, "{words}"
+    FAILING = ReasonCode.FAILING, Observed.FAILED, "{words}"
+
+    def __init__(self, code: ReasonCode, state: Observed, sentence: str, look: Look | None = None) -> None:
+        self.code = code
+        self.state = state
+        self.sentence = sentence
+        self.look = look
+
+    def change(self, **parameters: object) -> StateChange:
+        """The state it leads to, with the sentence filled in. KeyError for a parameter that was not given."""
+        return StateChange(self.state, self.code, self.sentence.format_map(parameters))
+
+
+OF_ENGINE: Mapping[StopCode, Reason] = {
+    "target": Reason.TARGET_REACHED,
+    "rounds": Reason.ROUNDS_DONE,
+    "steps": Reason.STEPS_DONE,
+    "minutes": Reason.TIME_OVER,
+    "no_progress": Reason.NO_PROGRESS,
+    "budget": Reason.BUDGET_SPENT,
+    "paused": Reason.ENGINE_PAUSED,
+    "cancelled": Reason.ENGINE_STOPPED,
+    "failing": Reason.FAILING,
+}
+"""The engine's own reasons to stop."""
+
+
+def given_up(change: StateChange, times: int) -> StateChange:
+    """The job fails, as its runs ended `times` times in a row without a checkpoint, the last time for this reason."""
+    sentence = f"{change.sentence} That was the {times}th time without a new checkpoint; the job is given up."
+    if change.code == ReasonCode.LOST:
+        sentence += " Run it again where it has more room."
+    return StateChange(Observed.FAILED, change.code, sentence)
+
+
+STATE_LOOKS: Mapping[Observed, Look] = {
+    Observed.QUEUED: Look("Queued", "waiting", "hourglass-split"),
+    Observed.STARTING: Look("Starting", "waiting", "three-dots"),
+    Observed.RUNNING: Look("Running", "running", "play-fill"),
+    Observed.RECOVERING: Look("Recovering", "warning", "arrow-repeat", "arrow-repeat", "warning"),
+    Observed.DRAINING: Look("Stopping", "waiting", "chevron-double-down"),
+    Observed.PAUSED: Look("Paused", "waiting", "pause-fill"),
+    Observed.SUCCEEDED: Look("Succeeded", "ok", "check-lg", "check-circle", "ok"),
+    Observed.FAILED: Look("Failed", "failed", "x-octagon-fill", "x-octagon-fill", "failed"),
+    Observed.CANCELLED: Look("Stopped", "waiting", "slash-circle"),
+}
+LOOKS: Mapping[str, Look] = {
+    **STATE_LOOKS,
+    **{f"{one.state}:{one.code}": one.look for one in Reason if one.look is not None},
+}
+"""By state; "state:reason code" where the reason has a look of its own."""
+
+STOPPED_BY_BUDGET = Q(observed=Reason.BUDGET_SPENT.state, reason_code=Reason.BUDGET_SPENT.code)
+"""Jobs that go on once their budget is raised."""
+
+
+def stopped_by_budget(job: Job) -> bool:
+    return (job.observed, job.reason_code) == (Reason.BUDGET_SPENT.state, Reason.BUDGET_SPENT.code)
+
+
+def look_of(state: str, code: str = "") -> Look:
+    """How a stored state looks with its reason code: an unknown code looks like its state, an unknown state neutral."""
+    return LOOKS.get(f"{state}:{code}") or LOOKS.get(state) or Look(state, "waiting", "question-lg")
+
+
+def look_of_end(stop_code: str) -> Look:
+    """How the end of a run looks that the engine gave this reason for."""
+    reasons: Mapping[str, Reason] = OF_ENGINE
+    reason = reasons.get(stop_code)
+    return look_of(reason.state, reason.code) if reason is not None else look_of(stop_code)
+
+
+def look_of_job(job: Job) -> Look:
+    return look_of(job.observed, job.reason_code)
+
+
+def reason_in_words(job: Job) -> str:
+    """Why the job is where it is; a state always has something to say, also when nothing was noted with it."""
+    if job.reason:
+        return job.reason
+    if job.observed == Observed.RUNNING:
+        return f"Round {job.round_no + 1:,} is under way."
+    return f"{look_of_job(job).word}."
+
+
+def looks_for_script() -> dict[str, dict[str, str]]:
+    """The same table for the browser."""
+    return {str(key): {"word": one.word, "tone": one.tone, "icon": one.icon} for key, one in LOOKS.items()}
