@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db.models import Count, F
 
+from cloud.platform_kinds import PlatformKind
 from webapp.formatting import display_usd, format_day, format_moment, plural
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of
@@ -20,13 +21,13 @@ from webapp.money.periods import period_end
 from webapp.money.queries import as_of, unreal_below
 from webapp.tones import Pill
 
-CLOUDS = {
-    "local": "this machine",
-    "simulated": "the simulated cloud",
-    "aws_lambda": "AWS Lambda",
-    "azure_container": "Azure Container Instances",
-    "hosts": "machines of yours",
-    "ray": "a Ray cluster",
+CLOUDS: dict[str, str] = {
+    PlatformKind.LOCAL: "this machine",
+    PlatformKind.SIMULATED: "the simulated cloud",
+    PlatformKind.AWS_LAMBDA: "AWS Lambda",
+    PlatformKind.AZURE_CONTAINER: "Azure Container Instances",
+    PlatformKind.HOSTS: "machines of yours",
+    PlatformKind.RAY: "a Ray cluster",
 }
 _STOPPED_SHOWN = 5
 

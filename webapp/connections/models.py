@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from cloud.platform_kinds import Cloud
 from webapp.connections.sealing import Place, Sealed
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
@@ -29,7 +30,7 @@ class Kind(models.TextChoices):
     AZURE_PRINCIPAL = "azure_principal", "Azure service principal"
 
     @property
-    def cloud(self) -> str:
+    def cloud(self) -> Cloud:
         return "azure" if self == Kind.AZURE_PRINCIPAL else "aws"
 
 
@@ -100,7 +101,7 @@ class Connection(models.Model):
         return f"{self.name} ({self.id})"
 
     @property
-    def cloud(self) -> str:
+    def cloud(self) -> Cloud:
         return Kind(self.kind).cloud
 
     @property

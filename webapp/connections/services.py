@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.views.decorators.debug import sensitive_variables
 
+from cloud.platform_kinds import Cloud
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import key_ring, queries
 from webapp.connections.models import (
@@ -29,7 +30,7 @@ class ConnectionRefused(Exception):
     """A change that cannot be made; the text says why, for the page."""
 
 
-def emulated(cloud: str) -> bool:
+def emulated(cloud: Cloud) -> bool:
     """Whether this installation reaches an emulator instead of that cloud."""
     return bool(settings.STARLING_AWS_ENDPOINT if cloud == "aws" else settings.STARLING_AZURE_ENDPOINT)
 

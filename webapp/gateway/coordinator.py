@@ -11,6 +11,7 @@ import redis
 from django.conf import settings
 from django.db import transaction
 
+from cloud.platform_kinds import PlatformKind
 from cloud.pulled import Reached
 from training.ports import Delivery, Offer, Puller
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -36,7 +37,7 @@ def reached(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
     Machines of the user's own were told to come once: they outlive the job's process, though not the job.
     """
     box = services.open_box(job_id=job_id, epoch=epoch, clock=clock)
-    own_machines = box.job.spec["platform"]["kind"] == "hosts"
+    own_machines = box.job.spec["platform"]["kind"] == PlatformKind.HOSTS
     return Reached(
         DatabaseMailbox(job_id, epoch, clock=clock, sends_away=not own_machines),
         settings.STARLING_BASE_URL,

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from cloud.actor import bundle
 from cloud.hosts import HostsOptions
+from cloud.platform_kinds import PlatformKind
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -28,7 +29,7 @@ from webapp.jobs.queries import job_in
 
 def panel(job: Job, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """What the job's page shows of them; nothing for a job on anything else."""
-    if job.spec["platform"]["kind"] != "hosts":
+    if job.spec["platform"]["kind"] != PlatformKind.HOSTS:
         return {"machines": None}
     options = HostsOptions.model_validate(job.spec["platform"])
     found = queries.machines(job.pk, clock.now().timestamp())
@@ -101,6 +102,6 @@ def actor_package(request: HttpRequest, project: Project, job_id: str) -> HttpRe
 
 def _job(project: Project, job_id: str) -> Job:
     job = job_in(project, job_id)
-    if job.spec["platform"]["kind"] != "hosts":
+    if job.spec["platform"]["kind"] != PlatformKind.HOSTS:
         raise Http404("This job does not run on machines that call.")
     return job

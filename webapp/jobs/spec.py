@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from cloud.local import LocalOptions
+from cloud.platform_kinds import COMPUTE_HERE, PlatformKind
 from cloud.platforms import PlatformOptions
 from training.base_model import FrozenModel
 from training.spec import TrainingSpec
@@ -32,7 +33,8 @@ class Limits:
     clouds: int = 1000
 
     def actors(self, platform_kind: str) -> int:
-        return {"local": self.local, "simulated": self.simulated}.get(platform_kind, self.clouds)
+        here = {PlatformKind.LOCAL: self.local, PlatformKind.SIMULATED: self.simulated}
+        return here.get(PlatformKind(platform_kind), self.clouds)
 
 
 class JobSpec(FrozenModel):
@@ -81,12 +83,12 @@ class JobSpec(FrozenModel):
 
     @property
     def simulated(self) -> bool:
-        return self.platform.kind == "simulated"
+        return self.platform.kind == PlatformKind.SIMULATED
 
     @property
     def needs_connection(self) -> bool:
         """Whether it runs on something that only a project of the dashboard knows how to reach."""
-        return self.platform.kind not in ("local", "simulated")
+        return self.platform.kind not in COMPUTE_HERE
 
     @property
     def path_of_largest(self) -> str:

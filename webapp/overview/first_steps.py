@@ -8,12 +8,13 @@ from typing import Any
 from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
+from cloud.platform_kinds import COMPUTE_HERE
 from webapp.accounts.models import Membership, Project
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.money.models import Budget
 
-NO_ACCOUNT_NEEDED = ("", "local", "simulated")
+NO_ACCOUNT_NEEDED = ("", *COMPUTE_HERE)
 """Clouds of jobs that run in nobody's account."""
 
 

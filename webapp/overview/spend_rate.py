@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from cloud.platform_kinds import CLOUD_OF, PlatformKind
 from webapp.formatting import display_usd, plural
 from webapp.jobs.billing.burn_rate import burns_of
 from webapp.overview.running_jobs import active
 
 RATED = 50
 """How many of the running jobs a rate is summed over, those that cost money first."""
-_PAID_CLOUDS = ("aws_lambda", "azure_container")
 
 
 @dataclass(frozen=True)
@@ -78,4 +78,4 @@ def _is_free(platform: Mapping[str, Any]) -> bool:
     """Whether the job runs on machines that nobody has put a price on."""
     prices = (value for name, value in platform.items() if name.endswith("_usd_per_hour"))
     priced = platform.get("machine") or any(Decimal(str(price or 0)) for price in prices)
-    return platform.get("kind", "local") not in _PAID_CLOUDS and not priced
+    return platform.get("kind", PlatformKind.LOCAL) not in CLOUD_OF and not priced

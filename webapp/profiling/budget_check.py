@@ -10,13 +10,12 @@ from typing import Any
 
 from django.db.models import Q
 
+from cloud.platform_kinds import PlatformKind
 from webapp.accounts.models import Project
 from webapp.formatting import display_usd
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.periods import period_start
-
-_CLOUD = "aws_lambda"
 
 
 class NoRoom(Exception):
@@ -26,7 +25,9 @@ class NoRoom(Exception):
 def require_room(project: Project, user: Any, picodollars: int, now: datetime) -> None:
     """`user` None: whoever types at the server's own console, whom no budget of a person concerns."""
     here = Q(project=None) | Q(project=project)
-    scopes = Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT)) | Q(scope=Scope.CLOUD, cloud=_CLOUD)
+    scopes = Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT)) | Q(
+        scope=Scope.CLOUD, cloud=PlatformKind.AWS_LAMBDA
+    )
     if user is not None:
         scopes |= Q(scope=Scope.USER, user=user)
     for budget in Budget.objects.filter(here, scopes, closed_at=None).order_by("pk"):

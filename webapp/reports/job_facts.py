@@ -8,6 +8,7 @@ from typing import Any
 
 from cloud.numbers import profile as profiles
 from cloud.numbers.quantity import ProfileError
+from cloud.platform_kinds import PlatformKind
 from webapp.accounts.models import Project
 from webapp.jobs.models import Job
 from webapp.reports.report_query import Question
@@ -15,7 +16,11 @@ from webapp.reports.sold_services import AWS, LOCAL, MICROSOFT
 
 OF_NO_JOB = "Of no single job"
 _AT_ONCE = 500
-_CLOUDS = {"local": ("This machine", LOCAL, ""), "aws_lambda": ("AWS", AWS, "us-east-1")}
+_CLOUDS: dict[str, tuple[str, str, str]] = {
+    PlatformKind.LOCAL: ("This machine", LOCAL, ""),
+    PlatformKind.AWS_LAMBDA: ("AWS", AWS, "us-east-1"),
+    PlatformKind.AZURE_CONTAINER: ("Azure", MICROSOFT, ""),
+}
 _PROVIDERS = {"aws": AWS, "azure": MICROSOFT}
 
 
@@ -119,19 +124,17 @@ def _facts(job: Job) -> JobFacts:
 
 
 def _function_memory_mb(platform: Mapping[str, Any], training: Mapping[str, Any]) -> int:
-    if platform.get("kind") != "aws_lambda":
+    if platform.get("kind") != PlatformKind.AWS_LAMBDA:
         return 0
     return int((training.get("rollout") or {}).get("memory_mb") or 0)
 
 
 def _cloud(platform: Mapping[str, Any]) -> tuple[str, str, str]:
     """The cloud's name, who bills for it, and its region where the job names none."""
-    kind = str(platform.get("kind") or "local")
-    if kind == "simulated":
+    kind = str(platform.get("kind") or PlatformKind.LOCAL)
+    if kind == PlatformKind.SIMULATED:
         return _simulated(str(platform.get("profile") or "lambda"))
-    if kind in _CLOUDS:
-        return _CLOUDS[kind]
-    return ("Azure", MICROSOFT, "") if kind.startswith("azure") else ("Own machines", LOCAL, "")
+    return _CLOUDS.get(kind, ("Own machines", LOCAL, ""))
 
 
 def _simulated(profile: str) -> tuple[str, str, str]:

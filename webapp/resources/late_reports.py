@@ -22,6 +22,7 @@ from cloud.aws.invoke import Report
 from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsConnection
+from cloud.platform_kinds import PlatformKind
 from cloud.pricing import CallPrice, total
 from training.messages import Call
 from training.ports import PriceLine, Settlement
@@ -64,7 +65,7 @@ def due(now: datetime) -> list[str]:
     fresh = Q(finished_at=None) | Q(finished_at__gte=now - LOG_IS_KEPT)
     unread = Q(log_reading=None) | Q(log_reading__again_at__lte=now)
     begun = Q(account__spent_picodollars__gt=0)
-    jobs = Job.objects.filter(fresh, unread, begun, spec__platform__kind="aws_lambda")
+    jobs = Job.objects.filter(fresh, unread, begun, spec__platform__kind=PlatformKind.AWS_LAMBDA)
     return list(jobs.order_by("pk").values_list("pk", flat=True)[:100])
 
 

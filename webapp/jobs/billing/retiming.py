@@ -16,6 +16,7 @@ from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting, read_work_file
 from cloud.numbers.ranges import Flip, Spread, TimeAndCost, draw_outcomes, flips, time_and_cost
 from cloud.place import Place
+from cloud.platform_kinds import PlatformKind
 from cloud.simulated_options import SimulatedOptions
 from webapp.formatting import display_usd, format_duration
 from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd
@@ -40,7 +41,7 @@ def stored_run(name: str) -> StoredRun:
     if not sittings:
         raise WorkError(f"{name} has no record of any call")
     platform = sittings[-1].spec.get("platform", {})
-    simulated = platform.get("kind") == "simulated"
+    simulated = platform.get("kind") == PlatformKind.SIMULATED
     try:
         options = SimulatedOptions.model_validate(platform) if simulated else SimulatedOptions()
     except ValidationError as error:

@@ -12,6 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
+from cloud.platform_kinds import CLOUD_OF
 from cloud.ray import driver as ray_driver
 from webapp.jobs.form import learner_places as places
 from webapp.jobs.form.form_changes import Change, changes_in, mark_changes
@@ -237,7 +238,6 @@ def _default(info: FieldInfo) -> Any:
 
 # The job form
 
-CLOUDS = ("aws_lambda", "azure_container")
 """The platforms that run in an account of a connection."""
 _SCHEDULER = "training.scaling.learned.scheduler"
 _AT_ONCE = (
@@ -260,7 +260,7 @@ def job_form(
 
     `schedulers` likewise: those that it has trained.
     """
-    connections = connections or dict.fromkeys(CLOUDS, ())
+    connections = connections or dict.fromkeys(CLOUD_OF, ())
     named = {
         "platform.profile": _named(profiles, "lambda"),
         "platform.stack": _named(stacks, "starling-stack"),

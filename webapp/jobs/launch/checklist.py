@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from cloud.hosts import HostsOptions
+from cloud.platform_kinds import CLOUD_OF, COMPUTE_HERE, PlatformKind
 from training.environments import catalogue
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import display_usd, format_score, plural
@@ -26,6 +27,7 @@ from webapp.money.amounts import display_least_usd, picodollars
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.queries import as_of
+from webapp.tones import Tone
 
 _PACKAGES = {"MuJoCo": "mujoco", "Atari": "ale_py"}
 
@@ -35,7 +37,7 @@ class Check:
     """One row. `tone`: ok, warning or failed; `link` leads to where it is put right."""
 
     title: str
-    tone: str
+    tone: Tone
     words: str
     link: str = ""
     link_words: str = ""
@@ -82,12 +84,12 @@ def _of(title: str, found: Sequence[Problem], fine: str) -> Check:
 def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
     title, page = "Credentials", reverse("connections:list", args=[project.slug])
     kind = spec.platform.kind
-    if kind in ("local", "simulated"):
+    if kind in COMPUTE_HERE:
         return Check(title, "ok", "None needed: nothing runs in an account of yours.")
     if isinstance(spec.platform, HostsOptions):
         fine = "None needed: the job's page shows the command that your machines run."
         return _of(title, stands, fine)
-    if kind not in cloud_requirements.CLOUD_OF:
+    if kind not in CLOUD_OF:
         found = unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform)
         return _of(title, [found] if found else [], "None needed: the cluster has to be reachable from here.")
     connection = cloud_requirements.connection_of(project, spec)
@@ -114,7 +116,7 @@ def _quota(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
     allowed = services.limits().actors(spec.platform.kind)
     words = f"At most {plural(most, 'actor')}; this installation gives a job {allowed:,}"
     connection = cloud_requirements.connection_of(project, spec)
-    if spec.platform.kind == "aws_lambda" and connection is not None:
+    if spec.platform.kind == PlatformKind.AWS_LAMBDA and connection is not None:
         at_once = cloud_requirements.functions_at_once(connection)
         words += f", the account {at_once:,} at once" if at_once is not None else ", the account did not say"
     return Check(title, "ok", f"{words}.")

@@ -15,6 +15,7 @@ from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.forecasting.workload import sizes_of, spaces_of
 from cloud.hosts import HostsOptions
+from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
 from webapp.formatting import plural
@@ -24,9 +25,7 @@ from webapp.jobs.launch import container_requirements, site_address
 from webapp.jobs.launch.preflight import cluster_obstacle, price_obstacle, unnamed_cluster
 from webapp.jobs.spec import JobSpec
 
-CLOUD_OF = {"aws_lambda": "aws", "azure_container": "azure"}
-"""Of which cloud a platform's connection is."""
-_NAMES = {"aws": "AWS", "azure": "Azure"}
+_NAMES: dict[Cloud, str] = {"aws": "AWS", "azure": "Azure"}
 _MEMORY = "training.rollout.memory_mb"
 _AT_ONCE = "Functions at once"
 """The quota's name in the report of a test (cloud.aws.checks)."""
@@ -100,7 +99,7 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
         return []
     connection = connection_of(project, spec)
-    cloud = CLOUD_OF[spec.platform.kind]
+    cloud = CLOUD_OF[PlatformKind(spec.platform.kind)]
     if connection is None:
         return [at_connection(f"choose one of this project's connections to {_NAMES[cloud]}, under Clouds.")]
     if connection.cloud != cloud:

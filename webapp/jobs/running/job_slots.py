@@ -5,6 +5,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
+from cloud.platform_kinds import COMPUTE_HERE
 from cloud.workers.executor import cores
 from webapp.formatting import plural
 from webapp.job_states import Observed
@@ -12,10 +13,6 @@ from webapp.jobs.models import Desired, Job
 
 _THREADS_LEFT_FOR_OTHERS = 4
 """Each watched job holds a thread of the worker; looks after jobs need some too."""
-
-COMPUTE_HERE = ("local", "simulated")
-"""Platforms whose actors run on this machine. A simulated cloud's calls really run here, in virtual time; jobs on
-other platforms only learn here, and what they rent elsewhere is paid while they wait."""
 
 
 def places() -> int:

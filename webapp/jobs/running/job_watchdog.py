@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, Q
 
+from cloud.platform_kinds import COMPUTE_HERE
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.doorbell import ask_to_launch
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.reasons import Reason, StateChange
-from webapp.jobs.running.job_slots import COMPUTE_HERE
 from webapp.jobs.running.lease_holders import life_of
 from webapp.jobs.running.leases import LEASE_TTL, idle
 from webapp.jobs.running.pausing import pause_idle
