@@ -5,7 +5,13 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING, NewType
 
+if TYPE_CHECKING:
+    from training.messages import FaultCode
+
+OtherCode = NewType("OtherCode", str)
+"""A code that an actor sent, or that says how its answer was refused: any text."""
 _FRAMES_SHOWN = 4
 
 
@@ -13,7 +19,7 @@ _FRAMES_SHOWN = 4
 class Failure:
     """A call without a result. `code` is for programs, `reason` for people (its first line says everything)."""
 
-    code: str
+    code: FaultCode | OtherCode
     reason: str
 
 

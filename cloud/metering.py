@@ -13,7 +13,7 @@ from cloud.pricing import Tariff
 from cloud.rents.job import Rents
 from cloud.rents.payer import LedgerPayer, RentsItsResources
 from cloud.timing import NS, to_ns
-from training.messages import BlobRef, Call, Outcome
+from training.messages import BlobRef, Call, FaultCode, Outcome
 from training.ports import Ledger, Platform, Preparable, Reservation, Settlement
 from training.reports import Spend
 
@@ -21,7 +21,7 @@ _BATCH = 64
 _DRAIN_S = 1.0
 _DRAINS = 30
 # Failures of the platform, which need not happen elsewhere. Any other is the body's own and happens anywhere.
-_FAULTS_OF_THE_PLACE = frozenset(
+_FAULTS_OF_THE_PLACE: frozenset[FaultCode] = frozenset(
     {
         "function_failed",
         "deadline",
@@ -173,7 +173,7 @@ class MeteredPlatform:
     def _refuse(self, calls: Iterable[Call], reason: str) -> None:
         self._ready.extend(self._unsent(call, "refused", reason, "budget") for call in calls)
 
-    def _unsent(self, call: Call, status: str, reason: str, code: str) -> Outcome:
+    def _unsent(self, call: Call, status: str, reason: str, code: FaultCode) -> Outcome:
         now_s = self.now_s()
         return Outcome.model_validate(
             {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from cloud import answers, blobs, failures, wire
 from cloud.actor.protocol import WEIGHTS
 from cloud.blobs import BlobShelf, MissingWeights
-from cloud.failures import Failure
+from cloud.failures import Failure, OtherCode
 from cloud.outcomes import Learner, done_or_ended, ended, learner_outcome
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
@@ -264,9 +264,9 @@ class PulledCalls:
             answer, result = answers.answer_to(call, self._run, delivery.answer)
         except wire.Refusal as refusal:
             words = f"the answer is not to be used: {refusal.reason}"
-            return None, Failure(f"refused_{refusal.code}", words)
+            return None, Failure(OtherCode(f"refused_{refusal.code}"), words)
         if result is None:
-            return answer, Failure(answer.reason_code or "error", answer.reason)
+            return answer, Failure(OtherCode(answer.reason_code or "error"), answer.reason)
         return answer, result
 
     def _why_not(self, delivery: Delivery) -> Failure:

@@ -23,7 +23,7 @@ from cloud import answers, blobs, failures, wire
 from cloud.actor.watchdog import GRACE_S
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import machine_parts, own_price
-from cloud.failures import Failure
+from cloud.failures import Failure, OtherCode
 from cloud.outcomes import done_or_ended, learner_outcome
 from cloud.pricing import Part, StandingResource, Tariff
 from cloud.ray import driver as ray_driver
@@ -335,9 +335,11 @@ class RayPlatform:
         try:
             answer, result = answers.answer_to(flight.call, self._run, future.result())
         except wire.Refusal as refusal:
-            return None, Failure(f"refused_{refusal.code}", f"the answer is not to be used: {refusal.reason}")
+            return None, Failure(
+                OtherCode(f"refused_{refusal.code}"), f"the answer is not to be used: {refusal.reason}"
+            )
         if result is None:
-            return answer, Failure(answer.reason_code or "error", answer.reason)
+            return answer, Failure(OtherCode(answer.reason_code or "error"), answer.reason)
         return answer, result
 
     def _why_not(self, flight: _Flight, error: BaseException) -> Failure:

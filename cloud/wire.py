@@ -31,10 +31,26 @@ _APART = ("env_state", "inputs")
 _WORDS_SHOWN = 300
 
 
+RefusalCode = Literal[
+    "shape",
+    "codec",
+    "too_large",
+    "expired",
+    "weights",
+    "run",
+    "call",
+    "version",
+    "trajectory",
+    "work",
+    "state",
+    "evaluation",
+]
+
+
 class Refusal(ValueError):
     """Bytes that are not what they should be. `code` is for programs, `reason` for people."""
 
-    def __init__(self, code: str, reason: str) -> None:
+    def __init__(self, code: RefusalCode, reason: str) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason

@@ -15,6 +15,31 @@ from training.reports import Message, RoundReport, Usage
 from training.spec import AnyAlgorithm, AnyNetwork
 
 CallKind = Literal["rollout", "evaluate", "update"]
+FaultCode = Literal[
+    # of the call itself
+    "error",
+    "deadline",
+    "request_too_large",
+    "result_too_large",
+    "weights",
+    # of its place: the function, its account, the worker or machine
+    "function_failed",
+    "function_missing",
+    "bundle",
+    "credentials",
+    "cloud_refused",
+    "no_actors",
+    "worker_start",
+    "worker_died",
+    "expired",
+    "not_begun",
+    "lost",
+    # no one wants it any more, or it is not paid
+    "cancelled",
+    "closed",
+    "budget",
+]
+"""Why a call gave no result, as our own code names it. Actors of other versions may send other codes."""
 Status = Literal["done", "failed", "refused", "cancelled"]
 
 

@@ -15,7 +15,7 @@ from cloud.aws.provisioned import KeptReady
 from cloud.aws.request_body import Pieces
 from cloud.aws.weights import AwsWeights
 from cloud.blobs import MissingWeights
-from cloud.failures import Failure
+from cloud.failures import Failure, OtherCode
 from training.environments import packages
 from training.messages import Call
 
@@ -61,9 +61,11 @@ class Asking:
             envelope = wire.from_json(body, limit_bytes=aws_invoke.RESPONSE_LIMIT_BYTES)
             answer, result = answers.answer_to(call, self._run, envelope.data)
         except wire.Refusal as refusal:
-            why = Failure(f"refused_{refusal.code}", f"the answer is not to be used: {refusal.reason}")
+            why = Failure(
+                OtherCode(f"refused_{refusal.code}"), f"the answer is not to be used: {refusal.reason}"
+            )
             return Landed(call.id, reply, landed_s, None, why)
         if result is None:
-            why = Failure(answer.reason_code or "error", answer.reason)
+            why = Failure(OtherCode(answer.reason_code or "error"), answer.reason)
             return Landed(call.id, reply, landed_s, answer, why)
         return Landed(call.id, reply, landed_s, answer, result)

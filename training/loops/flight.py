@@ -6,16 +6,16 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from training.deadlines import Deadlines
-from training.messages import Call, CallFailed, Event, Outcome, RolloutRequest, Tick
+from training.messages import Call, CallFailed, Event, FaultCode, Outcome, RolloutRequest, Tick
 from training.ports import ControlSource, Platform
 from training.reports import Usage
 from training.stopping import Halt
 
 _TICK_S = 1.0
 # No later call can succeed until a person acts, so the run ends with the platform's message.
-_HOPELESS = frozenset({"credentials", "function_missing", "bundle"})
+_HOPELESS: frozenset[FaultCode] = frozenset({"credentials", "function_missing", "bundle"})
 # The same call would fail in the same way again, and might be paid for again.
-_IN_VAIN = frozenset({"request_too_large", "result_too_large", "cloud_refused"})
+_IN_VAIN: frozenset[FaultCode] = frozenset({"request_too_large", "result_too_large", "cloud_refused"})
 
 
 @dataclass(frozen=True)
