@@ -10,7 +10,7 @@ from django.db.models import QuerySet, Sum
 from cloud.forecast import NoForecast
 from webapp.alerts import anomalies, services
 from webapp.alerts.anomalies import Facts
-from webapp.alerts.models import Alert, State
+from webapp.alerts.models import About, Alert, State
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import Observed
 from webapp.jobs.launch import forecast_panel
@@ -36,18 +36,19 @@ def look_at_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
         standing.setdefault(subject, set()).add(kind)
     found = 0
     for job in Job.objects.filter(observed=Observed.RUNNING).select_related("account"):
-        running.add(f"job:{job.pk}")
-        facts = facts_of(job, clock.now(), frozenset(standing.get(f"job:{job.pk}", ())))
+        subject = About.JOB.subject(job.pk)
+        running.add(subject)
+        facts = facts_of(job, clock.now(), frozenset(standing.get(subject, ())))
         for finding in anomalies.findings(facts):
             found += 1
-            standing.get(f"job:{job.pk}", set()).discard(finding.kind)
+            standing.get(subject, set()).discard(finding.kind)
             services.raise_alert(
                 project_id=job.project_id,
                 kind=finding.kind,
-                subject=f"job:{job.pk}",
+                subject=subject,
                 sentence=finding.sentence,
                 severity=finding.severity,
-                dedupe_key=f"job:{job.pk}:{finding.kind}",
+                dedupe_key=f"{subject}:{finding.kind}",
                 clock=clock,
             )
     passed = {f"{subject}:{kind}" for subject, kinds in standing.items() for kind in kinds}

@@ -17,7 +17,7 @@ from webapp.accounts.fresh_sign_in import fresh_sign_in, fresh_sign_in_for_secre
 from webapp.accounts.models import Project
 from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
-from webapp.alerts.models import Channel, Way
+from webapp.alerts.models import Channel, DeliveryState, Way
 from webapp.alerts.senders import mail
 from webapp.alerts.text import DELIVERY_SHOWN, WAY_ICONS, WAYS, mail_readers, readers, standing
 from webapp.connections.secret import Secret
@@ -178,7 +178,9 @@ def _log(request: HttpRequest, channel: Channel) -> dict[str, Any]:
         "standing": standing(channel),
         "page": page,
         "rows": rows,
-        "waiting": any(row["delivery"].state in ("waiting", "sending") for row in rows),
+        "waiting": any(
+            row["delivery"].state in (DeliveryState.WAITING, DeliveryState.SENDING) for row in rows
+        ),
     }
 
 

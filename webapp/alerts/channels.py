@@ -15,6 +15,7 @@ from webapp import doorbell
 from webapp.alerts import hourly_limits, mail_consent, safe_http
 from webapp.alerts import secrets as alerts_secrets
 from webapp.alerts.models import (
+    About,
     Alert,
     Channel,
     Delivery,
@@ -154,7 +155,7 @@ def send_test(*, channel: Channel, user: Any, clock: Clock = SYSTEM_CLOCK) -> De
     alert = Alert.objects.create(
         project=channel.project,
         kind=Kind.TEST,
-        subject=f"channel:{channel.pk}",
+        subject=About.CHANNEL.subject(channel.pk),
         sentence=f"This is how alerts reach you by {channel.name}. {user} sent this test; there is nothing to do.",
         severity=Severity.INFO,
         dedupe_key=f"test:{uuid.uuid4().hex}",
@@ -199,6 +200,6 @@ def remove(*, channel: Channel) -> None:
     """Take the channel away with its secrets and its log. The built-in one can only be turned off."""
     if channel.built_in:
         raise ChannelRefused(f"{channel.name} belongs to the project. It can be turned off.")
-    key = f"channel:{channel.pk}"
+    key = About.CHANNEL.subject(channel.pk)
     Alert.objects.filter(project=channel.project, dedupe_key=key).update(state=State.RESOLVED)
     channel.delete()

@@ -11,21 +11,25 @@ from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 from pydantic import BaseModel, ConfigDict
 
-from webapp.alerts.models import Alert, Delivery, Kind, Severity
+from webapp.alerts.models import About, Alert, Delivery, Kind, Severity
 
-_PLACES = {
-    "job": "jobs:detail",
-    "budget": "budgets:detail",
-    "connection": "connections:detail",
-    "channel": "alerts:channel",
+_PLACES: dict[str, str] = {
+    About.JOB: "jobs:detail",
+    About.BUDGET: "budgets:detail",
+    About.CONNECTION: "connections:detail",
+    About.CHANNEL: "alerts:channel",
 }
-"""What subjects begin with, and the page of each."""
+"""The page of what an alert is about; bills are all on one page."""
 
 
 Unreal = Literal[
     "",
-    *("simulated", "emulated", "simulated and emulated"),
-    *("partly simulated", "partly emulated", "partly simulated and emulated"),
+    "simulated",
+    "emulated",
+    "simulated and emulated",
+    "partly simulated",
+    "partly emulated",
+    "partly simulated and emulated",
 ]
 
 
@@ -122,7 +126,7 @@ def path_to(alert: Alert) -> str:
     if alert.project is None:
         return ""
     scope, _, name = alert.subject.partition(":")
-    if scope == "bill":
+    if scope == About.BILL:
         return reverse("reports:bills", args=[alert.project.slug])
     try:
         return reverse(_PLACES[scope], args=[alert.project.slug, name])

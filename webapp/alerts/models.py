@@ -18,6 +18,7 @@ from webapp.connections.models import SealedRow
 from webapp.connections.sealing import Place
 
 __all__ = [
+    "About",
     "Alert",
     "Channel",
     "ChannelSecret",
@@ -67,6 +68,20 @@ class Kind(models.TextChoices):
     TEST = "test", "Test message"
 
 
+class About(models.TextChoices):
+    """What an alert can be about. Its page is a row of `_PLACES` in `message`."""
+
+    JOB = "job", "Job"
+    BUDGET = "budget", "Budget"
+    CONNECTION = "connection", "Connection"
+    CHANNEL = "channel", "Channel"
+    BILL = "bill", "Cloud's bill"
+
+    def subject(self, key: object) -> str:
+        """As in job:job_abc or budget:12."""
+        return f"{self.value}:{key}"
+
+
 class Severity(models.TextChoices):
     """How much it matters, least first."""
 
@@ -87,7 +102,7 @@ class State(models.TextChoices):
 
 
 class Alert(models.Model):
-    """Something people should know. `subject` is what it is about, as in job:job_abc or budget:12.
+    """Something people should know. `subject` is what it is about (`About`).
 
     Without a project it belongs to the installation and is for its staff. `turn` counts how often it was told: once
     when it began, and again when it grew worse or a snooze ran out. `unreal` is the word for money that nobody pays.

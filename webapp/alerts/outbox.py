@@ -22,7 +22,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from webapp.alerts import services, text
 from webapp.alerts.message import message_of
-from webapp.alerts.models import Channel, Delivery, DeliveryState, Kind, Severity
+from webapp.alerts.models import About, Channel, Delivery, DeliveryState, Kind, Severity
 from webapp.alerts.senders import SENDERS
 from webapp.alerts.senders.outcome import Outcome, later
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -156,7 +156,7 @@ def _pause(attempts: int, outcome: Outcome) -> timedelta:
 
 
 def _note_on_channel(channel: Channel, outcome: Outcome, now: datetime, clock: Clock, given_up: bool) -> None:
-    row, key = Channel.objects.filter(pk=channel.pk), f"channel:{channel.pk}"
+    row, key = Channel.objects.filter(pk=channel.pk), About.CHANNEL.subject(channel.pk)
     if outcome.sent:
         row.update(failures=0, last_error="", last_sent_at=now)
         if channel.failures:

@@ -13,7 +13,18 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from webapp import doorbell
-from webapp.alerts.models import Alert, Channel, Delivery, DeliveryState, Kind, Seen, Severity, State, Way
+from webapp.alerts.models import (
+    About,
+    Alert,
+    Channel,
+    Delivery,
+    DeliveryState,
+    Kind,
+    Seen,
+    Severity,
+    State,
+    Way,
+)
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
 from webapp.money.queries import unreal_below
@@ -202,14 +213,14 @@ def _tell_end(alert: Alert, now: datetime) -> None:
 
 def _wants(channel: Channel, alert: Alert) -> bool:
     """A channel does not tell of its own failure."""
-    if alert.kind == Kind.CHANNEL and alert.subject == f"channel:{channel.pk}":
+    if alert.kind == Kind.CHANNEL and alert.subject == About.CHANNEL.subject(channel.pk):
         return False
     return alert.kind not in channel.silent_kinds
 
 
 def _unreal(subject: str) -> str:
     scope, _, which = subject.partition(":")
-    if scope == "budget" and which.isdecimal():
+    if scope == About.BUDGET and which.isdecimal():
         return unreal_below([int(which)]).get(int(which), "")
-    job = Job.objects.only("simulated", "emulated").filter(pk=which).first() if scope == "job" else None
+    job = Job.objects.only("simulated", "emulated").filter(pk=which).first() if scope == About.JOB else None
     return job.unreal if job else ""

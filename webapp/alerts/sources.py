@@ -12,7 +12,7 @@ from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 
 from webapp.alerts import services, text
-from webapp.alerts.models import Alert, Kind, Severity, State
+from webapp.alerts.models import About, Alert, Kind, Severity, State
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
@@ -73,7 +73,7 @@ def _tell_crossing(row: Crossing, clock: Clock) -> None:
     services.raise_alert(
         project_id=project_id,
         kind=Kind.FORECAST if forecast else Kind.BUDGET,
-        subject=f"job:{one.job_id}" if isinstance(one, Account) else f"budget:{one.pk}",
+        subject=About.JOB.subject(one.job_id) if isinstance(one, Account) else About.BUDGET.subject(one.pk),
         sentence=text.crossing_sentence(row),
         severity=_severity(row),
         dedupe_key=f"{_limit_key(row)}{row.kind}:{row.threshold}:{row.arming}",
@@ -108,7 +108,7 @@ def tell_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
         services.raise_alert(
             project_id=job.project_id,
             kind=kind,
-            subject=f"job:{job.pk}",
+            subject=About.JOB.subject(job.pk),
             sentence=text.end_sentence(job),
             severity=severity,
             dedupe_key=job.end_key,
@@ -120,7 +120,12 @@ def tell_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
 def _untold(now: datetime) -> QuerySet[Job]:
     """Ends of runs without an alert, whatever became of it. A run is known by the epoch of its lease."""
     key = Concat(
-        Value("job:"), F("pk"), Value(":"), F("observed"), Value(":"), Cast("lease_epoch", CharField())
+        Value(About.JOB.subject("")),
+        F("pk"),
+        Value(":"),
+        F("observed"),
+        Value(":"),
+        Cast("lease_epoch", CharField()),
     )
     news = Job.objects.filter(
         STOPPED_BY_BUDGET | Q(observed__in=(Observed.FAILED, Observed.SUCCEEDED)), since__gte=now - _NEWS_FOR
@@ -165,6 +170,6 @@ def _armed_anew(alert: Alert) -> str:
 def _paused_job() -> QuerySet[Job]:
     return (
         Job.objects.filter(STOPPED_BY_BUDGET)
-        .annotate(subject=Concat(Value("job:"), F("pk")))
+        .annotate(subject=Concat(Value(About.JOB.subject("")), F("pk")))
         .filter(subject=OuterRef("subject"))
     )

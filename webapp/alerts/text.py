@@ -11,6 +11,7 @@ from webapp.formatting import display_usd, format_moment, format_score
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
 from webapp.money.models import Account, AtLine, Budget, Crossing, CrossingKind
+from webapp.tones import Tone
 
 ICONS: dict[str, str] = {
     Kind.BUDGET: "piggy-bank-fill",
@@ -27,7 +28,7 @@ ICONS: dict[str, str] = {
     Kind.CHANNEL: "send-slash-fill",
     Kind.TEST: "send",
 }
-TONES: dict[str, str] = {
+TONES: dict[str, Tone] = {
     Severity.INFO: "running",
     Severity.WARNING: "warning",
     Severity.CRITICAL: "failed",
@@ -65,7 +66,7 @@ WAY_ICONS = {offered.way: offered.icon for offered in WAYS}
 class Standing(NamedTuple):
     """Where a channel stands, in one pill and one sentence."""
 
-    tone: str
+    tone: Tone
     icon: str
     word: str
     sentence: str
@@ -100,7 +101,7 @@ class Reader(NamedTuple):
 
     address: str
     gets_mails: bool
-    tone: str
+    tone: Tone
     icon: str
     words: str
 
@@ -117,7 +118,7 @@ def mail_readers(channel: Channel) -> list[Reader]:
     ]
 
 
-def _no_mails(channel: Channel, asked: MailConsent | None) -> tuple[str, str, str]:
+def _no_mails(channel: Channel, asked: MailConsent | None) -> tuple[Tone, str, str]:
     if channel.built_in:
         return "warning", "hourglass", "Has not confirmed the address"
     if asked is not None and asked.answer == MailConsent.Answer.NO:
@@ -128,7 +129,7 @@ def _no_mails(channel: Channel, asked: MailConsent | None) -> tuple[str, str, st
     return "warning", "hourglass", f"Is asked {soon}"
 
 
-DELIVERY_SHOWN: dict[str, tuple[str, str]] = {
+DELIVERY_SHOWN: dict[str, tuple[Tone, str]] = {
     DeliveryState.WAITING: ("waiting", "hourglass"),
     DeliveryState.SENDING: ("running", "arrow-repeat"),
     DeliveryState.SENT: ("ok", "check-lg"),

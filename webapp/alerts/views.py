@@ -16,7 +16,7 @@ from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.alerts import queries, services
 from webapp.alerts.message import path_to
-from webapp.alerts.models import Alert, State
+from webapp.alerts.models import Alert, Kind, State
 from webapp.alerts.senders import mail
 from webapp.alerts.text import ICONS, SNOOZE_WORDS, TONES
 
@@ -106,7 +106,7 @@ def shown(alert: Alert) -> dict[str, Any]:
     return {
         "alert": alert,
         "icon": ICONS[alert.kind],
-        "tone": "ok" if alert.kind == "job_finished" else TONES[alert.severity],
+        "tone": "ok" if alert.kind == Kind.JOB_FINISHED else TONES[alert.severity],
         "path": path_to(alert),
         "standing": alert.state != State.RESOLVED,
     }

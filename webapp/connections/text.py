@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 from cloud.billing.price_book import PriceBook
 from cloud.provision.regions import has_prices
+from cloud.provision.steps import StepState
 from webapp.connections.models import Aim, CheckState, Connection, Kind, SetUp
 from webapp.connections.queries import set_up_given_up, test_given_up, under_way
 from webapp.formatting import plural
+from webapp.tones import Tone
 
 
 class Way(NamedTuple):
@@ -47,7 +49,7 @@ WAYS = (
 class Standing(NamedTuple):
     """Where a connection stands, in one pill and one sentence."""
 
-    tone: str
+    tone: Tone
     icon: str
     word: str
     sentence: str
@@ -102,7 +104,7 @@ class Row(NamedTuple):
     name: str
     words: str
     fix: str
-    tone: str
+    tone: Tone
     icon: str
     word: str
 
@@ -121,14 +123,14 @@ def rows(report: dict[str, Any]) -> Rows:
 
 
 def _row(check: dict[str, Any]) -> Row:
-    tone, icon, word = "ok", "check-lg", "Yes"
+    shown: tuple[Tone, str, str] = "ok", "check-lg", "Yes"
     if check["ok"] is None:
-        tone, icon, word = "waiting", "question-lg", "Not known"
+        shown = "waiting", "question-lg", "Not known"
+    elif not check["ok"] and check["optional"]:
+        shown = "warning", "exclamation-lg", "Could be better"
     elif not check["ok"]:
-        tone, icon, word = ("warning", "exclamation-lg", "Could be better")
-        if not check["optional"]:
-            tone, icon, word = ("failed", "x-lg", "Missing")
-    return Row(check["name"], check["words"], check["fix"], tone, icon, word)
+        shown = "failed", "x-lg", "Missing"
+    return Row(check["name"], check["words"], check["fix"], *shown)
 
 
 def set_up_standing(made: SetUp | None, now: datetime) -> Standing:
@@ -191,7 +193,7 @@ def before_set_up(connection: Connection, book: PriceBook) -> list[str]:
     return found
 
 
-_STEP_SHOWN = {
+_STEP_SHOWN: dict[StepState, tuple[Tone, str, str]] = {
     "done": ("ok", "check-lg", "As it should be"),
     "made": ("ok", "check-lg", "Made"),
     "gone": ("ok", "check-lg", "Gone"),

@@ -8,7 +8,7 @@ transaction as the event rows are written.
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from django.conf import settings
 from django.db import models
@@ -16,7 +16,7 @@ from django.db.models import F, Q
 
 from webapp.job_states import Observed
 from webapp.jobs.reasons import ReasonCode
-from webapp.money.amounts import unreal_word
+from webapp.money.amounts import Unreal, unreal_word
 
 if TYPE_CHECKING:
     from webapp.jobs.spec import JobSpec
@@ -162,7 +162,7 @@ class Job(models.Model):
         return f"{self.name} ({self.id})"
 
     @property
-    def unreal(self) -> str:
+    def unreal(self) -> Literal["", Unreal]:
         """The word for a job whose money nobody pays: simulated or emulated; empty for a real one."""
         return unreal_word(self.simulated, self.emulated)
 

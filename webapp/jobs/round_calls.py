@@ -5,29 +5,38 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from django.db.models import Max, Min
 
 from webapp.jobs.events.event_text import sentence
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.models import Charge, ChargeKind, ChargeState
+from webapp.tones import Pill, Tone
 
 ROWS_SHOWN = 200
 _SLOT = re.compile(r"-s(\d+)-")
 _ATTEMPT = re.compile(r"-a(\d+)$")
+CallState = Literal["open", "done", "failed", "released"]
+CALL_PILLS: dict[CallState, Pill] = {
+    "failed": Pill("Failed", "failed", "exclamation-triangle-fill"),
+    "open": Pill("In flight", "running", "play-fill"),
+    "done": Pill("Done", "ok", "check-lg"),
+    "released": Pill("Not used", "waiting", "slash-circle"),
+}
+"""Those that want a look come first."""
 _KINDS = {ChargeKind.ROLLOUT: "Actor", ChargeKind.EVALUATE: "Evaluation", ChargeKind.UPDATE: "Learner"}
 
 
 @dataclass(frozen=True)
 class CallRow:
-    """One call. `state` is open, done, failed or released; `age_s` by this machine's clock, `took_s` the platform's."""
+    """One call. `age_s` is by this machine's clock, `took_s` the platform's."""
 
     name: str
     who: str
     slot: int | None
     attempt: int
-    state: str
+    state: CallState
     age_s: float
     took_s: float | None
     startup_s: float | None
@@ -39,20 +48,15 @@ class CallRow:
 
     @property
     def word(self) -> str:
-        return {"open": "In flight", "done": "Done", "failed": "Failed", "released": "Not used"}[self.state]
+        return CALL_PILLS[self.state].word
 
     @property
     def icon(self) -> str:
-        return {
-            "open": "play-fill",
-            "done": "check-lg",
-            "failed": "exclamation-triangle-fill",
-            "released": "slash-circle",
-        }[self.state]
+        return CALL_PILLS[self.state].icon
 
     @property
-    def tone(self) -> str:
-        return {"open": "running", "done": "ok", "failed": "failed", "released": "waiting"}[self.state]
+    def tone(self) -> Tone:
+        return CALL_PILLS[self.state].tone
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class RoundCalls:
     cells: list[CallRow]
     more: int
 
-    def count(self, state: str) -> int:
+    def count(self, state: CallState) -> int:
         return sum(row.state == state for row in self.cells)
 
     @property
@@ -98,6 +102,13 @@ class RoundCalls:
         return self.round_no + 1 if self.round_no < self.last else None
 
 
+_STATES: dict[ChargeState, CallState] = {
+    ChargeState.OPEN: "open",
+    ChargeState.SETTLED: "done",
+    ChargeState.RELEASED: "released",
+}
+
+
 def round_calls(job: Job, round_no: int | None, now: datetime) -> RoundCalls | None:
     """The calls of this round, or of the newest one; None while no call has been made."""
     calls = Charge.objects.filter(account=job.account).exclude(kind=ChargeKind.RENT)
@@ -107,8 +118,10 @@ def round_calls(job: Job, round_no: int | None, now: datetime) -> RoundCalls | N
     chosen = min(max(round_no if round_no is not None else ends["last"], ends["first"]), ends["last"])
     problems = _problems(job, chosen)
     rows = [_row(charge, problems, now) for charge in calls.filter(round_no=chosen).order_by("pk")]
-    urgent = {"failed": 0, "open": 1, "done": 2, "released": 3}
-    ordered = sorted(rows, key=lambda row: (urgent[row.state], row.slot if row.slot is not None else -1))
+    urgent = list(CALL_PILLS)
+    ordered = sorted(
+        rows, key=lambda row: (urgent.index(row.state), row.slot if row.slot is not None else -1)
+    )
     return RoundCalls(
         chosen, ends["first"], ends["last"], ordered[:ROWS_SHOWN], rows, max(0, len(rows) - ROWS_SHOWN)
     )
@@ -122,9 +135,7 @@ def _problems(job: Job, round_no: int) -> dict[str, str]:
 def _row(charge: Charge, problems: dict[str, str], now: datetime) -> CallRow:
     usage: dict[str, Any] = charge.usage or {}
     error = problems.get(charge.name, "")
-    state = {ChargeState.OPEN: "open", ChargeState.RELEASED: "released"}.get(
-        ChargeState(charge.state), "done"
-    )
+    state = _STATES[ChargeState(charge.state)]
     took = [usage.get(part) for part in ("startup_s", "run_s", "transfer_s")]
     slot, attempt = _SLOT.search(charge.name), _ATTEMPT.search(charge.name)
     return CallRow(

@@ -1,6 +1,7 @@
 """Money without rounding: whole picodollars (1 USD = 10**12), as text for files and from what people type."""
 
 from decimal import ROUND_CEILING, Decimal
+from typing import Literal
 
 from cloud.billing.price_book import PICODOLLARS_PER_USD
 from webapp.formatting import display_usd
@@ -8,12 +9,18 @@ from webapp.formatting import display_usd
 __all__ = [
     "BUDGET_DECIMALS",
     "PICODOLLARS_PER_USD",
+    "Prices",
+    "Unreal",
     "display_least_usd",
     "exact_usd",
     "picodollars",
     "unreal_word",
 ]
 
+Unreal = Literal["simulated", "emulated"]
+"""Money that nobody pays."""
+Prices = Literal["actual", Unreal]
+"""Whether money is paid, and if not, why."""
 BUDGET_DECIMALS = 6
 """The decimals that a budget may have."""
 
@@ -38,6 +45,6 @@ def display_least_usd(amount_picodollars: int) -> str:
     return display_usd(amount_picodollars, ROUND_CEILING, BUDGET_DECIMALS)
 
 
-def unreal_word(simulated: bool, emulated: bool) -> str:
+def unreal_word(simulated: bool, emulated: bool) -> Literal["", Unreal]:
     """The word for money that nobody pays: simulated or emulated; empty for real money."""
     return "simulated" if simulated else "emulated" if emulated else ""

@@ -16,9 +16,10 @@ from typing import Any
 from django.db import connection
 from django.db.models import CharField, Count, F, Func, Q, QuerySet, Sum
 
+from webapp.money.amounts import Prices
 from webapp.money.models import Charge, ChargeKind, ChargeState
 from webapp.reports.period import Period
-from webapp.reports.report_query import Prices, Question
+from webapp.reports.report_query import Question
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from webapp.accounts.models import Project
+from webapp.money.amounts import Prices
 from webapp.reports.cells import charge_count, prices_there_are
 from webapp.reports.files.formats import FORMATS
 from webapp.reports.period import PRESETS, NoPeriod, Period, preset
-from webapp.reports.report_query import By, Prices, Question
+from webapp.reports.report_query import By, Question
 
 _INSTEAD = " This month is shown instead."
 _FILTERS = ("job", "user", "cloud", "service", "tag")

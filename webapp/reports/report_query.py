@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from training.base_model import FrozenModel
+from webapp.money.amounts import Prices
 from webapp.reports.period import Period
 
 By = Literal["day", "month", "job", "project", "user", "cloud", "service", "tag", "call"]
-Prices = Literal["actual", "simulated", "emulated"]
 
 BY: dict[By, str] = {
     "day": "Day",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webapp.alerts.models import About
 from webapp.alerts.services import raise_alert, resolve_alert
 from webapp.clock import Clock
 from webapp.connections.models import Connection
@@ -18,7 +19,7 @@ def left_over(row: Holding, reason: str, clock: Clock) -> None:
     raise_alert(
         project_id=_project(row),
         kind="orphan",
-        subject=f"job:{row.job_id}" if row.job_id else f"connection:{row.connection_id}",
+        subject=About.JOB.subject(row.job_id) if row.job_id else About.CONNECTION.subject(row.connection_id),
         sentence=sentence,
         severity="warning",
         dedupe_key=f"standing:{row.pk}",
@@ -49,7 +50,7 @@ def account_seen(there: Connection, failures: int, sentence: str, clock: Clock) 
         raise_alert(
             project_id=there.project_id,
             kind="orphan",
-            subject=f"connection:{there.pk}",
+            subject=About.CONNECTION.subject(there.pk),
             sentence=f"Something of ours stands in {there.name} and cannot be looked after. {sentence}",
             severity="critical",
             dedupe_key=key,

@@ -10,8 +10,9 @@ from webapp.connections.text import Standing
 from webapp.formatting import display_usd
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.trainer import Step, grid_sizes
+from webapp.tones import Tone
 
-_STANDINGS = {
+_STANDINGS: dict[TrainingState, tuple[Tone, str, str]] = {
     TrainingState.QUEUED: ("waiting", "hourglass-split", "Queued"),
     TrainingState.RUNNING: ("running", "arrow-repeat", "Training"),
     TrainingState.DONE: ("ok", "check-circle-fill", "Trained"),

@@ -26,11 +26,11 @@ from webapp.jobs.launch.forecast_panel import forecast_of, headline
 from webapp.jobs.launch.past_runs import learned, lessons_of
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import exact_usd
+from webapp.money.amounts import Prices, exact_usd
 from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import FileState, ReportFile
 from webapp.reports.report_builds import TooMany, ask_for_file, folder
-from webapp.reports.report_query import Prices, Question
+from webapp.reports.report_query import Question
 from webapp.reports.table import Costs, Row
 
 router = ApiRouter(tags=["money"])

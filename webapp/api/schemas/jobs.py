@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from webapp.money.amounts import Prices
+
 Usd = str
 """Exact US dollars as a decimal text, such as 0.0312."""
 
@@ -33,7 +35,7 @@ class JobShape(BaseModel):
     wanted: Literal["run", "paused", "cancelled"]
     since: datetime
     over: bool
-    money: Literal["actual", "simulated", "emulated"] = Field(description="Whether somebody pays it.")
+    money: Prices = Field(description="Whether somebody pays it.")
     environment: str
     algorithm: str
     platform: str
@@ -116,7 +118,7 @@ class JobCost(BaseModel):
     """What a job has cost, to the last digit of the ledger."""
 
     job: str
-    money: Literal["actual", "simulated", "emulated"]
+    money: Prices
     total_usd: Usd
     reserved_usd: Usd
     limit_usd: Usd

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.api.schemas.jobs import Usd
-from webapp.reports.report_query import By, Prices
+from webapp.money.amounts import Prices
+from webapp.reports.report_query import By
 
 Filter = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 

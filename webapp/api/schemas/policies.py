@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from cloud.profiling_runs import Plan
 from webapp.api.schemas.jobs import Usd
+from webapp.money.amounts import Prices
 from webapp.surfaces.services import Grid
 
 _Checkpoint = Annotated[
@@ -96,7 +97,7 @@ class NewProfile(Plan):
 class ProfileCost(BaseModel):
     """Beforehand."""
 
-    money: Literal["actual", "simulated", "emulated"]
+    money: Prices
     likely_usd: Usd
     most_usd: Usd = Field(description="No ledger lets it cost more.")
 
@@ -121,7 +122,7 @@ class ProfileShape(BaseModel):
     state: Literal["asked", "running", "done"]
     state_words: str
     sentence: str = Field(description="How far it is, what was chosen and why, or what went wrong.")
-    money: Literal["actual", "simulated", "emulated"]
+    money: Prices
     asked_at: datetime
     environment: str
     memory_mb: list[int]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.api.schemas.jobs import Usd
-from webapp.reports.report_query import Prices
+from webapp.money.amounts import Prices
 
 _By = Literal["day", "month", "job", "project", "user", "cloud", "service", "tag"]
 _Formats = Annotated[

@@ -18,7 +18,7 @@ from webapp.accounts.access import project_page
 from webapp.downloads import refused, unknown_words
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
-from webapp.money.amounts import exact_usd
+from webapp.money.amounts import Prices, exact_usd
 from webapp.money.models import Basis, Charge, ChargeKind, ChargeState
 
 _KINDS = [kind.value for kind in ChargeKind]
@@ -73,7 +73,7 @@ def harmless(cell: Any) -> str:
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
-def prices_of(job: Job) -> str:
+def prices_of(job: Job) -> Prices:
     """Whether the job's prices were really charged by somebody."""
     return job.unreal or "actual"
 

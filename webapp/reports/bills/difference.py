@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from django.db.models import Max, Min
 
-from webapp.alerts.models import Kind, Severity
+from webapp.alerts.models import About, Kind, Severity
 from webapp.alerts.services import raise_alert, resolve_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
@@ -106,7 +106,7 @@ def tell_if_far(bill: CloudBill, clock: Clock = SYSTEM_CLOCK) -> None:
     raise_alert(
         project_id=bill.project_id,
         kind=Kind.BILL,
-        subject=f"bill:{bill.pk}",
+        subject=About.BILL.subject(bill.pk),
         sentence=f"{Period(first, days['last'])}: {words}",
         severity=Severity.WARNING,
         dedupe_key=key,
