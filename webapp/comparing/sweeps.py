@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 from django.db import transaction
 from pydantic import BaseModel, ValidationError
@@ -88,7 +88,7 @@ class Sweep:
     base: JobSpec
     name: str
     axes: tuple[Axis, ...]
-    way: str
+    way: Literal["grid", "random"]
     points: int
     seeds: int
     limit_usd: Decimal

@@ -76,6 +76,7 @@ class Command(BaseCommand):
     def _train(self, options: dict[str, Any]) -> None:
         from webapp.schedulers import queries, services
         from webapp.schedulers.cli_args import owner_of, read_asked
+        from webapp.schedulers.models import TrainingState
         from webapp.schedulers.text import version_line
 
         if options["resume"] is not None:
@@ -90,7 +91,7 @@ class Command(BaseCommand):
             )
         self._say({"kind": "training", "number": training.pk}, f"Training {training.pk} of {training.name}.")
         self._run(training)
-        if training.state != "done":
+        if training.state != TrainingState.DONE:
             self._wrong(
                 f"{training.get_state_display()}: {training.reason or 'somebody else runs it.'}", FAILED_EXIT
             )
@@ -100,6 +101,7 @@ class Command(BaseCommand):
     def _search(self, options: dict[str, Any]) -> None:
         from webapp.schedulers import search
         from webapp.schedulers.cli_args import owner_of, read_asked
+        from webapp.schedulers.models import TrainingState
 
         if not options["real"]:
             options["changes"] = ["scheduling.episodes=0", *options["changes"]]
@@ -109,7 +111,7 @@ class Command(BaseCommand):
         for training in search.trainings(self._project, owner_of(self._project), asked, name, chosen):
             self._say({"kind": "training", "number": training.pk}, f"Training {training.pk}:")
             self._run(training)
-            if training.state in ("queued", "running"):  # asked to stop
+            if training.state in (TrainingState.QUEUED, TrainingState.RUNNING):  # asked to stop
                 break
         for row in search.rows(self._project, name):
             score = "–" if row.score is None else f"{row.score:.3f}"
