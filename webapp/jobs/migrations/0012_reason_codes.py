@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0003_confirmed_addresses"),
-        ("jobs", "0010_losses"),
+        ("jobs", "0011_platform_notes"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
