@@ -71,12 +71,13 @@ ProjectView = Callable[..., HttpResponseBase]
 
 def project_page(needs: str = "viewer") -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
     """For views under /p/<slug>/: signed in, let in, and handed the project; the frame finds it on the request."""
+    least = Role(needs)  # an unknown role is found when the module is read
 
     def decorate(view: ProjectView) -> Callable[..., HttpResponseBase]:
         @login_required
         @wraps(view)
         def wrapped(request: HttpRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            membership = membership_for(request.user, slug, needs)
+            membership = membership_for(request.user, slug, least)
             request.membership = membership  # type: ignore[attr-defined]
             if request.session.get(SESSION_KEY) != slug:
                 request.session[SESSION_KEY] = slug
