@@ -13,42 +13,42 @@ from webapp.templatetags.look import _symbols
 
 _ROOT = Path(settings.BASE_DIR)
 _TREES = {
-    path.relative_to(_ROOT): ast.parse(path.read_text(encoding="utf-8"))
+    ".".join(path.relative_to(_ROOT).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
     for path in sorted((_ROOT / "webapp").rglob("*.py"))
 }
 
 
-def _fields_of_icons() -> dict[str, int]:
-    """The classes with a field `icon`, and its place among their fields."""
-    found = {}
-    for tree in _TREES.values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                fields = [
-                    one.target.id
-                    for one in node.body
-                    if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
-                ]
-                if "icon" in fields:
-                    found[node.name] = fields.index("icon")
-    return found
+def _fields(node: ast.ClassDef) -> list[str]:
+    annotated = (one.target for one in node.body if isinstance(one, ast.AnnAssign))
+    inherited = ["word", "tone", "icon"] if any(ast.unparse(base) == "Pill" for base in node.bases) else []
+    return inherited + [target.id for target in annotated if isinstance(target, ast.Name)]
+
+
+def _with_icons() -> dict[tuple[str, str], int]:
+    """By module and name: the classes with a field `icon`, and its place among their fields."""
+    return {
+        (module, node.name): _fields(node).index("icon")
+        for module, tree in _TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and "icon" in _fields(node)
+    }
 
 
 def _named_in_code() -> Iterator[tuple[str, str]]:
-    places = _fields_of_icons() | {"Look": _fields_of_icons()["Pill"]}
-    for path, tree in _TREES.items():
+    classes = _with_icons()
+    for module, tree in _TREES.items():
+        here = {name: place for (home, name), place in classes.items() if home == module}
         for node in ast.walk(tree):
-            if not (
-                isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in places
-            ):
-                continue
-            given = [
-                *node.args[places[node.func.id] :][:1],
-                *(k.value for k in node.keywords if k.arg == "icon"),
-            ]
-            for value in given:
-                if isinstance(value, ast.Constant):
-                    yield f"{path}:{node.lineno}", value.value
+            if isinstance(node, ast.ImportFrom):
+                found = {one.name: classes.get((str(node.module), one.name)) for one in node.names}
+                here |= {name: place for name, place in found.items() if place is not None}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in here:
+                given = node.args[here[node.func.id] :][:1]
+                given += [keyword.value for keyword in node.keywords if keyword.arg == "icon"]
+                for value in given:
+                    if isinstance(value, ast.Constant):
+                        yield f"{module}:{node.lineno}", value.value
 
 
 def _named_in_templates() -> Iterator[tuple[str, str]]:
