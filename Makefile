@@ -65,7 +65,7 @@ test-postgres: setup-test ## Run the quick tests that use the database on an emb
 lint: setup-test ## Check format, lint, types, import contracts and migrations
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	STARLING_DATA=var/check $(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	STARLING_DATA=var/check $(BIN)/python manage.py makemigrations --check --dry-run
 
