@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from django.db import models
 from django.db.models import Q
@@ -177,7 +177,7 @@ STATE_LOOKS: Mapping[Observed, Look] = {
     Observed.CANCELLED: Look("Stopped", "waiting", "slash-circle"),
 }
 LOOKS: Mapping[str, Look] = {
-    **STATE_LOOKS,
+    **{state.value: look for state, look in STATE_LOOKS.items()},
     **{f"{one.state}:{one.code}": one.look for one in Reason if one.look is not None},
 }
 """By state; "state:reason code" where the reason has a look of its own."""
@@ -197,8 +197,7 @@ def look_of(state: str, code: str = "") -> Look:
 
 def look_of_end(stop_code: str) -> Look:
     """How the end of a run looks that the engine gave this reason for."""
-    reasons: Mapping[str, Reason] = OF_ENGINE
-    reason = reasons.get(stop_code)
+    reason = OF_ENGINE.get(cast("StopCode", stop_code))
     return look_of(reason.state, reason.code) if reason is not None else look_of(stop_code)
 
 
@@ -217,4 +216,4 @@ def reason_in_words(job: Job) -> str:
 
 def looks_for_script() -> dict[str, dict[str, str]]:
     """The same table for the browser."""
-    return {str(key): {"word": one.word, "tone": one.tone, "icon": one.icon} for key, one in LOOKS.items()}
+    return {key: {"word": one.word, "tone": one.tone, "icon": one.icon} for key, one in LOOKS.items()}

@@ -83,7 +83,7 @@ class JobSpec(FrozenModel):
 
     @property
     def simulated(self) -> bool:
-        return self.platform.kind == PlatformKind.SIMULATED
+        return self.platform.kind == "simulated"
 
     @property
     def needs_connection(self) -> bool:

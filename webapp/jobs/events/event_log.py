@@ -87,7 +87,7 @@ def transition(
     state: dict[str, Any] = {"observed": to, "reason_code": code, "reason": sentence, "since": now}
     if to in TERMINAL:
         state["finished_at"] = now
-    entry = note(sentence or to.label, EventKind.STATE, observed=to.value, reason_code=code.value)
+    entry = note(sentence or str(to.label), EventKind.STATE, observed=to.value, reason_code=code.value)
     append_events(job_id, [*before, entry], clock=clock, epoch=epoch, changes={**state, **(changes or {})})
 
 

@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from cloud.hosts import HostsOptions
-from cloud.platform_kinds import CLOUD_OF, COMPUTE_HERE, PlatformKind
+from cloud.platform_kinds import CLOUD_OF, COMPUTE_HERE
 from training.environments import catalogue
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import display_usd, format_score, plural
@@ -116,7 +116,7 @@ def _quota(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
     allowed = services.limits().actors(spec.platform.kind)
     words = f"At most {plural(most, 'actor')}; this installation gives a job {allowed:,}"
     connection = cloud_requirements.connection_of(project, spec)
-    if spec.platform.kind == PlatformKind.AWS_LAMBDA and connection is not None:
+    if spec.platform.kind == "aws_lambda" and connection is not None:
         at_once = cloud_requirements.functions_at_once(connection)
         words += f", the account {at_once:,} at once" if at_once is not None else ", the account did not say"
     return Check(title, "ok", f"{words}.")
