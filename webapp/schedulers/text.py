@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from training.environments import catalogue
 from webapp.connections.text import Standing
-from webapp.formatting import display_usd
+from webapp.formatting import display_usd, format_duration, format_score
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.trainer import Step, grid_sizes
 from webapp.tones import Tone
@@ -90,14 +90,14 @@ def gap(facts: dict[str, Any]) -> list[Line]:
     if not rehearsed or not real:
         return []
     rows = (
-        ("Score", "score", "{:.2f}"),
-        ("Rounds", "rounds", "{:.1f}"),
-        ("Actors a round", "actors", "{:.1f}"),
-        ("Time on the cloud", "platform_s", "{:,.0f} s"),
-        ("Best return", "best_return", "{:,.1f}"),
+        ("Score", "score", "{:.2f}".format),
+        ("Rounds", "rounds", "{:.1f}".format),
+        ("Actors a round", "actors", "{:.1f}".format),
+        ("Time on the cloud", "platform_s", format_duration),
+        ("Best return", "best_return", format_score),
     )
     return [
-        Line(title, *(words.format(of[name]).replace("-", "−") for of in (rehearsed, real)))
+        Line(title, *(words(of[name]).replace("-", "−") for of in (rehearsed, real)))
         for title, name, words in rows
     ]
 
@@ -170,7 +170,8 @@ def told(step: Step) -> str:
     done = ", target reached" if step.reached else ""
     return (
         f"{name}: {score}{step.rounds} rounds with {drawn(step.actors)} actors, {best}{done},"
-        f" {step.platform_s:.0f} s and {display_usd(step.cost_picodollars)} simulated, {step.wall_s:.0f} s here"
+        f" {format_duration(step.platform_s)} and {display_usd(step.cost_picodollars)} simulated,"
+        f" {format_duration(step.wall_s)} here"
     )
 
 
@@ -179,5 +180,5 @@ def version_line(version: Version) -> str:
     return (
         f"{version.key}  {version}: {spec['workload']['environment']['id']}, 1 to {spec['actors_max']} actors,"
         f" {facts['episodes']} real episodes ({facts['reached']} reached {spec['target_return']:g}),"
-        f" {display_usd(facts['cost_picodollars'])} simulated, {facts['wall_s']:.0f} s here"
+        f" {display_usd(facts['cost_picodollars'])} simulated, {format_duration(facts['wall_s'])} here"
     )
