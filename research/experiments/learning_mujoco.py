@@ -5,11 +5,13 @@ HalfCheetah-v4 1,443 ± 46, Humanoid-v4 716 ± 49; 3 seeds, return while trainin
 found, so the peer arm is the control on the very same environments.
 """
 
+from typing import Any
+
 from research.claims import NotWorse, Reaches
 from research.experiment import Arm, Experiment, Setting
 
 # CleanRL's numbers, with 2,048 steps a round as 8 actors × 256 and minibatches of 256 rather than 64.
-RECIPE = {
+RECIPE: dict[str, Any] = {
     "budget_usd": "1000",
     "training": {
         "algorithm": {

@@ -4,6 +4,7 @@ The scheduler of each task is trained here too: on rehearsals of recorded rounds
 training only. What its training cost stands with its run.
 """
 
+from research.claims import Cheaper
 from research.experiment import Experiment
 from research.minionsrl import (
     MINIONSRL_PRICING_TARGETS,
@@ -31,8 +32,8 @@ _IMPACT_ON_CARTPOLE = {"impact": {"training": {"algorithm": {"minibatch_size": 3
 _CLUSTER = {"at": "containers_paper", "against_at": "azure_cluster_paper"}
 
 
-def _asked(environments: tuple[str, ...], *, all_arms: bool) -> tuple:
-    told = [
+def _claims(environments: tuple[str, ...], *, all_arms: bool) -> tuple[Cheaper, ...]:
+    claims = [
         cheaper(
             "minionsrl",
             "fixed_32",
@@ -96,7 +97,7 @@ def _asked(environments: tuple[str, ...], *, all_arms: bool) -> tuple:
         cheaper("minionsrl", "minionsrl", environments, at="containers_starling", against_at="machine"),
     ]
     if all_arms:
-        told += [
+        claims += [
             cheaper(
                 "minionsrl",
                 "impact",
@@ -111,7 +112,7 @@ def _asked(environments: tuple[str, ...], *, all_arms: bool) -> tuple:
             cheaper("minionsrl", "random", environments, repeats=("minionsrl-5",)),
             same_twice(environments),
         ]
-    return tuple(told)
+    return tuple(claims)
 
 
 EXPERIMENT = Experiment(
@@ -182,9 +183,9 @@ EXPERIMENT = Experiment(
     targets_note=TARGETS_NOTE,
     pricing_targets=MINIONSRL_PRICING_TARGETS,
     claims=(
-        *_asked(_MUJOCO, all_arms=False),
-        *_asked(("Hopper-v5",), all_arms=True),
-        *_asked(("CartPole-v1",), all_arms=True),
+        *_claims(_MUJOCO, all_arms=False),
+        *_claims(("Hopper-v5",), all_arms=True),
+        *_claims(("CartPole-v1",), all_arms=True),
     ),
     beside=(
         "MinionsRL's table 2, seconds and dollars: Hopper 241 / 1.2, Azure ML 277 / 4.5, IMPACT 291 / 4.6,"

@@ -22,6 +22,7 @@ from cloud.place import Place
 from research.claims import Meter
 from research.pricing_targets import PRICING_TARGETS, place_of
 from research.reports.outcomes import Outcome
+from training.ports import Settlement
 from training.statistics import Reached, time_to_threshold
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
@@ -158,5 +159,10 @@ def _until(sitting: Sitting, round_no: int) -> Sitting:
 
 def _with_works(sitting: Sitting, works: list[Work]) -> Sitting:
     ids = {work.id for work in works}
-    calls = [one for one in sitting.settlements if one.usage.get("work", {}).get("id") in ids]
+    calls = [one for one in sitting.settlements if _work_id(one) in ids]
     return Sitting(sitting.spec, calls, works)
+
+
+def _work_id(settlement: Settlement) -> str | None:
+    record = settlement.usage.get("work")
+    return record.get("id") if isinstance(record, dict) else None

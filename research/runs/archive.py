@@ -18,7 +18,6 @@ import struct
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import msgpack
@@ -140,7 +139,7 @@ class _Content:
         compressor = zstandard.ZstdCompressor(
             compression_params=_COMPRESSION, dict_data=self._dictionary(cell.environment)
         )
-        body = msgpack.packb([*cell, compressor.compress(msgpack.packb(run.document))])
+        body: bytes = msgpack.packb([*cell, compressor.compress(msgpack.packb(run.document))])
         prefix = _PREFIX.pack(_MARK, len(body), sha256(body).digest())
         return prefix + _CHECK.pack(crc32(prefix)) + body
 
@@ -153,7 +152,7 @@ class _Content:
         return self._dictionaries.get(environment)
 
 
-def _body_at(data: bytes, begin: int, name: str) -> tuple[Any, int] | None:
+def _body_at(data: bytes, begin: int, name: str) -> tuple[bytes, int] | None:
     """The body of the part that begins there and where it ends; None where no complete part follows."""
     prefix_end = begin + _PREFIX.size
     body_begin = prefix_end + _CHECK.size

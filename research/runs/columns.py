@@ -120,7 +120,8 @@ def _folded(array: Ints, sign: int) -> list[Any]:
 
 
 def _unpack_ints(packed: list[Any]) -> list[int]:
-    return _ints(packed).tolist()
+    values: list[int] = _ints(packed).tolist()
+    return values
 
 
 def _ints(packed: list[Any]) -> Ints:
@@ -133,7 +134,7 @@ def _ints(packed: list[Any]) -> Ints:
 def _pack_floats(values: Sequence[float]) -> list[Any]:
     """The bytes alone; or the decimals, the whole numbers, and how many floats away the value is from each."""
     array = np.array(values, dtype="<f8")
-    ways = [[_planes(array)]]
+    ways: list[list[Any]] = [[_planes(array)]]
     for decimals in _DECIMALS:
         with np.errstate(over="ignore"):
             scaled = np.rint(array * 10.0**decimals)
@@ -148,10 +149,13 @@ def _pack_floats(values: Sequence[float]) -> list[Any]:
 
 def _unpack_floats(packed: list[Any]) -> list[float]:
     if len(packed) == 1:
-        return _from_planes(packed[0], "<f8").tolist()
-    decimals, scaled, steps = packed
-    near = (_ints(scaled) / 10.0**decimals).view("<i8")
-    return (near + _ints(steps)).view("<f8").tolist()
+        array = _from_planes(packed[0], "<f8")
+    else:
+        decimals, whole, steps = packed
+        near = (_ints(whole) / 10.0**decimals).view("<i8")
+        array = (near + _ints(steps)).view("<f8")
+    values: list[float] = array.tolist()
+    return values
 
 
 def _pack_strings(values: Sequence[str]) -> list[Any]:
