@@ -103,7 +103,7 @@ WRONG_TRAJECTORIES: dict[str, tuple[dict[str, Any], str]] = {
     "a wrong dtype": ({"rewards": np.zeros((16, 1), np.float64)}, "rewards as float64"),
     "another version inside": ({"version": 3}, "sampled with version 3"),
     "no number": ({"rewards": np.full((16, 1), np.nan, np.float32)}, "not finite"),
-    "an unknown action": ({"actions": np.full((16, 1), 9)}, "does not know"),
+    "an unknown action": ({"actions": np.full((16, 1), 9)}, "does not have"),
     "something missing": ({"rewards": None}, "lacks or adds: rewards"),
     "something more": ({"extra": np.zeros(3)}, "lacks or adds: extra"),
     "another slot": ({"slot": 4}, "slot 4"),
