@@ -150,8 +150,8 @@ def test_a_run_is_drawn_once_for_all_claims(folder: Path, monkeypatch: pytest.Mo
         asked.append(places[0].profile.title)
         return drawn(scripts, places, draws, seed)
 
-    drawn = module.drawn
-    monkeypatch.setattr(module, "drawn", counted)
+    drawn = module.draw_outcomes
+    monkeypatch.setattr(module, "draw_outcomes", counted)
     together = CostComparisons(runs, {CART: 50.0})
     assert [together.judge_over_draws(one, 2) for one in (claim, seconds)] == alone
     assert len(asked) == 2  # one for each side, not for each claim

@@ -46,7 +46,7 @@ def test_advantages_that_are_all_alike_leave_nothing_to_decide_by(monkeypatch: p
 
     plain = curvature.standardise
     monkeypatch.setattr(
-        curvature, "standardised", lambda one: replace(plain(one), advantages=plain(one).advantages * 0)
+        curvature, "standardise", lambda one: replace(plain(one), advantages=plain(one).advantages * 0)
     )
     found = _reports(events_of(tiny(scaling=BOOSTING), InlinePlatform()))
     for one in found:

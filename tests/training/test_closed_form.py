@@ -23,7 +23,7 @@ from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
 from training.spec import TrainingSpec
 
-PRESETS = Path(__file__).parents[2] / "webapp" / "jobs" / "asking" / "preset_files"
+PRESETS = Path(__file__).parents[2] / "webapp" / "jobs" / "form" / "preset_files"
 NETWORKS = st.builds(
     MLP,
     hidden=st.sampled_from([(16, 16), (8,), (12, 1, 6)]),

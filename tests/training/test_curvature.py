@@ -300,7 +300,7 @@ def test_the_noise_scale_of_known_gradients():
     assert noise_scale.noise_scale(1.0, 1.0, 8, 8)[0] is None
     assert noise_scale.noise_scale(9.0, 0.1, 8, 64) == (
         None,
-        "the gradients are nothing but noise: no scale can be told",
+        "the gradients are nothing but noise: the scale is undefined",
     )
     assert noise_scale.noise_scale(math.nan, 1.0, 8, 64)[0] is None
 

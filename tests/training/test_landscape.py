@@ -71,7 +71,7 @@ def test_a_policy_without_two_directions_is_told_in_words(checkpoint, monkeypatc
 
     plain = module.standardise
     monkeypatch.setattr(
-        module, "standardised", lambda one: replace(plain(one), advantages=plain(one).advantages * to)
+        module, "standardise", lambda one: replace(plain(one), advantages=plain(one).advantages * to)
     )
     monkeypatch.setattr(sys, "argv", ["landscape", str(checkpoint), "--grid", "3"])
     assert module.main() == 1

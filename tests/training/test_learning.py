@@ -10,7 +10,7 @@ from tests.training.runs import events_of
 from tests.training.specs import cartpole
 from training.spec import TrainingSpec
 
-PRESETS = Path(__file__).parents[2] / "webapp" / "jobs" / "asking" / "preset_files"
+PRESETS = Path(__file__).parents[2] / "webapp" / "jobs" / "form" / "preset_files"
 
 
 def end_of(name, **stop):
