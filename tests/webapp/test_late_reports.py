@@ -251,7 +251,7 @@ def test_a_log_that_cannot_be_read_is_said_and_read_again(
     assert reading.sentence == f"The log of {FUNCTION} is not there any more."
 
     def refused(job: Job) -> Any:
-        raise late_reports.opening.CannotOpen("The lab has no credentials yet.")
+        raise late_reports.decrypt.CannotOpen("The lab has no credentials yet.")
 
     assert (
         late_reports.read(job.pk, clock=clock, connect=refused).sentence == "The lab has no credentials yet."
