@@ -20,9 +20,9 @@ from tests.journeys import (
     opened,
     people_scenes,
     report_scenes,
+    resource_scenes,
     scenes,
     scheduler_scenes,
-    standing_scenes,
 )
 from webapp.accounts import services as accounts
 from webapp.accounts.models import User
@@ -66,7 +66,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     comparisons = comparing_scenes.comparisons(project, ada)
-    on_lambda = standing_scenes.functions_kept_ready(connected["ready"])
+    on_lambda = resource_scenes.functions_kept_ready(connected["ready"])
     scheduler_scenes.surfaces_of(by_name["Hopper, simulated cloud"])
     trained = scheduler_scenes.schedulers_in_every_state(project, ada)
     schedulers = f"/p/{project.slug}/schedulers/"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
-from tests.webapp.test_policy import job_with_checkpoints
+from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -1,0 +1,205 @@
+"""Connections by the API: secrets go in and never come out; set-ups that really happen, in an emulated account."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud.connections import AwsKeys
+from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.server import AwsEmulator
+from tests.factories import make_connection, make_project, make_user
+from tests.members import add_member
+from tests.webapp.api_callers import ApiCaller
+from tests.webapp.connections.connected import AZURE_IDS, KEYS, SECRET, using
+from webapp.api.models import Deed
+from webapp.connections import account_setup, connection_test, decrypt
+from webapp.connections.models import Connection, SealedSecret, SetUp
+
+pytestmark = pytest.mark.django_db
+NEW = {"kind": "aws_keys", "name": "Lab", "region": "us-east-1"}
+
+
+@pytest.fixture(autouse=True)
+def _keys_of_this_test(settings: Any, tmp_path: Path) -> None:
+    settings.STARLING_DATA = tmp_path
+    settings.STARLING_MASTER_KEYS = []
+    settings.STARLING_AWS_PRINCIPAL = "arn:aws:iam::999988887777:role/starling"
+
+
+@pytest.fixture(autouse=True)
+def asked_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    sent: list[str] = []
+    monkeypatch.setattr(connection_test.celery_app, "send_task", lambda name, args: sent.append(name))
+    return sent
+
+
+@pytest.fixture
+def project() -> Any:
+    return make_project(make_user())
+
+
+@pytest.fixture
+def call(project: Any) -> ApiCaller:
+    return ApiCaller(project.people.get())
+
+
+def _base(project: Any, *more: str) -> str:
+    return "/".join(("", "projects", project.slug, "connections", *more))
+
+
+def test_a_secret_goes_in_and_never_comes_out(
+    call: ApiCaller,
+    project: Any,
+    caplog: pytest.LogCaptureFixture,
+    asked_of_the_worker: list[str],
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with django_capture_on_commit_callbacks(execute=True):
+        made = call.post(_base(project), {**NEW, "identity": KEYS})
+    assert made.status_code == 201, made.content
+    connection = Connection.objects.get()
+    assert asked_of_the_worker == ["webapp.connections.tasks.test_connection"]
+    assert decrypt.secret(connection, "secret_access_key").reveal() == SECRET
+    told = made.json()["identity"]
+    assert (made.json()["test"], told["secret_hint"]) == ("asked", "LAST")
+    assert told["access_key_id"] == KEYS["access_key_id"]
+    answers = [
+        made,
+        call.post(_base(project), {**NEW, "identity": KEYS}),  # the name is taken
+        call.get(_base(project)),
+        call.get(_base(project, connection.pk)),
+        call.get(_base(project, connection.pk, "papers")),
+        call.get(_base(project, connection.pk, "set-up")),
+        call("PUT", _base(project, connection.pk, "identity"), KEYS),
+        call("PUT", _base(project, connection.pk, "identity"), json.dumps(KEYS)[:-1].encode()),  # cut off
+    ]
+    assert [one.status_code for one in answers] == [201, 409, 200, 200, 200, 200, 202, 400]
+    for place in (
+        *(one.content.decode() for one in answers),
+        caplog.text,
+        json.dumps(list(Deed.objects.values("what"))),
+    ):
+        assert SECRET not in place
+    row = SealedSecret.objects.get()
+    assert SECRET.encode() not in bytes(row.ciphertext) + bytes(row.wrapped_key)
+
+
+@pytest.mark.parametrize(
+    ("identity", "words"),
+    [
+        ({**KEYS, "access_key_id": "ASIAABCDEFGHIJKLMNOP"}, "temporary"),
+        ({**KEYS, "access_key_id": SECRET}, "capital letters and digits"),
+        ({**KEYS, "secret_access_key": f"two words {SECRET}"}, "space"),
+        ({**KEYS, "secret_access_key": SECRET * 200}, "secret_access_key must be"),
+        ({**KEYS, "secret_access_key": [SECRET]}, "secret_access_key must be"),
+        ({**KEYS, "access_key_id": SECRET * 20}, "access_key_id must be"),
+        ({"access_key_id": KEYS["access_key_id"]}, "This field is required"),
+        ({**KEYS, "client_secret": SECRET}, "client_secret does not belong here"),
+        (SECRET, "must be a table of fields"),
+    ],
+)
+def test_a_refusal_repeats_nothing_of_what_was_sent(
+    identity: Any, words: str, call: ApiCaller, project: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = make_connection(project, secret="")
+    refusals = [
+        call("PUT", _base(project, connection.pk, "identity"), identity),
+        call.post(_base(project), {**NEW, "identity": identity}),
+    ]
+    for refused in refusals:
+        assert refused.status_code == 422
+        assert words in refused.json()["why"]
+        assert SECRET[:12] not in refused.content.decode() + caplog.text
+    assert not SealedSecret.objects.exists()
+    assert Connection.objects.count() == 1, "a connection was made without its secret"
+
+
+def test_another_identity_is_whole_and_voids_the_test(call: ApiCaller, project: Any) -> None:
+    connection = make_connection(project, secret=SECRET)
+    Connection.objects.filter(pk=connection.pk).update(test_report={"checks": []}, account_id="1" * 12)
+    seen = call.get(_base(project, connection.pk))
+    same = call.get(_base(project, connection.pk), If_None_Match=seen.headers["ETag"])
+    assert (same.status_code, same.content) == (304, b"")
+    other = {"access_key_id": "AKIAZZZZZZZZZZZZZZZZ", "secret_access_key": "another-secret-of-some-length"}
+    told = call("PUT", _base(project, connection.pk, "identity"), other).json()
+    assert (told["account"], told["report"]) == ("", None)
+    assert told["identity"]["access_key_id"] == other["access_key_id"]
+    editor = make_user()
+    add_member(project, editor.email, "editor")
+    assert ApiCaller(editor).get(_base(project, connection.pk)).json()["identity"] is None
+    assert decrypt.secret(connection, "secret_access_key").reveal() == other["secret_access_key"]
+
+
+def test_a_role_is_made_with_the_external_id_that_is_told(call: ApiCaller, project: Any) -> None:
+    told = call.post(_base(project), {**NEW, "kind": "aws_role"}).json()
+    assert (told["state"], told["identity"]) == ("Not set up", None)
+    untested = call.post(_base(project, told["id"], "test"))
+    assert untested.status_code == 409
+    assert "nothing to test yet" in untested.json()["why"]
+    papers = {one["key"]: one["document"] for one in call.get(_base(project, told["id"], "papers")).json()}
+    assert told["external_id"] in json.dumps(papers["trust"])
+    role = {"role_arn": "arn:aws:iam::123456789012:role/starling-dashboard"}
+    named = call("PUT", _base(project, told["id"], "identity"), role).json()["identity"]
+    assert named["role_arn"] == role["role_arn"]
+
+
+def test_azure_is_asked_for_its_place_and_its_ids(call: ApiCaller, project: Any) -> None:
+    azure = {"kind": "azure_principal", "name": "Group", "region": "westeurope"}
+    assert "Subscription ID" in call.post(_base(project), azure).json()["why"]
+    place = {"subscription_id": "33333333-0000-0000-0000-000000000000", "resource_group": "starling"}
+    made = call.post(
+        _base(project), {**azure, **place, "identity": {**AZURE_IDS, "client_secret": "v~alue" * 5}}
+    )
+    assert made.status_code == 201
+    assert made.json()["identity"]["tenant_id"] == AZURE_IDS["tenant_id"].lower()
+    assert "subscription_id does not belong here" in call.post(_base(project), {**NEW, **place}).json()["why"]
+
+
+def test_what_a_job_needs_stays(call: ApiCaller, project: Any) -> None:
+    connection = make_connection(project)
+    using(connection)
+    refused = call("DELETE", _base(project, connection.pk))
+    assert refused.status_code == 409
+    assert "is needed by Hopper" in refused.json()["why"]
+    assert call.get(_base(project, connection.pk)).json()["jobs"] == 1
+    assert "needed by Hopper" in call("DELETE", _base(project, connection.pk, "set-up")).json()["why"]
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
+    with AwsEmulator() as aws:
+        yield aws, furnish(aws)
+
+
+def test_an_account_is_set_up_and_cleared(
+    call: ApiCaller, project: Any, account: tuple[AwsEmulator, DemoAccount], settings: Any
+) -> None:
+    aws, demo = account
+    settings.STARLING_AWS_ENDPOINT = aws.endpoint
+    keys = demo.by_keys.access
+    assert isinstance(keys, AwsKeys)
+    identity = {"access_key_id": keys.access_key_id, "secret_access_key": keys.secret_access_key}
+    there = call.post(_base(project), {**NEW, "identity": identity}).json()["id"]
+    address = _base(project, there, "set-up")
+    assert call.get(address).json()["state"] == "never"
+    assert "image does not belong here" in call.post(address, {"image": "r.example/a:1"}).json()["why"]
+    asked = call.post(address, {"memory_mb": 1024})
+    assert (asked.status_code, asked.json()["state"]) == (202, "asked")
+    assert "worked on already" in call.post(address, {"memory_mb": 2048}).json()["why"]
+    account_setup.run(there, SetUp.objects.get().number)
+    told = call.get(address).json()
+    assert (told["state"], told["ready"], told["ready_mb"]) == ("done", True, [1024])
+    assert {one["state"] for one in told["steps"]} <= {"done", "made"}
+    assert len(aws.functions.alive()) == 1
+    assert call("DELETE", address).status_code == 202
+    account_setup.run(there, SetUp.objects.get().number)
+    assert (call.get(address).json()["ready"], aws.functions.alive()) == (False, [])
+    assert call("DELETE", _base(project, there)).status_code == 204
+    assert not SealedSecret.objects.exists()
