@@ -144,7 +144,7 @@ def test_staff_read_rows_of_every_project(rows: list[Any]) -> None:
     page = client.get(page_of(charge)).content.decode()
     assert job.pk in page
     assert "call-0" in page
-    assert '<div class="readonly">0.5</div>' in page
+    assert "<td>0.5</td>" in page
     assert connection.access_key_id in client.get(page_of(connection)).content.decode()
 
 

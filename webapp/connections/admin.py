@@ -12,7 +12,7 @@ class ConnectionAdmin(ReadOnlyAdmin):
     list_select_related = ("project",)
     list_filter = ("kind", "test_state", "emulated")
     search_fields = ("id__exact", "name")
-    search_help_text = "A connection's id, or words of its name."
+    search_help_text = "Id or name"
     ordering = ("-created_at",)
     fields = (
         *("id", "name", "project", "kind", "region", "emulated", "created_by", "created_at"),

@@ -12,7 +12,7 @@ class JobAdmin(ReadOnlyAdmin):
     list_select_related = ("project", "created_by")
     list_filter = ("observed", "desired", "simulated", "emulated")
     search_fields = ("id__exact", "name")
-    search_help_text = "A job's id, or words of its name."
+    search_help_text = "Id or name"
     ordering = ("-created_at",)
     fields = (
         *("id", "name", "project", "created_by", "created_at", "archived_at", "deleted_at"),

@@ -27,7 +27,7 @@ class ChargeAdmin(ReadOnlyAdmin):
     list_select_related = ("account",)
     list_filter = ("state", "kind", "basis")
     search_fields = ("account__job_id__exact",)
-    search_help_text = "A job's id."
+    search_help_text = "Id of a job"
     ordering = ("-pk",)
     readonly_fields = ("job", "reserved_usd", "settled_usd", "assumed_usd")
     fields = (
@@ -42,16 +42,16 @@ class ChargeAdmin(ReadOnlyAdmin):
 
     @admin.display(description="reserved (USD)")
     def reserved_usd(self, charge: Charge) -> str:
-        return exact_usd(charge.reserved_picodollars)
+        return _usd(charge.reserved_picodollars)
 
     @admin.display(description="settled (USD)")
-    def settled_usd(self, charge: Charge) -> str | None:
-        return _usd_or_none(charge.settled_picodollars)
+    def settled_usd(self, charge: Charge) -> str:
+        return _usd(charge.settled_picodollars)
 
     @admin.display(description="assumed at first (USD)")
-    def assumed_usd(self, charge: Charge) -> str | None:
-        return _usd_or_none(charge.assumed_picodollars)
+    def assumed_usd(self, charge: Charge) -> str:
+        return _usd(charge.assumed_picodollars)
 
 
-def _usd_or_none(amount_picodollars: int | None) -> str | None:
-    return None if amount_picodollars is None else exact_usd(amount_picodollars)
+def _usd(amount_picodollars: int | None) -> str:
+    return "-" if amount_picodollars is None else exact_usd(amount_picodollars)
