@@ -157,4 +157,4 @@ spec = TrainingSpec.model_validate({{**document, "scaling": {{"kind": "halving",
 print(spec.scaling.decide([], Bounds(actors_max=16), seed=0).why)
 """
     said = _run(program, tmp_path, ROOT, cwd=tmp_path)
-    assert said.strip() == "halved every 3 rounds; 64 held to 16 by the bounds"
+    assert said.strip() == "halved every 3 rounds; 64 limited to 16 by the bounds"

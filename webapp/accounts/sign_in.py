@@ -13,7 +13,7 @@ _PASSWORDS_TRIED = 2
 
 
 class AddressBackend(AuthenticationBackend):
-    """Whoever has the password of an account with this address: of those that confirmed it first, then the oldest."""
+    """Finds the account with this address and password: first one that confirmed the address, then the oldest."""
 
     def _authenticate_by_email(self, email: str, password: str) -> User | None:
         accounts = _accounts_with(email)

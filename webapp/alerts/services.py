@@ -48,7 +48,7 @@ def raise_alert(
     dedupe_key: str,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Alert:
-    """Tell people that something is so: at once and once. Raised again while it stands, it is only noted.
+    """Raise an alert and send it once. Raising an open alert again only updates it.
 
     One that grew worse is told again, whatever was done about it. Without a project it is for the installation's staff.
     """

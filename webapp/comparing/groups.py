@@ -84,7 +84,7 @@ def of_group(project: Any, group: JobGroup) -> Picked:
 
 
 def by_question(jobs: Iterable[Job]) -> list[list[Job]]:
-    """Jobs that ask the same but for their seed, together, in the order in which they were first asked."""
+    """Group jobs that differ only in their seed, in the order of their first launch."""
     found: dict[str, list[Job]] = {}
     for job in jobs:
         found.setdefault(json.dumps(question_of(job.spec), sort_keys=True), []).append(job)

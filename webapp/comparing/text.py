@@ -65,7 +65,7 @@ def _runs(one: SideFigures) -> str:
 
 
 def _against(one: SideFigures) -> str:
-    """How the best stands to this side."""
+    """Return how the best group compares with this one."""
     if one.leads:
         return "the best so far"
     if one.against is None:

@@ -40,7 +40,7 @@ _CHANGE_ACCOUNT = (
 
 
 class LedgerClosed(Exception):
-    """The epoch this ledger writes for is over: somebody else runs the job now, or nobody does."""
+    """This ledger's epoch has ended: another process holds the job's lease, or none does."""
 
 
 class DatabaseLedger:
@@ -74,7 +74,7 @@ class DatabaseLedger:
         return [accepted[item.id] for item in batch]
 
     def _is_full(self, batch: Sequence[Reservation], now: datetime) -> bool:
-        """Whether none of them fits or is known. Nothing is locked: who asks a full budget holds up nobody."""
+        """Return True if no reservation fits and none is known. It takes no lock: a full budget delays no other job."""
         account = self._account()
         ceiling = account.granted_picodollars + self._ungranted(account, now)
         least = min(item.picodollars for item in batch)

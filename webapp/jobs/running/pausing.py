@@ -38,7 +38,7 @@ def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 
 @transaction.atomic
 def pause_idle(job_id: str, *, clock: Clock) -> bool:
-    """Pause a job that is to be paused and that nobody runs, with its open charges booked; False if it is not so."""
+    """Pause a job that no process runs, and book its open charges. Return False if it runs or no pause was wanted."""
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.desired != Desired.PAUSED or job.observed not in ACTIVE or not is_idle(job, clock.shared_now()):
         return False

@@ -94,7 +94,7 @@ def test_a_local_job_is_compared_with_functions_and_one_machine(client: Client) 
     job = finished("cartpole")
     assert job.bill.document["total"] == 0
     words = text(page_of(client, job))
-    assert "This machine cost nothing: nobody gave it a price." in words
+    assert "This machine has no price, so it cost nothing." in words
     assert re.search(
         r"On AWS Lambda this would have cost about \$0\.\d+ and taken [^;]+; here it took", words
     )
