@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 from django.conf import settings
 
@@ -22,6 +23,7 @@ from cloud.rents.slices import A_LONG_ROUND
 from training.checkpoints import CheckpointError
 from training.messages import Event, RoundFinished, Stopped
 from training.ports import Control
+from training.ports import Desired as DesiredByEngine
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
 from webapp.connections.key_ring import KeysUnusable
@@ -245,7 +247,7 @@ class _Run:
     def _hold(self, connection_id: str) -> Holder:
         return self._holder_of(self._job, self._epoch, connection_id, self._clock)
 
-    def _events(self, platform: object) -> Iterator[Event]:
+    def _events(self, platform: MeteredPlatform) -> Iterator[Event]:
         from training.engine import train
 
         resume = resume_point(job_id=self._job.pk, epoch=self._epoch, load=self._load, clock=self._clock)
@@ -299,7 +301,7 @@ class _Run:
         limits = limits_of(self._job.account.pk, self._spec.at_line, self._clock.now())
         self._room_for_use = min(one.room for one in limits) + self._ledger.used
         return Control(
-            desired=self._desired.value,
+            desired=cast("DesiredByEngine", self._desired.value),
             bounds=bounds_near(limits, self._bounds, self._spec.training.scaling.largest),
             drain=self._drain(limits),
         )
