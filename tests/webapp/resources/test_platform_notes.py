@@ -83,7 +83,7 @@ def test_why_calls_wait_stands_on_the_jobs_page_while_they_do(
     scene.clock.forward(100)
     assert scene.told() == "AWS had no room. 2 calls wait."
     notes.end()
-    assert scene.told().startswith("Round 1 has taken 2 min")
+    assert scene.told().startswith("Round 1 has taken 1 min 40 s")
 
 
 def test_a_run_that_was_overtaken_says_nothing_any_more(scene: Scene) -> None:
@@ -114,7 +114,7 @@ def test_what_the_cache_did_adds_up_over_a_jobs_runs(scene: Scene, valkey: str) 
     client = Client()
     client.force_login(scene.user)
     page = client.get(reverse("jobs:actors", args=[scene.job.project.slug, scene.job.pk])).content.decode()
-    assert "Trajectory cache: 3 of 6 rollouts were there already and cost nothing; it holds 0.0 MB." in page
+    assert "Trajectory cache: 3 of 6 rollouts were there already and cost nothing; it holds 0 kB." in page
 
 
 def _azure(subscription: str, region: str = "eastus") -> Connection:
