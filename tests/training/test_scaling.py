@@ -201,6 +201,7 @@ def test_the_released_rule_by_hand():
     assert released.decide(after(*ratios), BOUNDS, 0).actors == int(64 * score)
     assert released.decide(after(1.0, None), BOUNDS, 0).actors == 54
     assert released.decide(after(1.0, 0.0), BOUNDS, 0).actors == 54
+    assert released.decide(after(5e-324, 5e-324), BOUNDS, 0).actors == 54, "1/R is not a finite number"
 
 
 def test_noise_scale_grows_with_the_noise_and_never_shrinks():

@@ -17,6 +17,7 @@ can be attributed to curvature. By the released rule a constant signal leaves on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -187,13 +188,13 @@ class Boosting(PolicyBase):
         own = ratios[-1][1]
         if self.signal == "constant":
             return _Score(0.0, "R is held constant (released rule)", floor)
-        if own is None or own <= 0.0:
+        if not _is_invertible(own):
             return _Score(0.0, f"round {k} has no R to invert", floor)
         if k == 1:
             return _Score(1.0, "the first R scores 1 (released rule)", floor)
         values: list[float] = []
         for round_no, ratio in ratios:
-            if ratio is not None and ratio > 0.0:
+            if ratio is not None and _is_invertible(ratio):
                 values += [self.decay**round_no / ratio, 1.0 / ratio]
         values = values[:-1][-6:]
         low, high, now = min(values), max(values), values[-1]
@@ -206,3 +207,8 @@ class Boosting(PolicyBase):
             score = 1.0 - score
         word = "released rule" if self.signal == "measured" else f"released rule, {self.signal}"
         return _Score(score, f"1/R · {self.decay}^{k} = {now:.2f} scores {score:.2f} ({word})", floor)
+
+
+def _is_invertible(ratio: float | None) -> bool:
+    """Whether 1/R is a positive finite number: an R of next to nothing has no such inverse."""
+    return ratio is not None and ratio > 0.0 and math.isfinite(1.0 / ratio)
