@@ -5,5 +5,5 @@ from django.apps import AppConfig
 
 class ConnectionsConfig(AppConfig):
     name = "webapp.connections"
-    label = "credentials"
+    label = "connections"
     verbose_name = "Clouds"

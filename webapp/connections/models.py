@@ -85,6 +85,7 @@ class Connection(models.Model):
     test_report = models.JSONField(null=True, blank=True)
 
     class Meta:
+        db_table = "credentials_connection"
         ordering = ["name", "pk"]
         constraints = [
             models.UniqueConstraint(fields=["project", "name"], name="connection_name_once"),
@@ -144,6 +145,7 @@ class SealedSecret(SealedRow):
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="secrets")
 
     class Meta:
+        db_table = "credentials_sealedsecret"
         constraints = [models.UniqueConstraint(fields=["connection", "field"], name="secret_once")]
 
     def __str__(self) -> str:
@@ -182,6 +184,7 @@ class SetUp(models.Model):
     steps = models.JSONField(default=list)
 
     class Meta:
+        db_table = "credentials_setup"
         constraints = [
             models.CheckConstraint(condition=Q(aim__in=Aim.values), name="set_up_aim_known"),
             models.CheckConstraint(condition=Q(state__in=CheckState.values), name="set_up_state_known"),

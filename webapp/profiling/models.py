@@ -24,7 +24,7 @@ class MemoryProfile(models.Model):
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="memory_profiles")
     connection = models.ForeignKey(
-        "credentials.Connection", on_delete=models.CASCADE, null=True, related_name="memory_profiles"
+        "connections.Connection", on_delete=models.CASCADE, null=True, related_name="memory_profiles"
     )
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     asked_at = models.DateTimeField()

@@ -3,4 +3,4 @@ from django.apps import AppConfig
 
 class ResourcesConfig(AppConfig):
     name = "webapp.resources"
-    label = "standing"
+    label = "resources"

@@ -33,7 +33,7 @@ class Holding(models.Model):
     """
 
     connection = models.ForeignKey(
-        "credentials.Connection", on_delete=models.SET_NULL, null=True, related_name="holdings"
+        "connections.Connection", on_delete=models.SET_NULL, null=True, related_name="holdings"
     )
     job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, null=True, related_name="holdings")
     epoch = models.BigIntegerField(default=0)
@@ -50,6 +50,7 @@ class Holding(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        db_table = "standing_holding"
         constraints = [
             models.UniqueConstraint(
                 fields=["connection", "name"], condition=Q(state__in=LIVE), name="holding_of_a_name_once"
@@ -77,13 +78,16 @@ class Look(models.Model):
     and is not this connection's.
     """
 
-    connection = models.OneToOneField("credentials.Connection", on_delete=models.CASCADE, related_name="look")
+    connection = models.OneToOneField("connections.Connection", on_delete=models.CASCADE, related_name="look")
     at = models.DateTimeField(null=True, blank=True)
     sentence = models.CharField(max_length=300, blank=True, default="")
     failures = models.IntegerField(default=0)
     tried_at = models.DateTimeField(null=True, blank=True)
     claimed_until = models.DateTimeField(null=True, blank=True)
     others = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        db_table = "standing_look"
 
     def __str__(self) -> str:
         return f"look at {self.connection_id}"
@@ -99,15 +103,21 @@ class LogReading(models.Model):
     corrected = models.IntegerField(default=0)
     sentence = models.CharField(max_length=300, blank=True, default="")
 
+    class Meta:
+        db_table = "standing_logreading"
+
     def __str__(self) -> str:
         return f"log reading of {self.job_id}"
 
 
-class Asked(models.Model):
+class CreateTimes(models.Model):
     """When an account was last asked to make something, by all jobs together: seconds of Unix time, in order."""
 
     place = models.CharField(max_length=120, unique=True)
     moments = models.JSONField(default=list)
 
+    class Meta:
+        db_table = "standing_asked"
+
     def __str__(self) -> str:
-        return f"{len(self.moments)} asked of {self.place}"
+        return f"{len(self.moments)} creates in {self.place}"

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from cloud.register import wait_s
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.models import Connection
-from webapp.resources.models import Asked
+from webapp.resources.models import CreateTimes
 
 
 class SubscriptionCreates:
@@ -28,8 +28,8 @@ class SubscriptionCreates:
         with no_connection_left(), transaction.atomic():
             account = Connection.objects.only("subscription_id", "region").get(pk=self._connection_id)
             place = f"azure/{account.subscription_id}/{account.region}"
-            Asked.objects.get_or_create(place=place)
-            row = Asked.objects.select_for_update().get(place=place)
+            CreateTimes.objects.get_or_create(place=place)
+            row = CreateTimes.objects.select_for_update().get(place=place)
             now_s = self._clock.now().timestamp()
             longest_s = max(window_s for _, window_s in windows)
             lately = [at for at in row.moments if now_s - longest_s < at <= now_s]

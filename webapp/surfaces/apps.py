@@ -6,4 +6,4 @@ class SurfacesConfig(AppConfig):
 
     default_auto_field = "django.db.models.BigAutoField"
     name = "webapp.surfaces"
-    label = "landscapes"
+    label = "surfaces"

@@ -40,6 +40,7 @@ class Surface(models.Model):
     done = models.IntegerField(default=0)
 
     class Meta:
+        db_table = "landscapes_surface"
         ordering = ["-round_no", "-pk"]
         indexes = [models.Index(fields=["state", "since"], name="surface_to_look_after")]
         constraints = [
