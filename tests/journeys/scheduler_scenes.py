@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.webapp.schedulers import asked
+from tests.webapp.scheduler_rows import asked
 from training.scaling.learned import as_text
 from training.scheduling.trainer import initial_state
 from webapp.clock import SYSTEM_CLOCK

@@ -25,7 +25,7 @@ from tests.factories import (
     round_finished,
 )
 from tests.members import add_member
-from tests.webapp.schedulers import make_rows
+from tests.webapp.scheduler_rows import make_rows
 from training.environments.model import EnvironmentSpec
 from webapp.accounts import services as accounts
 from webapp.api.tokens import make_token

@@ -11,7 +11,7 @@ from django.utils import timezone
 from tests.factories import make_connection, make_delivery, make_job, make_project, make_user
 from tests.members import add_member
 from tests.signed_in import PASSWORD, signed_in
-from tests.webapp.schedulers import make_rows
+from tests.webapp.scheduler_rows import make_rows
 from webapp.accounts.invitations import invite
 from webapp.accounts.models import Invitation, Membership
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery

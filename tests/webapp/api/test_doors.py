@@ -23,7 +23,7 @@ from tests.factories import (
 )
 from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller, Upload
-from tests.webapp.schedulers import make_version
+from tests.webapp.scheduler_rows import make_version
 from training.environments.model import EnvironmentSpec
 from webapp.accounts.invitations import invite
 from webapp.accounts.models import Invitation, Membership
