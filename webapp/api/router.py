@@ -111,7 +111,7 @@ def _given(parameter: Parameter) -> Given | None:
     return next((one for one in get_args(parameter.annotation) if isinstance(one, Given)), None)
 
 
-def _unless_known(response: HttpResponse, shape: Any, if_none_match: str) -> Status:
+def _unless_known(response: HttpResponse, shape: Any, if_none_match: str) -> Status[Any]:
     """The shape with its ETag, or 304 for a caller who named that one."""
     response["ETag"] = tag = etag_of(shape)
     return Status(304, None) if tag in if_none_match else Status(200, shape)
