@@ -9,7 +9,7 @@ import pytest
 
 from tests.factories import make_connection, make_job, make_project, make_user
 from tests.members import add_member
-from tests.webapp import schedulers
+from tests.webapp import scheduler_rows
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 from webapp.api.models import Made
@@ -104,7 +104,7 @@ def test_a_film_is_asked_for_and_fetched_once_it_is_ready(asked: Asked) -> None:
 
 class TestSchedulers:
     def test_a_training_is_asked_for_once_a_key_and_stopped(self, asked: Asked) -> None:
-        wish = schedulers.asked().model_dump(mode="json")
+        wish = scheduler_rows.asked().model_dump(mode="json")
         address = f"{asked.base}/scheduler-trainings"
         made = [asked.call.post(address, wish, Idempotency_Key="k") for _ in range(2)]
         assert [one.status_code for one in made] == [202, 202], made[0].content
@@ -128,8 +128,8 @@ class TestSchedulers:
         assert asked.call.post(address, {"workload": "cartpole"}, Idempotency_Key="k").status_code == 202
 
     def test_versions_are_told_kept_and_trained_on(self, asked: Asked) -> None:
-        first = schedulers.make_version(asked.project)
-        second = schedulers.make_version(asked.project)
+        first = scheduler_rows.make_version(asked.project)
+        second = scheduler_rows.make_version(asked.project)
         address = f"{asked.base}/schedulers/{first.scheduler_id}"
         (listed,) = asked.call.get(f"{asked.base}/schedulers").json()["results"]
         assert (listed["versions"], listed["newest"]) == (2, second.key)
@@ -148,7 +148,7 @@ class TestSchedulers:
         assert spec.workload.environment.id == "Acrobot-v1"
 
     def test_episodes_are_read_in_order_page_by_page(self, asked: Asked) -> None:
-        training = schedulers.ask(asked.project)
+        training = scheduler_rows.ask(asked.project)
         rows = [
             Episode.objects.create(
                 training=training, kind="real", number=number, at=training.asked_at, rounds=2, platform_s=1.0,

@@ -22,7 +22,7 @@ from webapp.job_states import Observed
 from webapp.jobs.events.job_summary import why_waiting
 from webapp.jobs.models import Job, PlatformNote
 from webapp.jobs.running.platform_notes import Notes
-from webapp.resources.models import Asked
+from webapp.resources.models import CreateTimes
 from webapp.resources.rate_limit import SubscriptionCreates
 
 pytestmark = pytest.mark.django_db
@@ -141,7 +141,7 @@ def test_creates_are_counted_over_all_jobs_of_a_subscription() -> None:
     assert jobs[0].take(WINDOWS) == pytest.approx(3600 - 1010, abs=1)
     clock.forward(timedelta(hours=1).total_seconds())
     assert jobs[0].take(WINDOWS) == 0.0
-    assert len(Asked.objects.get(place="azure/one/eastus").moments) == 1, "what is over is forgotten"
+    assert len(CreateTimes.objects.get(place="azure/one/eastus").moments) == 1, "what is over is forgotten"
 
 
 @pytest.mark.django_db(transaction=True)

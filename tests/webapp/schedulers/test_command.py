@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from tests.factories import make_project
-from tests.webapp import schedulers
+from tests.webapp import scheduler_rows
 from webapp.schedulers.models import SchedulerTraining, Version
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -75,7 +75,7 @@ def test_what_is_wrong_is_said() -> None:
     assert "there is no preset 'chess'" in _refused("train", "chess")
     assert "Rounds of an episode at most (rounds) must be" in _refused("train", "--set=rounds=1")
     assert "There is no scheduler sch_x.1" in _refused("show", "sch_x.1")
-    before: Any = schedulers.make_rows(project)
+    before: Any = scheduler_rows.make_rows(project)
     many = "--set=scheduling.actors_max=3"
     assert "Set it to 2" in _refused("train", f"--begin-with={before.version.key}", many)
     make_project()

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_job, make_project, make_spec, make_user
-from tests.webapp import schedulers
+from tests.webapp import scheduler_rows
 from tests.webapp.jobs.form.test_forms import posted
 from training.scaling.learned import Learned
 from webapp.jobs.form.forms import job_form
@@ -45,7 +45,7 @@ def _as(user: Any) -> Client:
 
 def test_what_follows_from_a_scheduler_is_filled_in_at_the_launch() -> None:
     project = make_project()
-    version = schedulers.make_version(project)
+    version = scheduler_rows.make_version(project)
     job = make_job(project, spec=_learned(version.key, explore=True))
     scaling = job.parsed_spec().training.scaling
     trained = version.training.parsed_spec
@@ -65,10 +65,10 @@ def test_without_one_nothing_is_launched_and_the_way_to_one_is_told() -> None:
         SpecRefused, match=r"none is trained in this project yet\. Train one under Schedulers"
     ):
         make_job(project, spec=_learned(""))
-    theirs = schedulers.make_version()
+    theirs = scheduler_rows.make_version()
     with pytest.raises(SpecRefused, match="none is trained in this project"):
         make_job(project, spec=_learned(theirs.key))
-    schedulers.make_version(project)
+    scheduler_rows.make_version(project)
     with pytest.raises(SpecRefused, match="choose one of this project's trained schedulers"):
         make_job(project, spec=_learned(theirs.key))
     assert not Job.objects.exists()
@@ -82,7 +82,7 @@ def test_the_form_offers_them_and_hides_what_follows() -> None:
     page = _as(user).get(f"/p/{project.slug}/jobs/new/?preset=hopper-minionsrl").content.decode()
     assert "No scheduler is trained yet." in page
     assert f'href="/p/{project.slug}/schedulers/"' in page
-    version = schedulers.make_version(project)
+    version = scheduler_rows.make_version(project)
     form = job_form(start=_learned(version.key), schedulers=job_choice.offered(project))
     assert form["training.scaling.learned.scheduler"].value() == version.key
     shown = [name for name in form.fields if name.startswith("training.scaling.learned.")]
@@ -96,7 +96,7 @@ def test_the_form_offers_them_and_hides_what_follows() -> None:
 def test_its_page_leads_to_a_job_with_it() -> None:
     user = make_user()
     project = make_project(user)
-    version = schedulers.make_version(project)
+    version = scheduler_rows.make_version(project)
     page = _as(user).get(f"/p/{project.slug}/schedulers/{version.scheduler_id}/").content.decode()
     assert f"/p/{project.slug}/jobs/new/?preset=cartpole&amp;scheduler={version.key}" in page
     form = (
@@ -107,14 +107,14 @@ def test_its_page_leads_to_a_job_with_it() -> None:
 
 def test_the_forecast_of_such_a_job_says_what_it_cannot_know() -> None:
     project = make_project()
-    spec = job_choice.placed(project, _learned(schedulers.make_version(project).key))
+    spec = job_choice.placed(project, _learned(scheduler_rows.make_version(project).key))
     assert any("from 1 to 2 is considered possible" in one for one in forecast_of(spec).assumptions)
     assert "none was chosen" in panel(_learned(""))["refusal"]
 
 
 def test_a_job_runs_by_it_and_each_round_says_why() -> None:
     project = make_project()
-    job = make_job(project, spec=_learned(schedulers.make_version(project).key))
+    job = make_job(project, spec=_learned(scheduler_rows.make_version(project).key))
     assert run_job(job.pk, owner=uuid.uuid4().hex, hand_over=threading.Event()) == 0
     reports = [one.report for one in Round.objects.filter(job=job).order_by("round_no")]
     assert len(reports) == 3
@@ -141,7 +141,7 @@ def test_a_training_is_asked_for_from_the_form() -> None:
     training = project.scheduler_trainings.get()
     assert answer.headers["Location"] == f"/p/{project.slug}/schedulers/trainings/{training.pk}/"
     assert (training.name, training.spec["rounds"], training.spec["target_return"]) == ("Mine", 5, 475.0)
-    version = schedulers.make_version(project)
+    version = scheduler_rows.make_version(project)
     page = _as(user).get(f"{address}?begin_with={version.key}").content.decode()
     assert 'value="Tiny, fine-tuned"' in page
     assert 'name="scheduling.episodes" value="10"' in page

@@ -10,14 +10,14 @@ import sys
 import pytest
 
 from tests.servers import ROOT, wait_until
-from tests.webapp import schedulers
+from tests.webapp import scheduler_rows
 from webapp.schedulers.models import SchedulerTraining, TrainingState
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 def test_a_killed_process_loses_one_episode_at_most(service_environment: dict[str, str]) -> None:
-    training = schedulers.ask(rounds=30, scheduling__episodes=3)
+    training = scheduler_rows.ask(rounds=30, scheduling__episodes=3)
     command = [sys.executable, "manage.py", "run-scheduler-training", str(training.pk), "--owner", "victim"]
     process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **service_environment})
     try:
@@ -34,7 +34,7 @@ def test_a_killed_process_loses_one_episode_at_most(service_environment: dict[st
     assert training.state == TrainingState.RUNNING
     assert training.learned_number == training.episodes.filter(kind="real").latest("pk").number
     SchedulerTraining.objects.filter(pk=training.pk).update(lease_expires_at=None)  # as it does in 90 s
-    schedulers.run(training)
+    scheduler_rows.run(training)
     assert (training.state, training.reason) == (TrainingState.DONE, "")
     assert list(training.episodes.values_list("pk", flat=True))[: len(kept)] == kept
     assert training.episodes.filter(kind="real").count() == 3

@@ -10,7 +10,7 @@ from django.test import Client
 from pydantic import ValidationError
 
 from tests.factories import FixedClock, make_project
-from tests.webapp import schedulers
+from tests.webapp import scheduler_rows
 from training.scheduling.judging import better
 from webapp.jobs.running.leases import LEASE_TTL
 from webapp.schedulers import leases, persist, queries, services
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_training_makes_a_version_and_tells_all_that_it_cost() -> None:
-    training = schedulers.ask()
+    training = scheduler_rows.ask()
     told: list[Any] = []
-    assert schedulers.run(training, told=told.append) == 0
+    assert scheduler_rows.run(training, told=told.append) == 0
     assert (training.state, training.reason) == (TrainingState.DONE, "")
     kinds = list(training.episodes.values_list("kind", flat=True))
     assert (
@@ -44,8 +44,8 @@ def test_a_training_makes_a_version_and_tells_all_that_it_cost() -> None:
 
 
 def test_the_better_of_the_last_and_the_best_agent_is_used_and_that_is_told() -> None:
-    training = schedulers.ask()
-    schedulers.run(training)
+    training = scheduler_rows.ask()
+    scheduler_rows.run(training)
     real = list(training.episodes.filter(kind="real").order_by("number"))
     best = max(real, key=lambda one: (one.score, -one.number))
     assert (training.best_number, training.best_score) == (best.number, best.score)
@@ -71,7 +71,7 @@ def test_the_better_of_the_last_and_the_best_agent_is_used_and_that_is_told() ->
 def test_what_was_judged_decides(best: float, last: float, used: str) -> None:
     from training.scheduling.trainer import initial_state
 
-    training = schedulers.ask()
+    training = scheduler_rows.ask()
     spec = training.parsed_spec
     agents = {
         "last": initial_state(spec).encode(),
@@ -94,22 +94,22 @@ def test_what_was_judged_decides(best: float, last: float, used: str) -> None:
 
 
 def test_a_single_real_episode_leaves_nothing_to_choose() -> None:
-    training = schedulers.ask(scheduling__episodes=1)
-    schedulers.run(training)
+    training = scheduler_rows.ask(scheduling__episodes=1)
+    scheduler_rows.run(training)
     assert not training.episodes.filter(kind="judged").exists()
     assert "chosen" not in training.version.facts
 
 
 def test_what_is_recorded_already_is_not_recorded_again() -> None:
     project = make_project()
-    schedulers.run(schedulers.ask(project))
-    second = schedulers.ask(project, scheduling__episodes=1)
-    schedulers.run(second)
+    scheduler_rows.run(scheduler_rows.ask(project))
+    second = scheduler_rows.ask(project, scheduling__episodes=1)
+    scheduler_rows.run(second)
     assert list(second.episodes.values_list("kind", flat=True)) == ["rehearsal"] * 4 + ["real"]
     assert [one.number for one in Scheduler.objects.get().versions.all()] == [2, 1]
     assert len(queries.recorded(second)) == 4  # two of the grid and the first training's real ones
-    elsewhere = schedulers.ask(project, platform__profile="aci-paper", scheduling__episodes=0)
-    schedulers.run(elsewhere)
+    elsewhere = scheduler_rows.ask(project, platform__profile="aci-paper", scheduling__episodes=0)
+    scheduler_rows.run(elsewhere)
     assert elsewhere.episodes.filter(kind="grid").count() == 2
 
 
@@ -132,15 +132,15 @@ class _DiesAfter:
     "after", [1, *(pytest.param(episodes, marks=pytest.mark.slow) for episodes in (7, 9))]
 )
 def test_a_sitting_that_dies_loses_one_episode_at_most_and_ends_as_if_nothing_had_been(after: int) -> None:
-    whole = schedulers.ask()
-    schedulers.run(whole)
-    broken = schedulers.ask()
+    whole = scheduler_rows.ask()
+    scheduler_rows.run(whole)
+    broken = scheduler_rows.ask()
     with pytest.raises(_DiesAfter.Killed):
-        schedulers.run(broken, told=_DiesAfter(after))
+        scheduler_rows.run(broken, told=_DiesAfter(after))
     kept = broken.episodes.count()
     assert kept == after
     type(broken).objects.filter(pk=broken.pk).update(lease_expires_at=None)
-    schedulers.run(broken)
+    scheduler_rows.run(broken)
     assert broken.state == TrainingState.DONE
     assert broken.version.weights == whole.version.weights
     assert broken.episodes.count() == 10
@@ -148,7 +148,7 @@ def test_a_sitting_that_dies_loses_one_episode_at_most_and_ends_as_if_nothing_ha
 
 def test_only_one_process_runs_a_training_and_one_that_lost_its_lease_writes_nothing() -> None:
     clock = FixedClock()
-    training = schedulers.ask()
+    training = scheduler_rows.ask()
     epoch = leases.take(training.pk, "one", clock=clock)
     assert leases.take(training.pk, "two", clock=clock) is None
     clock.forward(LEASE_TTL.total_seconds())
@@ -157,42 +157,42 @@ def test_only_one_process_runs_a_training_and_one_that_lost_its_lease_writes_not
 
 
 def test_to_stop_ends_it_between_episodes_and_what_was_recorded_stays() -> None:
-    training = schedulers.ask()
+    training = scheduler_rows.ask()
 
     def stop(step: Any) -> None:
         if step.kind == "real":
             services.stop_training(training=training)
 
-    schedulers.run(training, told=stop)
+    scheduler_rows.run(training, told=stop)
     assert (training.state, training.reason) == (TrainingState.STOPPED, "Stopped on request.")
     assert not Version.objects.exists()
     assert Episode.objects.filter(kind="grid").count() == 2
 
 
 def test_one_that_nobody_runs_is_stopped_at_once_and_one_that_is_handed_over_waits() -> None:
-    waiting = services.stop_training(training=schedulers.ask())
+    waiting = services.stop_training(training=scheduler_rows.ask())
     assert waiting.state == TrainingState.STOPPED
     over = threading.Event()
     over.set()
-    training = schedulers.ask()
-    schedulers.run(training, hand_over=over)
+    training = scheduler_rows.ask()
+    scheduler_rows.run(training, hand_over=over)
     assert (training.state, training.lease_owner) == (TrainingState.QUEUED, "")
 
 
 def test_a_budget_that_holds_no_round_is_told() -> None:
-    training = schedulers.ask(budget_usd="0.000001", scheduling__rehearsals=0)
-    schedulers.run(training)
+    training = scheduler_rows.ask(budget_usd="0.000001", scheduling__rehearsals=0)
+    scheduler_rows.run(training)
     assert training.state == TrainingState.FAILED
     assert "budget does not hold what a round may cost" in training.reason
 
 
 def test_fine_tuning_goes_on_with_the_other_ones_weights() -> None:
     project = make_project()
-    before = schedulers.make_version(project)
-    tuned = schedulers.ask(
+    before = scheduler_rows.make_version(project)
+    tuned = scheduler_rows.ask(
         project, name="Tuned", begin_with=before.key, scheduling__rehearsals=0, scheduling__episodes=1
     )
-    schedulers.run(tuned)
+    scheduler_rows.run(tuned)
     assert tuned.state == TrainingState.DONE
     assert list(tuned.episodes.values_list("kind", "number")) == [("grid", 1), ("real", 1)]
     assert tuned.version.weights != before.weights
@@ -200,22 +200,22 @@ def test_fine_tuning_goes_on_with_the_other_ones_weights() -> None:
 
 def test_another_range_of_actors_is_refused_in_words() -> None:
     project = make_project()
-    before = schedulers.make_version(project)
+    before = scheduler_rows.make_version(project)
     with pytest.raises(TrainingRefused, match=r"Tiny, version 1 chooses from 1 to 2 actors.*Set it to 2"):
-        schedulers.ask(project, begin_with=before.key, scheduling__actors_max=3)
+        scheduler_rows.ask(project, begin_with=before.key, scheduling__actors_max=3)
     with pytest.raises(TrainingRefused, match="no such scheduler"):
-        schedulers.ask(make_project(), begin_with=before.key)
+        scheduler_rows.ask(make_project(), begin_with=before.key)
     assert Version.objects.count() == 1
 
 
 def test_what_is_missing_is_asked_for() -> None:
     with pytest.raises(TrainingRefused, match="there is no preset 'chess'"):
-        schedulers.ask(workload="chess")
+        scheduler_rows.ask(workload="chess")
     with pytest.raises(ValidationError, match="needs real episodes or rehearsals"):
-        schedulers.ask(scheduling__episodes=0, scheduling__rehearsals=0)
+        scheduler_rows.ask(scheduling__episodes=0, scheduling__rehearsals=0)
 
 
 def test_the_grid_spans_the_range() -> None:
-    spec = schedulers.ask(scheduling__actors_max=32).parsed_spec
+    spec = scheduler_rows.ask(scheduling__actors_max=32).parsed_spec
     assert grid_sizes(spec) == [4, 8, 16, 32]
     assert grid_sizes(spec.model_copy(update={"rehearsals": 0})) == [16]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.factories import make_job
 from tests.servers import ROOT, wait_until
-from tests.webapp import schedulers
+from tests.webapp import scheduler_rows
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import films
 from webapp.jobs.running import launcher
@@ -139,7 +139,7 @@ def _observed(job: Job) -> str:
 
 
 def test_a_stopped_training_of_a_scheduler_waits_for_the_next_worker() -> None:
-    training = schedulers.ask()
+    training = scheduler_rows.ask()
     assert scheduler_leases.take(training.pk, "stopped")
     assert _leave(lambda: scheduler_leases.hand_back(training.pk, "stopped")) == 0
     training.refresh_from_db()
