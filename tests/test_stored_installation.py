@@ -1,7 +1,7 @@
-"""An installation of before release 0.1, full of data, is brought up to date without loss and goes on being used.
+"""An installation from before release 0.1, full of data, migrates without loss, and its people go on using it.
 
-tests/stored/README.md tells what is stored. Nothing here names a module of webapp: apps, models and migrations may be
-renamed, moved and squashed, and this test stays as it is.
+tests/stored/README.md says what is stored. No module of webapp is named here, so apps, models and migrations can be
+renamed, moved and squashed without a change of this test.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tests.stored.databases import STORED, Table, content_of, differences, fill,
 FACTS = STORED / "installation.json"
 
 CHANGED_ON_PURPOSE: tuple[tuple[str, str], ...] = ()
-"""What migrations change in rows of before: why, and SQL that does the same to the tables as they were."""
+"""What migrations change in stored rows: the reason, and SQL that makes the same change in the old tables."""
 
 GROWS_BY_MIGRATING = frozenset({"django_migrations", "django_content_type", "auth_permission"})
-"""Each migration and each model adds rows here. Those of before stay."""
+"""Each migration and each model adds rows here. The stored rows stay."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Installation:
 
 @dataclass(frozen=True)
 class Migrated:
-    """The stored installation after its migration, as it was found then: using it changes rows."""
+    """The stored installation, and what its database was like right after the migration: using it changes rows."""
 
     stored: Installation
     before: dict[str, Table]
@@ -118,7 +118,7 @@ def _migrated(stored: Installation, connect_to_new: Callable[[], Any]) -> Migrat
 
 
 def _as_meant(database: Any) -> dict[str, Table]:
-    """What the tables have to hold after the migration."""
+    """What the tables must hold after the migration."""
     database.execute("BEGIN")
     for _, statement in CHANGED_ON_PURPOSE:
         database.execute(statement)

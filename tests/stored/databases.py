@@ -1,4 +1,4 @@
-"""What a database holds and how it is built, read in SQL: the names of models and apps play no part."""
+"""The rows and the schema of a database, read in SQL: names of models and apps do not matter."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def vendor_of(database: Any) -> str:
 
 
 def fill(database: Any) -> None:
-    """Writes the stored installation's tables into an empty database, over a connection that commits by itself."""
+    """Write the stored installation's tables into an empty database. The connection must be in autocommit."""
     packed = (STORED / f"installation.{vendor_of(database)}.sql.zst").read_bytes()
     dump = zstandard.ZstdDecompressor().decompress(packed).decode()
     if isinstance(database, sqlite3.Connection):
@@ -81,9 +81,9 @@ def content_of(database: Any, wanted: Mapping[str, Table] | None = None) -> dict
 
 
 def differences(before: Mapping[str, Table], database: Any, may_grow: Set[str] = frozenset()) -> list[str]:
-    """What is gone, changed or new in the database against `before`, a sentence each.
+    """A sentence for each row, column or table that was in `before` and is gone, changed or new in the database.
 
-    New tables and new columns are no difference. Rows may come in tables that `may_grow`.
+    New tables and new columns are no difference, and neither are new rows of tables that `may_grow`.
     """
     after, found = content_of(database, before), []
     for name, table in before.items():
@@ -100,7 +100,7 @@ def differences(before: Mapping[str, Table], database: Any, may_grow: Set[str] =
 
 
 def schema_of(database: Any) -> set[str]:
-    """Each column, index and constraint of each table as a line. The order of columns plays no part."""
+    """A line for each column, index and constraint of each table. The order of columns does not matter."""
     lines = set()
     for kind, table, definition in database.execute(_BUILT[vendor_of(database)]).fetchall():
         whole = _WORD.sub(r"\1", _LIST_OF_WORDS.sub(r"\1", " ".join(definition.split())))
@@ -110,7 +110,7 @@ def schema_of(database: Any) -> set[str]:
 
 
 def _parts(create_table: str) -> Iterator[str]:
-    """The columns and constraints of a CREATE TABLE: what stands between the commas of its outermost brackets."""
+    """The columns and constraints of a CREATE TABLE: the texts between the commas of its outermost brackets."""
     depth, part = 0, ""
     for piece in re.findall(r"'(?:[^']|'')*'|\"[^\"]*\"|[(),]|[^'\"(),]+", create_table):
         depth += (piece == "(") - (piece == ")")

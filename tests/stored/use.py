@@ -1,4 +1,4 @@
-"""Uses the stored installation as its people do, in a process of its own; prints what does not work, a line each.
+"""Uses the stored installation as its people do, in a process of its own; prints each fault on a line.
 
 `python -m tests.stored.use FACTS`, with STARLING_DATA and DATABASE_URL naming the installation. Models are found by
 their tables, so that they may be called anything.
@@ -23,7 +23,7 @@ from django.test import Client
 
 
 def faults(facts: dict[str, Any]) -> Iterator[str]:
-    """Everything that does not work."""
+    """A sentence for each fault."""
     yield from _commands()
     yield from _secrets(facts["secrets_sha256"])
     yield from _unlike(_client(), facts["signed_out"], 200)
@@ -42,7 +42,7 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _commands() -> Iterator[str]:
-    """The books and the jobs add up, and the models are what the migrations make of them."""
+    """What `verify` finds in the rows, and models that no migration describes."""
     for name, options in (("verify", {}), ("makemigrations", {"check_changes": True, "dry_run": True})):
         said = StringIO()
         try:
@@ -56,11 +56,11 @@ def _client(**headers: str) -> Client:
 
 
 def _unlike(client: Client, paths: list[str], status: int) -> Iterator[str]:
-    """Paths that end anywhere else, wherever they lead by now. Who is sent to sign in has not seen the page."""
+    """Paths that answer anything else after all redirects. A redirect to the sign-in page is a fault too."""
     for path in paths:
         try:
             answer = client.get(path, follow=True)
-        except Exception as error:  # whatever a page raises is what is looked for
+        except Exception as error:  # each kind is a fault
             yield f"{path} raises {type(error).__name__}: {error}"
             continue
         led_to = answer.redirect_chain[-1][0] if answer.redirect_chain else path
@@ -69,14 +69,14 @@ def _unlike(client: Client, paths: list[str], status: int) -> Iterator[str]:
 
 
 def _secrets(expected: dict[str, dict[str, str]]) -> Iterator[str]:
-    """Sealed secrets that do not open, or to something else."""
+    """Sealed secrets that cannot be opened, or that open to another text."""
     sealed = {model._meta.db_table: model for model in apps.get_models() if model._meta.db_table in expected}
     for table, digests in expected.items():
         rows = {str(row.pk): row for row in sealed[table]._default_manager.all()}
         for number, digest in digests.items():
             try:
                 opened = _opened(rows[number])
-            except Exception as error:
+            except Exception as error:  # each kind is a fault
                 yield f"{table} {number} does not open: {type(error).__name__}: {error}"
                 continue
             if sha256(opened.encode()).hexdigest() != digest:
