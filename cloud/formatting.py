@@ -13,8 +13,8 @@ UNKNOWN = "–"
 MINUS = "\u2212"
 
 
-def display_usd(picodollars: int, rounding: str = ROUND_HALF_UP, most_decimals: int = 99) -> str:
-    """$1,250.00, $0.0312: two decimals from one dollar on, three significant digits below it."""
+def display_usd(picodollars: int, rounding: str = ROUND_HALF_UP, most_decimals: int = 12) -> str:
+    """$1,250.00, $0.0312: two decimals from one dollar on, three significant digits below it, to the last picodollar."""
     usd = Decimal(picodollars) / PICODOLLARS_PER_USD
     sign, usd = ("-" if usd < 0 else ""), abs(usd)
     if usd >= 1 or usd == 0:

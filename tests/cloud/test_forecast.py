@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -275,16 +276,32 @@ def test_bytes_are_about_those_of_real_calls(name: str, copies: int) -> None:
     assert (sizes.policy_macs, sizes.pictures) == (result.usage.macs, result.usage.pictures)
 
 
+def _calls_in(act: Callable[[], object]) -> int:
+    """How many functions it calls: the same on every machine, however busy. Seconds are for benchmarks."""
+    count = 0
+
+    def counted(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
 @pytest.mark.parametrize("loop", ["synchronous", "pipelined", "asynchronous"])
-def test_a_thousand_actors_for_a_thousand_rounds_take_less_than_a_second(loop: str) -> None:
+def test_a_thousand_actors_for_a_thousand_rounds_take_no_more_work_than_a_second_allows(loop: str) -> None:
     training = spec(
         **HOPPER, scaling=fixed(1000), stop={"env_steps": None, "rounds": 1000}, loop={"kind": loop}
     )
     forecast(spec(), LAMBDA, PLENTY)
-    began_s = time.process_time()
-    found = forecast(training, LAMBDA, PLENTY)
-    # The goal is one second; twice that leaves room for machines that are busy or slow.
-    assert time.process_time() - began_s < 2.0
+    forecasts = []
+    calls = _calls_in(lambda: forecasts.append(forecast(training, LAMBDA, PLENTY)))
+    assert calls < 5_000_000  # about 3.5 million now, in 0.8 s
+    (found,) = forecasts
     assert found.steps.p50 == pytest.approx(256_000_000, rel=0.01)
 
 
@@ -292,9 +309,9 @@ def test_odd_specs_are_as_quick() -> None:
     few = {"kind": "asynchronous", "trajectories_per_update": 4096, "staleness_limit": 1000}
     ramp = {"kind": "ramp", "actors_first": 1, "actors_last": 1024, "over_rounds": 100_000}
     for changes in ({"loop": few, "scaling": fixed(1)}, {"scaling": ramp, "stop": {"env_steps": 10**11}}):
-        began_s = time.process_time()
-        forecast(spec(**HOPPER | changes), LAMBDA, PLENTY)
-        assert time.process_time() - began_s < 2.5
+        training = spec(**HOPPER | changes)
+        calls = _calls_in(lambda: forecast(training, LAMBDA, PLENTY))
+        assert calls < 6_000_000
 
 
 def test_the_same_spec_has_the_same_forecast() -> None:
