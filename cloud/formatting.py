@@ -14,7 +14,7 @@ MINUS = "\u2212"
 
 
 def display_usd(picodollars: int, rounding: str = ROUND_HALF_UP, most_decimals: int = 12) -> str:
-    """$1,250.00, $0.0312: two decimals from one dollar on, three significant digits below it, to the last picodollar."""
+    """$1,250.00, $0.0312: two decimals from one dollar on, three significant digits below it."""
     usd = Decimal(picodollars) / PICODOLLARS_PER_USD
     sign, usd = ("-" if usd < 0 else ""), abs(usd)
     if usd >= 1 or usd == 0:
