@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from training.algorithms.ppo import PPO
 from training.checkpoints import Progress
-from training.environments.making import can_travel, spaces_of
+from training.environments.making import can_travel, spaces_of, stepped_by
 from training.loops.asynchronous import asynchronous
 from training.loops.pipelined import pipelined
 from training.loops.run import Run
@@ -41,7 +41,11 @@ def train(
         progress = Progress.decode(begin_with, spec).fork(spec)
     else:
         progress = _beginning(spec)
-    yield Started(resumed_from_round=progress.round_no if resume is not None else None, notes=_notes(spec))
+    yield Started(
+        resumed_from_round=progress.round_no if resume is not None else None,
+        stepping=stepped_by(spec.environment),
+        notes=_notes(spec),
+    )
     loop = _LOOPS[spec.loop.kind]
     yield from loop(Run(spec, platform, checkpoints, control, progress, call_prefix))
 

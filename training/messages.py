@@ -140,8 +140,11 @@ class Outcome(Message):
 
 
 class Started(Message):
+    """`stepping` says who steps the environment; `notes` say what a user should know before the first round."""
+
     kind: Literal["started"] = "started"
     resumed_from_round: int | None = None
+    stepping: str = ""
     notes: tuple[str, ...] = ()
 
 

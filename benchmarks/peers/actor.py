@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.calls import Part
-from training.codec import decode
-from training.environments.making import make
+from training.codec import Document, decode
+from training.environments.copies import Copies
+from training.environments.making import make_copies
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.inference import NumpyPolicy
@@ -25,24 +26,21 @@ _FRAGMENTS = 12
 def main(told: dict[str, Any]) -> dict[str, Any]:
     part, copies = Part(told), told["copies"]
     warm_cache, policy, env_state = WarmCache(), NumpyPolicy(part.weights), None
-    made, others = ([make(part.spec.training.environment) for _ in range(copies)] for _ in range(2))
+    made, others = (make_copies(part.spec.training.environment, copies) for _ in range(2))
     body_s, loop_s, inference_s, both_s = [], [], [], []
     for serial in range(1, _FRAGMENTS + 1):
         call = part.rollout(0, serial, copies, env_state)
         if serial == 1:
-            for n in range(copies):
-                for environment in (made[n], others[n]):
-                    environment.reset(seed=derive(call.seed, "reset", n) % 2**32)
+            for bare in (made, others):
+                bare.begin([derive(call.seed, "reset", n) % 2**32 for n in range(copies)])
         began_s = time.process_time()
         result = execute(call, part.weights, warm_cache)
         body_s.append(time.process_time() - began_s)
         env_state = result.env_state
         document = decode(result.payload)
-        loop_s.append(_loop_s(made, document["actions"], policy.discrete))
+        loop_s.append(_loop_s(made, document, policy, infers=False))
         inference_s.append(_inference_s(policy, call.seed, document["observations"]))
-        both_s.append(
-            _loop_s(others, document["actions"], policy.discrete, (policy, document["observations"]))
-        )
+        both_s.append(_loop_s(others, document, policy, infers=True))
     body, loop, inference, both = (
         float(np.median(times[2:])) for times in (body_s, loop_s, inference_s, both_s)
     )
@@ -57,29 +55,23 @@ def main(told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _loop_s(
-    made: list[Any],
-    actions: np.ndarray,
-    discrete: bool,
-    inference: tuple[NumpyPolicy, np.ndarray] | None = None,
-) -> float:
+def _loop_s(made: Copies, document: Document, policy: NumpyPolicy, *, infers: bool) -> float:
     """The steps alone, or with an inference before each of them."""
-    if not discrete:
-        space = made[0].action_space
-        actions = np.clip(actions, space.low, space.high)
-    rows = [[int(action) if discrete else action for action in row] for row in actions]
-    policy, observations = inference or (None, None)
+    actions, observations = document["actions"], document["observations"]
+    if not policy.discrete:
+        actions = np.clip(actions, made.action_space.low, made.action_space.high)
+    rows = actions.tolist() if actions.ndim == 2 else list(actions)
+    seen = np.empty_like(observations)
     began_s = time.process_time()
-    noise = None
-    if policy is not None:
+    if infers:
         noise = policy.draw_noise(np.random.Generator(np.random.PCG64(0)), *actions.shape[:2])
     for t, row in enumerate(rows):
-        if policy is not None:
+        if infers:
             policy.sample(observations[t], noise[t])
-        for environment, action in zip(made, row, strict=True):
-            _, _, over, cut_off, _ = environment.step(action)
-            if over or cut_off:
-                environment.reset()
+        for end in made.step(row, seen[t]):
+            if end.over:
+                made.restart(end.n, seen[t, end.n])
+    made.rewards()
     return time.process_time() - began_s
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib.metadata
+import sys
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
+from training.environments.native.families import COMPARED_VERSIONS, recognise
 from training.environments.spaces import Spaces
+
+if TYPE_CHECKING:
+    from training.environments.copies import Copies
 
 
 class UnsupportedSpace(ValueError):
@@ -21,20 +27,50 @@ def make(environment: EnvironmentSpec) -> Any:
 
     from training.environments import packages
     from training.environments.atari import AtariEnvironment, atari_game
-    from training.environments.planar_robots import PlanarRobot, is_planar_robot
 
     game = atari_game(environment.id)
     if game is not None:
         return AtariEnvironment(game, environment.frame_stack)
     if environment.id not in gymnasium.registry:
         packages.load()
-    made: Any = gymnasium.make(environment.id, disable_env_checker=True)
-    if is_planar_robot(made.unwrapped):
-        innermost = made
-        while isinstance(innermost.env, gymnasium.Wrapper):
-            innermost = innermost.env
-        innermost.env = PlanarRobot(innermost.env)
-    return made
+    return gymnasium.make(environment.id, disable_env_checker=True)
+
+
+def make_copies(environment: EnvironmentSpec, count: int, cores: int = 1) -> Copies:
+    """Return `count` copies that step together: natively where the numbers are known to be Gymnasium's.
+
+    Up to `cores` copies step at the same time.
+    """
+    from training.environments.copies import GymnasiumCopies
+
+    made = [make(environment) for _ in range(count)]
+    family, _ = recognise(made[0])
+    if family is None:
+        return GymnasiumCopies(made, environment.id)
+    from training.environments.native.copies import NativeCopies
+
+    return NativeCopies(made, family, cores)
+
+
+def stepped_by(environment: EnvironmentSpec) -> str:
+    """Return a sentence that says who steps this environment; if Gymnasium does, with the reason.
+
+    An environment of the catalogue is not built for it, unless its id may have been registered anew.
+    """
+    name, entry = environment.id, ENTRIES.get(environment.id)
+    if entry is not None and entry.family == "Atari":
+        return f"Starling steps {name} on the emulator itself."
+    native = f"Starling steps {name} itself, without Gymnasium's Python around it."
+    if entry is not None and "gymnasium" not in sys.modules:
+        version = importlib.metadata.version("gymnasium")
+        if version in COMPARED_VERSIONS:
+            return native
+    made = make(environment)
+    try:
+        family, reason = recognise(made)
+    finally:
+        made.close()
+    return native if family is not None else f"Gymnasium steps {name}, because {reason}."
 
 
 def spaces_of(environment: EnvironmentSpec) -> Spaces:

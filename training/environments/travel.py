@@ -17,7 +17,6 @@ from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
 from training.codec import Document, decode, encode
 from training.environments.atari import AtariEnvironment
-from training.environments.planar_robots import PlanarRobot
 
 AnyEnvironment = gymnasium.Env[Any, Any]
 _CLASSIC = (AcrobotEnv, CartPoleEnv, MountainCarEnv, PendulumEnv, Continuous_MountainCarEnv)
@@ -78,7 +77,7 @@ def _save_wrappers(environment: AnyEnvironment, document: Document) -> bool:
     while isinstance(layer, gymnasium.Wrapper):
         if isinstance(layer, TimeLimit):
             document["elapsed_steps"] = layer._elapsed_steps
-        elif not isinstance(layer, OrderEnforcing | PlanarRobot):
+        elif not isinstance(layer, OrderEnforcing):
             return False
         layer = layer.env
     return True

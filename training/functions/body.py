@@ -21,8 +21,9 @@ class Result:
 
 @dataclass
 class WarmCache:
-    """What a process keeps between calls to save time. It is only a cache: results never depend on it."""
+    """What a process keeps between calls to save time, and how many `cores` it has. Results depend on neither."""
 
+    cores: int = 1
     environments: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind, then by the state's hash
     evaluations: dict[str, Any] = field(default_factory=dict)
     policies: dict[str, Any] = field(default_factory=dict)

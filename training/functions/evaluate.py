@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from training.codec import encode
-from training.environments.making import make
+from training.environments.copies import Copies
+from training.environments.making import make_copies
 from training.functions.body import Result, WarmCache
 from training.functions.rollout import as_stored, policy_of
 from training.inference import NumpyPolicy
@@ -19,10 +18,10 @@ def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warm_cache: W
     """Play one episode for each seed. Return the episodes' returns and lengths in the order of the seeds."""
     policy = policy_of(call, weights, warm_cache)
     key = f"{request.environment.model_dump_json()} evaluated"
-    environment = warm_cache.evaluations.get(key)
-    if environment is None:
-        environment = warm_cache.evaluations[key] = make(request.environment)
-    played = [_episode(environment, policy, seed) for seed in request.episode_seeds]
+    copies = warm_cache.evaluations.get(key)
+    if copies is None:
+        copies = warm_cache.evaluations[key] = make_copies(request.environment, 1)
+    played = [_episode(copies, policy, seed) for seed in request.episode_seeds]
     returns = np.array([episode[0] for episode in played], dtype=np.float64)
     lengths = np.array([episode[1] for episode in played], dtype=np.int64)
     steps = int(lengths.sum())
@@ -32,16 +31,19 @@ def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warm_cache: W
     return Result(encode({"returns": returns, "lengths": lengths}), None, usage)
 
 
-def _episode(environment: Any, policy: NumpyPolicy, seed: int) -> tuple[float, int]:
-    seen, _ = environment.reset(seed=seed)
-    space = environment.action_space
-    total, length, over = 0.0, 0, False
+def _episode(copies: Copies, policy: NumpyPolicy, seed: int) -> tuple[float, int]:
+    space = copies.action_space
+    seen = as_stored(copies.begin([seed]))
+    over = False
     while not over:
-        action = policy.best(as_stored(seen)[None])[0]
+        actions = policy.best(seen)
+        applied = actions.tolist() if len(policy.action_counts) == 1 else actions
         if not policy.discrete:
-            action = np.clip(action, space.low, space.high)
-        seen, reward, terminated, truncated, _ = environment.step(action)
-        total += float(reward)
-        length += 1
-        over = bool(terminated or truncated)
-    return total, length
+            applied = np.clip(actions, space.low, space.high)
+        over = any(end.over for end in copies.step(applied, seen))
+    rewards = copies.rewards()[:, 0].tolist()
+    total = 0.0
+    # Not by `sum`, which newer Pythons round differently.
+    for reward in rewards:
+        total += reward
+    return total, len(rewards)

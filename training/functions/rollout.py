@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from training.codec import decode, encode
-from training.environments.making import make
-from training.environments.travel import restore
+from training.environments.copies import Copies
+from training.environments.making import make_copies
 from training.functions.body import Result, WarmCache
 from training.functions.fragment import SlotEnvironments, sample
 from training.inference import NumpyPolicy
@@ -76,7 +76,9 @@ def _environments(call: Call, request: RolloutRequest, warm_cache: WarmCache) ->
     if warm is None and len(kept) >= _WARM_AT_MOST:
         warm = kept.pop(next(iter(kept)))
     copies = (
-        warm.copies if warm is not None else [make(request.environment) for _ in range(request.environments)]
+        warm.copies
+        if warm is not None
+        else make_copies(request.environment, request.environments, warm_cache.cores)
     )
     return _reset(copies, call) if call.env_state is None else _restored(copies, call.env_state)
 
@@ -86,9 +88,9 @@ def _kind(request: RolloutRequest) -> str:
     return f"{request.environment.model_dump_json()} × {request.environments}"
 
 
-def _reset(copies: list[Any], call: Call) -> SlotEnvironments:
-    seen = [copy.reset(seed=derive(call.seed, "reset", n) % 2**32)[0] for n, copy in enumerate(copies)]
+def _reset(copies: Copies, call: Call) -> SlotEnvironments:
     n = len(copies)
+    seen = copies.begin([derive(call.seed, "reset", one) % 2**32 for one in range(n)])
     return SlotEnvironments(copies, as_stored(seen), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n))
 
 
@@ -98,14 +100,13 @@ def as_stored(observations: Any) -> np.ndarray:
     return array if array.dtype == np.uint8 else array.astype(np.float32)
 
 
-def _restored(copies: list[Any], state: bytes) -> SlotEnvironments:
+def _restored(copies: Copies, state: bytes) -> SlotEnvironments:
     document = decode(state)
     if len(document["states"]) != len(copies):
         raise ValueError(
             f"the state holds {len(document['states'])} environments; the call asks for {len(copies)}"
         )
-    for copy, saved in zip(copies, document["states"], strict=True):
-        restore(copy, saved)
+    copies.restore(document["states"])
     return SlotEnvironments(
         copies,
         document["observations"].copy(),

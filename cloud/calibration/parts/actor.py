@@ -13,7 +13,8 @@ import numpy as np
 from cloud.calibration.samples import Slot
 from training.architectures import policy_macs
 from training.codec import Document, decode
-from training.environments.making import make
+from training.environments.copies import Copies
+from training.environments.making import make_copies
 from training.environments.model import EnvironmentSpec
 from training.functions.body import WarmCache
 from training.functions.run import execute
@@ -26,10 +27,10 @@ def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     repeats.
     """
     slot, warm_cache = Slot(EnvironmentSpec(id=arguments["environment"])), WarmCache()
-    bare = make(slot.environment)
+    bare = make_copies(slot.environment, 1)
     first, _ = slot.call(1)
     slot.serial = 0
-    bare.reset(seed=derive(first.seed, "reset", 0) % 2**32)
+    bare.begin([derive(first.seed, "reset", 0) % 2**32])
     _turn(slot, warm_cache, bare, min(arguments["lengths"]))
     turns = [
         [_turn(slot, warm_cache, bare, length) for length in arguments["lengths"]]
@@ -38,7 +39,7 @@ def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"turns": turns, "macs": policy_macs(slot.network, slot.spaces), "pictures": slot.spaces.pictures}
 
 
-def _turn(slot: Slot, warm_cache: WarmCache, bare: Any, steps: int) -> dict[str, float]:
+def _turn(slot: Slot, warm_cache: WarmCache, bare: Copies, steps: int) -> dict[str, float]:
     call, weights = slot.call(steps)
     began_s = time.process_time()
     result = execute(call, weights, warm_cache)
@@ -58,20 +59,22 @@ def _turn(slot: Slot, warm_cache: WarmCache, bare: Any, steps: int) -> dict[str,
     }
 
 
-def _bare_s(bare: Any, document: Document, discrete: bool) -> tuple[float, float]:
+def _bare_s(bare: Copies, document: Document, discrete: bool) -> tuple[float, float]:
     """Return the seconds of the same steps in the environment alone, and of the resets between them."""
-    actions = document["actions"][:, 0]
+    actions = document["actions"]
     if not discrete:
         actions = np.clip(actions, bare.action_space.low, bare.action_space.high)
-    taken = [int(action) if discrete else action for action in actions]
+    taken = actions.tolist() if actions.ndim == 2 else list(actions)
+    seen = np.empty_like(document["observations"][0])
     resetting_s = 0.0
     began_s = time.process_time()
     for action in taken:
-        _, _, over, cut_off, _ = bare.step(action)
-        if over or cut_off:
-            reset_s = time.process_time()
-            bare.reset()
-            resetting_s += time.process_time() - reset_s
+        for end in bare.step(action, seen):
+            if end.over:
+                reset_s = time.process_time()
+                bare.restart(end.n, seen[end.n])
+                resetting_s += time.process_time() - reset_s
+    bare.rewards()
     return time.process_time() - began_s - resetting_s, resetting_s
 
 

@@ -15,10 +15,10 @@ _READY_S = 60.0
 _ENVIRONMENT = """
 import sys, time
 import training.functions.evaluate, training.functions.rollout
-from training.environments.making import make
+from training.environments.making import make_copies
 from training.environments.model import EnvironmentSpec
 began_s = time.perf_counter()
-make(EnvironmentSpec(id=sys.argv[1])).reset(seed=0)
+make_copies(EnvironmentSpec(id=sys.argv[1]), 1).begin([0])
 print(time.perf_counter() - began_s)
 """
 _TORCH = """

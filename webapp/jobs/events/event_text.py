@@ -58,7 +58,8 @@ def _state(payload: Payload) -> Told:
 def _started(payload: Payload) -> Told:
     round_no = payload.get("resumed_from_round")
     first = f"Went on from the checkpoint of round {round_no:,}." if round_no else "Training started."
-    return Told(" ".join([first, *payload.get("notes", ())]), "arrow-right-circle")
+    sentences = [first, payload.get("stepping", ""), *payload.get("notes", ())]
+    return Told(" ".join(filter(None, sentences)), "arrow-right-circle")
 
 
 def _round(payload: Payload) -> Told:

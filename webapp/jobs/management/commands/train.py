@@ -95,7 +95,7 @@ def _line(event: Any) -> str:
         case "started":
             resumed = event.resumed_from_round
             first = "Training begins." if resumed is None else f"Training goes on from round {resumed:,}."
-            return "\n".join([first, *event.notes])
+            return "\n".join([first, event.stepping, *event.notes])
         case "round":
             report = event.report
             seen = report.episode_return_mean

@@ -1,0 +1,123 @@
+"""The copies of a slot, stepped natively: physics and observations in each step, rewards for many steps at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from math import inf
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.wrappers import TimeLimit
+
+from training.environments.copies import Copies, End
+from training.environments.native.families import Family
+
+_STEPS_TOGETHER = 64
+"""Rewards are computed for this many steps at once, because an array operation costs the same for one as for many."""
+
+
+class NativeCopies(Copies):
+    """Each copy moves the simulation of one of Gymnasium's environments in `made`.
+
+    With several `cores`, threads step copies whose physics runs outside Python's lock.
+    """
+
+    def __init__(self, made: list[Any], family: Family, cores: int = 1) -> None:
+        super().__init__(made)
+        kind = family.load()
+        first = made[0].unwrapped
+        self._copies = [kind(environment.unwrapped, first) for environment in made]
+        self._steps = [copy.step for copy in self._copies]
+        self._limits: list[Any] = [
+            environment if isinstance(environment, TimeLimit) else None for environment in made
+        ]
+        shape = self.action_space.shape
+        self._continuous = bool(shape)
+        count = len(made)
+        # Rows are taken once, because taking a row out of an array costs more than writing into it.
+        self._records = np.zeros((_STEPS_TOGETHER, count, self._copies[0].width))
+        self._rows = [list(step) for step in self._records]
+        self._actions = np.zeros((_STEPS_TOGETHER, count, *shape), dtype=np.float32)
+        threads = min(cores, count) if kind.releases else 1
+        self._here, *self._elsewhere = [range(n, count, threads) for n in range(threads)]
+        self._written = 0
+        self._rewards: list[npt.NDArray[np.float64]] = []
+        # All copies share a clock of steps: when each reaches its time limit, and when the first does.
+        self._clock = 0
+        self._cut_off_at: list[float] = [inf] * count
+        self._next_cut_off = inf
+
+    def step(self, actions: Any, seen: npt.NDArray[Any]) -> Sequence[End]:
+        self._clock += 1
+        written = self._written
+        if self._continuous:
+            self._actions[written] = actions
+        rows = self._rows[written]
+        # This thread steps its own share while the other threads step theirs.
+        waited = (
+            [
+                _threads(len(self._elsewhere)).submit(self._advance, share, actions, rows, seen)
+                for share in self._elsewhere
+            ]
+            if self._elsewhere
+            else ()
+        )
+        ended = self._advance(self._here, actions, rows, seen)
+        for share in waited:
+            ended += share.result()
+        self._written = written + 1
+        if self._written == _STEPS_TOGETHER:
+            self._settle()
+        if self._clock < self._next_cut_off:
+            return [End(n, True, False, True) for n in sorted(ended)] if ended else ()
+        cut_off = [n for n, at in enumerate(self._cut_off_at) if at <= self._clock]
+        return [End(n, n in ended, n in cut_off, True) for n in sorted({*ended, *cut_off})]
+
+    def _advance(self, share: range, actions: Any, rows: list[Any], seen: npt.NDArray[Any]) -> list[int]:
+        """Step the copies of `share`. Return those that terminated."""
+        steps = self._steps
+        return [n for n in share if steps[n](actions[n], rows[n], seen[n])]
+
+    def restart(self, n: int, seen: npt.NDArray[Any]) -> None:
+        self._copies[n].restart(seen)
+        limit = self._limits[n]
+        self._set_limit(n, inf if limit is None else limit._max_episode_steps)
+
+    def rewards(self) -> npt.NDArray[np.float64]:
+        self._settle()
+        settled, self._rewards = self._rewards, []
+        return np.concatenate(settled)
+
+    def save(self) -> list[bytes | None]:
+        for n, copy in enumerate(self._copies):
+            copy.hand_over()
+            limit = self._limits[n]
+            if limit is not None:
+                limit._elapsed_steps = int(limit._max_episode_steps - (self._cut_off_at[n] - self._clock))
+        return super().save()
+
+    def adopt(self) -> None:
+        self._written, self._rewards = 0, []
+        for n, copy in enumerate(self._copies):
+            copy.adopt()
+            limit = self._limits[n]
+            self._set_limit(n, inf if limit is None else limit._max_episode_steps - limit._elapsed_steps)
+
+    def _set_limit(self, n: int, steps: float) -> None:
+        self._cut_off_at[n] = self._clock + steps
+        self._next_cut_off = min(self._cut_off_at)
+
+    def _settle(self) -> None:
+        """Compute the rewards of the recorded steps."""
+        written = self._written
+        self._rewards.append(self._copies[0].rewards(self._records[:written], self._actions[:written]))
+        self._written = 0
+
+
+@functools.cache
+def _threads(count: int) -> ThreadPoolExecutor:
+    """Return the threads that step copies beside the calling one. They last as long as the process."""
+    return ThreadPoolExecutor(count, thread_name_prefix="copies")

@@ -1,0 +1,38 @@
+"""InvertedPendulum: paid for each step until the pole leans."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from training.environments.native.copy import Row, Seen
+from training.environments.native.robot import Robot
+
+
+class InvertedPendulum(Robot):
+    width = 1
+
+    def step(self, action: Any, record: Row, seen: Seen) -> bool:
+        self._ctrl[:] = action
+        self._mj_step(self._model, self._data, self._frames)
+        numbers = (*self._qpos.tolist(), *self._qvel.tolist())
+        # A finite sum has finite parts; one that is not may have overflowed.
+        finite = isfinite(sum(numbers)) or all(map(isfinite, numbers))
+        over = not finite or abs(numbers[1]) > 0.2
+        seen[0], seen[1], seen[2], seen[3] = numbers
+        # The older version pays for the last step too.
+        record[0] = self._older or not over
+        return over
+
+    def observe(self, seen: Seen) -> None:
+        seen[: self._positions] = self._qpos
+        seen[self._positions :] = self._qvel
+
+    def rewards(self, records: Row, actions: npt.NDArray[np.float32]) -> Row:
+        return records[..., 0].copy()
+
+    def _noise_scale(self) -> float:
+        return 0.01 if self._older else super()._noise_scale()
