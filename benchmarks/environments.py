@@ -1,0 +1,270 @@
+"""Environments against their physics: ours, Gymnasium's loop and its vector environments, EnvPool, and `mj_step` alone.
+
+All of a task take the same actions from the same seeds in turns, so they pass through the same states and the same
+resets; only EnvPool draws its own. Raw physics is a loop of `mj_step` over prepared actions, with `mj_resetData`,
+a prepared pose and `mj_forward` where an episode begins. Processor time on one core; medians of the turns.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks import Figure
+from benchmarks.peers import PEERS_PYTHON, ROOT
+from training.environments.copies import GymnasiumCopies
+from training.environments.making import make_copies
+from training.environments.model import EnvironmentSpec
+from training.functions.rollout import as_stored
+
+MUJOCO = tuple(
+    f"{name}-v5"
+    for name in (
+        "Ant",
+        "HalfCheetah",
+        "Hopper",
+        "Humanoid",
+        "HumanoidStandup",
+        "InvertedDoublePendulum",
+        "InvertedPendulum",
+        "Pusher",
+        "Reacher",
+        "Swimmer",
+        "Walker2d",
+    )
+)
+CLASSIC = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1")
+_COPIES = 4
+# Many short turns: what others do to this machine in the meantime falls on all alike.
+_TURNS = 31
+_TURN_S = 0.06
+_PILOT_STEPS = 50
+
+
+def measure(*, quick: bool = False) -> Iterator[Figure]:
+    """Everything; `quick` takes a few turns."""
+    turns = 5 if quick else _TURNS
+    for copies in (_COPIES, 1):
+        words = f"{copies} copies" if copies > 1 else "1 copy"
+        shares = []
+        for task in (*MUJOCO, *CLASSIC):
+            speeds = _in_turns(task, copies, turns)
+            over = speeds["ours"] / speeds["gymnasium"]
+            data = {"steps_per_s": speeds, "copies": copies, "load": os.getloadavg()[0]}
+            yield Figure(
+                f"{task}, {words}: over Gymnasium's loop",
+                over,
+                "×",
+                at_least=3.0 if task in CLASSIC else None,
+                data=data,
+            )
+            if "raw" in speeds:
+                shares.append(speeds["ours"] / speeds["raw"])
+                yield Figure(f"{task}, {words}: share of raw physics", shares[-1], "", at_least=0.75)
+            if speeds.get("envpool"):
+                yield Figure(
+                    f"{task}, {words}: over EnvPool", speeds["ours"] / speeds["envpool"], "×", at_least=1.0
+                )
+        yield Figure(
+            f"MuJoCo, {words}: share of raw physics, geometric mean",
+            statistics.geometric_mean(shares),
+            "",
+            at_least=0.85,
+        )
+
+
+def _in_turns(task: str, count: int, turns: int) -> dict[str, float]:
+    """Steps a second of each contestant: medians of the turns."""
+    actions = _actions(task, count, _PILOT_STEPS)
+    pilot_s = _Ours(task, count, actions)() / len(actions)
+    actions = _actions(task, count, max(_PILOT_STEPS, int(_TURN_S / pilot_s)))
+    ours = _Ours(task, count, actions)
+    contestants: dict[str, Callable[[], float]] = {
+        "ours": ours,
+        "gymnasium": _Gymnasium(task, count, actions),
+        "vector": _Vector(task, count, actions),
+    }
+    if task in MUJOCO:
+        contestants["raw"] = _Raw(task, count, actions)
+    envpool = _EnvPool(task, count, len(actions)) if _has_envpool() else None
+    if envpool is not None:
+        contestants["envpool"] = envpool
+    took_s: dict[str, list[float]] = {who: [] for who in contestants}
+    for turn in range(turns + 1):
+        for who, play in contestants.items():
+            one_s = play()
+            if turn:  # the first fills caches
+                took_s[who].append(one_s)
+    if envpool is not None:
+        envpool.close()
+    steps = len(actions) * count
+    return {who: steps / statistics.median(times) for who, times in took_s.items() if min(times) > 0}
+
+
+def _actions(task: str, count: int, steps: int) -> np.ndarray:
+    space = make_copies(EnvironmentSpec(id=task), 1).action_space
+    rng = np.random.default_rng(0)
+    if space.shape == ():
+        return rng.integers(0, space.n, (steps, count))
+    return rng.uniform(space.low, space.high, (steps, count, *space.shape)).astype(np.float32)
+
+
+class _Ours:
+    """The loop of a fragment without its policy."""
+
+    def __init__(self, task: str, count: int, actions: np.ndarray) -> None:
+        self._copies = make_copies(EnvironmentSpec(id=task), count)
+        self._actions = actions.tolist() if actions.ndim == 2 else list(actions)
+        first = as_stored(self._copies.begin(range(count)))
+        self._seen = np.empty((len(actions), *first.shape), dtype=first.dtype)
+
+    def __call__(self) -> float:
+        copies = self._copies
+        copies.begin(range(len(copies)))
+        began_s = time.process_time()
+        for action, seen in zip(self._actions, self._seen, strict=True):
+            for end in copies.step(action, seen):
+                if end.over:
+                    copies.restart(end.n, seen[end.n])
+        copies.rewards()
+        return time.process_time() - began_s
+
+
+class _Gymnasium:
+    """What everyone writes: step, and reset where an episode ended."""
+
+    def __init__(self, task: str, count: int, actions: np.ndarray) -> None:
+        self._made = _made(task, count)
+        self._actions = actions.tolist() if actions.ndim == 2 else [list(row) for row in actions]
+
+    def __call__(self) -> float:
+        for n, environment in enumerate(self._made):
+            environment.reset(seed=n)
+        began_s = time.process_time()
+        for row in self._actions:
+            for environment, action in zip(self._made, row, strict=True):
+                _, _, over, cut_off, _ = environment.step(action)
+                if over or cut_off:
+                    environment.reset()
+        return time.process_time() - began_s
+
+
+class _Vector:
+    """Gymnasium's vector environment in this process."""
+
+    def __init__(self, task: str, count: int, actions: np.ndarray) -> None:
+        from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+        self._vector = SyncVectorEnv(
+            [lambda: _made(task, 1)[0]] * count, autoreset_mode=AutoresetMode.SAME_STEP
+        )
+        self._actions = list(actions)
+
+    def __call__(self) -> float:
+        self._vector.reset(seed=0)
+        began_s = time.process_time()
+        for action in self._actions:
+            self._vector.step(action)
+        return time.process_time() - began_s
+
+
+class _Raw:
+    """`mj_step` alone, over the same actions and resets."""
+
+    def __init__(self, task: str, count: int, actions: np.ndarray) -> None:
+        made = _made(task, count)
+        copies = GymnasiumCopies(made, task)
+        seen = as_stored(copies.begin(range(count)))
+        model = made[0].unwrapped.model
+        self._model, self._frames = model, made[0].unwrapped.frame_skip
+        self._steps: list[tuple[Any, Any, Any, Any]] = []
+        for row in actions:
+            over = {end.n for end in copies.step(row, seen)}
+            for n, environment in enumerate(made):
+                data = environment.unwrapped.data
+                pose = None
+                if n in over:
+                    copies.restart(n, seen[n])
+                    pose = data.qpos.copy(), data.qvel.copy()
+                self._steps.append((data, data.ctrl, row[n].astype(np.float64), pose))
+        copies.begin(range(count))
+        self._begin = [
+            (
+                environment.unwrapped.data,
+                environment.unwrapped.data.qpos.copy(),
+                environment.unwrapped.data.qvel.copy(),
+            )
+            for environment in made
+        ]
+
+    def __call__(self) -> float:
+        from mujoco import mj_forward, mj_resetData, mj_step
+
+        model, frames = self._model, self._frames
+        for data, qpos, qvel in self._begin:
+            mj_resetData(model, data)
+            data.qpos[:], data.qvel[:] = qpos, qvel
+            mj_forward(model, data)
+        began_s = time.process_time()
+        for data, ctrl, action, pose in self._steps:
+            ctrl[:] = action
+            mj_step(model, data, frames)
+            if pose is not None:
+                mj_resetData(model, data)
+                data.qpos[:], data.qvel[:] = pose
+                mj_forward(model, data)
+        return time.process_time() - began_s
+
+
+def _made(task: str, count: int) -> list[Any]:
+    import gymnasium
+
+    return [gymnasium.make(task, disable_env_checker=True) for _ in range(count)]
+
+
+def _has_envpool() -> bool:
+    """Whether EnvPool is in `.venv-bench`; it is left out where it is not."""
+    if not PEERS_PYTHON.exists():
+        return False
+    asked = [
+        str(PEERS_PYTHON),
+        "-c",
+        "import importlib.util, sys; sys.exit(not importlib.util.find_spec('envpool'))",
+    ]
+    return subprocess.run(asked, check=False).returncode == 0
+
+
+class _EnvPool:
+    """EnvPool on one thread, in a process of its own that takes its turn when told to."""
+
+    def __init__(self, task: str, count: int, steps: int) -> None:
+        told = json.dumps({"task": task, "count": count, "steps": steps})
+        command = [str(PEERS_PYTHON), "-W", "ignore", "-m", "benchmarks.peers.envpool_steps", told]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._input, self._output = self._process.stdin, self._process.stdout
+
+    def __call__(self) -> float:
+        """Seconds of the processor; 0 for a task that EnvPool has not."""
+        assert self._input is not None
+        assert self._output is not None
+        self._input.write("go\n")
+        self._input.flush()
+        return float(self._output.readline())
+
+    def close(self) -> None:
+        assert self._input is not None
+        self._input.close()
+        self._process.wait()
+
+
+if __name__ == "__main__":
+    for figure in measure(quick="--quick" in sys.argv):
+        print(json.dumps(figure.as_dict()), flush=True)
