@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from training.codec import decode
+from training.environments.atari import Shrinking, _averaging
 from training.environments.making import make, spaces_of
 from training.environments.model import EnvironmentSpec
 from training.functions.body import WarmCache
@@ -158,6 +159,19 @@ def test_atari_pictures_are_what_area_averaging_gives():
                 weight += down * right
         expected[i, j] = total / weight
         assert abs(environment._stack[-1][i, j] - expected[i, j]) <= 0.51
+
+
+@pytest.mark.parametrize("rows", [160, 168, 200, 210, 250])
+def test_a_picture_is_shrunk_in_parts_as_it_would_be_as_a_whole(rows):
+    """Bit for bit: where an average lies between two greys, its last rounding decides."""
+    shrink, rng = Shrinking(rows, 160), np.random.default_rng(rows)
+    picture = np.empty((84, 84), dtype=np.uint8)
+    for _ in range(20):
+        frames = rng.integers(0, 256, (2, rows, 160)).astype(np.uint8)
+        whole = frames.max(axis=0).astype(np.float32)
+        shrink(frames, picture)
+        small = _averaging(rows) @ whole @ np.ascontiguousarray(_averaging(160).T)
+        np.testing.assert_array_equal(picture, np.rint(small).astype(np.uint8))
 
 
 def test_an_atari_episode_is_cut_off_at_108_000_frames(monkeypatch):

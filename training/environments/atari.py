@@ -9,6 +9,7 @@ counts as the end of an episode for the learner only; evaluation plays whole gam
 from __future__ import annotations
 
 import functools
+import math
 import re
 from typing import Any
 
@@ -62,8 +63,8 @@ class AtariEnvironment:
         self._actions = list(self._ale.getMinimalActionSet())
         self._fire = [action for action in self._actions if action == Action.FIRE]
         rows, columns = self._ale.getScreenDims()
-        self._to_rows, self._to_columns = _averaging(rows), np.ascontiguousarray(_averaging(columns).T)
         self._frames = np.zeros((2, rows, columns), dtype=np.uint8)
+        self._shrink = Shrinking(rows, columns)
         self._stack = np.zeros((frame_stack, _SIZE, _SIZE), dtype=np.uint8)
         self._lives = 0
         self.np_random = np.random.Generator(np.random.PCG64(0))
@@ -88,7 +89,8 @@ class AtariEnvironment:
         self._lives = self._ale.lives()
         self._ale.getScreenGrayscale(self._frames[0])
         self._frames[1] = self._frames[0]
-        self._stack[:] = self._picture()
+        self._shrink(self._frames, self._stack[-1])
+        self._stack[:-1] = self._stack[-1]
         return self._stack.copy(), {"lives": self._lives}
 
     def step(self, action: int) -> tuple[npt.NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
@@ -103,7 +105,7 @@ class AtariEnvironment:
             if frame >= _FRAMES_PER_ACTION - 2:
                 self._ale.getScreenGrayscale(self._frames[frame - 2])
         self._stack[:-1] = self._stack[1:]
-        self._stack[-1] = self._picture()
+        self._shrink(self._frames, self._stack[-1])
         lives = self._ale.lives()
         lost, self._lives = lives < self._lives, lives
         if lost and not over and self._fire:
@@ -144,12 +146,39 @@ class AtariEnvironment:
         for _ in range(_WARM_UP_FRAMES):
             self._ale.act(self._idle)
 
-    def _picture(self) -> npt.NDArray[np.uint8]:
-        """The maximum of the last two frames, averaged down to 84 × 84."""
-        merged = np.maximum(self._frames[0], self._frames[1]).astype(np.float32)
-        small = self._to_rows @ merged @ self._to_columns
-        picture: npt.NDArray[np.uint8] = np.rint(small).astype(np.uint8)
-        return picture
+
+class Shrinking:
+    """The maximum of two frames, averaged down to 84 × 84, in memory that is kept.
+
+    Rows repeat: each few lines of a frame make a few of the picture by the same weights, so one small product serves
+    them all. Columns are multiplied as a whole, as their sums would be rounded otherwise in parts.
+    """
+
+    def __init__(self, rows: int, columns: int) -> None:
+        blocks = math.gcd(rows, _SIZE)
+        height = rows // blocks
+        self._weights = np.ascontiguousarray(_averaging(rows)[: _SIZE // blocks, :height])
+        self._to_columns = np.ascontiguousarray(_averaging(columns).T)
+        self._merged = np.empty((rows, columns), dtype=np.uint8)
+        # Lines that have the same place in their block lie beside each other.
+        self._by_place = self._merged.reshape(blocks, height, columns).transpose(1, 0, 2)
+        self._lines = np.empty((height, blocks, columns), dtype=np.float32)
+        self._flat_lines = self._lines.reshape(height, -1)
+        self._rows = np.empty((_SIZE // blocks, blocks * columns), dtype=np.float32)
+        self._rows_by_place = self._rows.reshape(_SIZE // blocks, blocks, columns).transpose(1, 0, 2)
+        self._low = np.empty((_SIZE, columns), dtype=np.float32)
+        self._low_by_place = self._low.reshape(blocks, _SIZE // blocks, columns)
+        self._small = np.empty((_SIZE, _SIZE), dtype=np.float32)
+
+    def __call__(self, frames: npt.NDArray[np.uint8], picture: npt.NDArray[np.uint8]) -> None:
+        """Write the picture of two frames into `picture`."""
+        np.maximum(frames[0], frames[1], out=self._merged)
+        self._lines[:] = self._by_place
+        np.matmul(self._weights, self._flat_lines, out=self._rows)
+        self._low_by_place[:] = self._rows_by_place
+        np.matmul(self._low, self._to_columns, out=self._small)
+        np.rint(self._small, out=self._small)
+        picture[:] = self._small
 
 
 @functools.cache
