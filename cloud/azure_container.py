@@ -270,7 +270,7 @@ class AzureContainerPlatform:
         command = (
             *("python", "-m", "cloud.actor.puller", "--gateway", self._reached.address),
             *("--unit", name, "--live", f"{self._patience.stay_s:g}"),
-            *("--unreachable", f"{self._patience.stay_s:g}"),
+            *("--unreachable", f"{self._patience.stay_s:g}", "--cores", f"{options.vcpu}"),
         )
         containers = tuple(
             Container(

@@ -264,7 +264,9 @@ class RayPlatform:
         while self._queue and (self._idle or len(self._actors) < self._most):
             flight = self._queue.popleft()
             if not self._idle:
-                self._actors.append(actor := self._actor_class.remote())
+                self._actors.append(
+                    actor := self._actor_class.remote(max(1, int(self._options.cpus_per_actor)))
+                )
                 self._idle.append(actor)
             self._send(flight, self._idle.pop())
 

@@ -27,10 +27,12 @@ class Actor:
         now_unix_s: Callable[[], float] = time.time,
         fetch: Fetch | None = None,
         provisioned: bool = False,
+        cores: int = 1,
     ) -> None:
+        """`cores`: how many cores of this machine step copies of an environment at the same time."""
         self._now_unix_s = now_unix_s
         self._weights = KeptWeights(fetch)
-        self._warmth = WarmCache()
+        self._warmth = WarmCache(cores)
         self._answered: OrderedDict[str, bytes] = OrderedDict()
         self._calls = 0
         self._provisioned = provisioned
@@ -111,7 +113,7 @@ class Actor:
 
     def _failed(self, request: Request, code: str, reason: str, run_s: float) -> Answer:
         # A body that broke off may have left its environment in the middle of something.
-        self._warmth = WarmCache()
+        self._warmth = WarmCache(self._warmth.cores)
         return Answer(
             run=request.run,
             call_id=request.call.id,

@@ -20,7 +20,18 @@ RESULT_LIMIT_BYTES = (6 * 2**20 - 4096) // 4 * 3
 _PACKING_S = 0.5
 
 _READY = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "provisioned-concurrency"
-_ACTOR = Actor(provisioned=_READY)
+# Memory that comes with one core.
+_CORE_MB = 1769
+
+
+def cores_of(memory_mb: int) -> int:
+    """Return how many cores a function of this memory uses: half a core counts as one."""
+    return max(1, round(memory_mb / _CORE_MB))
+
+
+_ACTOR = Actor(
+    provisioned=_READY, cores=cores_of(int(os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "0")))
+)
 
 
 def handler(event: Any, context: Any) -> dict[str, str]:

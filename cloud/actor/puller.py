@@ -52,6 +52,7 @@ class Puller:
         self._line = self._make_line()
         self._name = f"{_plain(socket.gethostname())[:40]}-{os.getpid()}-{secrets.token_hex(4)}"
         self._unit = _plain(options.unit or socket.gethostname())
+        self._cores = options.cores
         self._idle_s, self._unreachable_s = options.idle, options.unreachable
         self._pulse = Pulse(self._make_line(), self._name, live_s=options.live)
         self._ahead_s = 0.0
@@ -147,7 +148,7 @@ class Puller:
             pass
 
     def _new_actor(self) -> Actor:
-        return Actor(now_unix_s=lambda: time.time() + self._ahead_s, fetch=self._weights)
+        return Actor(now_unix_s=lambda: time.time() + self._ahead_s, fetch=self._weights, cores=self._cores)
 
     def _weights(self, url: str, byte_count: int) -> bytes:
         """OSError or ValueError when they cannot be had."""
@@ -183,6 +184,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--ca-file", help="certificate of the authority to trust (default: the machine's own)")
     add("--unit", help="what this machine or container group is called (default: the host's name)")
     add("--processes", type=int, default=1, help="so many actors, each a process (default: 1)")
+    add("--cores", type=int, default=1, help="cores of each actor (default: 1)")
     add("--live", type=float, default=120.0, metavar="S", help="end after this unless the gateway renews it")
     add(
         "--idle", type=float, default=0.0, metavar="S", help="end after so long without work (default: never)"

@@ -61,8 +61,8 @@ def attached(address: str, namespace: str) -> Any:
 class RayActor:
     """What stands on a node: the same body as on every cloud. Calls come and answers go as our own bytes."""
 
-    def __init__(self) -> None:
-        self._actor = Actor()
+    def __init__(self, cores: int = 1) -> None:
+        self._actor = Actor(cores=cores)
 
     def answer(self, request: bytes, weights: bytes | None) -> bytes:
         return self._actor.answer(request, weights=weights)
