@@ -2,7 +2,7 @@
 
 All of a task take the same actions from the same seeds in turns, so they pass through the same states and the same
 resets; only EnvPool draws its own. Raw physics is a loop of `mj_step` over prepared actions, with `mj_resetData`,
-a prepared pose and `mj_forward` where an episode begins. Processor time on one core; medians of the turns.
+a prepared pose and `mj_forward` where an episode begins. Processor time on one core.
 """
 
 import json
@@ -40,6 +40,7 @@ MUJOCO = tuple(
     )
 )
 CLASSIC = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1")
+GAMES = ("SpaceInvadersNoFrameskip-v4", "ALE/Qbert-v5", "ALE/Gravitar-v5")
 _COPIES = 4
 # Many short turns: what others do to this machine in the meantime falls on all alike.
 _TURNS = 31
@@ -50,61 +51,91 @@ _PILOT_STEPS = 50
 def measure(*, quick: bool = False) -> Iterator[Figure]:
     """Everything; `quick` takes a few turns."""
     turns = 5 if quick else _TURNS
+    if not _has("envpool"):
+        yield Figure("EnvPool takes no part: .venv-bench/bin/pip install envpool==1.2.5 (740 MB)", 0.0, "")
     for copies in (_COPIES, 1):
         words = f"{copies} copies" if copies > 1 else "1 copy"
         shares = []
         for task in (*MUJOCO, *CLASSIC):
-            speeds = _in_turns(task, copies, turns)
-            over = speeds["ours"] / speeds["gymnasium"]
-            data = {"steps_per_s": speeds, "copies": copies, "load": os.getloadavg()[0]}
+            contestants, steps = _contestants(task, copies)
+            took_s = _in_turns(contestants, turns)
             yield Figure(
                 f"{task}, {words}: over Gymnasium's loop",
-                over,
+                _ratio(took_s, "gymnasium", "ours"),
                 "×",
                 at_least=3.0 if task in CLASSIC else None,
-                data=data,
+                data=_data(took_s, steps * copies),
             )
-            if "raw" in speeds:
-                shares.append(speeds["ours"] / speeds["raw"])
+            if "raw" in took_s:
+                shares.append(_ratio(took_s, "raw", "ours"))
                 yield Figure(f"{task}, {words}: share of raw physics", shares[-1], "", at_least=0.75)
-            if speeds.get("envpool"):
-                yield Figure(
-                    f"{task}, {words}: over EnvPool", speeds["ours"] / speeds["envpool"], "×", at_least=1.0
-                )
+            if "envpool" in took_s:
+                over = _ratio(took_s, "envpool", "ours")
+                yield Figure(f"{task}, {words}: over EnvPool", over, "×", at_least=1.0)
         yield Figure(
             f"MuJoCo, {words}: share of raw physics, geometric mean",
             statistics.geometric_mean(shares),
             "",
             at_least=0.85,
         )
+    for task in ("Humanoid-v5", "Ant-v5"):
+        actions = _actions(task, _COPIES, 200)
+        threads = {str(cores): _Ours(task, _COPIES, actions, cores) for cores in (1, 2)}
+        took_s = _in_turns(threads, turns)
+        yield Figure(
+            f"{task}, {_COPIES} copies: two threads over one",
+            _ratio(took_s, "1", "2"),
+            "×",
+            at_least=1.7,
+            data=_data(took_s, len(actions) * _COPIES),
+        )
+    if _has("cv2", "ale_py"):
+        for game in GAMES:
+            actions = _actions(game, 1, 100)
+            peer = _Peer("atari_steps", game=game, steps=len(actions))
+            took_s = _in_turns({"ours": _Ours(game, 1, actions), "gymnasium": peer}, turns)
+            over = _ratio(took_s, "gymnasium", "ours")
+            data = _data(took_s, len(actions))
+            yield Figure(f"{game}: over Gymnasium's", over, "×", at_least=1.2, data=data)
 
 
-def _in_turns(task: str, count: int, turns: int) -> dict[str, float]:
-    """Steps a second of each contestant: medians of the turns."""
+def _contestants(task: str, count: int) -> tuple[dict[str, Callable[[], float]], int]:
+    """Return what takes turns at a task, and the steps of a turn."""
     actions = _actions(task, count, _PILOT_STEPS)
     pilot_s = _Ours(task, count, actions)() / len(actions)
     actions = _actions(task, count, max(_PILOT_STEPS, int(_TURN_S / pilot_s)))
-    ours = _Ours(task, count, actions)
     contestants: dict[str, Callable[[], float]] = {
-        "ours": ours,
+        "ours": _Ours(task, count, actions),
         "gymnasium": _Gymnasium(task, count, actions),
         "vector": _Vector(task, count, actions),
     }
     if task in MUJOCO:
         contestants["raw"] = _Raw(task, count, actions)
-    envpool = _EnvPool(task, count, len(actions)) if _has_envpool() else None
-    if envpool is not None:
-        contestants["envpool"] = envpool
+    if _has("envpool"):
+        contestants["envpool"] = _Peer("envpool_steps", task=task, count=count, steps=len(actions))
+    return contestants, len(actions)
+
+
+def _in_turns(contestants: dict[str, Callable[[], float]], turns: int) -> dict[str, list[float]]:
+    """Return the seconds of each contestant's turns. The first turn fills caches and does not count."""
     took_s: dict[str, list[float]] = {who: [] for who in contestants}
-    for turn in range(turns + 1):
+    for _ in range(turns + 1):
         for who, play in contestants.items():
-            one_s = play()
-            if turn:  # the first fills caches
-                took_s[who].append(one_s)
-    if envpool is not None:
-        envpool.close()
-    steps = len(actions) * count
-    return {who: steps / statistics.median(times) for who, times in took_s.items() if min(times) > 0}
+            took_s[who].append(play())
+    for play in contestants.values():
+        if isinstance(play, _Peer):
+            play.close()
+    return {who: times[1:] for who, times in took_s.items() if min(times) > 0}
+
+
+def _ratio(took_s: dict[str, list[float]], slower: str, faster: str) -> float:
+    """Return the median over turns: what others do to this machine meanwhile falls on both sides of a turn."""
+    return statistics.median(one / other for one, other in zip(took_s[slower], took_s[faster], strict=True))
+
+
+def _data(took_s: dict[str, list[float]], steps: int) -> dict[str, Any]:
+    speeds = {who: steps / statistics.median(times) for who, times in took_s.items()}
+    return {"steps_per_s": speeds, "turns": len(next(iter(took_s.values()))), "load": os.getloadavg()[0]}
 
 
 def _actions(task: str, count: int, steps: int) -> np.ndarray:
@@ -116,10 +147,11 @@ def _actions(task: str, count: int, steps: int) -> np.ndarray:
 
 
 class _Ours:
-    """The loop of a fragment without its policy."""
+    """The loop of a fragment without its policy. With several cores time is that on the wall."""
 
-    def __init__(self, task: str, count: int, actions: np.ndarray) -> None:
-        self._copies = make_copies(EnvironmentSpec(id=task), count)
+    def __init__(self, task: str, count: int, actions: np.ndarray, cores: int | None = None) -> None:
+        self._now_s = time.process_time if cores is None else time.perf_counter
+        self._copies = make_copies(EnvironmentSpec(id=task), count, cores or 1)
         self._actions = actions.tolist() if actions.ndim == 2 else list(actions)
         first = as_stored(self._copies.begin(range(count)))
         self._seen = np.empty((len(actions), *first.shape), dtype=first.dtype)
@@ -127,13 +159,13 @@ class _Ours:
     def __call__(self) -> float:
         copies = self._copies
         copies.begin(range(len(copies)))
-        began_s = time.process_time()
+        began_s = self._now_s()
         for action, seen in zip(self._actions, self._seen, strict=True):
             for end in copies.step(action, seen):
                 if end.over:
                     copies.restart(end.n, seen[end.n])
         copies.rewards()
-        return time.process_time() - began_s
+        return self._now_s() - began_s
 
 
 class _Gymnasium:
@@ -228,31 +260,33 @@ def _made(task: str, count: int) -> list[Any]:
     return [gymnasium.make(task, disable_env_checker=True) for _ in range(count)]
 
 
-def _has_envpool() -> bool:
-    """Whether EnvPool is in `.venv-bench`; it is left out where it is not."""
+def _has(*modules: str) -> bool:
+    """Return whether these are in `.venv-bench`; what needs them is left out otherwise."""
     if not PEERS_PYTHON.exists():
         return False
-    asked = [
-        str(PEERS_PYTHON),
-        "-c",
-        "import importlib.util, sys; sys.exit(not importlib.util.find_spec('envpool'))",
-    ]
-    return subprocess.run(asked, check=False).returncode == 0
+    wanted = f"import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, {modules})))"
+    return subprocess.run([str(PEERS_PYTHON), "-c", wanted], check=False).returncode == 0
 
 
-class _EnvPool:
-    """EnvPool on one thread, in a process of its own that takes its turn when told to."""
+class _Peer:
+    """A contestant in a process of its own in `.venv-bench`, which takes a turn for each line."""
 
-    def __init__(self, task: str, count: int, steps: int) -> None:
-        told = json.dumps({"task": task, "count": count, "steps": steps})
-        command = [str(PEERS_PYTHON), "-W", "ignore", "-m", "benchmarks.peers.envpool_steps", told]
+    def __init__(self, module: str, **arguments: Any) -> None:
+        command = [
+            str(PEERS_PYTHON),
+            "-W",
+            "ignore",
+            "-m",
+            f"benchmarks.peers.{module}",
+            json.dumps(arguments),
+        ]
         self._process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._input, self._output = self._process.stdin, self._process.stdout
 
     def __call__(self) -> float:
-        """Seconds of the processor; 0 for a task that EnvPool has not."""
+        """Return the turn's seconds of the processor; 0 if the contestant does not know the task."""
         assert self._input is not None
         assert self._output is not None
         self._input.write("go\n")

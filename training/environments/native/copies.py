@@ -35,7 +35,7 @@ class NativeCopies(Copies):
             environment if isinstance(environment, TimeLimit) else None for environment in made
         ]
         shape = self.action_space.shape
-        self._continuous = bool(shape)
+        self._reads_actions = kind.reads_actions
         count = len(made)
         # Rows are taken once, because taking a row out of an array costs more than writing into it.
         self._records = np.zeros((_STEPS_TOGETHER, count, self._copies[0].width))
@@ -53,7 +53,7 @@ class NativeCopies(Copies):
     def step(self, actions: Any, seen: npt.NDArray[Any]) -> Sequence[End]:
         self._clock += 1
         written = self._written
-        if self._continuous:
+        if self._reads_actions:
             self._actions[written] = actions
         rows = self._rows[written]
         # This thread steps its own share while the other threads step theirs.

@@ -14,11 +14,12 @@ Seen = npt.NDArray[np.float32]
 class Copy:
     """One copy. `step` records the numbers that rewards need; `rewards` then serves many steps at once.
 
-    `width` is how many numbers a step records. `releases`: a step spends most of its time outside Python's lock, so
-    threads can step copies at the same time.
+    `width` is how many numbers a step records. `reads_actions`: rewards depend on actions too. `releases`: a step
+    spends most of its time outside Python's lock, so threads can step copies at the same time.
     """
 
     width: int
+    reads_actions = False
     releases = False
 
     def __init__(self, base: Any, first: Any) -> None:

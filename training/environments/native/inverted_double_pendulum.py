@@ -18,11 +18,14 @@ class InvertedDoublePendulum(Robot):
     """Records the tip's x and height, both poles' speeds, and whether the episode ended."""
 
     width = 5
+    reads_actions = False
 
     def __init__(self, base: Any, first: Any) -> None:
         super().__init__(base, first)
         self._tip = base.data.site_xpos[0]
         self._angles = self._qpos[1:]
+        # The older version pays for the last step too.
+        self._bonuses = (10, 10) if self._older else (base._healthy_reward * 1, base._healthy_reward * 0)
         self._constraint = base.data.qfrc_constraint[: None if self._older else 1]
         # What is seen is put together here, in parts that are taken once.
         first, second = 1 + len(self._angles), 1 + 2 * len(self._angles)
@@ -53,13 +56,13 @@ class InvertedDoublePendulum(Robot):
 
     def rewards(self, records: Row, actions: npt.NDArray[np.float32]) -> Row:
         # Powers of single numbers, as Gymnasium takes them: arrays would be squared by a product, which may differ.
-        paid = [self._reward(*numbers) for step in records.tolist() for numbers in step]
-        return np.array(paid, dtype=np.float64).reshape(records.shape[:2])
-
-    def _reward(self, x: float, y: float, v1: float, v2: float, over: float) -> float:
-        bonus = 10 if self._older else self._base._healthy_reward * int(not over)
-        reward: float = bonus - (0.01 * x**2 + (y - 2) ** 2) - (1e-3 * v1**2 + 5e-3 * v2**2)
-        return reward
+        alive, last = self._bonuses
+        rewards = [
+            (last if over else alive) - (0.01 * x**2 + (y - 2) ** 2) - (1e-3 * v1**2 + 5e-3 * v2**2)
+            for step in records.tolist()
+            for x, y, v1, v2, over in step
+        ]
+        return np.array(rewards, dtype=np.float64).reshape(records.shape[:2])
 
     def _noise_scale(self) -> float:
         return 0.1 if self._older else super()._noise_scale()

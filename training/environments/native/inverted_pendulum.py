@@ -14,6 +14,7 @@ from training.environments.native.robot import Robot
 
 class InvertedPendulum(Robot):
     width = 1
+    reads_actions = False
 
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
         self._ctrl[:] = action

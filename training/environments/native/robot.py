@@ -18,6 +18,7 @@ class Robot(Copy):
     Only families that use contact forces call `mj_rnePostConstraint`: no later step reads what it computes.
     """
 
+    reads_actions = True
     releases = True
 
     def __init__(self, base: Any, first: Any) -> None:
