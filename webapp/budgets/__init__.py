@@ -1,1 +1,2 @@
-"""Pages and forms of budgets. Their tables and rules are in `money`; here they meet the jobs below them."""
+"""Pages and forms of budgets. `money` has their tables and rules; this app also reads the jobs under each
+budget."""

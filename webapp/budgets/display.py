@@ -1,4 +1,4 @@
-"""A budget as pages show it: figures, its state, and what it is heading for."""
+"""A budget as pages show it: its figures, its state and its outlook."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ _STOPPED_SHOWN = 5
 
 @dataclass(frozen=True)
 class ShownBudget:
-    """`holds`: how many jobs have something set aside in it. `outlook`: empty where nothing is to be said.
+    """A budget with everything a page shows of it.
 
-    `stopped` are jobs of its project: who sees a budget above all projects need not see into each of them.
-    `unreal` is the word for its money that nobody pays.
+    `holds` counts the jobs that hold money in the budget. `outlook` is empty if no job is running. `stopped`
+    lists jobs of the budget's own project only: a viewer of an installation-wide budget may not see every
+    project. `unreal` names the money that is not charged ("simulated").
     """
 
     budget: Budget
@@ -61,7 +62,7 @@ def shown_budget(budget: Budget, now: datetime) -> ShownBudget:
 
 
 def shown_budgets(budgets: Iterable[Budget], now: datetime) -> list[ShownBudget]:
-    """Several budgets by as many queries as one takes."""
+    """Return several budgets, with as many queries as one budget takes."""
     budgets = list(budgets)
     ids = [budget.pk for budget in budgets]
     unreal, below = unreal_below(ids), _below(ids)
@@ -72,7 +73,7 @@ def shown_budgets(budgets: Iterable[Budget], now: datetime) -> list[ShownBudget]
 
 @dataclass
 class _Below:
-    """What the jobs below a budget are at."""
+    """The jobs under a budget: how many hold money, which it stopped, how fast the others spend."""
 
     holds: int = 0
     stopped: list[Job] = field(default_factory=list)
@@ -89,7 +90,7 @@ def _below(budget_ids: Sequence[int]) -> dict[int, _Below]:
     jobs = Job.objects.filter(account__budgets__in=budget_ids).annotate(budget_id=F("account__budgets"))
     for job in jobs.filter(STOPPED_BY_BUDGET).order_by("-since"):
         found[job.budget_id].stopped.append(job)
-    # Of jobs whose hours are hours: the time of a simulated cloud says nothing about the time of day.
+    # Simulated jobs run in virtual time, so they say nothing about the time of day.
     running = list(jobs.filter(observed=Observed.RUNNING, simulated=False).select_related("account"))
     burns = burns_of(running)
     for job in running:
@@ -121,7 +122,7 @@ def _shown(budget: Budget, below: _Below, unreal: str, now: datetime) -> ShownBu
 
 
 def _state(percent: float) -> Pill | None:
-    """Said from four fifths on: below, a budget is nothing to look at."""
+    """Return the pill of a budget from 80 % on; None below."""
     if percent >= 100:
         return Pill("At its line", "budget", "sign-stop-fill")
     if percent >= 80:
@@ -142,7 +143,7 @@ def _outlook(budget: Budget, burns: list[Burn], spent: int, now: datetime) -> st
 
 
 def scope_words(budget: Budget) -> str:
-    """What counts: "all jobs of this project", "jobs tagged sweep"."""
+    """Return what the budget counts: "all jobs of this project", "jobs tagged sweep"."""
     match budget.scope:
         case Scope.EVERYTHING:
             return "all jobs of this installation"

@@ -1,4 +1,4 @@
-"""The form of a budget: what counts, how much, for how long, and what happens at the line."""
+"""The form of a budget: what counts, how much, for how long, and what happens at the limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF = {Scope.USER: "user_id", Scope.CLOUD: "cloud", Scope.TAG: "tag_id", Scope.G
 
 
 class LimitField(forms.DecimalField):
-    """Dollars as people type them."""
+    """An amount in dollars; accepts "$" and thousands separators."""
 
     def __init__(self) -> None:
         control = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
@@ -36,7 +36,7 @@ class LimitField(forms.DecimalField):
 
 
 class BudgetForm(forms.Form):
-    """What can be changed later as well."""
+    """The fields that can be changed later."""
 
     name = forms.CharField(label="Name", max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     limit = LimitField()
@@ -56,7 +56,7 @@ class BudgetForm(forms.Form):
         return sorted({int(one) for one in texts})
 
     def changes(self) -> dict[str, Any]:
-        """The fields of the budget that this form says."""
+        """Return the form's values as fields of the budget."""
         said = self.cleaned_data
         return {
             "name": said["name"],
@@ -67,7 +67,8 @@ class BudgetForm(forms.Form):
 
 
 class NewBudgetForm(BudgetForm):
-    """What counts and for how long is said once: other jobs' money would be counted otherwise."""
+    """The form of a new budget. Its scope and period cannot be changed later: the figures would count other
+    jobs."""
 
     counts = forms.ChoiceField(label="What counts")
     new_tag = forms.CharField(
@@ -80,7 +81,7 @@ class NewBudgetForm(BudgetForm):
     field_order = ("name", "counts", "new_tag", "limit", "period", "at_line", "thresholds")
 
     def __init__(self, *args: Any, project: Any | None, **options: Any) -> None:
-        """Without a project: above all of them."""
+        """Without a project the budget belongs to the installation."""
         super().__init__(*args, **options)
         self._project = project
         self.fields["counts"].choices = list(_what_may_count(project))
@@ -98,7 +99,7 @@ class NewBudgetForm(BudgetForm):
         return said
 
     def placed(self) -> dict[str, Any]:
-        """Scope, what it is of, and period, as `create_budget` takes them. A new tag is made."""
+        """Return scope, `of` and period for `create_budget`. Creates the tag if it is new."""
         scope, _, which = self.cleaned_data["counts"].partition(":")
         if self.cleaned_data["counts"] == _NEW_TAG:
             scope, which = Scope.TAG, tag_named(self._project, self.cleaned_data["new_tag"]).pk
@@ -130,7 +131,7 @@ def _what_may_count(project: Any | None) -> Iterator[tuple[str, str]]:
 
 
 def form_of(budget: Budget, *, raised: bool = False) -> BudgetForm:
-    """The form as it stands; raised: with twice the limit, for whoever comes to raise it."""
+    """Return the form with the budget's values; `raised` doubles the limit."""
     return BudgetForm(
         initial={
             "name": budget.name,

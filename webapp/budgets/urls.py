@@ -1,4 +1,4 @@
-"""Addresses of budgets."""
+"""URLs of budgets."""
 
 from django.urls import path
 

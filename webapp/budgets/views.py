@@ -1,6 +1,7 @@
-"""A project's budgets: the list, a new one, one of them. What lets more be spent wants a fresh sign-in.
+"""A project's budgets: the list, a new one, and one budget's page.
 
-Those above all projects stand on the same pages; the installation's staff sets and changes them there.
+A change that lets jobs spend more needs a fresh sign-in. Installation-wide budgets appear on the same pages;
+only staff can create and change them.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> HttpResponse:
-    """One budget with its form. Raising it wants a fresh sign-in. With `job`, for the sake of that job."""
+    """One budget with its form. Raising it needs a fresh sign-in. `?job=` names the job that the user came
+    from."""
     budget = budget_in(project, budget_id, above=_is_staff(request))
     job = Job.objects.filter(project=project, pk=request.GET.get("job", "")).first()
     form = BudgetForm(request.POST) if request.method == "POST" else form_of(budget, raised=job is not None)
@@ -103,7 +105,7 @@ _raise = fresh_sign_in(_change)
 @require_POST
 @fresh_sign_in
 def budget_close(request: HttpRequest, project: Project, budget_id: int) -> HttpResponse:
-    """Whoever takes a budget away lets more be spent, as if it had been raised."""
+    """Close a budget. Needs a fresh sign-in, because jobs can spend more without it."""
     budget = budget_in(project, budget_id, closed=True, above=_is_staff(request))
     close_budget(budget=budget)
     messages.info(request, f"“{budget.name}” holds nobody any more.")
@@ -111,10 +113,8 @@ def budget_close(request: HttpRequest, project: Project, budget_id: int) -> Http
 
 
 def budget_in(project: Any, budget_id: int, *, closed: bool = False, above: bool = False) -> Budget:
-    """The project's budget of this number, or one above all projects for who may have that; 404 for any other.
-
-    An open one unless told otherwise.
-    """
+    """Return the project's budget, or with `above` an installation-wide one. Http404 for any other, and
+    unless `closed` for a closed one."""
     mine = Q(project=project) | Q(project=None) if above else Q(project=project)
     rows = Budget.objects.filter(mine, pk=budget_id)
     rows = rows if closed else rows.filter(closed_at=None)

@@ -1,1 +1,2 @@
-"""Jobs: asked for in a form, run in a process of their own, told as events that pages follow live."""
+"""Jobs: their form, launch, process, events, live pages and bills. Begin with `models`, `services` and
+`running/runner`."""

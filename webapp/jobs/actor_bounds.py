@@ -1,4 +1,4 @@
-"""How many actors a job may have from now on: changed by people while it runs, heeded before its next round."""
+"""Bounds on a job's number of actors. Users change them while the job runs; the next round follows them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ BECAUSE = "by the bounds set for this job"
 
 
 class BoundsRefused(ValueError):
-    """Bounds that cannot be; the text says why and what can."""
+    """The bounds are not allowed. The text says why and what is."""
 
 
 @transaction.atomic
 def change_bounds(
     *, job: Job, user: Any, least: int | None, most: int | None, clock: Clock = SYSTEM_CLOCK
 ) -> Job:
-    """Allow the job's policy from `least` to `most` actors in every round that has not begun; None: as at its launch.
+    """Allow the job's policy from `least` to `most` actors in every later round; None removes a bound.
 
-    BoundsRefused for what is no such range, or more than this installation or the account gives; nothing is changed.
+    BoundsRefused if that is no range, or exceeds what this installation or the account allows; nothing is
+    changed then.
     """
     job = Job.objects.select_for_update().get(pk=job.pk)
     if job.observed in TERMINAL:
@@ -50,7 +51,7 @@ def change_bounds(
 
 
 def words(least: int | None, most: int | None) -> str:
-    """What bounds come to, in a sentence."""
+    """Return the bounds as a sentence."""
     if least is not None and least == most:
         return f"{plural(least, 'actor')} in every round."
     if least is not None and most is not None:
@@ -63,7 +64,7 @@ def words(least: int | None, most: int | None) -> str:
 
 
 def bounds_of(least: int | None, most: int | None, allowed: int) -> Bounds:
-    """For the engine: within what this installation gives."""
+    """Return the bounds for the engine, within the limit of this installation."""
     if least is None and most is None:
         return Bounds(actors_max=allowed)
     return Bounds(
@@ -72,7 +73,7 @@ def bounds_of(least: int | None, most: int | None, allowed: int) -> Bounds:
 
 
 def number(text: str, what: str) -> int | None:
-    """A number of actors as typed; None for an empty field."""
+    """Parse a number of actors; None for an empty field. Raises BoundsRefused."""
     bare = text.strip().replace(",", "")
     if not bare:
         return None
@@ -90,7 +91,7 @@ def _require_range(least: int | None, most: int | None, allowed: int) -> None:
 
 
 def _require_room(job: Job, spec: JobSpec, actors: int) -> None:
-    """More than the job was launched for: its cloud is asked as at a launch."""
+    """Check the cloud as at a launch: the job needs more actors than it was launched for."""
     training = spec.training.model_copy(update={"scaling": Fixed(actors=actors)})
     if found := cloud_requirements.obstacles(job.project, spec.model_copy(update={"training": training})):
         raise BoundsRefused(" ".join(problem.sentence for problem in found))

@@ -1,4 +1,4 @@
-"""Jobs as staff read them. The spec and the summary are left out: a spec may hold a scheduler's weights."""
+"""Jobs in the admin. The spec and the summary are left out: a spec may hold a scheduler's weights."""
 
 from django.db.models import QuerySet
 from django.http import HttpRequest

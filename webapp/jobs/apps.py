@@ -8,8 +8,8 @@ class JobsConfig(AppConfig):
     label = "jobs"
 
     def ready(self) -> None:
-        """Every process of this installation knows the operator's environment packages, none of which is imported
-        yet, what was measured here, and the operator's own prices."""
+        """Make the operator's environment packages, prices and measured profiles known to this process; no
+        package is imported yet."""
         from cloud.billing import price_book
         from cloud.numbers import profile, stack
         from training.environments import packages

@@ -1,4 +1,4 @@
-"""What is made from a job, and how many actors it may have: thin views over `again` and `actor_bounds`."""
+"""Views of `rerun` and `actor_bounds`, and the spec as a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from webapp.jobs.services import SpecRefused
 @project_page(needs="editor")
 @require_POST
 def job_again(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """The same once more; where that cannot be, the form with what stands against it."""
+    """Run the job again; if that is refused, show the form with the obstacles."""
     job = queries.job_in(project, job_id)
     key = request.POST.get("idempotency_key", "")[:100] or None
     try:
@@ -35,7 +35,7 @@ def job_again(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
 @project_page(needs="editor")
 @require_POST
 def job_bounds(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """Fewest and most actors from the next round on."""
+    """Change the fewest and most actors from the next round on."""
     job = queries.job_in(project, job_id)
     try:
         least = number(request.POST.get("least", ""), "The fewest actors")
@@ -49,7 +49,7 @@ def job_bounds(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
 @project_page()
 @require_safe
 def job_spec_file(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """The job's spec as it was launched; the form, the command line and the API take it back."""
+    """Return the job's spec as it was launched. The form, the command line and the API accept it."""
     job = queries.job_in(project, job_id)
     return spec_file(job.spec, f"starling-{job.pk}.json")
 

@@ -1,4 +1,4 @@
-"""What a fresh installation shows: an account, a project, and a job whose charts move."""
+"""The demo of a fresh installation: an account, a project, and a running job."""
 
 from django.db import transaction
 
@@ -9,12 +9,13 @@ from webapp.jobs.services import submit_job
 
 DEMO_EMAIL = "demo@starling.localhost"
 DEMO_STEPS = 10_000_000
-"""Some hours of real work: whoever looks in the first hour sees it run, if its dollar lasts that long."""
+"""Some hours of work, so that a visitor in the first hour sees the job run, if its dollar lasts that long."""
 
 
 @transaction.atomic
 def create_demo() -> None:
-    """Make the demo account with its project and job, or nothing of them: a start may be killed at any moment."""
+    """Create the demo account with its project and job in one transaction: a start may be killed at any
+    moment."""
     user = create_person(DEMO_EMAIL)
     spec = presets()["hopper-simulated"].spec
     stop = spec.training.stop.model_copy(update={"env_steps": DEMO_STEPS})
@@ -24,9 +25,9 @@ def create_demo() -> None:
 
 
 def demo_sign_in_path() -> str | None:
-    """A fresh path that signs in to the demo account, once; None as soon as anyone has ever signed in here.
+    """Return a fresh one-time sign-in path of the demo account; None once any user has signed in here.
 
-    Until then each start gives one: whoever lost the first would be locked out.
+    Until then each start prints a new path, so a lost one locks no one out.
     """
     if User.objects.filter(last_login__isnull=False).exists():
         return None

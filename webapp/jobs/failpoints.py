@@ -1,6 +1,7 @@
-"""Named places where a test can make a process die or fail, to prove what happens then. Off in production.
+"""Named places where a test can make a process die or fail, to test recovery. Off in production.
 
-`settings.FAILPOINTS` names them, as in "after_checkpoint_file:exit" or "after_round:raise@3" (the third time).
+`settings.FAILPOINTS` names them, as in "after_checkpoint_file:exit" or "after_round:raise@3" (the third
+time).
 """
 
 import os
@@ -25,11 +26,11 @@ _hits: Counter[str] = Counter()
 
 
 class FailpointReached(Exception):
-    """What a failpoint raises when it is told to."""
+    """Raised by a failpoint with the action "raise"."""
 
 
 def reach(name: str) -> None:
-    """Do here what the settings say is to be done at `name`; usually nothing."""
+    """Do what the settings configure for `name`; usually nothing."""
     configured = settings.FAILPOINTS
     if not configured:
         return
@@ -49,7 +50,7 @@ def _act(name: str, action: str) -> None:
         os._exit(86)
     if action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
-    if action == "hang":  # as a long call does: nothing that is asked meanwhile is heard by who makes it
+    if action == "hang":  # as a long call: the process reacts to nothing meanwhile
         time.sleep(3600)
     if action == "raise":
         raise FailpointReached(f"failpoint {name}")

@@ -1,4 +1,4 @@
-"""What must be true of jobs, their rounds and events at any moment, read from the database alone."""
+"""What must always be true of jobs, their rounds and events, read from the database alone."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from webapp.jobs.running.job_slots import core_places, on_cores, waiting_for_cor
 from webapp.money.invariants import money_findings
 
 FORGOTTEN_AFTER = timedelta(seconds=60)
-# Of deleted ones the history is gone on purpose.
+# Deleted jobs have no history.
 _WHOLE = Job.objects.filter(deleted_at=None)
 
 
 def findings(now: datetime) -> list[str]:
-    """What is wrong with jobs and their money, a sentence each. Tests in which processes die ask as well."""
+    """Return what is wrong with jobs and their money, a sentence each. Crash tests use it too."""
     return [*money_findings(), *job_findings(now)]
 
 
 def job_findings(now: datetime) -> Iterator[str]:
-    """Everything that is wrong with jobs, a sentence each."""
+    """Yield everything that is wrong with jobs, a sentence each."""
     yield from _events_without_holes()
     yield from _states_along_the_graph()
     yield from _rounds_without_holes()
@@ -66,7 +66,7 @@ def _rounds_without_holes() -> Iterator[str]:
 
 
 def _steps_counted_once() -> Iterator[str]:
-    """Each round goes on from the steps of the one before it, also where rounds were repeated."""
+    """Each round continues from the steps of the round before, also after a resume."""
     for job in _WHOLE.filter(round_no__gt=0).only("pk", "env_steps"):
         total = 0
         reports = job.rounds.order_by("round_no").values_list(
@@ -88,7 +88,7 @@ def _checkpoints_of_rounds_that_count() -> Iterator[str]:
 
 
 def _nobody_forgotten(now: datetime) -> Iterator[str]:
-    """A job that should run has a lease, has had none for a short time only, or waits while all cores are in use."""
+    """A job that should run has a lease, lost it a short time ago, or waits while all cores are in use."""
     ago = now - FORGOTTEN_AFTER
     gone = Q(lease_expires_at__lt=ago) | Q(lease_expires_at__isnull=True, since__lt=ago)
     forgotten = Job.objects.filter(gone, observed__in=ACTIVE)

@@ -1,4 +1,4 @@
-"""The page of one job: a head that all its tabs share, and a tab an address. Each works without a script."""
+"""The page of one job: a head that all its tabs share, and one URL a tab. Each works without JavaScript."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TABS = (
     ("checkpoints", "Checkpoints & video"),
     ("spec", "Spec"),
 )
-"""By name of address, in order."""
+"""By URL name, in order."""
 EVENTS_A_PAGE = 200
 
 Gather = Callable[[HttpRequest, Job], dict[str, Any]]
@@ -48,7 +48,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def _tab(name: str, gather: Gather) -> View:
-    """The view of one tab: the shared head, and what `gather` finds for the rest."""
+    """Return the view of one tab: the shared head, and the context that `gather` returns."""
 
     @project_page()
     @require_safe
@@ -140,7 +140,7 @@ job_spec = _tab("spec", _spec)
 @require_safe
 @never_cache
 def job_calls(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """The actors' grid by itself, for the page that keeps itself fresh."""
+    """Return the actors' grid alone, for live updates."""
     job = queries.job_in(project, job_id)
     return render(request, "jobs/calls.html", {"job": job, **_actors(request, job)})
 
@@ -149,7 +149,7 @@ def job_calls(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
 @require_safe
 @never_cache
 def job_log_lines(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """Lines after a position, for the page that follows the log."""
+    """Return lines after a position, for a page that follows the log."""
     job = queries.job_in(project, job_id)
     after = queries.event_number(request.GET.get("after"))
     level, wanted = request.GET.get("level", ""), request.GET.get("q", "")[:200]
@@ -162,7 +162,7 @@ def job_log_lines(request: HttpRequest, project: Project, job_id: str) -> HttpRe
 @project_page()
 @require_safe
 def job_log_file(request: HttpRequest, project: Project, job_id: str) -> HttpResponseBase:
-    """The whole log as it lies there."""
+    """Return the whole log file."""
     path = run_log.log_file(queries.job_in(project, job_id).pk)
     if not path.is_file():
         raise Http404("This job has no log yet.")
@@ -175,7 +175,7 @@ def job_log_file(request: HttpRequest, project: Project, job_id: str) -> HttpRes
 @require_safe
 @never_cache
 def job_series(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """The columns of some rounds, cut into points anew: what a page asks for when somebody looks closer."""
+    """Return the columns of some rounds in finer points, for zooming."""
     job = queries.job_in(project, job_id)
     first, last = (queries.event_number(request.GET.get(end)) for end in ("from", "to"))
     return JsonResponse(series_of(job, first or 1, last or job.round_no))

@@ -1,6 +1,6 @@
-"""What a job was made from: a clone, the same again, or a fork that begins with what another job had learned.
+"""What a job was made from: a clone, a repetition, or a fork that starts from another job's checkpoint.
 
-A fork's beginning is copied beside its own checkpoints when it is launched: those of the other job come and go.
+A fork's checkpoint is copied to the fork at launch, because the other job may delete its own.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from webapp.jobs.policies.downloads import Kept, checkpoint, checkpoint_path
 from webapp.jobs.spec import JobSpec
 
 BEGINNING = "beginning.checkpoint"
-"""The file's name; those of a job's own checkpoints begin with round- or best-."""
+"""The file's name. Names of a job's own checkpoints begin with round- or best-."""
 _STAYS = ("environment", "network")
 _NORMALISED = "normalise_observations"
 
 
 @dataclass(frozen=True)
 class From:
-    """What a new job is made from. A fork says which checkpoint and where its file lies."""
+    """The source of a new job. A fork has its checkpoint's name and file."""
 
     job: Job
     way: Way
@@ -39,7 +39,7 @@ class From:
 
     @property
     def words(self) -> str:
-        """The end of the sentence that tells of the launch."""
+        """The end of the launch event's sentence."""
         if self.way == Way.FORK:
             return f", beginning with what {self.job.name} ({self.job.pk}) had learned after round {self.round_no:,}"
         return f", {self.get_way} {self.job.name} ({self.job.pk})"
@@ -49,7 +49,7 @@ class From:
         return {Way.CLONE: "cloned from", Way.AGAIN: "running again what ran as"}[self.way]
 
     def obstacles(self, spec: JobSpec) -> list[Problem]:
-        """What of the spec does not fit what it is to begin with."""
+        """Return where the spec does not fit the fork's checkpoint."""
         if self.way != Way.FORK:
             return []
         was, now = self.job.parsed_spec().training, spec.training
@@ -82,13 +82,14 @@ def fork_of(job: Job, chosen: Kept) -> From:
 
 
 def forked(job: Job, name: str) -> From | None:
-    """A fork of the job's checkpoint of that name (none: the best, else the newest); None if there is no such one."""
+    """Return a fork of the job's checkpoint with that name (empty: the best, else the newest); None if there
+    is none."""
     chosen = checkpoint(job, name)
     return fork_of(job, chosen) if chosen is not None else None
 
 
 def same_beginning(job: Job) -> From | None:
-    """For another run of a fork's question: what that fork began with. None for a job that began with nothing."""
+    """Return the source for a repetition of a fork; None for a job that is no fork."""
     origin = Origin.objects.filter(job=job, way=Way.FORK).select_related("of").first()
     if origin is None:
         return None
@@ -101,7 +102,7 @@ def beginning_of(job_id: str) -> Path:
 
 
 def remember(job: Job, made_from: From) -> None:
-    """Write down what the new job was made from, and keep a fork's beginning. CheckpointError if that is not there."""
+    """Store the new job's source and copy a fork's checkpoint. CheckpointError if that is missing."""
     if made_from.file is not None:
         _copied(made_from, beginning_of(job.pk))
     Origin.objects.create(
@@ -130,7 +131,7 @@ def _copied(made_from: From, to: Path) -> None:
 
 
 def beginning(job_id: str) -> bytes | None:
-    """What a fork begins with; None for other jobs. CheckpointError if it is lost."""
+    """Return a fork's first checkpoint; None for other jobs. CheckpointError if it is lost."""
     sha256 = Origin.objects.filter(job_id=job_id, way=Way.FORK).values_list("sha256", flat=True).first()
     if sha256 is None:
         return None
@@ -141,10 +142,10 @@ def beginning(job_id: str) -> bytes | None:
 
 
 def origin_of(job: Job) -> Origin | None:
-    """What pages show of it."""
+    """Return the job's source for display."""
     return Origin.objects.filter(job=job).select_related("of").first()
 
 
 def launched_from(job: Job) -> list[Any]:
-    """The jobs that were made from this one, newest first."""
+    """Return the jobs that were made from this one, newest first."""
     return list(Origin.objects.filter(of=job).select_related("job").order_by("-job__created_at")[:20])

@@ -1,4 +1,4 @@
-"""Machines of the user's own: their part of a job's page, and the command that makes a machine call for the job."""
+"""Actors on the user's own machines: their part of a job's page, and the command that connects a machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from webapp.jobs.queries import job_in
 
 
 def panel(job: Job, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
-    """What the job's page shows of them; nothing for a job on anything else."""
+    """Return the context of the job's machines; empty for a job on another platform."""
     if job.spec["platform"]["kind"] != PlatformKind.HOSTS:
         return {"machines": None}
     options = HostsOptions.model_validate(job.spec["platform"])
@@ -59,7 +59,7 @@ def words(found: Machines, options: HostsOptions) -> str:
 
 
 def command(token: str, options: HostsOptions) -> str:
-    """What a machine runs, for a POSIX shell."""
+    """Return the command that a machine runs, for a POSIX shell."""
     processes = f" --processes {options.processes}" if options.processes > 1 else ""
     address = shlex.quote(settings.STARLING_BASE_URL)
     return f"STARLING_RUN_TOKEN={token} \\\n  python -m cloud.actor.puller --gateway {address}{processes}"
@@ -69,7 +69,7 @@ def command(token: str, options: HostsOptions) -> str:
 @require_safe
 @never_cache
 def machines_panel(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """The words by themselves, for the page that keeps itself fresh."""
+    """Return the panel alone, for live updates."""
     return render(request, "jobs/machines/machines.html", panel(_job(project, job_id)))
 
 
@@ -78,7 +78,7 @@ def machines_panel(request: HttpRequest, project: Project, job_id: str) -> HttpR
 @never_cache
 @sensitive_variables("token", "context")
 def machine_join(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """A new token, shown this once within the command that uses it."""
+    """Create a token, shown once within the command that uses it."""
     job = _job(project, job_id)
     context: dict[str, object] = {"section": "jobs", "job": job, "only_here": only_here()}
     if job.observed not in TERMINAL:
@@ -91,7 +91,7 @@ def machine_join(request: HttpRequest, project: Project, job_id: str) -> HttpRes
 @project_page(needs="editor")
 @require_safe
 def actor_package(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """What a machine needs to run the command, as a zip."""
+    """Return what a machine needs to run the command, as a zip."""
     _job(project, job_id)
     headers = {
         "Content-Disposition": 'attachment; filename="starling-actor.zip"',

@@ -1,8 +1,9 @@
-"""Tables of jobs. Written only by services (`services`, `origins`, `drafts`, `films` and the like) and the `recorder`.
+"""Tables of jobs. Written only by services (`services`, `origins`, `drafts`, `films` and the like) and the
+`recorder`.
 
-What the user wants (`desired`) stands apart from what is (`observed`). Whoever runs a job holds its lease; every
-write of a run carries the lease's epoch. `last_seq` numbers the job's events without a gap: it grows in the same
-transaction as the event rows are written.
+`desired` is what the user wants, `observed` what is. The process that runs a job holds its lease; every write
+of a run carries the lease's epoch. `last_seq` numbers the job's events without a gap: it grows in the
+transaction that writes the event rows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def new_job_id() -> str:
-    """50 random bits, as letters that survive being read aloud."""
+    """Return 50 random bits, in letters that are hard to confuse."""
     return "job_" + "".join(secrets.choice(_ID_LETTERS) for _ in range(10))
 
 
@@ -49,7 +50,7 @@ class EventKind(models.TextChoices):
 
 
 class Tag(models.Model):
-    """A word that a project's people put on jobs, to find them and to count their money together."""
+    """A word on jobs of a project, for searches and for budgets."""
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="tags")
     name = models.CharField(max_length=40)
@@ -63,9 +64,9 @@ class Tag(models.Model):
 
 
 class JobGroup(models.Model):
-    """Jobs that belong together: the seeds of one question, the points of a sweep.
+    """Jobs that belong together: the seeds of one configuration, the points of a sweep.
 
-    `of_seeds`: launched as the seeds of one question, below one budget that grows with every seed added later.
+    `of_seeds`: launched together as seeds, under one budget that grows with every later seed.
     """
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="job_groups")
@@ -81,14 +82,13 @@ class JobGroup(models.Model):
 
 
 class Job(models.Model):
-    """One training run: what was asked, what is wanted of it now, where it stands, and its latest figures.
+    """One training run: its spec, its desired and observed state, and its latest figures.
 
-    `algorithm`, `environment` and `cloud` repeat the spec, so that lists can ask for them. One that was archived is
-    left out of lists; nothing else about it changes. Of one that was deleted only what books and reports need is left.
-    Since its last checkpoint its process died `crashes` times by itself, and the job lost its lease `losses` times to a
-    busy machine or to one that was gone.
-    `actors_least` and `actors_most` are what somebody has allowed its scaling policy since the launch; None: nothing
-    but the installation's limits.
+    `algorithm`, `environment` and `cloud` repeat the spec, for queries. An archived job is left out of lists;
+    nothing else changes. A deleted job keeps only what the ledger and reports need. Since the last checkpoint
+    its process died `crashes` times by itself, and the job lost its lease `losses` times to a busy or
+    vanished machine. `actors_least` and `actors_most` are bounds that a user set on its scaling policy after
+    the launch; None: only the installation's limits.
     """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_job_id, editable=False)
@@ -140,7 +140,7 @@ class Job(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["project", "-created_at"], name="job_of_project"),
-            # How many jobs the list has, and which are on any of its pages, comes from here alone.
+            # This index alone serves the list's count and its pages.
             models.Index(fields=["project", "archived_at", "-created_at", "id"], name="job_listed"),
             models.Index(fields=["observed", "lease_expires_at"], name="job_to_look_after"),
         ]
@@ -163,17 +163,17 @@ class Job(models.Model):
 
     @property
     def unreal(self) -> Literal["", Unreal]:
-        """The word for a job whose money nobody pays: simulated or emulated; empty for a real one."""
+        """The word for money that is not charged: simulated or emulated; empty for a real job."""
         return unreal_word(self.simulated, self.emulated)
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether it can go on from what it has learned, or be forked; else it begins from the start."""
+        """Whether the job can resume from a checkpoint, or be forked."""
         return self.round_no > 0 and self.checkpoints.exists()
 
     def parsed_spec(self) -> JobSpec:
-        """The spec as it was validated when the job was made."""
-        from webapp.jobs.spec import JobSpec  # migrations and the like do without the engine
+        """Return the spec, validated again. ValueError if this version cannot read it."""
+        from webapp.jobs.spec import JobSpec  # migrations do not need the engine
 
         return JobSpec.model_validate(self.spec)
 
@@ -185,8 +185,11 @@ class Way(models.TextChoices):
 
 
 class Origin(models.Model):
-    """The job that a job was made from. A fork begins with what that one had learned, which is kept beside the fork's
-    own checkpoints: `sha256` is of those bytes, `round_no` and `checkpoint` say where they were taken."""
+    """The job that a job was made from.
+
+    A fork starts from that job's checkpoint, which is copied to the fork: `sha256` is the copy's hash;
+    `round_no` and `checkpoint` say which it was.
+    """
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="origin")
     of = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="descendants")
@@ -208,9 +211,9 @@ class Origin(models.Model):
 
 
 class Draft(models.Model):
-    """A job's form as somebody left it, to go on with later: what was typed, valid or not.
+    """A saved form of a job: the typed values, valid or not.
 
-    `begun_with` is the part of the form's address that says what its fields are compared with.
+    `begun_with` is the part of the form's URL that names its starting point.
     """
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="drafts")
@@ -230,7 +233,7 @@ class Draft(models.Model):
 
 
 class SavedView(models.Model):
-    """A way to look at a project's jobs that its people come back to: the question part of the list's address."""
+    """A saved query string of the list of jobs, shared in the project."""
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="saved_views")
     name = models.CharField(max_length=60)
@@ -247,9 +250,11 @@ class SavedView(models.Model):
 
 
 class Event(models.Model):
-    """Something that happened to a job. `payload` is the engine's event, or {"text": ...} of our own.
+    """Something that happened to a job. `payload` is the engine's event, or {"text": ...} of the dashboard's
+    own.
 
-    Of a round, `figures` repeats what charts show, packed (jobs/charts/figures.py); `packing` says in which order.
+    Of a round, `figures` repeats what charts show, packed (jobs/charts/figures.py); `packing` names the
+    layout.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="events")
@@ -271,7 +276,7 @@ class Event(models.Model):
 
 
 class Round(models.Model):
-    """The report of a round that counts: one that a resume repeats is replaced."""
+    """The report of a round. A resume replaces the rounds that it repeats."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="rounds")
     round_no = models.BigIntegerField()
@@ -287,7 +292,7 @@ class Round(models.Model):
 
 
 class Checkpoint(models.Model):
-    """Durable learner state after a round. A row exists only for a file that is complete."""
+    """A durable learner state after a round. A row exists only for a complete file."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="checkpoints")
     round_no = models.BigIntegerField()
@@ -315,9 +320,9 @@ class FilmState(models.TextChoices):
 
 
 class Film(models.Model):
-    """An episode of a checkpoint's policy as moving pictures, asked for by somebody: one for each checkpoint.
+    """A requested video of an episode of a checkpoint's policy; one for each checkpoint.
 
-    `file` and `facts` (what is seen: frames, seconds, return) are there once it is ready, `reason` once it failed.
+    `file` and `facts` (frames, seconds, return) are set when it is ready, `reason` when it failed.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="films")
@@ -343,9 +348,8 @@ class Film(models.Model):
 
 
 class PlatformNote(models.Model):
-    """What a job's platform says of itself under `epoch`: why its calls wait (`held_back`, whole sentences), and what
-    its trajectory cache did in all its runs.
-    """
+    """What a job's platform reports under `epoch`: why its calls wait (`held_back`, whole sentences), and its
+    trajectory cache's totals over all runs of the job."""
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="platform_note")
     epoch = models.BigIntegerField(default=0)

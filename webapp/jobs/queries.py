@@ -1,4 +1,4 @@
-"""What pages, sockets and reports read of jobs. Nothing here writes.
+"""Read-only queries of jobs for pages, sockets and reports.
 
 Messages are those of the live page: a snapshot, then events in order without a gap.
 """
@@ -31,11 +31,11 @@ SORTS = {
     "spent": (F("account__spent_picodollars") + F("account__overrun_picodollars")).desc(),
     "return": F("episode_return_mean").desc(nulls_last=True),
 }
-"""What the list may be sorted by, each with the most first."""
+"""The orders of the list, each descending."""
 
 
 def job_list(project: Any, sort: str = "started") -> QuerySet[Job]:
-    """The project's jobs, newest first if nothing else is asked for, with their accounts."""
+    """Return the project's jobs with their accounts, newest first by default."""
     return (
         Job.objects.filter(project=project, deleted_at=None)
         .select_related("account", "created_by")
@@ -44,7 +44,7 @@ def job_list(project: Any, sort: str = "started") -> QuerySet[Job]:
 
 
 def job_in(project: Any, job_id: str) -> Job:
-    """The project's job of this id; 404 for one that is not there, or not this project's; Gone for a deleted one."""
+    """Return the project's job with this id. Http404 for any other; Gone for a deleted one."""
     job = (
         Job.objects.filter(project=project, pk=job_id)
         .select_related("account", "created_by", "project")
@@ -59,12 +59,12 @@ def job_in(project: Any, job_id: str) -> Job:
 
 
 def header(job: Job) -> dict[str, Any]:
-    """The job's state, its latest figures and what is said of them, for the head of its page."""
+    """Return the job's state, latest figures and sentences for the head of its page."""
     return {**figures(job), **sentences(job)}
 
 
 def figures(job: Job) -> dict[str, Any]:
-    """The part of the header that each live message carries."""
+    """Return the part of the header that each live message carries."""
     return {
         "id": job.pk,
         "name": job.name,
@@ -88,7 +88,7 @@ def figures(job: Job) -> dict[str, Any]:
 
 
 def sentences(job: Job) -> dict[str, Any]:
-    """The part that takes several looks at the job's history. People read it no faster than once a second."""
+    """Return the part of the header that takes several queries. Once a second is often enough for readers."""
     return {**told_ahead(job, SYSTEM_CLOCK.now()), **job_summary.told_live(job)}
 
 
@@ -109,7 +109,7 @@ def _calls_in_flight(account: Account) -> int:
 def events_before(
     job: Job, seq: int | None = None, limit: int = EVENTS_IN_SNAPSHOT, *, rounds: bool = True
 ) -> list[dict[str, Any]]:
-    """The last events (before number `seq`, if given), in order; without those of rounds if they are not wanted."""
+    """Return the last events (before number `seq`, if given), in order, with or without those of rounds."""
     rows = Event.objects.filter(job=job)
     rows = rows if seq is None else rows.filter(seq__lt=seq)
     rows = rows if rounds else rows.exclude(kind=EventKind.ROUND)
@@ -117,7 +117,7 @@ def events_before(
 
 
 def _event(row: Event, started_at: datetime | None) -> dict[str, Any]:
-    """An event as pages get it: its words, and of a round the figures that charts show."""
+    """Return an event for pages: its text, and of a round the figures that charts show."""
     shown = {
         "seq": row.seq,
         "at": _iso(row.at),
@@ -132,8 +132,8 @@ def _event(row: Event, started_at: datetime | None) -> dict[str, Any]:
 
 
 def snapshot(job_id: str) -> dict[str, Any]:
-    """Everything a page needs to start from, as it was when the job's last event had number `seq`."""
-    # No transaction (it would hold up writers on SQLite): the job's row says how far everything else is to be read.
+    """Return everything a page starts from, as of the job's event number `seq`."""
+    # No transaction (it would block writers on SQLite): the job's row limits what else is read.
     job = _with_account(job_id)
     return {
         "t": "snapshot",
@@ -145,9 +145,10 @@ def snapshot(job_id: str) -> dict[str, Any]:
 
 
 def events_message(job_id: str, after: int, *, rounds_told: bool = True) -> dict[str, Any] | None:
-    """What came after number `after`, with the header as it is now; None if nothing did.
+    """Return the events after number `after`, with the present header; None if there are none.
 
-    Without `rounds_told`, the sentences are left out where only rounds have ended; `told_message` brings them later.
+    Without `rounds_told` the sentences are left out if only rounds have ended; `told_message` sends them
+    later.
     """
     rows = list(Event.objects.filter(job_id=job_id, seq__gt=after).order_by("seq")[:EVENTS_AT_ONCE])
     if not rows:
@@ -164,32 +165,33 @@ def events_message(job_id: str, after: int, *, rounds_told: bool = True) -> dict
 
 
 def told_message(job_id: str) -> dict[str, Any]:
-    """The header as it is now, with all that is said, after events that were sent without it."""
+    """Return the present header with all sentences, after events that were sent without them."""
     return {"t": "told", "job": header(_with_account(job_id))}
 
 
 def why_waiting(job_id: str) -> str:
-    """Why the job does not move, in words; empty while it does."""
+    """Return why the job waits; empty if it does not."""
     return job_summary.why_waiting(_with_account(job_id), SYSTEM_CLOCK.now())
 
 
 def last_seq(job_id: str) -> int:
-    """The number of the job's last event."""
+    """Return the number of the job's last event."""
     return Job.objects.values_list("last_seq", flat=True).get(pk=job_id)
 
 
 def event_number(text: str | None) -> int:
-    """The event a viewer says it has last; 0 for none, and for what is no number of an event."""
+    """Return the number of a viewer's last event; 0 if it has none or the value is invalid."""
     return int(text) if text and text.isdecimal() and len(text) < 18 else 0
 
 
 def needs_snapshot(after: int, last: int) -> bool:
-    """Whether a viewer at `after` is better off starting anew: it has nothing, too little, or what never was."""
+    """Return whether a viewer at `after` needs a snapshot: it has no events, is too far behind, or its number
+    does not exist."""
     return after <= 0 or after > last or last - after > FURTHEST_BEHIND
 
 
 def stream_messages(job: Job, after: int) -> list[dict[str, Any]]:
-    """What a polling page gets: the messages a socket would have sent since number `after`."""
+    """Return the messages that a socket would have sent since number `after`, for a page that polls."""
     if needs_snapshot(after, last_seq(job.pk)):
         return [snapshot(job.pk)]
     messages = []

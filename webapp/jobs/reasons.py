@@ -1,7 +1,7 @@
-"""Why a job is in its state: the one table of reasons, and how states and reasons look to people.
+"""Why a job is in its state: the one table of reasons, and how states and reasons look.
 
-To add a reason: a code here if none fits, a row of `Reason`, and the place that gives it (`transition`, or
-`run_ended` for a run that ended before its job). A reason that the engine gives is a `StopCode` of
+To add a reason: a code here if none fits, a row of `Reason`, and the call that gives it (`transition`, or
+`run_ended` for a run that ended before its job). A reason of the engine is a `StopCode` of
 `training/messages.py` and a row of `OF_ENGINE`. A new code needs `manage.py makemigrations`.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ReasonCode(models.TextChoices):
-    """What is stored and what the API returns. Values stay as they are: rows and programs hold them."""
+    """The code in the database and in the API. Values never change: rows and programs hold them."""
 
     NONE = "", "Nothing special"
     TARGET = "target", "Target reached"
@@ -46,7 +46,7 @@ class ReasonCode(models.TextChoices):
 
 @dataclass(frozen=True)
 class Look(Pill):
-    """How a state looks: its pill, and the icon and tone of its events where they are not the usual ones."""
+    """How a state looks: its pill, and the icon and tone of its events if those differ."""
 
     event_icon: str = ""
     event_tone: Tone = ""
@@ -62,7 +62,7 @@ class StateChange(NamedTuple):
 
 @unique
 class Reason(Enum):
-    """One row a reason: the code that is stored, the state it leads to, and the sentence with its parameters.
+    """One row a reason: the stored code, its state, and its sentence with parameters.
 
     The job looks as its state does (`STATE_LOOKS`) unless the row ends with a look of its own.
     """
@@ -84,7 +84,7 @@ class Reason(Enum):
     STARTING = ReasonCode.NONE, Observed.STARTING, "Starting its workers."
     RUNNING = ReasonCode.NONE, Observed.RUNNING, ""
 
-    # Its run ended and another one goes on. After too many of these the job fails: `given_up`.
+    # The run ended and another one follows. After too many of these the job fails: `given_up`.
     WORKER_STOPPED = (
         ReasonCode.HANDOVER,
         Observed.RECOVERING,
@@ -107,7 +107,7 @@ class Reason(Enum):
     PROCESS_DIED = ReasonCode.CRASHED, Observed.RECOVERING, "The job's process ended unexpectedly ({how})."
     RUN_FAILED = ReasonCode.ERROR, Observed.RECOVERING, "The run ended with an error: {error}"
 
-    # Another run would meet the same: the job fails at once.
+    # Another run would meet the same problem: the job fails at once.
     CHECKPOINT_NOT_WRITTEN = ReasonCode.DISK, Observed.FAILED, "{error}"
     CANNOT_RUN = ReasonCode.UNFIT, Observed.FAILED, "{error}"
 
@@ -116,7 +116,7 @@ class Reason(Enum):
     STOPPED = ReasonCode.CANCELLED, Observed.CANCELLED, "Stopped on request."
     PAUSED = ReasonCode.PAUSED, Observed.PAUSED, "Paused on request."
 
-    # The engine ended the run, and says in `words` what it met.
+    # The engine ended the run; `words` is its explanation.
     TARGET_REACHED = ReasonCode.TARGET, Observed.SUCCEEDED, "{words}"
     ROUNDS_DONE = ReasonCode.ROUNDS, Observed.SUCCEEDED, "{words}"
     STEPS_DONE = ReasonCode.STEPS, Observed.SUCCEEDED, "{words}"
@@ -139,7 +139,7 @@ class Reason(Enum):
         self.look = look
 
     def change(self, **parameters: object) -> StateChange:
-        """The state it leads to, with the sentence filled in. KeyError for a parameter that was not given."""
+        """Return the state change, with the sentence filled in. KeyError for a missing parameter."""
         return StateChange(self.state, self.code, self.sentence.format_map(parameters))
 
 
@@ -158,7 +158,8 @@ OF_ENGINE: Mapping[StopCode, Reason] = {
 
 
 def given_up(change: StateChange, times: int) -> StateChange:
-    """The job fails, as its runs ended `times` times in a row without a checkpoint, the last time for this reason."""
+    """Return the failure of a job whose runs ended `times` times in a row without a checkpoint, the last time
+    for this reason."""
     sentence = f"{change.sentence} That was the {times}th time without a new checkpoint; the job is given up."
     if change.code == ReasonCode.LOST:
         sentence += " Run it again where it has more room."
@@ -183,7 +184,7 @@ LOOKS: Mapping[str, Look] = {
 """By state; "state:reason code" where the reason has a look of its own."""
 
 STOPPED_BY_BUDGET = Q(observed=Reason.BUDGET_SPENT.state, reason_code=Reason.BUDGET_SPENT.code)
-"""Jobs that go on once their budget is raised."""
+"""Jobs that resume once their budget is raised."""
 
 
 def stopped_by_budget(job: Job) -> bool:
@@ -191,12 +192,13 @@ def stopped_by_budget(job: Job) -> bool:
 
 
 def look_of(state: str, code: str = "") -> Look:
-    """How a stored state looks with its reason code: an unknown code looks like its state, an unknown state neutral."""
+    """Return the look of a stored state and reason code. An unknown code looks like its state, an unknown
+    state neutral."""
     return LOOKS.get(f"{state}:{code}") or LOOKS.get(state) or Look(state, "waiting", "question-lg")
 
 
 def look_of_end(stop_code: str) -> Look:
-    """How the end of a run looks that the engine gave this reason for."""
+    """Return the look of a run's end for the engine's reason."""
     reason = OF_ENGINE.get(cast("StopCode", stop_code))
     return look_of(reason.state, reason.code) if reason is not None else look_of(stop_code)
 
@@ -206,7 +208,7 @@ def look_of_job(job: Job) -> Look:
 
 
 def reason_in_words(job: Job) -> str:
-    """Why the job is where it is; a state always has something to say, also when nothing was noted with it."""
+    """Return why the job is in its state; states without a stored reason have a default text."""
     if job.reason:
         return job.reason
     if job.observed == Observed.RUNNING:
@@ -215,5 +217,5 @@ def reason_in_words(job: Job) -> str:
 
 
 def looks_for_script() -> dict[str, dict[str, str]]:
-    """The same table for the browser."""
+    """Return the same table for the browser."""
     return {key: {"word": one.word, "tone": one.tone, "icon": one.icon} for key, one in LOOKS.items()}

@@ -1,4 +1,4 @@
-"""The same job once more: with the same seed, to see whether it comes out alike, or with one that it has not had."""
+"""Running a job again: with the same seed, to check reproducibility, or with an unused one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from webapp.jobs.services import submit_job
 def run_again(
     *, job: Job, user: Any, new_seed: bool, key: str | None = None, clock: Clock = SYSTEM_CLOCK
 ) -> Job:
-    """A job like `job`, with the budget it was launched with, outside its group. SpecRefused says why not.
+    """Launch a job like `job`, with the budget of its launch, outside its group. Raises SpecRefused.
 
-    A fork's repetition begins with what the fork began with.
+    A repetition of a fork starts from the same checkpoint.
     """
     spec = job.parsed_spec().model_copy(update={"group": ""})
     if new_seed:
@@ -30,7 +30,7 @@ def run_again(
 
 
 def _unused_seed(job: Job) -> int:
-    """One more than the job, its group and its repetitions have had."""
+    """Return one more than the largest seed of the job, its group and its repetitions."""
     alike = Q(pk=job.pk) | Q(origin__of=job) | Q(groups__in=job.groups.all())
     specs = Job.objects.filter(alike).values_list("spec__training__seed", flat=True)
     return max(int(seed) for seed in specs) + 1

@@ -1,4 +1,4 @@
-"""The calls of one round, as the job's page lists them: state, age, start, steps, cost and what went wrong."""
+"""The calls of one round on the job's page: state, age, start, steps, cost and error."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CALL_PILLS: dict[CallState, Pill] = {
     "done": Pill("Done", "ok", "check-lg"),
     "released": Pill("Not used", "waiting", "slash-circle"),
 }
-"""Those that want a look come first."""
+"""Unusual calls come first."""
 _KINDS = {ChargeKind.ROLLOUT: "Actor", ChargeKind.EVALUATE: "Evaluation", ChargeKind.UPDATE: "Learner"}
 
 
 @dataclass(frozen=True)
 class CallRow:
-    """One call. `age_s` is by this machine's clock, `took_s` the platform's."""
+    """One call. `age_s` is by this machine's clock, `took_s` by the platform's."""
 
     name: str
     who: str
@@ -61,7 +61,7 @@ class CallRow:
 
 @dataclass(frozen=True)
 class RoundCalls:
-    """A round's calls, the unfinished and failed ones first; `more` of them are not in `rows`."""
+    """A round's calls, unfinished and failed ones first; `more` of them are not in `rows`."""
 
     round_no: int
     first: int
@@ -110,7 +110,7 @@ _STATES: dict[ChargeState, CallState] = {
 
 
 def round_calls(job: Job, round_no: int | None, now: datetime) -> RoundCalls | None:
-    """The calls of this round, or of the newest one; None while no call has been made."""
+    """Return the calls of this round, or of the newest one; None if there are none yet."""
     calls = Charge.objects.filter(account=job.account).exclude(kind=ChargeKind.RENT)
     ends = calls.aggregate(first=Min("round_no"), last=Max("round_no"))
     if ends["last"] is None:

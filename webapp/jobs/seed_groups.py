@@ -1,4 +1,4 @@
-"""Runs of one question that differ in their seed only, as a group: begun together, or more of them later."""
+"""Runs that differ only in their seed, as a group: launched together, or added later."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_NAME = 100
 
 
 def seeds_asked(text: str) -> int:
-    """How many seeds a form asks for; 1 for an empty field, SpecRefused for what is no such number."""
+    """Return the number of seeds in the form; 1 for an empty field. Raises SpecRefused."""
     text = text.strip() or "1"
     if not text.isdecimal() or not 1 <= int(text) <= MOST_SEEDS:
         sentence = f"Seeds (seeds) must be a whole number between 1 and {MOST_SEEDS}; {text[:20]} was given."
@@ -32,8 +32,10 @@ def seeds_asked(text: str) -> int:
 
 
 def with_seed(spec: JobSpec, seed: int) -> JobSpec:
-    """The same job from another seed. A simulated cloud takes its chance from it too, so that times and costs of
-    several seeds are as far apart as those of several days."""
+    """Return the same spec with another seed.
+
+    A simulated cloud uses it too, so times and costs vary between seeds as they do between days.
+    """
     training = spec.training.model_copy(update={"seed": seed})
     platform = spec.platform
     if "seed" in type(platform).model_fields:
@@ -52,9 +54,10 @@ def launch_seeds(
     made_from: From | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> JobGroup:
-    """`count` jobs from the spec's seed on, as one group below one budget of as many times the spec's; all or none.
+    """Launch `count` jobs from the spec's seed on, as one group under one budget of `count` times the spec's;
+    all or none.
 
-    SpecRefused says why not. The same key gives the same group again.
+    Raises SpecRefused. The same key returns the same group.
     """
     if not 2 <= count <= MOST_SEEDS:
         sentence = f"Seeds (seeds) must be between 1 and {MOST_SEEDS}; {count} were given."
@@ -78,7 +81,7 @@ def launch_seeds(
 
 
 def _together(group: JobGroup, user: Any, limit_picodollars: int, clock: Clock) -> None:
-    """One budget for all seeds of a group."""
+    """Create one budget for all seeds of a group."""
     create_budget(
         project=group.project,
         name=f"Seeds: {group.name}"[:80],
@@ -91,7 +94,7 @@ def _together(group: JobGroup, user: Any, limit_picodollars: int, clock: Clock) 
 
 
 def _grow(group: JobGroup, more_picodollars: int, clock: Clock) -> None:
-    """Room for more seeds in the budget of those there are, if that is still kept."""
+    """Raise the group's budget for more seeds, if it is still open."""
     for budget in Budget.objects.filter(group=group, closed_at=None):
         limit = budget.limit_picodollars + more_picodollars
         change_budget(budget=budget, clock=clock, limit_picodollars=limit)
@@ -101,9 +104,9 @@ def _grow(group: JobGroup, more_picodollars: int, clock: Clock) -> None:
 def more_seeds(
     *, user: Any, like: Job, count: int, key: str | None = None, clock: Clock = SYSTEM_CLOCK
 ) -> JobGroup:
-    """`count` more runs of a job's question, with seeds that none of its group has had; a job of no group founds one.
+    """Launch `count` more runs with seeds new to the job's group; a job without a group gets one.
 
-    SpecRefused if they cannot be launched; nothing is changed then.
+    Raises SpecRefused; nothing is changed then.
     """
     if not 1 <= count <= MOST_SEEDS:
         sentence = f"Between 1 and {MOST_SEEDS} seeds are added at once; {count} were asked for."
@@ -129,8 +132,8 @@ def launch_together(
     made_from: From | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> list[Job]:
-    """All of these jobs, or SpecRefused and none."""
-    # A forecast takes a second and is kept: it is made here, before rows are locked.
+    """Launch all of these jobs, or none and raise SpecRefused."""
+    # A forecast takes a second and is cached: compute it here, before rows are locked.
     launch_budget.needs_of(project, specs[0], whole_budget=whole_budget)
     with transaction.atomic():
         return [
@@ -148,7 +151,7 @@ def launch_together(
 
 
 def free_group_name(project: Any, wanted: str) -> str:
-    """The name, or with a number behind it where the project has such a group already."""
+    """Return the name, with a number if the project has such a group already."""
     taken = set(JobGroup.objects.filter(project=project).values_list("name", flat=True))
     tries = (wanted if at == 1 else f"{wanted[: _LONGEST_NAME - 5]} {at}" for at in range(1, len(taken) + 2))
     return next(name for name in tries if name not in taken)
@@ -162,6 +165,6 @@ def _founded(like: Job, clock: Clock) -> JobGroup:
 
 
 def without_seed(name: str) -> str:
-    """A job's name before it was told apart by its seed."""
+    """Return a job's name without its seed."""
     stem, found, rest = name.rpartition(", seed ")
     return stem if found and rest.isdecimal() else name

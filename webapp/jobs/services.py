@@ -1,6 +1,6 @@
-"""What people do to jobs: submit, stop, raise the budget, go on. All writes; each in one transaction.
+"""What users do to jobs: submit, stop, raise the budget, resume. Each is one transaction.
 
-The row is the truth and comes first; messages that hurry things up follow on commit and may be lost.
+The row is written first; messages that speed things up follow on commit and may be lost.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ __all__ = [
 
 
 class SpecRefused(ValueError):
-    """A spec this installation does not take; `problems` name the fields."""
+    """This installation refuses the spec; `problems` name the fields."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(" ".join(problem.sentence for problem in problems))
@@ -52,11 +52,11 @@ class SpecRefused(ValueError):
 
 
 class JobFinished(ValueError):
-    """Asked of a job that is over; the text says how it ended."""
+    """The job has ended, so the change is refused. The text says how it ended."""
 
 
 def limits() -> Limits:
-    """What one job may ask for in this installation."""
+    """Return what one job may request in this installation."""
     return Limits(
         local=settings.STARLING_MAX_LOCAL_ACTORS,
         simulated=settings.STARLING_MAX_SIMULATED_ACTORS,
@@ -74,12 +74,12 @@ def submit_job(
     made_from: From | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Job:
-    """A queued job with its account and first event. The same key in the same project gives the same job again.
+    """Create a queued job with its account and first event, and return it. The same key in the same project
+    returns the same job.
 
-    `whole_budget`: the budgets above hold all of its budget for it, not what it is expected to take. `made_from`: the
-    job that it is a clone, a repetition or a fork of.
-
-    SpecRefused also where the first round's worst case fits neither its own budget nor all of those above it.
+    `whole_budget`: the budgets above hold all of its budget, not its expected cost. `made_from`: the job that
+    it clones, repeats or forks. SpecRefused also if the worst case of the first round exceeds its own budget
+    or the room in those above.
     """
     spec = schedulers().placed(project, spec)
     refused = [*spec.check_limits(limits()), *schedulers().obstacles(project, spec)]
@@ -152,9 +152,10 @@ def _create(
 
 @transaction.atomic
 def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
-    """Want the job cancelled. One that runs drains within seconds; one that nobody runs is over at once.
+    """Request that the job be cancelled. A running job drains within seconds; one without a process ends at
+    once.
 
-    Stopping a job that is over changes nothing.
+    Does nothing to a job that has ended.
     """
     job = Job.objects.select_for_update().get(pk=job.pk)
     if job.observed in TERMINAL or job.desired == Desired.CANCELLED:
@@ -174,7 +175,8 @@ def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 
 @transaction.atomic
 def cancel_idle(job_id: str, *, clock: Clock) -> bool:
-    """End a job that is to be cancelled and that nobody runs, with its open charges booked; False if it is not so."""
+    """End a job without a process that is to be cancelled, and book its open charges; False if that does not
+    apply."""
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.desired != Desired.CANCELLED or job.observed in TERMINAL or not is_idle(job, clock.shared_now()):
         return False
@@ -186,10 +188,10 @@ def cancel_idle(job_id: str, *, clock: Clock) -> bool:
 
 @transaction.atomic
 def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Job:
-    """Set a higher budget; a job that was stopped by its budget goes on.
+    """Set a higher budget; a job that its budget stopped resumes.
 
-    SpecRefused (no amount that a budget may be), LimitTooLow, JobFinished or NoRoom (in a budget above, so that the
-    job could not go on) say why not; nothing is changed then.
+    Raises SpecRefused (an invalid amount), LimitTooLow, JobFinished or NoRoom (in a budget above, so that the
+    job could not resume); nothing is changed then.
     """
     try:
         JobSpec(budget_usd=limit_usd)
@@ -214,9 +216,9 @@ def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYST
 
 @transaction.atomic
 def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
-    """Let a paused job go on: one that somebody paused, or that a budget above it had stopped; others stay as they are.
+    """Resume a paused job, whether a user or a budget above it paused it; others stay as they are.
 
-    LimitTooLow (its own budget is what ended it) or NoRoom say why not.
+    Raises LimitTooLow (its own budget ended it) or NoRoom.
     """
     job = Job.objects.select_for_update().get(pk=job.pk)
     if job.observed != Observed.PAUSED:
@@ -231,7 +233,7 @@ def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 
 
 def _set_aside_again(job: Job, account: Account, clock: Clock) -> None:
-    """What the job needs to begin again, and what it was expected to take beyond what it has spent."""
+    """Reserve what the job needs to resume, and its expected cost beyond what it has spent."""
     needs = launch_budget.needs_of(job.project, job.parsed_spec(), actors=job.actors)
     left = account.limit_picodollars - account.spent_picodollars - account.overrun_picodollars
     if left < needs.least:

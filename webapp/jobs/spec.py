@@ -1,6 +1,6 @@
-"""What a person asks for, whole: what is learned, where it runs and what it may cost.
+"""A job's complete specification: what it learns, where it runs and what it may cost.
 
-One JSON document, produced alike by the form, the command line and the presets.
+One JSON document, the same from the form, the command line and the presets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AnyPlatformOptions = Annotated[PlatformOptions, Field(discriminator="kind")]
 
 @dataclass(frozen=True)
 class Limits:
-    """The most actors that this installation gives to one job, by kind of platform."""
+    """The most actors that this installation allows one job, by kind of platform."""
 
     local: int
     simulated: int
@@ -87,12 +87,12 @@ class JobSpec(FrozenModel):
 
     @property
     def needs_connection(self) -> bool:
-        """Whether it runs on something that only a project of the dashboard knows how to reach."""
+        """Whether the platform needs a connection of a project."""
         return self.platform.kind not in COMPUTE_HERE
 
     @property
     def path_of_largest(self) -> str:
-        """The field that says how many actors there are at most."""
+        """The path of the field with the largest number of actors."""
         scaling = self.training.scaling
         most = scaling.largest
         names = (
@@ -101,7 +101,7 @@ class JobSpec(FrozenModel):
         return f"training.scaling.{next(names)}"
 
     def check_limits(self, limits: Limits) -> list[Problem]:
-        """Asks for more actors than this installation gives, if any: one sentence that names the field."""
+        """Return a problem if the spec needs more actors than this installation allows."""
         scaling = self.training.scaling
         allowed = limits.actors(self.platform.kind)
         if scaling.largest <= allowed:

@@ -1,4 +1,4 @@
-"""What the worker does when it is told to. Messages carry ids only; each task may come twice, late, or never."""
+"""The worker's tasks. Messages carry ids only; each task may arrive twice, late, or never."""
 
 from celery import shared_task
 from celery.signals import worker_ready
@@ -14,13 +14,13 @@ from webapp.worker_stop import worker_stop
 
 @shared_task(name="webapp.jobs.tasks.launch_job", acks_late=False, max_retries=0)
 def launch_job(job_id: str) -> None:
-    """Start and watch the job's process, for as long as the job runs."""
+    """Start the job's process and watch it while the job runs."""
     launch_and_watch(job_id)
 
 
 @shared_task(name="webapp.jobs.tasks.tick")
 def tick() -> None:
-    """Every few seconds: bring on what lost messages and dead processes left behind."""
+    """Every few seconds: repair what lost messages and dead processes left behind."""
     look_after_jobs()
     look_after_films()
     bills.look_after_bills()
@@ -36,17 +36,17 @@ def draw_up_bill(job_id: str) -> None:
 
 @shared_task(name="webapp.jobs.tasks.film")
 def film(film_id: int) -> None:
-    """Film a policy that somebody asked to see."""
+    """Make a requested film of a policy."""
     make_film(film_id)
 
 
 @worker_ready.connect
 def look_at_once(**_: object) -> None:
-    """A worker that died left jobs behind; the one that takes its place does not wait for the next turn."""
+    """Check at start: a worker that died may have left jobs behind."""
     tick.delay()
 
 
 @worker_stop.first
 def hand_jobs_over() -> None:
-    """The worker is to end: its jobs write a checkpoint and wait for the next worker."""
+    """Before the worker ends, its jobs write a checkpoint and wait for the next worker."""
     watched.stop()

@@ -1,4 +1,4 @@
-"""Addresses of jobs, all below their project's."""
+"""URLs of jobs, all below their project's."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""What people do to a job; pages are `list_page`, `job_page` and `form_page`. Changes go through `services`."""
+"""Actions on a job; the pages are in `list_page`, `job_page` and `form_page`. Changes go through `services`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpRespons
 @require_POST
 @fresh_sign_in
 def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """More may be spent: whoever says so has just given the password."""
+    """Raise the job's budget. Needs a fresh sign-in, because the job can spend more."""
     job = queries.job_in(project, job_id)
     try:
         limit = Decimal(request.POST.get("limit_usd", "").replace(",", "").strip().removeprefix("$"))
@@ -39,7 +39,7 @@ def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> Htt
         services.raise_budget(job=job, user=request.user, limit_usd=limit)
     except InvalidOperation:
         messages.error(request, "The new budget must be a number of dollars, such as 2.50.")
-    except ValueError as refusal:  # too low, too many decimals, or the job is over: the text says which
+    except ValueError as refusal:  # too low, too many decimals, or the job has ended: the text says which
         messages.error(request, str(refusal))
     return redirect("jobs:detail", project.slug, job.pk)
 
@@ -47,7 +47,7 @@ def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> Htt
 @project_page(needs="editor")
 @require_POST
 def job_go_on(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """For a job that a budget above it had stopped."""
+    """Resume a paused job, or one that a budget above it stopped."""
     try:
         services.go_on(job=queries.job_in(project, job_id), user=request.user)
     except ValueError as refusal:
@@ -59,6 +59,6 @@ def job_go_on(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
 @require_safe
 @never_cache
 def job_stream(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """What a socket would have sent since number `after`, for pages that have none."""
+    """Return what a socket would have sent since number `after`, for pages without one."""
     after = queries.event_number(request.GET.get("after"))
     return JsonResponse(queries.stream_messages(queries.job_in(project, job_id), after), safe=False)

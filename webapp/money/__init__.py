@@ -1,1 +1,2 @@
-"""Money: what a job may spend, what it has set aside, and what each call came to."""
+"""Money: what a job may spend, what it has reserved, and what each call cost. Begin with `ledger` and
+`models`."""

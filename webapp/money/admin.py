@@ -1,4 +1,4 @@
-"""Charges as staff read them: what each call reserved and what it cost."""
+"""Charges in the admin: what each call reserved and what it cost."""
 
 from __future__ import annotations
 

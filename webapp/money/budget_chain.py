@@ -1,7 +1,6 @@
-"""The budgets above an account, which hold what was granted to it: locked together and changed together.
+"""The budgets above an account, which hold what was granted to it: locked and changed together.
 
-Lock the account first. Budgets are locked in the order of their numbers, so that no two who do that can wait for each
-other.
+Lock the account first. Budgets are locked in the order of their ids, which prevents deadlocks.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from webapp.money.thresholds import note_crossings
 
 
 def locked(rows: QuerySet[Budget]) -> list[Budget]:
-    """The budgets of a query, locked in the one order there is."""
+    """Lock and return the budgets of a query, in the order of their ids."""
     rows = rows.order_by("pk")
     if connection.features.has_select_for_update:
         rows = rows.select_for_update(of=("self",))
@@ -25,13 +24,14 @@ def locked(rows: QuerySet[Budget]) -> list[Budget]:
 
 
 def headroom(budget: Budget) -> int:
-    """What of a budget is neither spent nor held for a job."""
+    """Return what of a budget is neither spent nor held for a job."""
     held = budget.spent_picodollars + budget.reserved_picodollars + budget.overrun_picodollars
     return max(0, budget.limit_picodollars - held)
 
 
 def turned_over(budget: Budget, now: datetime) -> Budget:
-    """The locked budget as of now: in a new period nothing is spent yet, and what jobs hold they hold still."""
+    """Return the locked budget in its present period. In a new period nothing is spent; jobs keep what they
+    hold."""
     start = period_start(budget.period, now)
     if start > budget.period_start:
         budget.period_start = start
@@ -42,29 +42,29 @@ def turned_over(budget: Budget, now: datetime) -> Budget:
 
 
 class Chain:
-    """The open budgets above a locked account, themselves locked, each in its period of now."""
+    """The open budgets above a locked account, themselves locked, each in its present period."""
 
     def __init__(self, account_id: int, now: datetime) -> None:
         rows = locked(Budget.objects.filter(accounts=account_id, closed_at=None))
         self.budgets = [turned_over(budget, now) for budget in rows]
-        # Clocks of two machines differ: a booking never falls before the period that somebody has begun already.
+        # Machine clocks differ: a booking never falls before a period that has begun.
         self.now = max([now, *(budget.period_start for budget in self.budgets)])
 
     def tightest(self) -> Budget | None:
-        """The budget with the least room; None if there is none above."""
+        """Return the budget with the least room; None if there is none."""
         return min(self.budgets, key=headroom, default=None)
 
     def room(self, at_most: int) -> int:
-        """How much of `at_most` all of them have room for."""
+        """Return how much of `at_most` all of them have room for."""
         return min([at_most, *map(headroom, self.budgets)])
 
     def hold(self, amount: int) -> None:
-        """Set aside (or, below zero, give back) in each of them."""
+        """Reserve (or, below zero, release) in each of them."""
         if amount and self.budgets:
             self._rows().update(reserved_picodollars=F("reserved_picodollars") + amount)
 
     def book(self, spent: int, overrun: int = 0) -> None:
-        """What was held becomes spent; what nobody had agreed to is kept apart. Writes what that crosses."""
+        """Turn what was held into spending; overruns are kept apart. Writes the thresholds that this crosses."""
         if not self.budgets or not (spent or overrun):
             return
         self._rows().update(
@@ -77,7 +77,7 @@ class Chain:
             note_crossings(budget, before, before + spent + overrun, self.now)
 
     def correct(self, less: int, over: int, booked_at: datetime) -> None:
-        """What was booked then came to less, or to more than was agreed to. A period that is over stays as it was."""
+        """Correct an earlier booking by less spending, or by an overrun. A past period does not change."""
         concerned = [budget for budget in self.budgets if booked_at >= budget.period_start]
         Budget.objects.filter(pk__in=[budget.pk for budget in concerned]).update(
             spent_picodollars=F("spent_picodollars") - less,
@@ -92,7 +92,7 @@ class Chain:
 
 
 def give_back_grant(account: Account, now: datetime) -> None:
-    """Return to the budgets above what the locked account holds of them beyond its open reservations."""
+    """Return to the budgets what the locked account holds of them beyond its open reservations."""
     unused = account.granted_picodollars - account.spent_picodollars - account.reserved_picodollars
     chain = Chain(account.pk, now)
     if unused and chain.budgets:

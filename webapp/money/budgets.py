@@ -1,7 +1,7 @@
-"""Budgets over the accounts of many jobs: made, attached to accounts, raised, closed. All writes.
+"""Budgets over the accounts of many jobs: created, attached, raised, closed. Only writes.
 
-A project's row is locked before anything else, by whoever makes a budget or opens an account in it: so no job can slip
-in between without the budget above it.
+Creating a budget and opening an account both lock the project's row first, so no job can start without the
+budget above it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ from webapp.money.periods import period_end, period_start
 
 
 class BudgetRefused(ValueError):
-    """A budget that cannot be so; the text says why and what can."""
+    """The budget is refused. The text says why and what is allowed."""
 
 
 def lock_project(project_id: int | None) -> None:
-    """Keep others from opening accounts or making budgets there until this transaction ends; None: anywhere."""
+    """Keep other transactions from opening accounts or creating budgets there until this one ends; None:
+    anywhere."""
     rows = Project.objects.order_by("pk") if project_id is None else Project.objects.filter(pk=project_id)
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
@@ -56,9 +57,10 @@ def create_budget(
     user: Any = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Budget:
-    """A budget above all accounts in its scope. `project` None: of the installation. `of`: user, cloud, tag or group.
+    """Create a budget above all accounts in its scope. `project` None: for the installation. `of`: user,
+    cloud, tag or group.
 
-    What they have spent in the period and hold now counts; BudgetRefused if that is more than the limit.
+    What the accounts have spent in the period and hold now counts. BudgetRefused if that exceeds the limit.
     """
     lock_project(project.pk if project is not None else None)
     now = clock.now()
@@ -76,7 +78,7 @@ def create_budget(
         **(of or {}),
     )
     accounts = accounts_of(budget)
-    # Whoever no budget held back so far keeps what is in flight; the next call asks for more.
+    # An account without a budget so far keeps what is in flight; its next call requests more.
     unbound = accounts.exclude(budgets__in=Budget.objects.filter(closed_at=None))
     Account.objects.filter(pk__in=unbound.values("pk")).update(
         granted_picodollars=F("spent_picodollars") + F("reserved_picodollars")
@@ -96,7 +98,7 @@ def create_budget(
 
 
 def accounts_of(budget: Budget) -> QuerySet[Account]:
-    """The accounts of all jobs in a budget's scope."""
+    """Return the accounts of all jobs in a budget's scope."""
     rows = Account.objects.all()
     if budget.project_id is not None:
         rows = rows.filter(job__project_id=budget.project_id)
@@ -112,7 +114,8 @@ def accounts_of(budget: Budget) -> QuerySet[Account]:
 
 
 def budgets_over(account: Account) -> QuerySet[Budget]:
-    """The open budgets in whose scope an account's job is. The job must have its tags and groups already."""
+    """Return the open budgets whose scope includes an account's job. The job must have its tags and groups
+    already."""
     job = account.job
     here = Q(project__isnull=True) | Q(project_id=job.project_id)
     scopes = (
@@ -126,7 +129,7 @@ def budgets_over(account: Account) -> QuerySet[Budget]:
 
 
 def spent_since(account_ids: list[int], start: Any) -> int:
-    """What was booked to these accounts from `start` on, overruns included."""
+    """Return what was booked to these accounts from `start` on, overruns included."""
     total = 0
     for at in range(0, len(account_ids), 500):
         rows = Charge.objects.filter(
@@ -147,7 +150,7 @@ def _held(account_ids: list[int]) -> int:
 
 @transaction.atomic
 def change_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK, **changes: Any) -> Budget:
-    """Change name, limit, thresholds or what happens at the line. A raised limit arms the crossings anew.
+    """Change name, limit, thresholds or the action at the limit. A raised limit rearms the thresholds.
 
     BudgetRefused if the limit would be below what is spent and held.
     """
@@ -168,7 +171,7 @@ def change_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK, **changes: Any
 
 @transaction.atomic
 def close_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK) -> None:
-    """A budget that binds nobody any more. What it saw spent stays readable."""
+    """Close a budget: it limits no job any more, and its history stays readable."""
     held = locked(Budget.objects.filter(pk=budget.pk, closed_at=None))
     for one in held:
         one.closed_at, one.reserved_picodollars = clock.now(), 0
@@ -176,13 +179,13 @@ def close_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 class NoRoom(ValueError):
-    """The budgets above have no room for what a job needs at least; the text says which, and what to do."""
+    """The budgets above have no room for what a job needs at least. The text says which, and what to do."""
 
 
 def attach(*, account: Account, least: int, expected: int, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Put the job's new account below all budgets in whose scope it is, and set aside what it is expected to take.
+    """Put the job's new account under all budgets whose scope includes it, and reserve its expected cost.
 
-    NoRoom if one of them does not have room for `least`. Call it under `lock_project`, in the job's transaction.
+    NoRoom if one of them has no room for `least`. Call it under `lock_project`, in the job's transaction.
     """
     over = list(budgets_over(account))
     if not over:
@@ -194,7 +197,7 @@ def attach(*, account: Account, least: int, expected: int, clock: Clock = SYSTEM
 
 
 def set_aside(*, account: Account, least: int, expected: int, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Have the budgets above hold `expected` more for the locked account, or what they have room for.
+    """Reserve `expected` more for the locked account in the budgets above, or as much as fits.
 
     NoRoom if that is less than `least`.
     """
@@ -208,7 +211,7 @@ def set_aside(*, account: Account, least: int, expected: int, clock: Clock = SYS
 
 
 def no_room_sentence(chain: Chain, least: int) -> str:
-    """Why there is no room, where, and what to do about it."""
+    """Return why there is no room, where, and what to do."""
     tightest = chain.tightest()
     if tightest is None:
         raise ValueError("without budgets above there is always room")
@@ -216,7 +219,7 @@ def no_room_sentence(chain: Chain, least: int) -> str:
 
 
 def _no_room(budget: Budget, least: int, now: datetime) -> str:
-    """What a launch needs at least, how much is free where, and what to do."""
+    """Return what a launch needs at least, how much is free where, and what to do."""
     whose = "of the installation" if budget.project_id is None else "of this project"
     ways = ["raise that budget", "let other jobs end"]
     end = period_end(budget.period, now)

@@ -1,6 +1,6 @@
-"""What must be true of the money at any moment, read from the database alone: each finding is a sentence.
+"""What must always be true of the money, read from the database alone: each finding is a sentence.
 
-Nothing here knows how the ledger works: amounts are added up again from the charges.
+Independent of the ledger: amounts are added up again from the charges.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REST = TERMINAL | {Observed.PAUSED}
 
 
 def money_findings() -> Iterator[str]:
-    """Everything that is wrong; nothing at all, one hopes."""
+    """Yield everything that is wrong."""
     for check in (
         _accounts_hold,
         _accounts_add_up,

@@ -1,4 +1,4 @@
-"""Rent that was owed after its run was over: a thing stood on, because nobody was there to end it."""
+"""Rent of a resource that ran on after its run was over, because no process was there to end it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def book_late(
     usage: Mapping[str, object],
     clock: Clock = SYSTEM_CLOCK,
 ) -> bool:
-    """Book it once, whatever is left of the budget; False if it is booked already.
+    """Book the rent once, beyond the budget if necessary; False if it is booked already.
 
-    What the account has no room for is an overrun: it was spent, and nobody had agreed to it.
+    What the account has no room for is an overrun: spent without a reservation.
     """
     account = Account.objects.select_for_update().get(pk=account_id)
     if Charge.objects.filter(account=account, epoch=epoch, name=name).exists():

@@ -1,9 +1,9 @@
-"""A job's money in the database, behind the engine's `Ledger` port: it cannot be spent around.
+"""A job's money in the database, behind the engine's `Ledger` port. No call can bypass it.
 
-Each batch is one transaction that begins by locking the job's account. The tables' own constraints hold the limit even
-if this file were wrong. Calls are reserved within what the budgets above hold for the account; before that is used up,
-more is asked of them in the same transaction. A ledger writes for one epoch of the job's lease; once somebody else
-holds it, every write raises LedgerClosed.
+Each batch is one transaction that first locks the job's account. The tables' own constraints hold the limit
+even if this file were wrong. Calls are reserved within what the budgets above hold for the account; before
+that is used up, the same transaction requests more from them. A ledger writes for one epoch of the job's
+lease; once another process has the lease, every write raises LedgerClosed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,9 +25,9 @@ from webapp.money.thresholds import note_crossings
 _NAMES_IN_ONE_QUERY = 500
 """SQLite limits the number of parameters of a statement."""
 _GRANT_SHARE = 8
-"""A grant grows by at least an eighth, so that small calls do not ask the budgets above each time."""
+"""A grant grows by at least an eighth, so that small calls do not lock the budgets each time."""
 
-# These two run with every call. As text they cost a fraction of what building them anew each time does.
+# These two run with every call. As text they cost a fraction of building them each time.
 _ACCOUNT_UNDER_LEASE = (
     "SELECT account.* FROM money_account account JOIN jobs_job job ON job.id = account.job_id"
     " WHERE account.id = %s AND job.lease_epoch = %s AND job.lease_owner <> ''"
@@ -60,7 +60,7 @@ class DatabaseLedger:
         self._after_reserve = after_reserve
 
     def reserve(self, batch: Sequence[Reservation]) -> list[bool]:
-        """Set aside each in order as long as it fits. Asked again for one it knows, it says whether that is open."""
+        """Reserve each in order as long as it fits. For a known id, return whether it is open."""
         if not batch:
             return []
         now = self._clock.now()
@@ -74,7 +74,8 @@ class DatabaseLedger:
         return [accepted[item.id] for item in batch]
 
     def _is_full(self, batch: Sequence[Reservation], now: datetime) -> bool:
-        """Return True if no reservation fits and none is known. It takes no lock: a full budget delays no other job."""
+        """Return True if no reservation fits and none is known. It takes no lock: a full budget delays no
+        other job."""
         account = self._account()
         ceiling = account.granted_picodollars + self._ungranted(account, now)
         least = min(item.picodollars for item in batch)
@@ -82,7 +83,7 @@ class DatabaseLedger:
 
     @transaction.atomic
     def _reserved(self, batch: Sequence[Reservation], now: datetime) -> dict[str, bool]:
-        """Each by itself, by id: some may be known or may not fit, or the budgets above are asked for more."""
+        """Reserve each by itself, by id: some may be known or not fit, or the budgets above must grant more."""
         account = self._account(locked=True)
         known = self._states([item.id for item in batch])
         grant = _more_granted(account, batch, known, now)
@@ -107,7 +108,7 @@ class DatabaseLedger:
         )
 
     def settle(self, batch: Sequence[Settlement]) -> None:
-        """Book what reservations came to; what goes beyond a reservation is an overrun and freezes the account."""
+        """Book what reservations cost. A cost beyond its reservation is an overrun and freezes the account."""
         if not batch:
             return
         with transaction.atomic():
@@ -137,13 +138,13 @@ class DatabaseLedger:
             note_crossings(account, before, before + spent + overrun, chain.now)
 
     def _change(self, *, granted: int = 0, reserved: int = 0, spent: int = 0, overrun: int = 0) -> None:
-        """Add to the figures of the locked account. What runs over freezes it."""
+        """Add to the locked account's figures. An overrun freezes it."""
         with connection.cursor() as cursor:
             changes = [granted, reserved, spent, overrun, overrun > 0]
             cursor.execute(_CHANGE_ACCOUNT, [*changes, self._account_id])
 
     def release(self, ids: Sequence[str]) -> None:
-        """Give reservations back unused."""
+        """Release unused reservations."""
         if not ids:
             return
         with transaction.atomic():
@@ -166,12 +167,12 @@ class DatabaseLedger:
         return Room(min(tightest.room, self.headroom()), tightest.name)
 
     def _ungranted(self, account: Account, now: datetime) -> int:
-        """What the budgets above could still grant."""
+        """Return what the budgets above could still grant."""
         more = account.limit_picodollars - account.granted_picodollars
         return min([more, *map(headroom, budgets_above(account.pk, now))]) if more else 0
 
     def spend(self) -> Spend:
-        """The account now. What ran over is part of what was spent."""
+        """The account now. An overrun is part of what was spent."""
         account = Account.objects.get(pk=self._account_id)
         return Spend(
             spent_picodollars=account.spent_picodollars + account.overrun_picodollars,
@@ -180,7 +181,7 @@ class DatabaseLedger:
         )
 
     def _account(self, *, locked: bool = False) -> Account:
-        """LedgerClosed if the lease is somebody else's by now."""
+        """Lock and return the account. LedgerClosed if another process has the lease."""
         lock = " FOR UPDATE OF account" if locked and connection.features.has_select_for_update else ""
         rows = Account.objects.raw(_ACCOUNT_UNDER_LEASE + lock, [self._account_id, self._epoch])
         for account in rows:
@@ -188,7 +189,7 @@ class DatabaseLedger:
         raise LedgerClosed(f"account {self._account_id} is no longer written under epoch {self._epoch}")
 
     def _states(self, names: Sequence[str]) -> dict[str, bool]:
-        """Which of these are known, and whether they are open."""
+        """Return which of these are known, and whether they are open."""
         found: dict[str, bool] = {}
         for some in _batched(names):
             states = self._mine().filter(name__in=some).values_list("name", "state")
@@ -220,7 +221,7 @@ def _settled(charge: Charge, item: Settlement, at: datetime) -> Charge:
 
 
 def _headroom(account: Account, ceiling: int) -> int:
-    """What may still be reserved below a ceiling."""
+    """What may still be reserved below a limit."""
     if account.frozen:
         return 0
     held = account.spent_picodollars + account.overrun_picodollars + account.reserved_picodollars
@@ -230,7 +231,8 @@ def _headroom(account: Account, ceiling: int) -> int:
 def _more_granted(
     account: Account, batch: Sequence[Reservation], known: dict[str, bool], now: datetime
 ) -> int:
-    """What the budgets above now hold in addition, so that this batch fits and the next one like it too, if it can."""
+    """Return what the budgets above now hold in addition, so that this batch and the next one like it fit, if
+    possible."""
     ungranted = account.limit_picodollars - account.granted_picodollars
     wanted = sum(item.picodollars for item in batch if item.id not in known)
     if not ungranted or account.frozen or 2 * wanted <= _headroom(account, account.granted_picodollars):

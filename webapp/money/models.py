@@ -1,6 +1,6 @@
-"""Tables of money, in whole picodollars (1 USD = 10**12). Written only by the services of this room.
+"""Tables of money, in whole picodollars (1 USD = 10**12). Written only by this app's services.
 
-Whoever locks rows of several of these tables does it in this order: job, account, budgets by their number.
+Rows of several of these tables are locked in this order: job, account, budgets by id.
 """
 
 from django.conf import settings
@@ -9,10 +9,10 @@ from django.db.models import F, Q
 
 
 class Account(models.Model):
-    """What one job may spend. The database itself refuses more than the limit.
+    """What one job may spend. A database constraint enforces the limit.
 
-    `granted` is what the budgets above hold for it, spent and unspent: calls are reserved within it, and it grows
-    before it is used up.
+    `granted` is what the budgets above hold for it, spent and unspent: calls are reserved within it, and it
+    grows before it is used up.
     """
 
     job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="account")
@@ -68,7 +68,7 @@ class Period(models.TextChoices):
 
 
 class AtLine(models.TextChoices):
-    """How jobs come to a budget's line. None lets them pass it."""
+    """What jobs do at a budget's limit. None exceeds it."""
 
     FEWER = "fewer", "From 80 % on with fewer actors, then as below"
     DRAIN = "drain", "End the round, save a checkpoint, pause"
@@ -80,11 +80,11 @@ def default_thresholds() -> list[int]:
 
 
 class Budget(models.Model):
-    """A limit over the accounts of many jobs: nothing they hold or spend in a period is ever more.
+    """A limit over the accounts of many jobs: what they hold and spend in a period never exceeds it.
 
-    `reserved` is what its accounts were granted and have not spent; `spent` what was booked since `period_start`
-    (always a UTC midnight; of a total, the moment from which everything counts). Without a project it is the
-    installation's. A closed one binds nobody any more.
+    `reserved` is what its accounts were granted and have not spent; `spent` what was booked since
+    `period_start` (always a UTC midnight; of a total, the time from which everything counts). Without a
+    project it belongs to the installation. A closed budget limits no job.
     """
 
     name = models.CharField(max_length=80)
@@ -150,10 +150,10 @@ class CrossingKind(models.TextChoices):
 
 
 class Crossing(models.Model):
-    """A share of a limit that was reached, once for each arming: raising a limit or a new period arms it anew.
+    """A threshold that was reached, once for each arming: a raised limit or a new period rearms it.
 
-    `threshold` is in percent; `actual` is written in the transaction of the booking that crossed, `forecast` when
-    what is under way is first expected to. Whoever tells people of it sets `handled_at`. Of an account or a budget.
+    `threshold` is in percent. `actual` is written in the transaction of the booking that crossed it,
+    `forecast` when it is first expected. Alerts set `handled_at`. Belongs to an account or a budget.
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="crossings")
@@ -206,10 +206,10 @@ class Basis(models.TextChoices):
 
 
 class Charge(models.Model):
-    """One reservation and what it came to. `name` is the call's id, or that of a slice of rent.
+    """One reservation and its cost. `name` is the id of the call or of a slice of rent.
 
-    A resumed run may use a name again, so a charge is named by its epoch as well. One that was assumed and is known
-    by now keeps what had been booked in `assumed`, and counts where it was booked first (`resolved_at`).
+    A resumed run may use a name again, so a charge is unique by epoch and name. A corrected charge keeps its
+    first booking in `assumed`, and counts at the time of that booking (`resolved_at`).
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="charges")
@@ -243,7 +243,7 @@ class Charge(models.Model):
         indexes = [
             models.Index(fields=["account"], condition=Q(state="open"), name="charge_open"),
             models.Index(fields=["account", "round_no"], name="charge_of_round"),
-            # Not partial: SQLite uses a partial index only where its condition is written out in the query.
+            # Not partial: SQLite uses a partial index only if the query repeats its condition.
             models.Index(fields=["account", "basis"], name="charge_by_basis"),
             models.Index(fields=["resolved_at"], name="charge_resolved"),
         ]
@@ -253,10 +253,10 @@ class Charge(models.Model):
 
 
 class LaunchForecast(models.Model):
-    """What a job was expected to cost and to take when it was launched, kept to be held against what came of it.
+    """A job's forecast at launch, kept for comparison with the result.
 
-    `alike` names its kind: what past runs can teach of it. `past_runs`: how many of them this forecast had learned
-    from beside the cloud's profile, which the factors had made it that much dearer and longer.
+    `alike` is the key of jobs of the same kind. `past_runs` is the number of runs that corrected this
+    forecast; the factors are their correction of cost and time.
     """
 
     job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="launch_forecast")
@@ -278,9 +278,9 @@ class LaunchForecast(models.Model):
 
 
 class BillSheet(models.Model):
-    """A job's bill by part with what it would have come to elsewhere, as it was drawn up last.
+    """A job's latest stored bill by part, with its cost on other clouds.
 
-    `final`: nothing more can come to it. Otherwise it is drawn up again once `again_at` has passed.
+    `final`: it cannot change. Otherwise it is drawn up again after `again_at`.
     """
 
     job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="bill")

@@ -10,7 +10,7 @@ _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def period_start(period: str, now: datetime) -> datetime:
-    """The first moment of the period that `now` is in; a total counts from ever."""
+    """Return the start of the period of `now`; a total has no start."""
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     if period == Period.MONTHLY:
         return midnight.replace(day=1)
@@ -20,7 +20,7 @@ def period_start(period: str, now: datetime) -> datetime:
 
 
 def period_end(period: str, now: datetime) -> datetime | None:
-    """The first moment of the next period; None for a total."""
+    """Return the start of the next period; None for a total."""
     start = period_start(period, now)
     if period == Period.MONTHLY:
         return (start + timedelta(days=32)).replace(day=1)

@@ -1,4 +1,4 @@
-"""What is read of money: the bill of a job, the budgets above an account, and the limits that hold a running job."""
+"""Read-only queries of money: a job's bill, the budgets above an account, and the limits of a running job."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from webapp.money.periods import period_start
 
 
 def bill_sheet(job_id: str) -> BillSheet | None:
-    """The job's bill as it was drawn up last."""
+    """Return the job's latest stored bill; None if there is none."""
     return BillSheet.objects.filter(job_id=job_id).first()
 
 
 def as_of(budget: Budget, now: datetime) -> Budget:
-    """The budget as a page shows it, unsaved: in a period that nobody has booked in yet, nothing is spent."""
+    """Return the budget for display, unsaved: in a period without bookings nothing is spent."""
     start = period_start(budget.period, now)
     if start > budget.period_start:
         budget.period_start, budget.spent_picodollars, budget.overrun_picodollars = start, 0, 0
@@ -27,14 +27,14 @@ def as_of(budget: Budget, now: datetime) -> Budget:
 
 
 def budgets_above(account_id: int, now: datetime) -> list[Budget]:
-    """The open budgets over an account, the tightest first. Nothing is locked."""
+    """Return the open budgets over an account, tightest first. Locks nothing."""
     rows = Budget.objects.filter(accounts=account_id, closed_at=None)
     return sorted((as_of(budget, now) for budget in rows), key=lambda budget: (headroom(budget), budget.pk))
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One of the limits that hold a job: its own or a budget's above. `room`: what it may still reserve under it."""
+    """A limit of a job: its own or a budget's. `room` is what it may still reserve under it."""
 
     name: str
     at_line: str
@@ -43,7 +43,7 @@ class Limit:
 
 
 def limits_of(account_id: int, at_line: str, now: datetime) -> list[Limit]:
-    """What holds the job: its own limit first, at which `at_line` happens, then the budgets above."""
+    """Return the job's own limit first, at which `at_line` happens, then those of the budgets above."""
     account = Account.objects.get(pk=account_id)
     spent = account.spent_picodollars + account.overrun_picodollars
     held = spent + account.reserved_picodollars
@@ -57,7 +57,7 @@ def limits_of(account_id: int, at_line: str, now: datetime) -> list[Limit]:
 
 
 def held_by(account: Account, above: Sequence[Budget]) -> Budget | None:
-    """Which of the budgets above leaves the account less than its own limit does; None if none does."""
+    """Return the budget above that leaves the account less than its own limit does; None if none does."""
     own = account.limit_picodollars - account.spent_picodollars - account.overrun_picodollars
     tightest = min(above, key=headroom, default=None)
     if tightest is None:
@@ -67,8 +67,8 @@ def held_by(account: Account, above: Sequence[Budget]) -> Budget | None:
 
 
 def unreal_below(budget_ids: Sequence[int]) -> dict[int, str]:
-    """By budget, the word for money below it that nobody pays: "simulated", "partly emulated"; not there, or empty,
-    where all is paid."""
+    """Return, by budget, the word for money that is not charged: "simulated", "partly emulated"; missing or
+    empty if all is paid."""
     accounts = Account.objects.filter(budgets__in=budget_ids).filter(
         Q(spent_picodollars__gt=0) | Q(granted_picodollars__gt=0)
     )

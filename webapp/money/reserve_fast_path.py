@@ -1,7 +1,7 @@
-"""The usual case of setting money aside, in as few words to the database as there can be: one on PostgreSQL.
+"""The usual case of a reservation, in as few database statements as possible: one on PostgreSQL.
 
-It is the usual case as long as all of a batch is new and fits twice within what the account was granted. In every
-other, nothing is written, and the ledger looks closer.
+It applies if all of a batch is new and fits twice within the account's grant. Otherwise nothing is written,
+and the ledger takes its slower path.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.db import IntegrityError, connection, transaction
 
 from training.ports import Reservation
 
-# Room for the batch and the next one like it, under the lease: the same that the ledger asks row by row.
+# Room for this batch and another like it, under the lease: the ledger checks the same row by row.
 _TAKE = (
     "UPDATE money_account SET reserved_picodollars = reserved_picodollars + %s"
     " WHERE id = %s AND NOT frozen"
@@ -36,7 +36,7 @@ _TAKE_AND_INSERT = (
 
 
 def take_all(account_id: int, epoch: int, batch: Sequence[Reservation], now: datetime) -> bool:
-    """Set all of the batch aside; False if it is not the usual case, and then nothing is written."""
+    """Reserve all of the batch; False if it is not the usual case, with nothing written."""
     amount = sum(item.picodollars for item in batch)
     if any(item.picodollars < 0 for item in batch):
         return False
@@ -45,17 +45,17 @@ def take_all(account_id: int, epoch: int, batch: Sequence[Reservation], now: dat
         account_id,
         2 * amount,
         epoch,
-    ]  # PostgreSQL would double it in as few bits as the number has
+    ]  # computed here, because PostgreSQL's type for `amount` might overflow
     try:
         if connection.vendor == "postgresql":
             return _in_one_statement(usual, epoch, batch, now)
         return _in_one_transaction(usual, account_id, epoch, batch, now)
-    except IntegrityError:  # one of them was asked for before
+    except IntegrityError:  # one of them is already reserved
         return False
 
 
 def _in_one_statement(usual: list[Any], epoch: int, batch: Sequence[Reservation], now: datetime) -> bool:
-    """By itself it is a transaction already; within another it must not break that."""
+    """Run the statement, in a savepoint if a transaction is open, so that an error does not break it."""
     items = [
         [item.id for item in batch],
         [item.round_no for item in batch],
@@ -71,7 +71,7 @@ def _in_one_statement(usual: list[Any], epoch: int, batch: Sequence[Reservation]
 def _in_one_transaction(
     usual: list[Any], account_id: int, epoch: int, batch: Sequence[Reservation], now: datetime
 ) -> bool:
-    """Rows are made before it begins: whoever writes keeps all others from writing."""
+    """Run both statements in a transaction. The rows are built first: a writer blocks all others on SQLite."""
     at = connection.ops.adapt_datetimefield_value(now)
     rows = [(account_id, epoch, at, item.id, item.round_no, item.kind, item.picodollars) for item in batch]
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Writes to accounts that are not part of a run's own bookkeeping (which is `ledger`)."""
+"""Writes to accounts outside a run's own bookkeeping (which is `ledger`)."""
 
 from dataclasses import asdict
 from decimal import Decimal
@@ -16,18 +16,19 @@ from webapp.money.thresholds import note_crossings
 
 
 class LimitTooLow(ValueError):
-    """A new budget that does not raise the old one; the text says what would."""
+    """The new budget does not raise the old one. The text says what would."""
 
 
 def open_account(*, job: Model, limit_usd: Decimal) -> Account:
-    """The job's account, holding nothing yet; all of its limit is its own until budgets stand above it."""
+    """Create the job's account. Its whole limit is granted until budgets are attached."""
     limit = picodollars(limit_usd)
     return Account.objects.create(job=job, limit_picodollars=limit, granted_picodollars=limit)
 
 
 @transaction.atomic
 def raise_limit(*, job_id: str, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Account:
-    """Set a higher limit. What ran over the old one becomes ordinary spending, and a frozen account thaws."""
+    """Set a higher limit and return the account. Overruns become ordinary spending, and a frozen account
+    thaws. Raises LimitTooLow."""
     account = Account.objects.select_for_update().get(job_id=job_id)
     limit = picodollars(limit_usd)
     owed = account.spent_picodollars + account.reserved_picodollars + account.overrun_picodollars
@@ -55,10 +56,10 @@ def raise_limit(*, job_id: str, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK)
 
 @transaction.atomic
 def settle_leftovers(*, job_id: str, before_epoch: int, clock: Clock) -> int:
-    """Book what runs before `before_epoch` left open at its whole reservation; how many charges that were.
+    """Book open charges of epochs before `before_epoch` at their whole reservation; returns their number.
 
-    Nobody can tell any more what those calls came to, so the bill assumes the worst that was agreed to, until
-    `correct` hears better.
+    What those calls cost is unknown, so the bill assumes the agreed worst case until `correct` has a metered
+    figure.
     """
     account = Account.objects.select_for_update().get(job_id=job_id)
     left = Charge.objects.filter(account=account, state=ChargeState.OPEN, epoch__lt=before_epoch)
@@ -85,7 +86,8 @@ def settle_leftovers(*, job_id: str, before_epoch: int, clock: Clock) -> int:
 
 @transaction.atomic
 def close_books(*, job_id: str, before_epoch: int, clock: Clock) -> None:
-    """The job rests: book what is open, and give back to the budgets above what was held for it and is not needed."""
+    """Book what is open for a job that has stopped, and return to the budgets above what they still hold for
+    it."""
     settle_leftovers(job_id=job_id, before_epoch=before_epoch, clock=clock)
     account = Account.objects.select_for_update().get(job_id=job_id)
     give_back_grant(account, clock.now())
@@ -95,10 +97,10 @@ def close_books(*, job_id: str, before_epoch: int, clock: Clock) -> None:
 def correct(
     *, account_id: int, epoch: int, name: str, settlement: Settlement, clock: Clock = SYSTEM_CLOCK
 ) -> bool:
-    """Turn what was assumed of a charge into what was metered, here and in all budgets above; False if it was not
-    assumed (still open, released, metered already): it then stays as it is.
+    """Replace a charge's assumed cost by the metered one, here and in all budgets above; False if it is not
+    assumed (still open, released or metered already), with nothing changed.
 
-    What was booked too much is free again at once. A charge counts on the day on which it was booked first.
+    What was booked too much is free again at once. A charge counts on the day of its first booking.
     """
     if settlement.basis != Basis.METERED:
         raise ValueError(f"{name} would be corrected by an assumption; only a metered figure may do that")
@@ -113,7 +115,7 @@ def correct(
     now = clock.now()
     charge.assumed_picodollars, charge.settled_picodollars = assumed, true
     charge.basis, charge.corrected_at = Basis.METERED, now
-    # What the platform could still tell of the call stays; what the provider measured of it comes beside.
+    # The platform's own usage figures stay; the provider's are added.
     charge.usage = {**charge.usage, **settlement.usage}
     charge.lines = [asdict(line) for line in settlement.lines]
     charge.save()

@@ -1,7 +1,7 @@
-"""Shares of limits that were reached: rows for whoever tells people, written with the booking that crossed.
+"""Thresholds of limits that were reached: rows for alerts, written with the booking that crossed them.
 
-Edge-triggered: only a booking that takes the spending from below a threshold to it or above writes a row, and only
-one for each arming. Raising a limit and beginning a period arm anew.
+Edge-triggered: only a booking that takes the spending across a threshold writes a row, and only one for each
+arming. A raised limit and a new period rearm.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ FORECAST_THRESHOLD = 100
 
 
 def note_crossings(one: Account | Budget, before: int, after: int, at: datetime) -> None:
-    """Write what spending so much, instead of `before`, crosses of the account's or budget's limit."""
+    """Write the thresholds that spending crosses from `before` to `after`."""
     thresholds = JOB_THRESHOLDS if isinstance(one, Account) else one.thresholds
     reached = [share for share in thresholds if 100 * before < share * one.limit_picodollars <= 100 * after]
     _write(one, CrossingKind.ACTUAL, reached, after, at)
 
 
 def note_expected(one: Account | Budget, spent: int, at: datetime, expected_at: datetime | None) -> None:
-    """Write that what is under way is expected to meet the limit, at about `expected_at`."""
+    """Write that the limit is expected to be met, at about `expected_at`."""
     _write(one, CrossingKind.FORECAST, [FORECAST_THRESHOLD], spent, at, expected_at)
 
 
@@ -56,6 +56,6 @@ def _write(
 
 
 def unhandled() -> Sequence[Crossing]:
-    """Crossings that nobody has told people of yet, oldest first."""
+    """Return the crossings without an alert so far, oldest first."""
     rows = Crossing.objects.filter(handled_at=None).select_related("account__job__project", "budget__project")
     return list(rows.order_by("at", "pk"))

@@ -1,1 +1,1 @@
-"""A job's bill: how fast it spends, what it cost by part, round and call, and what it would have cost elsewhere."""
+"""A job's bill: its burn rate, its cost by part, round and call, and its cost on other clouds."""

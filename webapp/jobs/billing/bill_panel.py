@@ -25,12 +25,13 @@ from webapp.money.queries import bill_sheet
 @require_safe
 @never_cache
 def bill(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """The section by itself, for the page that keeps itself fresh."""
+    """Return the section alone, for live updates."""
     return render(request, "jobs/bill.html", panel(job_in(project, job_id)))
 
 
 def panel(job: Job) -> dict[str, Any]:
-    """What the section shows. `bill_state` changes with whatever else does, `bill_over` once nothing more comes."""
+    """Return the template context. `bill_state` changes with the content; `bill_over` is true when the bill
+    is final."""
     sheet = bill_sheet(job.pk)
     over = job.observed in TERMINAL
     context: dict[str, Any] = {
@@ -55,7 +56,7 @@ def panel(job: Job) -> dict[str, Any]:
 @project_page()
 @require_safe
 def numbers(request: HttpRequest, project: Project, profile: str, stack: str) -> HttpResponse:
-    """Every number of a cloud and of a stack with its range, kind and source."""
+    """Show every number of a cloud and of a stack with its range, kind and source."""
     if profile not in profiles.names() or stack not in stacks.names():
         raise Http404("There is no such cloud or software.")
     tables = [

@@ -1,4 +1,4 @@
-"""A stored bill as its page shows it: rows with amounts and shares, and sentences about other places."""
+"""A stored bill as its page shows it: rows with amounts and shares, and sentences about other clouds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One part of the bill; `share` in percent, `begin` where it starts in a bar of 100."""
+    """One part of the bill. `share` is in percent; `begin` is its start in a bar of 100."""
 
     part: BillPart
     picodollars: int
@@ -68,7 +68,7 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class Numbers:
-    """How well the figures of a simulated cloud are known."""
+    """How many numbers a simulated cloud has, and how many of each kind."""
 
     profile: str
     title: str
@@ -80,7 +80,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class BillShown:
-    """What the page's section draws. `learner_idle`: in percent, where it has a machine."""
+    """The content of the page's section. `learner_idle` is in percent; None without a learner machine."""
 
     sheet: BillSheet
     rows: list[Row]
@@ -130,7 +130,7 @@ def shown_bill(sheet: BillSheet, options: PlatformOptions) -> BillShown:
 
 
 def _rows(parts: Mapping[str, int], total: int) -> list[Row]:
-    """The parts that came to something, the dearest first."""
+    """Return the parts that cost anything, most expensive first."""
     rows: list[Row] = []
     begin = 0.0
     for part in sorted(PARTS, key=lambda part: -parts.get(part.key, 0)):
@@ -144,7 +144,7 @@ def _rows(parts: Mapping[str, int], total: int) -> list[Row]:
 
 
 def breakdown_sentence(rows: Sequence[Row]) -> str:
-    """ "Of $1.27: learner 77 %, actors 17 %, cold starts 4 %, the rest 2 %." Empty for what cost nothing."""
+    """ "Of $1.27: learner 77 %, actors 17 %, cold starts 4 %, the rest 2 %." Empty if nothing was spent."""
     if not rows:
         return ""
     named = [row for row in rows[:_PARTS_NAMED] if row.share >= 0.5]
@@ -156,9 +156,10 @@ def breakdown_sentence(rows: Sequence[Row]) -> str:
 
 
 def actors_sentence(rows: Sequence[Row]) -> str:
-    """ "Actors came to $0.21: environments 53 %, start-up 24 %, inference 18 %, transfer 5 %." Empty if nobody knows.
+    """ "Actors came to $0.21: environments 53 %, start-up 24 %, inference 18 %, transfer 5 %." Empty if
+    unknown.
 
-    Rent of actors that stood idle and calls that failed are parts of the bill by themselves.
+    Idle actors and failed calls are parts of the bill of their own.
     """
     words = {
         "environment": "environments",
@@ -202,7 +203,7 @@ def _elsewhere(document: Mapping[str, Any], options: PlatformOptions) -> Iterato
 
 
 def subject(options: PlatformOptions) -> str:
-    """What the job ran on, as the subject of a sentence in the past tense."""
+    """Return the job's platform as the subject of a sentence in the past tense."""
     if isinstance(options, LocalOptions):
         return "this machine"
     if isinstance(options, LambdaOptions):
@@ -235,7 +236,8 @@ def _difference_in_time(own_s: float, other_s: float) -> str:
 
 
 def numbers_behind(options: PlatformOptions) -> Numbers | None:
-    """Of a simulated job; None for any other, or where the profile or stack is not here any more."""
+    """Return the numbers of a simulated job; None for other jobs, or if the profile or stack no longer
+    exists."""
     if not isinstance(options, SimulatedOptions):
         return None
     try:

@@ -1,7 +1,7 @@
-"""Bills by part, drawn up beside the running jobs and stored: a page only reads them.
+"""Bills by part. The worker draws them up and stores them; pages only read them.
 
-A bill is drawn up once a job rests, and now and then while it runs. The row is the truth; whoever is told to draw one
-up that is not due does no harm.
+A bill is drawn up when a job stops or pauses, and from time to time while it runs. A task for a bill that is
+not due does nothing.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ log = logging.getLogger(__name__)
 REST = TERMINAL | {Observed.PAUSED}
 AT_LEAST_EVERY = timedelta(seconds=15)
 MOST_CALLS_COMPARED = 60_000
-"""Comparing times a run once more for each cloud, a few tens of microseconds a call."""
+"""A comparison replays the run once for each cloud: a few tens of microseconds a call."""
 _PAUSE_FOR_EACH_SECOND = 20
 _BILLS_AT_ONCE = 10
 _one_at_a_time = threading.Lock()
 
 
 def due_bills(now: datetime) -> QuerySet[Job]:
-    """Jobs whose bill is missing or behind: at rest when it is not the last one, running when its time has come."""
+    """Return the jobs whose bill is missing or out of date: stopped jobs without a final bill, running jobs
+    whose next bill is due."""
     resting = Q(observed__in=REST) & (
         Q(bill__isnull=True)
         | Q(bill__final=False)
@@ -60,19 +61,19 @@ def due_bills(now: datetime) -> QuerySet[Job]:
 
 
 def look_after_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Ask for the bills that are due, unless one is being drawn up."""
+    """Queue the bills that are due, unless one is being drawn up."""
     if _one_at_a_time.locked():
         return
     for job_id in due_bills(clock.now()).values_list("pk", flat=True)[:_BILLS_AT_ONCE]:
         try:
             celery_app.send_task("webapp.jobs.tasks.draw_up_bill", args=[job_id])
-        except Exception as error:  # whatever the broker's client raises: the next look tries again
+        except Exception as error:  # whatever the broker's client raises: the next tick tries again
             log.warning("the bill of %s waits for the next look: %s", job_id, error)
             return
 
 
 def draw_up_bill(job_id: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Draw the job's bill up and store it, if it is due and none is being drawn up."""
+    """Draw the job's bill up and store it, if it is due and no other bill is being drawn up."""
     if not _one_at_a_time.acquire(blocking=False):
         return
     try:
@@ -89,7 +90,7 @@ def _draw_up(job: Job, clock: Clock) -> None:
     try:
         document = document_of(works_of(job), job.parsed_spec().platform, ended=final)
     except (WorkError, ValueError) as error:
-        # A spec or a record of another version of this program: said once, not tried for ever.
+        # A spec or a record of another version of this program: log it once, do not retry.
         log.warning("no bill of %s: %s", job.pk, error)
         document = {"problem": str(error)[:300]}
     pause = timedelta(seconds=_PAUSE_FOR_EACH_SECOND * (time.monotonic() - began_s))
@@ -112,9 +113,9 @@ def _draw_up(job: Job, clock: Clock) -> None:
 def document_of(
     sittings: Sequence[Sitting], options: AnyPlatformOptions, *, ended: bool = True
 ) -> dict[str, Any]:
-    """Everything that a page shows of a bill, as plain JSON; amounts in picodollars.
+    """Return everything that a page shows of a bill, as plain JSON; amounts in picodollars.
 
-    `own`: what a simulated job that goes on would have come to, had it ended now. Its ledger books rent later.
+    `own` is what a running simulated job would cost if it ended now: its ledger books rent later.
     """
     book = PriceBook.load()
     bill = full_bill(sittings, bill_context_of(options))
@@ -145,9 +146,10 @@ def document_of(
 
 
 def works_of(job: Job) -> list[Sitting]:
-    """What the job did, a sitting for each process that ran it, calls in the order of their reservation.
+    """Return the job's work, one sitting for each process that ran it, with calls in the order of their
+    reservation.
 
-    Calls whose process died were booked without a record of their work, so that the graph of a sitting may have holes.
+    A process that died left charges without a record of their work, so a sitting may have gaps.
     """
     by_epoch: dict[int, list[Settlement]] = {}
     charges = Charge.objects.filter(account__job=job, state=ChargeState.SETTLED).order_by("epoch", "pk")

@@ -1,6 +1,6 @@
-"""How fast a running job spends, when it meets its limit at that rate, and whether it is done before.
+"""How fast a running job spends, when it meets its limit at that rate, and whether it ends before.
 
-Time is the platform's, which on a simulated cloud is virtual: a rate by this machine's clock would say nothing there.
+Time is the platform's time, which is virtual on a simulated cloud.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from webapp.money.queries import budgets_above
 
 ROUNDS_LOOKED_AT = 40
 LEAST_SPAN_S = 300.0
-"""Rent is booked by the minute: over less than a few of them, a rate would be that of single bookings."""
+"""Rent is booked by the minute, so a rate needs a window of several minutes."""
 ROUNDS_AT_LEAST = 4
 _PIECES = 8
 _TENTH = 1.2816
-"""So many standard deviations from the mean lies a tenth of a normal distribution."""
+"""The 90 % quantile of the normal distribution, in standard deviations."""
 _LEAST_DOUBT = 0.02
 _FIGURES = (
     "round_no",
@@ -43,9 +43,10 @@ _FIGURES = (
 
 @dataclass(frozen=True)
 class Burn:
-    """Picodollars an hour of the platform's time, known to within `doubt` (a share) in four of five cases.
+    """Picodollars an hour of platform time; with 80 % probability the error is below `doubt` (a share).
 
-    Times count from the last round. `done_in_s`: until the job's own end, None where nothing but money ends it.
+    Times count from the last round. `done_in_s` is the time until the job's own end; None if only money ends
+    it.
     """
 
     hourly: int
@@ -56,21 +57,21 @@ class Burn:
 
     @property
     def ends_first(self) -> bool:
-        """Whether the job is done before it meets its limit."""
+        """Return whether the job ends before it meets its limit."""
         return self.done_in_s is not None and (self.limit_in_s is None or self.done_in_s <= self.limit_in_s)
 
     def costs_in_all(self) -> int:
-        """What it will have cost at its own end."""
+        """Return the job's expected cost at its own end."""
         return self.spent + round(self.hourly * (self.done_in_s or 0.0) / 3600)
 
 
 def burn_of(job: Job) -> Burn | None:
-    """None while too little is known, and for a job that does not run or costs nothing."""
+    """Return the job's burn rate; None if the job does not run, costs nothing or has too few rounds."""
     return burns_of([job]).get(job.pk)
 
 
 def burns_of(jobs: Iterable[Job]) -> dict[str, Burn]:
-    """By job, of those of which `burn_of` knows something: two queries, however many they are."""
+    """Return the burn rate by job id, without jobs that have none; two queries for any number of jobs."""
     running = {job.pk: job for job in jobs if job.observed == Observed.RUNNING}
     latest = {pk: range(job.round_no, job.round_no - ROUNDS_LOOKED_AT, -1) for pk, job in running.items()}
     known = {pk: points for pk, points in _points(latest).items() if len(points) >= ROUNDS_AT_LEAST}
@@ -89,7 +90,7 @@ def burns_of(jobs: Iterable[Job]) -> dict[str, Burn]:
 
 
 class _Point(NamedTuple):
-    """Where a job stood after a round."""
+    """A job's progress after a round."""
 
     round_no: int
     at_s: float
@@ -98,7 +99,7 @@ class _Point(NamedTuple):
 
 
 def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
-    """By job, those of its rounds."""
+    """Return the points by job."""
     wanted, found = Q(), defaultdict[str, list[_Point]](list)
     for pk, round_nos in rounds.items():
         wanted |= Q(job_id=pk, round_no__in=list(round_nos))
@@ -134,7 +135,7 @@ def _burn(points: Sequence[_Point], account: Account, stop: dict[str, Any]) -> B
 
 
 def _doubt(points: Sequence[_Point], rate: float) -> float:
-    """How far off the rate may be: from how much it differs between pieces of what was looked at."""
+    """Return the rate's error as a share, from its variation between pieces of the window."""
     size = max(1, (len(points) - 1) // _PIECES)
     rates = [
         (after.spent - before.spent) / (after.at_s - before.at_s)
@@ -151,7 +152,7 @@ def meets_limit_at(burn: Burn, now: datetime) -> datetime | None:
 
 
 def told_ahead(job: Job, now: datetime) -> dict[str, Any]:
-    """What lies ahead of a running job: as a sentence (`burn`) and for its chart of spending (`ahead`, or None)."""
+    """Return a running job's forecast: a sentence (`burn`) and its chart of spending (`ahead`, or None)."""
     burn = burn_of(job)
     if burn is None:
         return {"burn": "", "ahead": None}
@@ -160,18 +161,18 @@ def told_ahead(job: Job, now: datetime) -> dict[str, Any]:
 
 
 def burn_sentence(job: Job, now: datetime) -> str:
-    """ "At $2.40 an hour it meets its limit at 14:20 UTC (± 6 min)." Empty while nothing can be said."""
+    """ "At $2.40 an hour it meets its limit at 14:20 UTC (± 6 min)." Empty if unknown."""
     return str(told_ahead(job, now)["burn"])
 
 
 class _Limit(NamedTuple):
-    """The limit that is met first: in how long, if ever, and what it is called."""
+    """The limit that is met first: in how many seconds (None: never), and its name."""
 
     in_s: float | None
     what: str
 
     def is_after(self, burn: Burn) -> bool:
-        """Whether the job is done before."""
+        """Return whether the job ends before it meets the limit."""
         return burn.done_in_s is not None and (self.in_s is None or burn.done_in_s <= self.in_s)
 
 
@@ -188,9 +189,10 @@ def _sentence(job: Job, burn: Burn, limit: _Limit, now: datetime) -> str:
 
 
 def _drawn(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any] | None:
-    """For a chart: from the last round on so much an hour, four times in five within `doubt` of it.
+    """Return the chart's line from the last round on, with its 80 % range.
 
-    It ends at `line_usd`, or after `done_in_s` if that is sooner. `words` say when, `end` and `when` in the fewest.
+    It ends at `line_usd`, or after `done_in_s` if that is sooner. `words` is the sentence, `end` and `when`
+    its short form.
     """
     ends_in_s = burn.done_in_s if limit.is_after(burn) else limit.in_s
     if ends_in_s is None or limit.in_s is None:
@@ -208,7 +210,8 @@ def _drawn(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any]
 
 
 def _first_limit(account: Account, burn: Burn, now: datetime) -> _Limit:
-    """When the job meets its own limit or a budget's line, and which. What other jobs hold there stays theirs."""
+    """Return the limit that the job meets first, its own or a budget's, and when. Other jobs keep what they
+    hold there."""
     above = budgets_above(account.pk, now)
     if above and burn.hourly:
         unspent = account.granted_picodollars - account.spent_picodollars

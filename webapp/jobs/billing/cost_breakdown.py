@@ -1,4 +1,4 @@
-"""Where a job's money went, and the amounts that every bar and sentence about it shows."""
+"""A job's cost by kind, and the amounts that every bar and sentence about it shows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webapp.money.models import Account, ChargeKind, ChargeState
 
 
 def cost_by_kind(account: Account) -> list[dict[str, Any]]:
-    """How many calls and slices of rent there were of each kind, and what they came to; empty kinds left out."""
+    """Return the number and cost of calls and slices of rent, by kind; kinds without any are left out."""
     sums = (
         account.charges.exclude(state=ChargeState.RELEASED)
         .values("kind")
@@ -29,12 +29,12 @@ def cost_by_kind(account: Account) -> list[dict[str, Any]]:
 
 
 def suggested_limit(job: Job) -> Decimal:
-    """Twice the present budget, which is what somebody who wants the job to go on most often means."""
+    """Return twice the present budget, the usual choice when a job should continue."""
     return Decimal(exact_usd(job.account.limit_picodollars)) * 2
 
 
 def spent_of(job: Job) -> dict[str, Any]:
-    """The account's amounts, as bars and sentences show them."""
+    """Return the account's amounts for bars and sentences."""
     account = job.account
     spent = account.spent_picodollars + account.overrun_picodollars
     return {

@@ -1,7 +1,7 @@
-"""The bill of a job as CSV, by round or by call: exact dollars, and sums that equal the ledger's.
+"""A job's bill as CSV, by round or by call: exact dollars, with sums equal to the ledger's.
 
-Rows are read and sent in pieces, so a job of a million calls needs no memory. Amounts still reserved are no cost yet
-and appear in the report by call only.
+Rows are read and sent in pieces, so a million calls need little memory. Reserved amounts are no cost yet;
+only the file by call lists them.
 """
 
 import csv
@@ -53,7 +53,7 @@ CALL_COLUMNS = [
 
 
 class _Line:
-    """Where csv.writer puts what it wrote."""
+    """A file object for csv.writer that keeps one line."""
 
     def write(self, text: str) -> str:
         return text
@@ -63,23 +63,23 @@ _writer = csv.writer(_Line())
 
 
 def csv_line(cells: Iterable[Any]) -> str:
-    """One line; a text that a spreadsheet would take for a formula is marked as text."""
+    """Return one line; marks text that a spreadsheet would run as a formula."""
     return str(_writer.writerow([harmless(cell) for cell in cells]))
 
 
 def harmless(cell: Any) -> str:
-    """The cell's text; one that a spreadsheet would take for a formula is marked as text."""
+    """Return the cell's text; marks text that a spreadsheet would run as a formula."""
     text = "" if cell is None else str(cell)
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def prices_of(job: Job) -> Prices:
-    """Whether the job's prices were really charged by somebody."""
+    """Return whether the job's prices were charged, simulated or emulated."""
     return job.unreal or "actual"
 
 
 async def by_round(job: Job) -> AsyncIterator[str]:
-    """A line a round, with rent under the round in which it was reserved, then the total."""
+    """Yield a line for each round, with rent in the round in which it was reserved, then the total."""
     yield csv_line(ROUND_COLUMNS)
     settled = Charge.objects.filter(account__job=job, state=ChargeState.SETTLED)
     groups = (
@@ -106,7 +106,7 @@ def _round_cells(name: Any, parts: list[Mapping[str, Any]], job: Job) -> list[An
 
 
 async def by_call(job: Job) -> AsyncIterator[str]:
-    """A line a call or slice of rent, in order of reservation, then the total."""
+    """Yield a line for each call or slice of rent, in order of reservation, then the total."""
     yield csv_line(CALL_COLUMNS)
     reserved, cost = 0, 0
     async for charge in Charge.objects.filter(account__job=job).order_by("pk").aiterator(chunk_size=1000):
@@ -150,7 +150,7 @@ _REPORTS = {"round": by_round, "call": by_call}
 @project_page()
 @require_safe
 def cost_csv(request: HttpRequest, project: Any, job_id: str) -> HttpResponseBase:
-    """The job's bill as a file, by round (or `?by=call`)."""
+    """Return the job's bill as a file, by round (or `?by=call`)."""
     job = job_in(project, job_id)
     by = request.GET.get("by", "round")
     if words := unknown_words(request, "by") or (

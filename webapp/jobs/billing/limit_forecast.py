@@ -1,4 +1,5 @@
-"""The regular look ahead: which running jobs and budgets are expected to meet their limits, told once each."""
+"""The regular forecast: which running jobs and budgets are expected to meet their limits. Each is announced
+once."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from webapp.money.thresholds import FORECAST_THRESHOLD, note_expected
 
 
 def look_ahead(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Write a forecast's crossing for each job and budget that is expected to meet its limit, and turn periods over.
+    """Write a crossing for each job and budget that is expected to meet its limit, and begin new periods.
 
-    When that will be is not said where simulated jobs have a part in it: their hours are none of the clock's.
+    The expected time is left out where simulated jobs take part: their hours are virtual.
     """
     now = clock.now()
     running = Job.objects.filter(observed=Observed.RUNNING).select_related("account")
@@ -36,7 +37,8 @@ def look_ahead(*, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 def _told(one: Account | Budget) -> bool:
-    """Whether it was for this arming: the unique row says it in the end, this saves the writing."""
+    """Return whether a forecast crossing of this arming exists. The unique row decides; this check saves the
+    write."""
     field = "account" if isinstance(one, Account) else "budget"
     rows = Crossing.objects.filter(**{field: one}, kind=CrossingKind.FORECAST, threshold=FORECAST_THRESHOLD)
     return rows.filter(arming=one.arming).exists()
@@ -53,10 +55,10 @@ def _look_at(budget_id: int, burns: dict[int, Burn], virtual: set[int], now: dat
 
 
 def meets_at(burns: list[Burn], spent: int, budget: Budget, now: datetime) -> datetime | None:
-    """When jobs that spend so meet a budget's limit in this period; None if they end, or it does, before."""
+    """Return when jobs with these rates meet a budget's limit; None if they, or the period, end before."""
     left, at_s = float(budget.limit_picodollars - spent), 0.0
     end = period_end(budget.period, now)
-    # From one job's end to the next: in between, they spend evenly.
+    # Between two jobs' ends the total rate is constant.
     open_ends = [(min(_ends_in_s(one), 10**9), one.hourly / 3600) for one in burns]
     for until_s, _ in sorted(open_ends):
         rate = sum(each for ends_s, each in open_ends if ends_s > at_s)
@@ -69,5 +71,5 @@ def meets_at(burns: list[Burn], spent: int, budget: Budget, now: datetime) -> da
 
 
 def _ends_in_s(burn: Burn) -> float:
-    """Until it is done, or stopped at its own limit."""
+    """Return the seconds until the job ends or meets its own limit."""
     return min(one for one in (burn.done_in_s, burn.limit_in_s, float(10**9)) if one is not None)

@@ -1,4 +1,4 @@
-"""A stored run on another cloud, as a document: time, bill, ranges, and which of two clouds is cheaper."""
+"""A stored run re-timed on another cloud: time, bill, ranges, and which of two clouds is cheaper."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run to be timed again. `options` are those of its simulated cloud, or the usual ones if that was none."""
+    """A run to re-time. `options` are those of its simulated cloud, else the defaults."""
 
     name: str
     sittings: list[Sitting]
@@ -35,7 +35,7 @@ class StoredRun:
 
 
 def stored_run(name: str) -> StoredRun:
-    """The run behind a file of work or a job's id. WorkError in words for people."""
+    """Return the run of a work file or a job id. WorkError with a sentence for users."""
     sittings = read_work_file(Path(name)) if Path(name).is_file() else _of_job(name)
     sittings = [sitting for sitting in sittings if sitting.works]
     if not sittings:
@@ -57,7 +57,7 @@ def _of_job(name: str) -> list[Sitting]:
 
     try:
         job = Job.objects.filter(pk=name).first()
-    except DatabaseError:  # nothing was ever set up here
+    except DatabaseError:  # no database exists here
         job = None
     if job is None:
         raise WorkError(f"{name!r} is neither a file of work nor the id of a job here")
@@ -65,7 +65,7 @@ def _of_job(name: str) -> list[Sitting]:
 
 
 def retimed(run: StoredRun, place: Place) -> Document:
-    """The run at `place`: sums, the bill by line, each round, and what such a re-timing cannot know."""
+    """Return the run at `place`: totals, the bill by line, each round, and what re-timing cannot know."""
     schedules = _scripts(run)
     found = [retime(script, place, seed=run.options.seed) for script in schedules]
     bill = Bill()
@@ -97,7 +97,7 @@ def retimed(run: StoredRun, place: Place) -> Document:
 
 
 def ranges(run: StoredRun, place: Place, against: Place | None, draws: int, seed: int) -> Document:
-    """p10, p50 and p90 of time and cost over `draws`; with `against`, how often which of the two is cheaper."""
+    """Return p10, p50 and p90 of time and cost over `draws`; with `against`, how often each cloud is cheaper."""
     places = [place] if against is None else [place, against]
     found = list(draw_outcomes(_scripts(run), places, draws, seed))
     document: Document = {"draws": {"count": draws, "seed": seed, **_spreads([one[0] for one in found])}}
@@ -114,7 +114,7 @@ def ranges(run: StoredRun, place: Place, against: Place | None, draws: int, seed
 
 
 def verdict(run: StoredRun, place: Place, against: Place) -> Document:
-    """Which is cheaper with all numbers at their values, and which number would change that by itself."""
+    """Return which cloud is cheaper at the central values, and which number alone would change that."""
     schedules, seed = _scripts(run), run.options.seed
     one, other = (time_and_cost(schedules, where, seed) for where in (place, against))
     return {
@@ -129,7 +129,7 @@ def verdict(run: StoredRun, place: Place, against: Place) -> Document:
 
 
 def words(document: Document) -> list[str]:
-    """The document for people, a line each."""
+    """Yield the document as lines of text."""
     lines = [
         f"{document['profile']}, {document['stack']}: {_sums(document)} (stored run: {_sums(document['stored'])})."
     ]

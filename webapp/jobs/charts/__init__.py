@@ -1,5 +1,5 @@
-"""What the charts of a job page are drawn from: its rounds as columns, its evaluations, and marks of what happened.
+"""The data of a job's charts: its rounds as columns, its evaluations, and marks of what happened.
 
-`columns` says what is read of a round's report, `history` holds a job's columns and follows its events, `buckets`
-makes them fit a screen without hiding a spike, and `series` is what pages are sent.
+`figures` names what is read from a round's report, `history` keeps a job's columns up to date with its
+events, and `buckets` reduces them to the width of a screen without hiding a spike.
 """

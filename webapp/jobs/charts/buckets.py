@@ -1,7 +1,8 @@
-"""Many rounds as few points, without hiding a spike: each point tells the last value, the least and the most.
+"""Many rounds as few points, without hiding a spike: each point has the last value, the minimum and the
+maximum.
 
-Points stand for 1, 2, 4, 8, ... rounds, cut where the round's number divides, so that a growing run only ever folds
-two neighbouring points into one, and a page can do the same by itself (static/js/charts/columns.js).
+A point stands for 1, 2, 4, 8, ... rounds, aligned to multiples of that number. So a growing run only ever
+merges two neighbouring points, and a page can do the same (static/js/charts/columns.js).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 class Bucketed(NamedTuple):
-    """`per_point` rounds in each point. `low` and `high` are empty where a point is one round."""
+    """Points of `per_point` rounds each. `low` and `high` are empty if a point is one round."""
 
     per_point: int
     columns: dict[str, list[float | None]]
@@ -30,7 +31,7 @@ class Bucketed(NamedTuple):
 def bucketed(
     columns: Mapping[str, Sequence[float]], first: int, last: int, most: int = MOST_POINTS
 ) -> Bucketed:
-    """Rounds `first` to `last` as at most about `most` points."""
+    """Return rounds `first` to `last` as at most about `most` points."""
     rounds = np.asarray(columns["round"], dtype=np.float64)
     chosen = slice(int(np.searchsorted(rounds, first)), int(np.searchsorted(rounds, last, side="right")))
     rounds = rounds[chosen]
@@ -57,7 +58,7 @@ def bucketed(
 
 
 def _starts(rounds: Numbers, per_point: int) -> npt.NDArray[np.intp]:
-    """Where each point begins: rounds 1 to n, n + 1 to 2n, ... belong together."""
+    """Return where each point begins: rounds 1 to n, n + 1 to 2n, ... share a point."""
     ids = np.floor((rounds - 1) / per_point)
     return np.flatnonzero(np.diff(ids, prepend=ids[0] - 1))
 
@@ -76,12 +77,12 @@ def _means(values: Numbers, starts: npt.NDArray[np.intp]) -> Numbers:
 
 
 def _digits(name: str) -> int:
-    """Places along an axis are told further than heights, of which a screen shows some hundreds."""
+    """Horizontal positions need more digits than heights: a screen shows only some hundreds of heights."""
     return 6 if name in AXES or name == WALL else 4
 
 
 def _listed(columns: Mapping[str, Numbers]) -> dict[str, Any]:
-    """As JSON holds them; a column in which nothing is known is left out."""
+    """Return the column as a JSON list; None if it has no value."""
     return {
         name: [None if value != value else significant(value, _digits(name)) for value in column.tolist()]
         for name, column in columns.items()

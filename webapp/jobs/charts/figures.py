@@ -1,7 +1,4 @@
-"""The figures of a round that charts show, by name: one row each, read from the round's report as it is stored.
-
-The charts of a job's page are drawn from these rows as well.
-"""
+"""The figures of a round that charts show, by name: one row each, read from the stored report of the round."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ Report = Mapping[str, Any]
 Read = Callable[[Report], float | None]
 
 _HESSIAN_PRODUCT_PER_GRADIENT = 2.0
-"""A product with the Hessian is a gradient of a gradient: twice the work of the gradient itself."""
+"""A Hessian-vector product is a gradient of a gradient: twice the work of the gradient itself."""
 
 
 def _part(report: Report, key: str) -> Mapping[str, Any]:
@@ -33,7 +30,8 @@ def _update(key: str) -> Read:
 
 
 def _collecting(key: str) -> Read:
-    """The round's time of collecting, divided as the seconds of its calls are: start-up, rollout, transfer."""
+    """Divide the round's collection time in proportion to the seconds of its calls: start-up, rollout,
+    transfer."""
 
     def read(report: Report) -> float | None:
         usage = _part(report, "usage")
@@ -62,16 +60,16 @@ AXES: dict[str, Read] = {
     "platform_s": lambda report: report["started_s"] + report["total_s"],
     "spent_usd": _spent,
 }
-"""What any chart may have along its horizontal axis, beside the time of this machine's clock (`wall_s`)."""
+"""The horizontal axes of every chart, beside this machine's clock (`wall_s`)."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A chart of a job's page: its heading, and what stands there while there is nothing to draw.
+    """A chart of a job's page: its heading, and its text while it is empty.
 
-    `legend`, `words` and `from_zero` are of a chart of one line: its name in the legend, how its values are written
-    (a function of static/js/format.js) and where its axis begins. A panel of another kind is drawn by a recipe of its
-    own (static/js/charts/panels.js). `sentence`: the part of the job's header that stands below it.
+    `legend`, `words` and `from_zero` belong to a chart of one line: its name in the legend, the function of
+    static/js/format.js that writes its values, and whether its axis begins at zero. Other kinds have a recipe
+    in static/js/charts/panels.js. `sentence` names the part of the job's header below the chart.
     """
 
     title: str
@@ -81,15 +79,15 @@ class Panel:
     words: Literal["figures", "score"] = "figures"
     from_zero: bool = False
     shown_for: Literal["all", "known", "positive"] = "all"
-    """Shown from the start, or only once a value is known, or is above zero: few jobs have something for it."""
+    """When the chart appears: at once, when a value is known, or when one is above zero."""
     wide: bool = False
     sentence: str = ""
 
 
 class Line(NamedTuple):
-    """A figure drawn as a line; of several rounds in one point, the last value with the least and the most.
+    """A figure drawn as a line. A point of several rounds has the last value, the minimum and the maximum.
 
-    `tag` is its name in TensorBoard, which people know from other libraries.
+    `tag` is its TensorBoard name, as other libraries use it.
     """
 
     tag: str
@@ -151,7 +149,7 @@ LINES: dict[str, Line] = {
         _health("Policy shift", "Shift", from_zero=True, shown_for="known"),
     ),
 }
-"""In the order of packed rounds; with a new one, rounds that were packed before are read from their reports."""
+"""In the order of packed rounds. After a new figure, older rounds are read from their reports."""
 
 _OWN = {
     "return": Panel("Return", nothing="The first round has not ended yet.", wide=True),
@@ -179,38 +177,39 @@ PARTS: dict[str, Read] = {
     "failed_calls": lambda report: report["failed_calls"],
     "cold_starts": lambda report: report["cold_starts"],
 }
-"""Amounts that stand for themselves: of several rounds in one point, their mean is told."""
+"""Amounts of single rounds: a point of several rounds shows their mean."""
 
 READERS: dict[str, Read] = {**AXES, **{name: line.read for name, line in LINES.items()}, **PARTS}
 WALL = "wall_s"
 NAMES = (*AXES, WALL, *LINES, *PARTS)
 
 PACKED = ("at_s", *READERS)
-"""What a packed round holds, a double each: when it was written, and every figure."""
+"""The values of a packed round, one double each: its time, and every figure."""
 PACKING = zlib.crc32(",".join(PACKED).encode()) & 0x7FFFFFFF
-"""Which figures a packed round holds, in which order. One that was packed otherwise is read from its report again."""
+"""The layout of packed rounds. A round with another layout is read from its report."""
 _PACK = struct.Struct(f"<{len(PACKED)}d")
 
 
 def point_of(report: Report, wall_s: float) -> dict[str, float | None]:
-    """Every column's value for one round, as live pages get it; those that are unknown are left out."""
+    """Return every column's known value for one round, for live pages."""
     values = {name: read(report) for name, read in READERS.items()}
     values[WALL] = wall_s
     return {name: significant(value) for name, value in values.items() if value is not None}
 
 
 def packed(report: Report, at: datetime) -> bytes:
-    """Every figure of a round. A long run is read from these many times faster than from its reports."""
+    """Return every figure of a round as bytes. Reading a long run from these is many times faster than from
+    its reports."""
     values = (read(report) for read in READERS.values())
     return _PACK.pack(at.timestamp(), *(math.nan if value is None else value for value in values))
 
 
 def unpacked(rounds: Iterable[bytes]) -> dict[str, npt.NDArray[np.float64]]:
-    """The columns of PACKED of these rounds."""
+    """Return the columns of PACKED of these rounds."""
     matrix = np.frombuffer(b"".join(rounds), dtype="<f8").reshape(-1, len(PACKED))
     return dict(zip(PACKED, matrix.T, strict=True))
 
 
 def significant(value: float, digits: int = 6) -> float:
-    """As exact as a screen can show: whole numbers as they are, others to so many digits."""
+    """Round to the digits a screen can show; whole numbers stay exact."""
     return value if value == int(value) else float(f"{value:.{digits}g}")

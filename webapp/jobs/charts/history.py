@@ -1,7 +1,7 @@
-"""A job's history as columns, kept by the process that shows it and brought up to date by new events only.
+"""A job's history as columns, cached by the web process and updated from new events only.
 
-Of a round's event only the packed figures are read, so that a first look at 100,000 rounds is short too. What a resume
-repeats is forgotten as soon as it is told, exactly as pages do it.
+Of a round's event only the packed figures are read, so a first look at 100,000 rounds is fast. A resume drops
+the rounds that it repeats, exactly as pages do.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from webapp.jobs.charts.figures import AXES, LINES, NAMES, PACKING, PARTS, WALL,
 from webapp.jobs.models import Event, EventKind, Job
 
 BOUNDS = "bounds"
-"""Somebody changed between how many actors the job decides: a note with facts, no kind of event of its own."""
+"""A user changed the actor bounds. It is stored as a note with these facts, without an event kind of its own.
+"""
 _SHOWN = (EventKind.CHECKPOINT, EventKind.CALL_FAILED, EventKind.RESUMED, EventKind.BUDGET)
 MARKED = (*_SHOWN, BOUNDS)
 MOST_MARKS = 400
-"""Of each kind; of more, the last."""
+"""Of each kind; the last ones are kept."""
 MOST_ROUNDS_KEPT = 400_000
-"""Over all jobs this process has shown; those that were not looked at for longest are read again when they are."""
+"""Over all jobs in this process. The least recently used are dropped and read again on demand."""
 _KINDS = (EventKind.STARTED, EventKind.ROUND, EventKind.EVALUATION, EventKind.NOTE, *_SHOWN)
 _EVENTS_AT_ONCE = 2_000
 _EVERY_ROUND = 2**53
@@ -47,7 +48,7 @@ class Evaluation(NamedTuple):
 
 
 class History:
-    """What is known of one job up to event number `seq`."""
+    """A job's history up to event number `seq`."""
 
     def __init__(self, started_at: datetime | None) -> None:
         self._started_at = started_at
@@ -63,12 +64,12 @@ class History:
         return len(self.columns["round"])
 
     def spent_usd_after(self, round_no: int) -> float:
-        """What had been spent by the end of that round; 0 before the first."""
+        """Return the spending at the end of that round; 0 before the first."""
         known = bisect_right(self.columns["round"], round_no)
         return self.columns["spent_usd"][known - 1] if known else 0.0
 
     def take(self, seq: int, at: datetime, kind: str, payload: Mapping[str, Any]) -> None:
-        """One event of a kind in _KINDS, in order."""
+        """Add one event of a kind in _KINDS, in order."""
         self.seq = seq
         if kind == EventKind.STARTED:
             self._started_at = self._started_at or at
@@ -87,28 +88,28 @@ class History:
             self._mark(BOUNDS, self._last_round() + 1)
 
     def take_rounds(self, seq: int, columns: Mapping[str, Numbers]) -> None:
-        """Many packed rounds at once, in order; `seq` is the last one's."""
+        """Add many packed rounds, in order; `seq` is the last one's."""
         self.seq = seq
         rounds = columns["round"]
-        again = np.flatnonzero(np.diff(rounds) <= 0) + 1  # where a resume has begun to repeat
+        again = np.flatnonzero(np.diff(rounds) <= 0) + 1  # a resume repeats from here
         for begin, end in pairwise((0, *again.tolist(), len(rounds))):
             self._add({name: column[begin:end] for name, column in columns.items()})
 
     def _add(self, columns: Mapping[str, Numbers]) -> None:
-        """Rounds that follow each other."""
+        """Add consecutive rounds."""
         self.forget_after(int(columns["round"][0]) - 1)
         if self._started_at is None:
             self._started_at = datetime.fromtimestamp(columns["at_s"][0], UTC)
         spent = self.columns["spent_usd"]
         before = spent[-1] if spent else 0.0
         added = {**columns, WALL: columns["at_s"] - self._started_at.timestamp()}
-        if np.isnan(columns["spent_usd"]).any():  # nothing was metered: what the rounds say they cost
+        if np.isnan(columns["spent_usd"]).any():  # nothing was metered: use the cost in the rounds' reports
             added["spent_usd"] = before + np.cumsum(columns["cost_usd"])
         for name, column in self.columns.items():
             column.frombytes(added[name].astype(column.typecode).tobytes())
 
     def forget_after(self, round_no: int) -> None:
-        """A job that goes on from there makes the later rounds again."""
+        """Drop the later rounds: a resumed job repeats them."""
         rounds = self.columns["round"]
         keep = len(rounds)
         while keep and rounds[keep - 1] > round_no:
@@ -142,14 +143,14 @@ class History:
 
 
 class Histories:
-    """The histories this process holds, by job; safe to ask from several threads."""
+    """The histories in this process, by job. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[threading.Lock, History]] = OrderedDict()
 
     def of(self, job_id: str, started_at: datetime | None, upto: int) -> tuple[threading.Lock, History]:
-        """The job's history up to event `upto`, or a little further; read it while holding its lock."""
+        """Return the job's history up to event `upto` or later. Hold its lock while reading."""
         with self._lock:
             lock, history = self._known.pop(job_id, None) or (threading.Lock(), History(started_at))
             self._known[job_id] = lock, history
@@ -189,8 +190,8 @@ def _bring_up_to_date(job_id: str, history: History, upto: int) -> None:
 
 
 def _rows(job_id: str, after: int, upto: int) -> Iterable[tuple[int, Any, Any, str, Any]]:
-    """Number, figures, time, kind and payload of events; of rounds that are packed as we do it, only number and figures
-    are looked at."""
+    """Yield number, figures, time, kind and payload of events; only number and figures for rounds in the
+    current packing."""
     rows = Event.objects.filter(job_id=job_id, seq__gt=after, seq__lte=upto, kind__in=_KINDS).order_by("seq")
     ours = When(packing=PACKING, then=None)
     rows = rows.annotate(
@@ -205,7 +206,7 @@ histories = Histories()
 
 
 def series_of(job: Job, first: int = 1, last: int = _EVERY_ROUND) -> dict[str, Any]:
-    """Rounds `first` to `last` of the job, as of its row's last event or a little later."""
+    """Return rounds `first` to `last` of the job, up to its row's last event or later."""
     lock, history = histories.of(job.pk, job.started_at, job.last_seq)
     with lock:
         drawn = bucketed(history.columns, first, last)

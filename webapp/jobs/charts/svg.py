@@ -1,4 +1,4 @@
-"""What drawings by the server have in common: points of a line, and round values for an axis."""
+"""Helpers of server-side drawings: points of a line, and round values for an axis."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from math import ceil, floor, log10
 
 
 def svg_points(places: Iterable[tuple[float, float]]) -> str:
-    """As the `points` of a polyline or polygon."""
+    """Return the `points` attribute of a polyline or polygon."""
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
 def round_steps(low: float, high: float) -> list[float]:
-    """Four to seven round values that hold everything from low to high."""
+    """Return four to seven round values that span low to high."""
     if high <= low:
         low, high = low - 0.5 * (abs(low) or 1), high + 0.5 * (abs(high) or 1)
     raw = (high - low) / 4

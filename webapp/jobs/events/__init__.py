@@ -1,1 +1,1 @@
-"""What is told of a job: events, the live feed to its viewers, and sentences."""
+"""A job's events: their rows, their texts, and the live feed to viewers."""

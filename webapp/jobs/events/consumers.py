@@ -1,8 +1,8 @@
-"""The live page's socket: a snapshot or what was missed, then events in order without a hole, and a sign of life.
+"""The WebSocket of a live page: a snapshot or the missed events, then every event in order, and a heartbeat.
 
-The client sends nothing. Sockets end with 4401 (signed out), 4403 (a lower role now), 4404 (no such job for you), 4400
-(you spoke), 4008 (too slow a reader) or 4429 (too many sockets); the page then starts again after the last event it
-has, or falls back to polling.
+The client sends nothing. A socket closes with 4401 (signed out), 4403 (role lowered), 4404 (no such job for
+this user), 4400 (the client sent a message), 4008 (client too slow) or 4429 (too many sockets). The page then
+reconnects after its last event, or falls back to polling.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from webapp.jobs.models import Job
 HEARTBEAT_S = 5.0
 SEND_WITHIN_S = 5.0
 SOCKETS_A_PERSON = 40
-"""In one web process. Tabs beyond that poll."""
+"""In one web process. Further tabs poll."""
 SPOKE = 4400
 TOO_MANY = 4429
 TOO_SLOW = 4008
 
 _open_sockets: Counter[int] = Counter()
-"""By person; those who are not signed in are shown out anyway."""
+"""By user. Anonymous clients are refused anyway."""
 
 
 class JobConsumer(AsyncWebsocketConsumer):
@@ -82,7 +82,7 @@ class JobConsumer(AsyncWebsocketConsumer):
             await feeds.leave(self._job_id)
 
     async def _tell_in(self, seat: Seat, feeds: FeedHub) -> int:
-        """Send until there is a reason to stop, or the seat is lost: the code to close with."""
+        """Send until there is a reason to close or the viewer loses access; returns the close code."""
         feed = feeds.feed(self._job_id)
         queue = feed.add_viewer()
         telling = asyncio.ensure_future(self._tell(feed, queue))
@@ -95,9 +95,9 @@ class JobConsumer(AsyncWebsocketConsumer):
             feed.remove_viewer(queue)
 
     async def _tell(self, feed: JobFeed, queue: asyncio.Queue[Chunk | None]) -> int:
-        """Send until there is a reason to stop: the code to close with."""
+        """Send until there is a reason to close; returns the close code."""
         seq = await self._catch_up(feed)
-        heartbeat_at = time.monotonic()  # whoever missed nothing hears that at once
+        heartbeat_at = time.monotonic()  # a client that missed nothing gets this at once
         while True:
             try:
                 async with asyncio.timeout(max(0.0, heartbeat_at - time.monotonic())):
@@ -113,7 +113,7 @@ class JobConsumer(AsyncWebsocketConsumer):
                 seq = await self._pass_on(feed, chunk, seq)
 
     async def _catch_up(self, feed: JobFeed) -> int:
-        """Bring the viewer to the present; the number of the last event it has then."""
+        """Send what the viewer has missed; returns the number of its last event."""
         await feed.began()
         query = parse_qs(self.scope["query_string"].decode("latin-1"))
         after = queries.event_number(query.get("after", ["0"])[0])
@@ -124,7 +124,7 @@ class JobConsumer(AsyncWebsocketConsumer):
         return await self._send_after(feed, seq)
 
     async def _pass_on(self, feed: JobFeed, chunk: Chunk, seq: int) -> int:
-        if chunk.first > chunk.last == seq:  # no event, only words
+        if chunk.first > chunk.last == seq:  # no event, only sentences
             await self._send(chunk.text)
         if chunk.last <= seq:
             return seq

@@ -1,7 +1,8 @@
-"""Event rows, numbered without a gap, and changes of state: both in the transaction of the change they tell of.
+"""Event rows, numbered without a gap, and state changes: both in one transaction with the change they
+describe.
 
-A run writes under its lease's epoch; a writer whose lease somebody else has taken gets LeaseLost, and nothing is
-written. Changes that people ask for carry no epoch.
+A run writes under its lease's epoch. A writer whose lease has been taken over gets LeaseLost, and nothing is
+written. Changes that users request carry no epoch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,18 +23,18 @@ Changes = Mapping[str, Any]
 
 
 class LeaseLost(Exception):
-    """The lease this write was made under is no longer held: somebody else runs the job now, or nobody does."""
+    """The lease of this write is no longer held: another process runs the job now, or none does."""
 
 
 class Entry(NamedTuple):
-    """An event to be: its number and time are given when it is written."""
+    """An event to write; its number and time are set on writing."""
 
     kind: str
     payload: dict[str, Any]
 
 
 def note(text: str, kind: str = EventKind.NOTE, **facts: Any) -> Entry:
-    """An event of our own, told in a sentence."""
+    """Return an event of the dashboard's own, with its text."""
     return Entry(kind, {"text": text, **facts})
 
 
@@ -54,7 +55,7 @@ def append_events(
     epoch: int | None = None,
     changes: Changes | None = None,
 ) -> int:
-    """Write events and, with them, changes to the job's row; the number of the last one."""
+    """Write events and changes to the job's row; returns the number of the last event."""
     rows = _writable(job_id, epoch)
     if rows.update(last_seq=F("last_seq") + len(entries), **(changes or {})) != 1:
         raise LeaseLost(f"job {job_id} is no longer run under epoch {epoch}")
@@ -78,7 +79,7 @@ def transition(
 ) -> None:
     """Change the state along the declared graph, with its event (after the entries in `before`).
 
-    IllegalTransition if the graph has no such change: in particular, terminal states stay as they are.
+    IllegalTransition if the graph has no such change. Terminal states never change.
     """
     to, code, sentence = change
     observed = Job.objects.select_for_update().values_list("observed", flat=True).get(pk=job_id)

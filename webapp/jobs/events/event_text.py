@@ -1,4 +1,4 @@
-"""Each event of a job in words, with its icon and tone: for pages, live messages and the log of the run."""
+"""Each event of a job as text with icon and tone, for pages, live messages and the log of the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Payload = Mapping[str, Any]
 
 
 class Told(NamedTuple):
-    """`tone` is empty for what is as usual."""
+    """An event's text. `tone` is empty if the event is ordinary."""
 
     text: str
     icon: str = "dot"
@@ -38,11 +38,11 @@ EVENT_ICONS = (
     "arrow-repeat",
     "arrow-right-circle",
 )
-"""What the event list of a job page draws with (static/js/jobs/events.js)."""
+"""The icons in the event list of a job page (static/js/jobs/events.js)."""
 
 
 def told(kind: str, payload: Payload) -> Told:
-    """One event in words."""
+    """Return the text of one event."""
     return _WORDS.get(kind, _note)(payload)
 
 
@@ -122,7 +122,7 @@ _WORDS: dict[str, Callable[[Payload], Told]] = {
 
 
 def sentence(text: Any) -> str:
-    """With a capital at its beginning and a mark at its end."""
+    """Return the text with a capital letter and a full stop."""
     whole = str(text or "").strip()
     if not whole:
         return ""

@@ -1,8 +1,8 @@
-"""One reader for each job and web process: it reads new events once, encodes them once, and hands them to all viewers.
+"""One reader for each job and web process: it reads and encodes new events once for all viewers.
 
-Doorbells from Redis say when to look; a look every two seconds makes up for those that are lost. What a viewer's queue
-holds is a convenience: it says which events a text covers, and whoever finds a hole reads the database instead. Of a
-quick job, what is said in sentences comes once a second, as it takes longer to find out than all else.
+Redis notifies it; polling every two seconds makes up for lost notifications. A viewer's queue may have gaps:
+each chunk says which events it covers, and a viewer that finds a gap reads the database. The sentences take
+several queries, so they are sent at most once a second.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _LISTEN_AGAIN_AFTER_S = 1.0
 
 
 class Chunk(NamedTuple):
-    """Events `first` to `last`, encoded; of none (`first` is the next one then), only what is said of the job."""
+    """Events `first` to `last`, encoded. Without events it holds only the header, and `first` is the next
+    event."""
 
     first: int
     last: int
@@ -49,7 +50,7 @@ def encode(message: dict[str, Any]) -> str:
 
 
 class JobFeed:
-    """Follows one job for as long as somebody views it."""
+    """Follows one job while it has viewers."""
 
     def __init__(self, job_id: str, readers: Readers) -> None:
         self._job_id = job_id
@@ -71,7 +72,7 @@ class JobFeed:
         return bool(self._viewers)
 
     def add_viewer(self) -> asyncio.Queue[Chunk | None]:
-        """A queue of what is new from now on. None at its end means: too slow, it was dropped."""
+        """Return a queue of new chunks. A final None means that the viewer was too slow and was dropped."""
         queue: asyncio.Queue[Chunk | None] = asyncio.Queue(QUEUE_LENGTH + 1)
         self._viewers.add(queue)
         return queue
@@ -88,11 +89,11 @@ class JobFeed:
         self._task.cancel()
 
     async def began(self) -> None:
-        """Return once no later event is missed: one recorded before that is for the viewer to find in the database."""
+        """Wait until no later event can be missed. Earlier events are in the database."""
         await self._began.wait()
 
     async def snapshot(self) -> tuple[int, str]:
-        """The number of the last event it covers, and its text; shared among viewers who come at once."""
+        """Return the snapshot's last event number and its text; shared among viewers who connect at once."""
         async with self._snapshot_lock:
             if self._snapshot is None or time.monotonic() - self._snapshot[0] > _SNAPSHOT_AGE_S:
                 seq, text = await self._readers.read(_encoded_snapshot, self._job_id)
@@ -100,14 +101,14 @@ class JobFeed:
             return self._snapshot[1], self._snapshot[2]
 
     async def why_waiting(self) -> str:
-        """Why nothing comes, in words; asked once for all viewers who are about to be told."""
+        """Return why the job waits; computed once for all viewers."""
         async with self._waiting_lock:
             if self._waiting is None or time.monotonic() - self._waiting[0] > _WAITING_AGE_S:
                 self._waiting = time.monotonic(), await self._readers.read(queries.why_waiting, self._job_id)
             return self._waiting[1]
 
     async def chunk_after(self, seq: int) -> Chunk | None:
-        """What the database holds after event `seq`; None if that was the last."""
+        """Return what the database holds after event `seq`; None if nothing."""
         return await self._readers.read(_encoded_events, self._job_id, seq)
 
     async def needs_snapshot(self, after: int) -> bool:
@@ -124,7 +125,7 @@ class JobFeed:
                     await self._look(self._seq)
             except Job.DoesNotExist:
                 self._began.set()
-                return  # its viewers are shown out by whoever looks after them
+                return  # the access check closes its viewers
             except DatabaseError as error:
                 log.warning("feed of %s: %s", self._job_id, error)
                 self._rung.clear()
@@ -136,7 +137,7 @@ class JobFeed:
                     await self._rung.wait()
 
     async def _look(self, seq: int) -> None:
-        """Hand on what is new, and what is to be said where that is due."""
+        """Send new events, and the sentences when they are due."""
         self._rung.clear()
         due = time.monotonic() >= self._told_at + TELL_EVERY_S
         while chunk := await self._readers.read(_encoded_events, self._job_id, seq, due):
@@ -177,7 +178,7 @@ def _encoded_told(job_id: str) -> str:
 
 
 class FeedHub:
-    """The feeds of this process, by job, and the one ear they share."""
+    """The feeds of this process by job, with one shared Redis subscription."""
 
     def __init__(self) -> None:
         self._feeds: dict[str, JobFeed] = {}
@@ -186,7 +187,7 @@ class FeedHub:
         self.seats = Seats(self.read)
 
     def feed(self, job_id: str) -> JobFeed:
-        """The job's feed, started if need be. Add a viewer to it at once, or it may be stopped again."""
+        """Return the job's feed, started if necessary. Add a viewer at once, or it may stop again."""
         if self._readers is None:
             self._readers = Readers()
         if self._ear is None:
@@ -202,7 +203,7 @@ class FeedHub:
         return await self._readers.read(query, *arguments)
 
     async def leave(self, job_id: str) -> None:
-        """Stop the job's feed if nobody views it any more, and with the last feed everything else."""
+        """Stop the job's feed if it has no viewers; the last feed stops the subscription."""
         feed = self._feeds.get(job_id)
         if feed is not None and not feed.watched:
             feed.stop()
@@ -215,7 +216,7 @@ class FeedHub:
             await asyncio.to_thread(readers.close)
 
     async def _listen(self) -> None:
-        """Pass doorbells on to feeds, for ever; without Redis, feeds look by themselves."""
+        """Pass notifications on to the feeds. Without Redis the feeds poll."""
         while True:
             try:
                 async with (
@@ -241,5 +242,5 @@ _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, FeedHub] = WeakKeyDictionary
 
 
 def hub() -> FeedHub:
-    """The hub of the running event loop; a web process has one loop."""
+    """Return the hub of the running event loop; a web process has one loop."""
     return _hubs.setdefault(asyncio.get_running_loop(), FeedHub())

@@ -1,4 +1,4 @@
-"""The sentences of a job's page with the figures they are about: gathered here, worded in `sentences`."""
+"""The sentences of a job's page with their figures: queried here, worded in `sentences`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _USUAL_OVER = 20
 
 
 def told_live(job: Job) -> dict[str, str]:
-    """The sentences that change with the job's events."""
+    """Return the sentences that change with the job's events."""
     lock, history = histories.of(job.pk, job.started_at, job.last_seq)
     with lock:
         judged = list(history.evaluations)
@@ -67,7 +67,7 @@ def _progress(job: Job, judged: list[Evaluation]) -> str:
 
 
 def _reached(job: Job, history: History) -> str:
-    """What it had cost when an evaluation first reached the environment's reference."""
+    """Return the cost at the first evaluation that reached the environment's reference."""
     entry = catalogue.ENTRIES.get(job.spec["training"]["environment"]["id"])
     if entry is None or entry.reference_return is None:
         return ""
@@ -82,7 +82,7 @@ def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:
     if job.observed not in ACTIVE:
         return ""
     all_judged = [_judged(one) for one in judged]
-    if not no_news_sentence(all_judged, job.round_no, 0, None):  # the usual case costs no query
+    if not no_news_sentence(all_judged, job.round_no, 0, None):  # the usual case needs no query
         return ""
     kept = Checkpoint.objects.filter(job=job).values_list("round_no", flat=True).first()
     return no_news_sentence(all_judged, job.round_no, max(0, round(since_usd * PICODOLLARS_PER_USD)), kept)
@@ -99,7 +99,7 @@ def _plan(job: Job) -> str:
 
 
 def _most_actors(job: Job) -> int | None:
-    """The most that its policy or the bounds set for it allow; None for a number that does not change."""
+    """Return the most actors that the policy or its bounds allow; None if the number is fixed."""
     try:
         scaling = job.parsed_spec().training.scaling
     except ValueError:  # made by a version of this program that knew other policies
@@ -110,7 +110,7 @@ def _most_actors(job: Job) -> int | None:
 
 
 def _told_of_bill(job: Job) -> dict[str, str]:
-    """Where the money went and what it would have been elsewhere, by the bill that was drawn up last."""
+    """Return the bill by part and the cost elsewhere, from the latest stored bill."""
     sheet, options = bill_sheet(job.pk), _platform(job)
     if sheet is None or options is None or sheet.document.get("problem"):
         return {"parts": "", "elsewhere": ""}
@@ -122,14 +122,14 @@ def _told_of_bill(job: Job) -> dict[str, str]:
 
 
 def told_of_numbers(job: Job) -> str:
-    """Of a simulated job, whose numbers its time and money are; empty for any other."""
+    """Return the sentence about a simulated job's numbers; empty for other jobs."""
     options = _platform(job)
     numbers = numbers_behind(options) if options is not None else None
     return simulated_sentence(numbers.profile, numbers.words, numbers.count) if numbers else ""
 
 
 def _platform(job: Job) -> PlatformOptions | None:
-    """None for a job that was made by a version of this program that knew other platforms."""
+    """Return the job's platform; None if this version cannot read its spec."""
     try:
         return job.parsed_spec().platform
     except ValueError:
@@ -137,7 +137,7 @@ def _platform(job: Job) -> PlatformOptions | None:
 
 
 def why_waiting(job: Job, now: datetime) -> str:
-    """Why the job does not move, in words; empty while it does."""
+    """Return why the job waits; empty if it does not."""
     if words := _why_no_core(job, now):
         return words
     if job.observed == Observed.QUEUED:
@@ -158,7 +158,7 @@ def why_waiting(job: Job, now: datetime) -> str:
 
 
 def _why_no_core(job: Job, now: datetime) -> str:
-    """That all cores are in use, if this is what the job waits for."""
+    """Return that all cores are in use, if the job waits for one."""
     if job.observed not in (Observed.QUEUED, Observed.RECOVERING) or job.lease_owner or not needs_core(job):
         return ""
     in_use = on_cores().count()

@@ -1,6 +1,7 @@
-"""What a paying person wants to know of a job, in sentences. Pure: figures in, words out; empty where nothing is known.
+"""Sentences about a job's progress and cost. Pure functions of figures; empty if nothing is known.
 
-The sentences about its limit are in webapp/jobs/billing/burn_rate.py, those about other places in bill_text.py there.
+The sentences about its limit are in webapp/jobs/billing/burn_rate.py, those about other clouds in
+bill_text.py.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ STALLED_AFTER_S = 10.0
 STALLED_BEYOND_USUAL = 3.0
 UNANSWERED_AFTER_S = 10.0
 
-# Student's t, 97.5 %, by degrees of freedom from 1 on; beyond the table within 2 % of the last.
+# Student's t, 97.5 %, for 1 degree of freedom and more; beyond the table within 2 % of its last value.
 _T = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
@@ -34,7 +35,7 @@ _T = (
 
 
 class Judged(NamedTuple):
-    """One evaluation: `std` is that of its `episodes` returns about their mean."""
+    """One evaluation. `std` is the standard deviation of its `episodes` returns."""
 
     round_no: int
     mean: float
@@ -43,7 +44,7 @@ class Judged(NamedTuple):
 
 
 def mean_interval(one: Judged) -> tuple[float, float] | None:
-    """Where the policy's true mean return lies with 95 %, by Student's t; None from a single episode."""
+    """Return the 95 % confidence interval of the mean return, by Student's t; None for a single episode."""
     if one.episodes < 2:
         return None
     t = _T[min(one.episodes - 1, len(_T)) - 1]
@@ -81,7 +82,7 @@ def parts_sentence(parts: Mapping[str, int], total: int) -> str:
 
 
 def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str:
-    """ "Round 12 used 22 of 64 actors: R 1.8 is mid-range of the last 6 rounds." `most`: None where it says nothing."""
+    """ "Round 12 used 22 of 64 actors: R 1.8 is mid-range of the last 6 rounds." `most` is None if unknown."""
     if not round_no or not why:
         return ""
     used = f"{actors:,} of {plural(most, 'actor')}" if most and most >= actors else plural(actors, "actor")
@@ -93,7 +94,7 @@ def no_news_sentence(
 ) -> str:
     """ "No improvement in 25 rounds ($0.38): stopping now keeps checkpoint 41."
 
-    Only once several evaluations in a row, some rounds apart, were no better than the best.
+    Empty until several evaluations in a row, some rounds apart, were no better than the best.
     """
     if not judged:
         return ""
@@ -111,7 +112,7 @@ def simulated_sentence(profile: str, words: str, count: int) -> str:
 
 
 def queued_sentence(waits_s: float, ahead: int, running: int, places: int) -> str:
-    """Why a queued job waits."""
+    """Return why a queued job waits."""
     if running >= places:
         before = (
             f"{plural(ahead, 'job')} {'is' if ahead == 1 else 'are'} ahead of this one"
@@ -130,7 +131,7 @@ def queued_sentence(waits_s: float, ahead: int, running: int, places: int) -> st
 def stalled_sentence(
     round_no: int, passed_s: float, usual_s: float | None, in_flight: int, oldest_s: float | None
 ) -> str:
-    """Why a running job seems to stand still; empty while its round takes about as long as those before."""
+    """Return why a running job seems stalled; empty while its round takes about as long as earlier ones."""
     if passed_s < max(STALLED_AFTER_S, STALLED_BEYOND_USUAL * (usual_s or 0.0)):
         return ""
     usual = f"; rounds before it took {format_short_duration(usual_s)}" if usual_s else ""

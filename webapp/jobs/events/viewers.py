@@ -1,6 +1,7 @@
-"""Who may follow a job live: asked when a socket opens, and every second while it is open.
+"""Who may follow a job live. Access is checked when a socket opens and every second after that.
 
-The second question is asked once for all sockets of the process, in as many queries for five hundred as for one.
+The repeated check is one batch for all sockets of the process, with the same number of queries for five
+hundred as for one.
 """
 
 from __future__ import annotations
@@ -29,22 +30,23 @@ NOT_THERE = 4404
 TRY_AGAIN = 1011
 CHECK_EVERY_S = 1.0
 _LOOKS_THAT_MAY_FAIL = 10
-"""In a row: then nobody is let look on the strength of an answer that old."""
+"""Failed checks in a row after which sockets close: their access is then too long unchecked."""
 
 
 class Viewer(NamedTuple):
-    """Who looks at what."""
+    """A session and the job it follows."""
 
     session_key: str | None
     job_id: str
 
 
 Answers = dict[Viewer, Role | int]
-"""In which role they may look, or the code to close their socket with."""
+"""By viewer, the role, or the code to close the socket with."""
 
 
 def standing(viewers: Collection[Viewer]) -> Answers:
-    """What the database says of them now: signing out, a new password and a lost membership count at once."""
+    """Return each viewer's access from the database. Sign-out, a new password and a lost membership count at
+    once."""
     people = _people(one.session_key for one in viewers)
     jobs = Job.objects.filter(pk__in={one.job_id for one in viewers}, deleted_at=None)
     projects = dict(jobs.values_list("pk", "project_id"))
@@ -64,7 +66,8 @@ def standing(viewers: Collection[Viewer]) -> Answers:
 
 
 def _people(session_keys: Iterable[str | None]) -> dict[str, Any]:
-    """Whose sessions these are, of those that hold: as `django.contrib.auth.get_user` finds it, for many at once."""
+    """Return the user of each valid session, as `django.contrib.auth.get_user` finds it, for many sessions at
+    once."""
     store = import_module(settings.SESSION_ENGINE).SessionStore()
     rows = store.model.objects.filter(
         session_key__in={key for key in session_keys if key}, expire_date__gt=SYSTEM_CLOCK.now()
@@ -85,7 +88,8 @@ def _people(session_keys: Iterable[str | None]) -> dict[str, Any]:
 
 
 def _holds(claim: dict[str, Any], person: Any) -> bool:
-    """Whether the session was begun with the password that the person has now, in a way that still is one."""
+    """Return whether the session was opened with the user's present password, by a backend that is still
+    enabled."""
     if claim.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
         return False
     return constant_time_compare(claim.get(HASH_SESSION_KEY, ""), person.get_session_auth_hash())
@@ -93,7 +97,7 @@ def _holds(claim: dict[str, Any], person: Any) -> bool:
 
 @dataclass(eq=False)
 class Seat:
-    """A viewer who was let in; `lost` is done, with the code to close with, once they may not look any more."""
+    """A viewer with access. `lost` resolves to the close code when access is lost."""
 
     viewer: Viewer
     role: Role
@@ -113,7 +117,7 @@ class Seat:
 
 
 class Seats:
-    """All open sockets of an event loop. `read` runs a query without holding up the loop."""
+    """All open sockets of an event loop. `read` runs a query without blocking the loop."""
 
     def __init__(self, read: Callable[..., Awaitable[Answers]]) -> None:
         self._read = read
@@ -122,7 +126,7 @@ class Seats:
 
     @asynccontextmanager
     async def seat(self, viewer: Viewer) -> AsyncIterator[Seat | int]:
-        """A seat for as long as the block runs, or the code to refuse with."""
+        """Yield a seat while the block runs, or the code to refuse with."""
         answer = (await self._read(standing, [viewer]))[viewer]
         if isinstance(answer, int):
             yield answer
@@ -146,11 +150,13 @@ class Seats:
             try:
                 answers = await self._read(standing, {one.viewer for one in self._taken})
                 failed = 0
-            except Exception as error:  # whatever it is: who cannot be checked must not look on for ever
+            except (
+                Exception
+            ) as error:  # whatever it is: a viewer who cannot be checked must not stay connected
                 log.warning("viewers could not be checked: %s", error)
                 answers, failed = {}, failed + 1
             for seat in list(self._taken):
-                if seat.viewer in answers:  # who came meanwhile was let in meanwhile
+                if seat.viewer in answers:  # new viewers were checked when they connected
                     seat.hear(answers[seat.viewer])
                 elif failed >= _LOOKS_THAT_MAY_FAIL:
                     seat.lose(TRY_AGAIN)

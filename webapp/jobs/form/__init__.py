@@ -1,1 +1,1 @@
-"""What is asked for: the form of a job, presets, drafts, specs as files, and what is wrong with them in words."""
+"""A job's form: presets, drafts, specs as files, and the problems of a spec as sentences."""

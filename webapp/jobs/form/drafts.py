@@ -1,4 +1,4 @@
-"""Drafts: forms of jobs that somebody left to go on with later. They belong to a person in a project."""
+"""Drafts: saved forms of jobs. A draft belongs to a user in a project."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from webapp.jobs.models import Draft
 MOST_DRAFTS = 30
 _LONGEST_VALUE = 20_000
 BESIDE = ("seeds", "checkpoint")
-"""What a form holds beside the spec's fields."""
+"""The form's fields beside the spec's."""
 
 
 class DraftRefused(ValueError):
-    """A draft that cannot be kept; the text says why and what to do."""
+    """The draft cannot be saved. The text says why and what to do."""
 
 
 def drafts_of(project: Any, user: Any) -> QuerySet[Draft]:
-    """A person's drafts in a project, the last saved first."""
+    """Return the user's drafts in a project, last saved first."""
     return Draft.objects.filter(project=project, user=user)
 
 
 def draft_in(project: Any, user: Any, draft_id: str) -> Draft | None:
-    """The person's draft of that number; None for one that is gone or somebody else's."""
+    """Return the user's draft with that number; None if there is none."""
     if not draft_id.isdecimal() or len(draft_id) > 15:
         return None
     return drafts_of(project, user).filter(pk=int(draft_id)).first()
@@ -43,9 +43,9 @@ def save_draft(
     draft: Draft | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Draft:
-    """Keep what stands in a form, valid or not; over `draft`, if that is given.
+    """Save the form's values, valid or not; overwrite `draft` if given.
 
-    DraftRefused if it is too much, or the person has too many.
+    DraftRefused if a value is too long or the user has too many drafts.
     """
     if any(len(str(value)) > _LONGEST_VALUE for value in values.values()):
         raise DraftRefused(
@@ -66,7 +66,7 @@ def save_draft(
 
 
 def delete_draft(*, project: Any, user: Any, draft_id: str) -> bool:
-    """Forget a draft; False if there was none."""
+    """Delete a draft; False if there was none."""
     draft = draft_in(project, user, draft_id)
     if draft is None:
         return False
@@ -75,5 +75,5 @@ def delete_draft(*, project: Any, user: Any, draft_id: str) -> bool:
 
 
 def unknown_fields(draft: Draft, known: Mapping[str, Any]) -> list[str]:
-    """Fields that the draft has a value for and that no longer exist."""
+    """Return the draft's fields that no longer exist."""
     return sorted(name for name in draft.values if name not in known and name not in BESIDE)

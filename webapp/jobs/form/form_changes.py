@@ -1,4 +1,4 @@
-"""What a form asks for otherwise than what it began with: marks on its fields, and the list in its review."""
+"""What differs between a form and its starting point: marks on the fields, and the list in the review."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _NOT_LISTED = ("name", "tags", "group")
 
 @dataclass(frozen=True)
 class Change:
-    """A row of the list; `beside`: sentences on what only one of two variants has."""
+    """A row of the list. `beside` has sentences about fields that only one of two variants has."""
 
     words: str
     beside: tuple[str, ...] = ()
 
 
 def mark_changes(tree: Group, start: Group) -> None:
-    """Have each control of a form know what it is in another form of the same model, which is as it began."""
+    """Give each control its value in `start`, another form of the same model."""
     for leaf, before in zip(tree.leaves(), start.leaves(), strict=True):
         leaf.was = before.typed
     for choice, began in zip(tree.choices(), start.choices(), strict=True):
@@ -32,7 +32,8 @@ def mark_changes(tree: Group, start: Group) -> None:
 
 
 def _mark_other(leaf: Leaf, base: Leaf | None, title: str) -> None:
-    """A control of another variant than the form began with; `base`: the one that has its place there."""
+    """Mark a control of a variant that the start does not use. `base` is the start's control at the same
+    path."""
     if base is None:
         leaf.was, leaf.not_in = None, title
     elif leaf.question != base.question or not leaf.question:
@@ -40,7 +41,7 @@ def _mark_other(leaf: Leaf, base: Leaf | None, title: str) -> None:
 
 
 def changes_in(tree: Group) -> Iterator[Change]:
-    """Everything that is asked for otherwise, names and labels left out."""
+    """Yield every changed value, without name and labels."""
     for item in tree.items:
         if isinstance(item, Group):
             yield from changes_in(item)

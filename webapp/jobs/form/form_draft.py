@@ -1,4 +1,4 @@
-"""A job's form between its page and its draft: drawn from a beginning, filled with what was typed, looked at, kept."""
+"""A job's form in a project: prefilled, filled with what the user typed, checked and saved as a draft."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from webapp.jobs.spec import JobSpec
 
 @dataclass
 class Sheet:
-    """One form: whose it is, what it began with, its draft if it has one, and what was sent of it."""
+    """One form: its project and user, its starting point, its draft if any, and the submitted data."""
 
     project: Project
     user: Any
@@ -34,26 +34,26 @@ class Sheet:
     def of(
         cls, project: Project, user: Any, query: Mapping[str, Any], sent: Mapping[str, Any] | None = None
     ) -> Sheet:
-        """As the form's address asks for it: the person's draft that it names, else a fresh beginning."""
+        """Return the form that the URL names: the user's draft, else a fresh starting point."""
         draft = drafts.draft_in(project, user, query.get("draft", ""))
         begun = beginning(project, query) if draft is None else of_address(project, draft.begun_with)
         return cls(project, user, begun, draft, sent)
 
     @property
     def address(self) -> str:
-        """The part of the form's address that gives this sheet again."""
+        """The query part of the form's URL."""
         return "?" + (f"draft={self.draft.pk}" if self.draft else self.begun.address)
 
     @property
     def typed(self) -> Any:
-        """What was typed: now, or when the draft was saved; None for a fresh form."""
+        """What the user typed, now or when the draft was saved; None for a fresh form."""
         if self.sent is not None or self.draft is None:
             return self.sent
         return {**self.drawn(None).as_typed(), **self.draft.values}
 
     @property
     def beside(self) -> dict[str, str]:
-        """What the form holds beside the spec's fields."""
+        """The form's fields beside the spec's."""
         typed = self.typed or {}
         return {
             "seeds": typed.get("seeds", "1"),
@@ -61,14 +61,14 @@ class Sheet:
         }
 
     def form(self, data: Any) -> SpecForm:
-        """The form in this project, each field with what it is compared with."""
+        """Return the form in this project, with each field compared with the starting point."""
         form = self.drawn(data)
         if self.begun.compared is not None:
             form.compare_with(self.begun.compared)
         return form
 
     def drawn(self, data: Any) -> SpecForm:
-        """With the project's connections and schedulers, and with what stands against a launch here."""
+        """Return the form with the project's connections and schedulers, and with the obstacles to a launch."""
         return job_form(data, self.begun.start, self._obstacles, *self._offered)
 
     @cached_property
@@ -88,7 +88,7 @@ class Sheet:
         return [*whole.check_limits(services.limits()), *stands]
 
     def count(self) -> int:
-        """How many seeds; 1 where that is not to be understood, which the page then says."""
+        """Return the number of seeds; 1 if it is invalid, with `seeds_problem` set."""
         try:
             return seed_groups.seeds_asked(self.beside["seeds"])
         except services.SpecRefused as refusal:
@@ -104,7 +104,7 @@ class Sheet:
         )
 
     def save(self, form: SpecForm) -> Draft:
-        """Keep what stands in the form, valid or not; over the draft, if there is one. Raises DraftRefused."""
+        """Save the form's values, valid or not, in the draft if there is one. Raises DraftRefused."""
         return drafts.save_draft(
             project=self.project,
             user=self.user,

@@ -1,4 +1,4 @@
-"""The form of a job: drawn from a beginning or a draft, looked at, kept, taken away, launched."""
+"""The page of a job's form: shown, checked, saved, deleted, launched."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("where", "Where it runs", ("platform",)),
     ("how-much", "How much", ("training.stop", "budget_usd", "at_line")),
 )
-"""Key, heading and the paths shown there; a longer path wins, and what no path names comes last."""
+"""Key, heading and paths of each section. The longest path wins; other fields go into the last section."""
 
 
 def sections(tree: Group) -> list[dict[str, Any]]:
-    """The tree's parts in the order of the page: each with its key, its heading and a group to draw."""
+    """Return the page's sections in order, each with its key, its heading and a group of fields."""
     parts = {key: Group("", (), tree.model) for key, _, _ in SECTIONS}
     own_place = {path: key for key, _, paths in SECTIONS for path in paths}
     for item in tree.items:
@@ -95,7 +95,7 @@ def _page(
 @project_page(needs="editor")
 @require_http_methods(["GET", "HEAD", "POST"])
 def job_new(request: HttpRequest, project: Project) -> HttpResponse:
-    """The form, and what its buttons do. Nothing is launched while anything is wrong."""
+    """Show the form and handle its buttons. Nothing is launched while the form has a problem."""
     sheet = _sheet(request, project)
     form = sheet.form(sheet.typed)
     if request.method != "POST" or "look" in request.POST:
@@ -112,7 +112,7 @@ def job_new(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _put_back(sheet: Sheet, form: SpecForm, name: str) -> SpecForm:
-    """The form with one control as it is in what it is compared with."""
+    """Return the form with one control reset to the value it is compared with."""
     leaf = next((one for one in form.tree.leaves() if one.name == name and one.was is not None), None)
     return form if leaf is None else sheet.form({**form.as_typed(), name: leaf.was})
 
@@ -131,9 +131,7 @@ def _launch(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
         else:
             job = services.submit_job(**launch, idempotency_key=key)
             answer = redirect("jobs:detail", project.slug, job.pk)
-    except (
-        services.SpecRefused
-    ) as refusal:  # what a cloud or a budget has changed between the look and the launch
+    except services.SpecRefused as refusal:  # a cloud or a budget changed after the form was checked
         form.add_error(None, str(refusal))
         return _page(request, sheet, form, status=422, refused=True)
     if sheet.draft is not None:
@@ -142,7 +140,7 @@ def _launch(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
 
 
 def _save(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
-    """Keep what stands there as a draft; to the page itself (which asks for JSON) it is told in a word."""
+    """Save the form as a draft. A request for JSON gets a short answer instead of a redirect."""
     by_itself = request.headers.get("Accept") == "application/json"
     try:
         draft = sheet.save(form)
@@ -160,7 +158,7 @@ def _save(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
 @project_page(needs="editor")
 @require_POST
 def job_file(request: HttpRequest, project: Project) -> HttpResponse:
-    """A spec as a JSON file, put into the form as a draft; or every fault of it."""
+    """Put a spec from a JSON file into the form as a draft, or show all its problems."""
     file = request.FILES.get("spec")
     sheet = Sheet(project, request.user, beginning(project, {}))
     try:
@@ -192,7 +190,7 @@ def draft_delete(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="editor")
 @require_POST
 def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
-    """What the job in the form would take and cost; while the form has a fault, that there is no telling."""
+    """Return the forecast of the job in the form, or say that the form has a problem."""
     form = _sheet(request, project).form(request.POST)
     if not form.is_valid():
         refusal = "There is a forecast once every field is understood."
@@ -205,7 +203,7 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="editor")
 @require_POST
 def job_checks(request: HttpRequest, project: Project) -> HttpResponse:
-    """The check-list of the job in the form as it stands."""
+    """Return the checklist of the job in the form."""
     sheet = _sheet(request, project)
     form = sheet.form(request.POST)
     form.is_valid()

@@ -1,4 +1,5 @@
-"""What a job's form begins with: a preset, another job, a checkpoint of one; and what it is compared with."""
+"""The starting point of a job's form: a preset, another job or a checkpoint; and what the form is compared
+with."""
 
 from __future__ import annotations
 
@@ -24,8 +25,11 @@ _NAMED = ("preset", "environment", "memory_mb", "connection", "scheduler", "prof
 
 @dataclass(frozen=True)
 class Beginning:
-    """`address`: the part of the form's address that names it. `start`: what the fields hold at first. `compared`: what
-    they are marked against, called `title`; None where there is nothing to compare with."""
+    """A form's starting point.
+
+    `address` is its part of the form's URL. `start` holds the initial values. The form is compared with
+    `compared`, called `title`; None if there is nothing to compare with.
+    """
 
     address: str
     title: str
@@ -37,7 +41,7 @@ class Beginning:
     checkpoint: str = ""
 
     def made_from(self, checkpoint: str) -> lineage.From | None:
-        """For the launch: the job that this form was filled in from, with the chosen checkpoint of a fork."""
+        """Return the launch's source job, with the chosen checkpoint of a fork."""
         if self.job is None:
             return None
         if not self.checkpoints:
@@ -56,7 +60,7 @@ class Beginning:
 
 
 def beginning(project: Any, query: Mapping[str, Any]) -> Beginning:
-    """What the address asks for. A job that is not the project's is not there (404)."""
+    """Return the starting point that the URL names. Http404 for a job outside the project."""
     if job_id := query.get("clone") or query.get("fork"):
         job = queries.job_in(project, str(job_id))
         return _forked(job, query) if query.get("fork") else _cloned(job)
@@ -72,7 +76,7 @@ def beginning(project: Any, query: Mapping[str, Any]) -> Beginning:
 
 
 def of_address(project: Any, address: str) -> Beginning:
-    """The same, from the part of an address that a draft keeps; a job that is gone leaves the usual beginning."""
+    """Return the starting point stored in a draft; the default one if its job is gone."""
     try:
         return beginning(project, QueryDict(address))
     except Http404:
@@ -103,7 +107,8 @@ def _forked(job: Job, query: Mapping[str, Any]) -> Beginning:
 
 
 def _renamed(job: Job, name: str) -> JobSpec | dict[str, Any]:
-    """The job's spec outside its group. One of an older kind is shown as it is stored, for its faults to be mended."""
+    """Return the job's spec outside its group. A spec of an older version is returned as stored, so that the
+    form shows its problems."""
     document = {**job.spec, "name": name, "group": ""}
     try:
         return JobSpec.model_validate(document)
@@ -112,9 +117,10 @@ def _renamed(job: Job, name: str) -> JobSpec | dict[str, Any]:
 
 
 def begun_with(query: Mapping[str, Any]) -> tuple[Preset, JobSpec]:
-    """The preset named there, or the first that has the environment named there; and its spec with the rest filled in.
+    """Return the preset that the query names, or the first with the environment it names, and its spec with
+    the query's values.
 
-    What does not fit is left out: the form then begins as it otherwise would.
+    Values that do not fit are left out.
     """
     environment = query.get("environment", "")
     known = presets()
@@ -127,7 +133,7 @@ def begun_with(query: Mapping[str, Any]) -> tuple[Preset, JobSpec]:
 
 
 def _changes(query: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """By path, what each value in the address stands for."""
+    """Return the values in the URL by path."""
     found: list[dict[str, Any]] = []
     if query.get("environment"):
         found.append({"training.environment.id": query["environment"]})
@@ -149,7 +155,7 @@ def _changed(spec: JobSpec, changes: Mapping[str, Any]) -> JobSpec:
         here = document
         for table in tables:
             here = here[table]
-        if isinstance(value, Mapping):  # a variant, which keeps what it has in common with the preset's
+        if isinstance(value, Mapping):  # a variant keeps the values that it shares with the preset's
             value = {**switched(JobSpec, path, here[field], value["kind"]), **value}
         here[field] = value
     try:

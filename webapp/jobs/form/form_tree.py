@@ -1,4 +1,4 @@
-"""The tree that a form's templates walk: controls, groups of them, and choices between variants."""
+"""The tree that a form's templates render: controls, groups of controls, and choices between variants."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from webapp.jobs.form.spec_fields import Shape, as_typed, means_the_same
 
 @dataclass
 class Leaf:
-    """One control. `bound` is Django's bound field; the tree is made before the form is.
+    """One control.
 
-    `asked`: whether it is asked for, as those of variants that are not chosen are not.
-    `question`: inside a variant, what other variants' controls have alike that ask the same; "" if none may.
-    `was`: what it is compared with; None where there is nothing. `was_shown`: the same as another variant's control
-    shows it, "" for this one's. `not_in`: the title of the variant that the form is compared with, which has none.
+    `bound` is Django's bound field; the tree is built before the form. `asked` is false in a variant that is
+    not chosen. `question` identifies fields of different variants that share their value; "" if none may.
+    `was` is the value it is compared with, None without one; `was_shown` the same as another variant's
+    control shows it. `not_in` is the title of the compared variant, if that has no such field.
     """
 
     name: str
@@ -40,17 +40,17 @@ class Leaf:
 
     @property
     def typed(self) -> Any:
-        """What stands in the control."""
+        """The control's value."""
         return as_typed(self.bound.value())
 
     @property
     def changed(self) -> bool:
-        """Whether it means something else than what it is compared with."""
+        """Whether the value differs from the one it is compared with."""
         return self.was is not None and not means_the_same(self.shape, self.typed, self.was)
 
     @property
     def words(self) -> str:
-        """What stands in the control, as people read it."""
+        """The control's value for display."""
         return self._as_shown(self.typed)
 
     @property
@@ -59,7 +59,7 @@ class Leaf:
 
     @property
     def has_way_back(self) -> bool:
-        """Whether the control could hold what it was."""
+        """Whether the control can be reset."""
         choices = getattr(self.bound.field, "choices", None)
         return choices is None or self.was in dict(choices)
 
@@ -83,7 +83,7 @@ class Group:
     template = "jobs/form/group.html"
 
     def leaves(self) -> Iterator[Leaf]:
-        """All controls below, those of variants not chosen included."""
+        """Yield all controls below, also those of variants that are not chosen."""
         for item in self.items:
             if isinstance(item, Leaf):
                 yield item
@@ -91,7 +91,7 @@ class Group:
                 yield from item.leaves()
 
     def choices(self) -> Iterator[Choice]:
-        """All choices below, those inside variants after the one that they are in."""
+        """Yield all choices below; a nested choice follows its parent."""
         for item in self.items:
             if isinstance(item, Choice):
                 yield item
@@ -112,7 +112,7 @@ class Group:
     def advanced_has_problems(self) -> bool:
         return any(leaf.advanced and leaf.bound.errors for leaf in self.leaves())
 
-    # A single field says by its own label what it is about.
+    # A single field needs no heading: its label says what it is.
 
     @property
     def basic_heading(self) -> bool:
@@ -133,7 +133,7 @@ class Variant(Group):
     template = "jobs/form/variant.html"
 
     def by_question(self) -> dict[str, Leaf]:
-        """The controls whose values other variants may take over."""
+        """Return the controls that share their values with other variants."""
         return {leaf.question: leaf for leaf in self.leaves() if leaf.question}
 
 
@@ -157,7 +157,7 @@ class Choice:
 
     @property
     def chosen(self) -> Variant | None:
-        """None where something is asked for that there is not."""
+        """The chosen variant; None for an unknown value."""
         return next((one for one in self.variants if one.selected), None)
 
     @property
@@ -166,8 +166,8 @@ class Choice:
 
     @property
     def drawn(self) -> str:
-        """The chosen variant and its values as JSON. A page without JavaScript sends it back, so that what was typed
-        can be told from what only stood there."""
+        """The chosen variant and its values as JSON. A page without JavaScript sends it back, so that typed
+        values can be told from initial ones."""
         values = self.chosen.by_question() if self.chosen else {}
         tag = self.chosen.tag if self.chosen else ""
         return json.dumps({"tag": tag, "values": {key: leaf.typed for key, leaf in values.items()}})

@@ -1,4 +1,4 @@
-"""The job form, drawn from `JobSpec`: a new field or a new member of a union appears here by itself."""
+"""The job form, generated from `JobSpec`: a new field or a new member of a union appears by itself."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ from webapp.jobs.spec import JobSpec
 
 
 class SpecForm(forms.Form):
-    """A form over any pydantic model. After `is_valid`, `spec` is the validated model.
+    """A form for any pydantic model. After `is_valid`, `spec` is the validated model.
 
-    Controls are named by their path ("training.algorithm.clip"); inside a union the chosen tag is part of the name
-    ("training.scaling.ramp.over_rounds"), so all members can stand on the page at once and none is lost on a redraw.
+    Controls are named by their path ("training.algorithm.clip"). Inside a union the chosen tag is part of the
+    name ("training.scaling.ramp.over_rounds"), so the page can hold all members and a redraw loses none.
     """
 
     spec: BaseModel
     understood: BaseModel | None = None
-    """What the fields ask for, once the model is content; further checks may still stand against it."""
+    """The spec once the model accepts it; further checks may still reject it."""
 
     def __init__(
         self,
@@ -58,11 +58,9 @@ class SpecForm(forms.Form):
         named: Mapping[str, Sequence[Named]] | None = None,
         at_once: Collection[str] = (),
     ) -> None:
-        """`start` gives the values of a fresh form; `further_checks` are asked once the model itself is content.
-
-        `named`: by path, the values that a text field is chosen from. `at_once`: the names of fields that are shown
-        at once, though the model has them further back.
-        """
+        """`start` gives the initial values. `further_checks` run once the model accepts the spec. `named`
+        gives, by path, the options of a text field. `at_once` names the advanced fields that are shown at
+        once."""
         super().__init__(data)
         self._named = named or {}
         self._at_once = at_once
@@ -132,7 +130,7 @@ class SpecForm(forms.Form):
         return Leaf(input_name, path, info, shape, advanced, str(extra(info, "unit") or ""), chosen, question)
 
     def _question(self, path: tuple[str, ...], shape: Shape) -> str:
-        """What two variants' fields have alike if they have one name and hold the same kind of value."""
+        """Return a key that fields of two variants share if they have one name and the same type."""
         shapes = self._asked_alike.setdefault(".".join(path), [])
         if shape not in shapes:
             shapes.append(shape)
@@ -174,16 +172,16 @@ class SpecForm(forms.Form):
     # Comparing
 
     def compare_with(self, start: BaseModel | Mapping[str, Any]) -> None:
-        """Have every control know what it would be in a form that begins with `start`."""
+        """Give every control its value in a form that starts with `start`."""
         mark_changes(self.tree, SpecForm(self.model, start=start, named=self._named).tree)
 
     @property
     def changes(self) -> list[Change]:
-        """What is asked for otherwise than in what the form is compared with, for its review."""
+        """Return the differences from the compared form, for the review."""
         return list(changes_in(self.tree))
 
     def as_typed(self) -> dict[str, Any]:
-        """What stands in every control, whether it is one that is asked for or not."""
+        """Return every control's value, also of variants that are not chosen."""
         return {name: as_typed(self[name].value()) for name in self.fields}
 
     # Reading
@@ -203,7 +201,7 @@ class SpecForm(forms.Form):
         return cleaned
 
     def _document(self, group: Group) -> dict[str, Any]:
-        """The nested document that was meant; members of unions that were not chosen are left out."""
+        """Return the nested document without the variants that are not chosen."""
         document: dict[str, Any] = {}
         for item in group.items:
             name = item.path[-1]
@@ -222,7 +220,7 @@ class SpecForm(forms.Form):
         return {discriminator_of(choice.variants[0].model): self.data.get(choice.selector.name)}
 
     def _input_for(self, path: str) -> str | None:
-        """The control a problem belongs to: its own, or the nearest one above; None for the form as a whole."""
+        """Return the control of a problem: its own, or the nearest one above; None for the form as a whole."""
         parts = path.split(".")
         for length in range(len(parts), 0, -1):
             name = self.input_of_path.get(".".join(parts[:length]))
@@ -238,13 +236,13 @@ def _default(info: FieldInfo) -> Any:
 
 # The job form
 
-"""The platforms that run in an account of a connection."""
+"""The platforms that need a connection."""
 _SCHEDULER = "training.scaling.learned.scheduler"
 _AT_ONCE = (
     *("learner", "learner_sku", "learner_usd_per_hour", "region", "machine_usd_per_hour"),
     *("rounds", "no_progress_evaluations"),
 )
-"""Where it learns and for how much, and everything that ends it: nobody should have to look for that."""
+"""Advanced fields that are shown at once: where the job learns, its cost, and everything that ends it."""
 
 
 def job_form(
@@ -256,10 +254,8 @@ def job_form(
     schedulers: Sequence[Named] = (),
     without_schedulers: str = "",
 ) -> SpecForm:
-    """`connections`: what the project has, by platform; without any, the words that stand in their place.
-
-    `schedulers` likewise: those that it has trained.
-    """
+    """Return the job form. `connections` are the project's by platform; the texts replace the select where
+    there is none. `schedulers` likewise."""
     connections = connections or dict.fromkeys(CLOUD_OF, ())
     named = {
         "platform.profile": _named(profiles, "lambda"),
@@ -283,6 +279,6 @@ def job_form(
 
 
 def _named(files: Any, first: str) -> list[Named]:
-    """The profiles or the stacks there are, the usual one first."""
+    """Return the profiles or the stacks, the default first."""
     names = sorted(files.names(), key=lambda name: (name != first, name))
     return [Named(name, files.load(name).title, files.load(name).words) for name in names]

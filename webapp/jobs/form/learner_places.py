@@ -1,6 +1,6 @@
-"""Where a job can learn on the simulated cloud, and what that costs an hour: what its form offers by name.
+"""The machines and regions in which a job can learn on the simulated cloud, with their price an hour.
 
-Prices are those of the book; what has none there is not offered.
+Only those with a price in the price book are offered.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def learners() -> list[Named]:
 
 @cache
 def machines_for_rent() -> list[Named]:
-    """Every machine with a price, cheapest first; before them, what each cloud's profile names."""
+    """Return every machine with a price: the defaults of the cloud profiles first, then cheapest first."""
     known = machines.load()
     priced = [
         (row.usd, row.sku, row.region)
@@ -61,7 +61,7 @@ def _machine(sku: str, region: str) -> str:
 
 @cache
 def regions() -> list[Named]:
-    """Where something has a price; which of it has none there, the form says once it is chosen."""
+    """Return every region with a price. Which cloud has none there, the form says after the choice."""
     usual = sorted({profiles.load(name).region for name in profiles.names()})
     found = {row.region for row in PriceBook.load().rows()} - {"paper"}
     own = Named("", "The one of the cloud's profile", f"{' or '.join(usual)}: all it buys has a price there.")
@@ -69,7 +69,7 @@ def regions() -> list[Named]:
 
 
 def _priced_words(region: str) -> str:
-    """On which of the simulated clouds a job can be paid in this region."""
+    """Return which simulated clouds have prices in this region."""
     priced = [name for name in profiles.names() if _all_priced(name, region)]
     if priced:
         return f"Everything has a price here on {', '.join(priced)}."
@@ -85,7 +85,7 @@ def _all_priced(profile: str, region: str) -> bool:
 
 
 def learner_words(spec: JobSpec) -> str:
-    """Where this job learns and what that costs an hour."""
+    """Return where this job learns and what that costs an hour."""
     try:
         tariff = spec.platform.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
     except (UnknownSku, PriceError) as error:
@@ -109,6 +109,6 @@ def _simulated(spec: JobSpec, tariff: Tariff, parts: list[Part]) -> str:
 
 
 def _hourly(parts: tuple[Part, ...]) -> str:
-    """Of everything that is paid at the same time."""
+    """Return the sum of prices paid at the same time."""
     picodollars = sum(part.line(_HOUR_NS).picodollars for part in parts)
     return f"${float(f'{picodollars / PICODOLLARS_PER_USD:.3g}'):g}"

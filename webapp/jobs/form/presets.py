@@ -1,7 +1,7 @@
-"""Presets: whole specs to start from, one TOML document each in `preset_files/`.
+"""Presets: complete specs to start from, one TOML document each in `preset_files/`.
 
-A preset is found by being there. Its table `[preset]` says how it is offered: title, one line, and a rank (the first
-few ranks are shown at once, the others on demand); where its numbers come from, and what to expect of it.
+A new file is a new preset. Its table `[preset]` gives title, one line, rank (the first few are shown at
+once), the source of its numbers, and the expected result.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _ALGORITHMS = {"ppo": "PPO", "a2c": "A2C", "impala": "IMPALA", "impact": "IMPACT
 
 
 class Preset(NamedTuple):
-    """`expected_return` with `expected`, where that is from or why there is none; `expected_usd`: low and high of its
-    forecast, None where nothing can be said before something else is chosen. `paper`: the one it is from, if any."""
+    """A preset. `expected_return` with `expected`: its source, or why there is none. `expected_usd` is the
+    forecast's range; None if it depends on another choice. `paper` is its publication, if any."""
 
     name: str
     title: str
@@ -55,7 +55,7 @@ class Preset(NamedTuple):
 
 @cache
 def presets() -> dict[str, Preset]:
-    """Every preset by its name, in the order in which forms offer them."""
+    """Return every preset by name, in the order in which forms show them."""
     return {name: _preset(name) for name in preset_names()}
 
 
@@ -83,7 +83,7 @@ def preset_names() -> list[str]:
 
 
 def preset_document(name: str) -> dict[str, Any]:
-    """The spec as it is written, before validation, for changing single values."""
+    """Return the spec as written, before validation, so that single values can be changed."""
     document = _written(name)
     del document["preset"]
     return document

@@ -1,6 +1,6 @@
-"""Specs as people write them: a preset or a TOML or JSON file, with single values set by path.
+"""Specs as files: a preset, a TOML or JSON file, with single values set by path.
 
-Everything that can be wrong becomes a SpecError with one sentence a problem, naming the field and what is allowed.
+Every problem becomes a line of a SpecError: one sentence that names the field and what is allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST_SHOWN = 200
 
 
 class SpecError(ValueError):
-    """A spec that cannot be used; the text is one sentence a line."""
+    """The spec cannot be used. The text is one sentence a line."""
 
     def __init__(self, found: Sequence[Problem]) -> None:
         super().__init__("\n".join(problem.sentence for problem in found))
@@ -32,11 +32,12 @@ class SpecError(ValueError):
 
 
 def read_spec(preset_or_file: str, changes: Sequence[str], limits: Limits) -> JobSpec:
-    """The spec of that name or in that file, with `path=value` changes, validated and within the limits."""
+    """Return the spec of that name or file with `path=value` changes, validated and within the limits. Raises
+    SpecError."""
     document = _document(preset_or_file)
     if changes:
         document = _with_defaults(document)
-    # Which member of a union is meant comes first, whatever the order: the other changes are to its fields.
+    # Variants are chosen first, in any order of the changes: the other changes are to their fields.
     for change in sorted(changes, key=lambda change: not _chooses(change)):
         set_value(document, change, JobSpec)
     try:
@@ -61,16 +62,16 @@ def _document(preset_or_file: str) -> dict[str, Any]:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # no file can have such a name
+    except OSError:  # no file can have this name
         return False
 
 
 def _with_defaults(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with every field written out, so that a change finds the table it belongs to."""
+    """Return the document with every default written out, so that a change finds its table."""
     try:
         return JobSpec.model_validate(document).model_dump(mode="json")
     except ValidationError:
-        return document  # the changes may be what is to mend it
+        return document  # the changes may correct this
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def set_value(document: dict[str, Any], change: str, model: type[BaseModel]) -> None:
-    """Put one value where `path=value` says. Whether the model has such a field is for the model to say."""
+    """Set one value from `path=value`. The model checks later whether the field exists."""
     path, equals, text = change.partition("=")
     if not equals or not path.strip():
         raise _wrong(f"--set takes path=value, such as training.seed=7; {change!r} was given.")
@@ -122,7 +123,7 @@ def _chooses(change: str) -> bool:
 
 
 def _value(text: str) -> Any:
-    """As TOML has it; words need no quotes, and `none` stands for nothing."""
+    """Parse a TOML value. Words need no quotes, and `none` means None."""
     if text.lower() in ("none", "null"):
         return None
     try:
@@ -136,7 +137,7 @@ def _wrong(sentence: str, path: str = "") -> SpecError:
 
 
 def shortened(value: Any) -> Any:
-    """A spec as a page shows it: texts that nobody reads, such as the weights of a scheduler, are cut."""
+    """Return a spec for display, with long texts such as a scheduler's weights cut."""
     if isinstance(value, dict):
         return {key: shortened(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -150,7 +151,7 @@ LARGEST_BYTES = 256 * 1024
 
 
 def read_spec_file(file: BinaryIO, name: str) -> JobSpec:
-    """The spec in a JSON file, or SpecError with all its faults. Not more than the cap is ever read."""
+    """Return the spec in a JSON file. SpecError with all its problems. Reads no more than the size limit."""
     content = file.read(LARGEST_BYTES + 1)
     if len(content) > LARGEST_BYTES:
         raise _wrong(f"{name} is larger than {LARGEST_BYTES // 1024} KB; a spec is a short JSON document.")

@@ -1,7 +1,7 @@
-"""One field of a pydantic model as one control of a form: what it is called, how it is typed in, how it is read.
+"""One field of a pydantic model as one form control: its label, its input and how the input is read.
 
-Nothing is checked here. A control gives the plain value that a person meant (a number stays text until pydantic
-reads it), and the model says what is wrong with it. So limits and sentences exist once, at the model's field.
+Controls check nothing. A control gives the plain value (a number stays text until pydantic reads it), and the
+model reports problems, so limits and sentences exist once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 
 @dataclass(frozen=True)
 class Shape:
-    """What a field holds, with Annotated and "or nothing" taken off."""
+    """A field's type without Annotated and Optional."""
 
     annotation: Any
     optional: bool = False
@@ -32,7 +32,7 @@ class Shape:
 
     @property
     def constant(self) -> bool:
-        """A Literal of one value is not a question: it is filled in, not shown."""
+        """Return the value of a Literal with one value, which the form fills in; else None."""
         return len(self.choices) == 1
 
     @property
@@ -41,7 +41,7 @@ class Shape:
 
     @property
     def variants(self) -> dict[str, type[BaseModel]]:
-        """The members of a discriminated union by tag; empty for anything else."""
+        """Return the members of a discriminated union by tag; empty for other types."""
         members = get_args(self.annotation) if _is_union(self.annotation) else ()
         members = tuple(_without_annotated(member) for member in members)
         if not members or not all(_is_model(member) for member in members):
@@ -64,7 +64,7 @@ def shape_of(info: FieldInfo) -> Shape:
 
 
 def tag_of(model: type[BaseModel]) -> str:
-    """The value by which a member of a union is chosen: that of its `kind`, or of its first constant field."""
+    """Return the tag of a union's member: its `kind`, or its first constant field."""
     names = ["kind"] if "kind" in model.model_fields else list(model.model_fields)
     for name in names:
         shape = shape_of(model.model_fields[name])
@@ -79,12 +79,12 @@ def discriminator_of(model: type[BaseModel]) -> str:
 
 
 def extra(info: FieldInfo, key: str) -> Any:
-    """`unit`, `advanced`, `follows` or `own`, as the model's author wrote it beside the field."""
+    """Return `unit`, `advanced`, `follows` or `own` from the field's `json_schema_extra`."""
     return info.json_schema_extra.get(key) if isinstance(info.json_schema_extra, dict) else None
 
 
 def is_own(info: FieldInfo) -> bool:
-    """Whether a variant's field means something else than the fields of that name in other variants."""
+    """Return whether a variant's field differs in meaning from fields of that name in other variants."""
     return bool(extra(info, "own") or extra(info, "follows"))
 
 
@@ -95,7 +95,7 @@ def title_of(name: str, info: FieldInfo | None = None) -> str:
 
 
 def described(model: type[BaseModel]) -> tuple[str, str]:
-    """A model's name and one sentence for people, from a docstring such as "Ramp: from one number to another."."""
+    """Return a model's title and description from a docstring such as "Ramp: from one number to another."."""
     text = " ".join((model.__doc__ or "").split("\n\n")[0].split()) if "__doc__" in model.__dict__ else ""
     title, colon, sentence = text.partition(": ")
     if not colon or len(title) > 40:
@@ -108,7 +108,7 @@ def described(model: type[BaseModel]) -> tuple[str, str]:
 
 
 class PlainText(forms.CharField):
-    """A number, a list of numbers or a text, kept as it was typed so that a page with errors shows it again."""
+    """A number, a list of numbers or a text, kept as typed, so that a page with errors shows it again."""
 
     def __init__(self, shape: Shape, **options: Any) -> None:
         self.shape = shape
@@ -121,7 +121,7 @@ class PlainText(forms.CharField):
 
 
 def control(shape: Shape, info: FieldInfo, label: str) -> forms.Field:
-    """The form field for one leaf of a model."""
+    """Return the form field for one leaf of a model."""
     options: dict[str, Any] = {"label": label, "help_text": info.description or ""}
     if shape.annotation is bool:
         return forms.BooleanField(required=False, **options)
@@ -129,13 +129,13 @@ def control(shape: Shape, info: FieldInfo, label: str) -> forms.Field:
         values = shape.choices or tuple(member.value for member in shape.annotation)
         blank = [("", "None")] if shape.optional else []
         choices = [*blank, *((str(value), _choice_label(value)) for value in values)]
-        # A value that is not offered must reach the model, which says what is allowed.
+        # Unknown values must reach the model, which says what is allowed.
         return AnyChoice(choices=choices, required=False, **options)
     return PlainText(shape, **options)
 
 
 class AnyChoice(forms.ChoiceField):
-    """A select that lets any value through to the model."""
+    """A select that passes any value on to the model."""
 
     def valid_value(self, value: Any) -> bool:
         return True
@@ -143,7 +143,7 @@ class AnyChoice(forms.ChoiceField):
 
 @dataclass(frozen=True)
 class Named:
-    """A value that has a name and words for people."""
+    """A value with a label and a description."""
 
     value: str
     title: str
@@ -151,7 +151,7 @@ class Named:
 
 
 class NamedChoice(AnyChoice):
-    """A select of things with names, which says of the chosen one what it is. The name "" stands for nothing chosen."""
+    """A select of named values that describes the chosen one. The name "" means no choice."""
 
     def __init__(self, named: Sequence[Named], **options: Any) -> None:
         self.named = named
@@ -162,7 +162,7 @@ class NamedChoice(AnyChoice):
 
 
 def as_typed(value: Any) -> Any:
-    """A value of the model as a person would type it."""
+    """Return a model's value as a user would type it."""
     if value is None:
         return ""
     if isinstance(value, bool | str):
@@ -179,7 +179,7 @@ def as_typed(value: Any) -> Any:
 
 
 def means_the_same(shape: Shape, one: Any, other: Any) -> bool:
-    """Whether two values as typed are the same, such as 0.50 and 0.5; what is no number is compared as it is."""
+    """Return whether two typed values are equal, such as 0.50 and 0.5. Texts are compared as they are."""
     return _comparable(as_meant(shape, one)) == _comparable(as_meant(shape, other))
 
 
@@ -191,7 +191,7 @@ def _comparable(meant: Any) -> Any:
 
 
 def as_meant(shape: Shape, typed: Any) -> Any:
-    """What to hand to the model for what was typed: spaces and thousands separators gone, lists split, blank = None."""
+    """Return the value for the model: without spaces and thousands separators, lists split, blank as None."""
     if isinstance(typed, bool):
         return typed
     text = str(typed or "").strip()
@@ -211,7 +211,7 @@ def as_meant(shape: Shape, typed: Any) -> Any:
 def _number(kind: type, text: str) -> Any:
     bare = text.replace(" ", "").replace("\u00a0", "").replace("_", "").removeprefix("$")
     if all(len(group) == 3 and group.isdecimal() for group in bare.split(".")[0].split(",")[1:]):
-        bare = bare.replace(",", "")  # 100,000 is a number; 0,5 stays what it is, and the model refuses it
+        bare = bare.replace(",", "")  # 100,000 is a number; 0,5 is passed on, and the model refuses it
     if kind is not int:
         return bare
     try:

@@ -1,7 +1,8 @@
-"""What is wrong with a spec, as sentences for people: each names the field and what is allowed.
+"""The problems of a spec as sentences: each names the field and what is allowed. The form and the command
+line use them.
 
-The form and the command line say the same words. A field is named by its title and its path, such as
-`training.rollout.steps_per_call`; the path leaves out which member of a union was chosen.
+A field is named by its title and its path, such as `training.rollout.steps_per_call`. The path leaves out the
+tags of unions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _MOST_TOLD = 100
 
 
 class Problem(NamedTuple):
-    """One thing to correct. `path` is empty where the document as a whole is meant."""
+    """One problem. `path` is empty for the document as a whole."""
 
     path: str
     sentence: str
@@ -27,11 +28,12 @@ class _Place(NamedTuple):
     path: str
     field: FieldInfo | None
     model: type[BaseModel] | None
-    """The model whose fields are allowed here, if the place is a model or an unknown field of one."""
+    """The model whose fields are allowed here; None if the place is a value."""
 
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
-    """One sentence for each of the first errors of a validation against `model`, in the order of the document."""
+    """Return one sentence for each of the first validation errors against `model`, in the order of the
+    document."""
     found = []
     for detail in error.errors(include_url=False)[:_MOST_TOLD]:
         place = _locate(model, detail["loc"])
@@ -40,7 +42,8 @@ def problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
 
 
 def _locate(model: type[BaseModel], location: Sequence[int | str]) -> _Place:
-    """Follow an error's location through the models; tags of unions choose a member and are not part of the path."""
+    """Follow an error's location through the models. Tags of unions choose a member and are not part of the
+    path."""
     names: list[str] = []
     here: type[BaseModel] | None = model
     field: FieldInfo | None = None
@@ -58,7 +61,7 @@ def _locate(model: type[BaseModel], location: Sequence[int | str]) -> _Place:
 
 
 def _inside(field: FieldInfo) -> tuple[type[BaseModel] | None, dict[str, type[BaseModel]]]:
-    """The model a field holds, or for a union its members by tag."""
+    """Return the model in a field, or a union's members by tag."""
     annotation = field.annotation
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, {}
@@ -118,7 +121,7 @@ def _tags(field: FieldInfo | None) -> list[str]:
 
 
 def _allowed(field: FieldInfo | None) -> str:
-    """What a field takes, in words, from its type and its limits."""
+    """Return what a field accepts, as text, from its type and its limits."""
     if field is None:
         return "a valid value"
     members = [member for member in get_args(field.annotation) if member is not type(None)]
@@ -127,7 +130,7 @@ def _allowed(field: FieldInfo | None) -> str:
     )
     annotation, metadata = members[0] if optional else field.annotation, [*field.metadata]
     if get_origin(annotation) is Annotated:
-        # Limits of what may be left out stand with its type, not with the field.
+        # An optional field has its limits in its type, not in the field.
         annotation, *notes = get_args(annotation)
         metadata += [limit for note in notes for limit in getattr(note, "metadata", [note])]
     allowed = f"{_type_words(annotation)} {_limit_words(metadata)}".strip()
@@ -185,5 +188,5 @@ CONNECTION = "platform.connection"
 
 
 def at_connection(words: str) -> Problem:
-    """One that is told at the connection that a job names."""
+    """Return a problem that is shown at the job's connection."""
     return Problem(CONNECTION, f"Connection ({CONNECTION}): {words}")

@@ -1,7 +1,7 @@
-"""Switching a variant, such as PPO for A2C: every field that both have keeps its value.
+"""Switching a variant, such as PPO to A2C: every field that both have keeps its value.
 
-Two variants have a field in common if it has one name and holds the same kind of value in both, and neither model says
-that it is its `own`. A form, a value set by path and a form begun by another page all ask here what is kept.
+Two variants share a field if it has the same name and type in both, and neither model marks it as `own`.
+Forms, values set by path and prefilled URLs all use these functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from webapp.jobs.form.spec_fields import discriminator_of, is_own, means_the_sam
 
 
 def in_common(one: type[BaseModel], other: type[BaseModel]) -> list[str]:
-    """The names of the fields that ask the same in both models."""
+    """Return the names of the fields that two models share."""
     theirs = other.model_fields
     return [
         name
@@ -29,14 +29,14 @@ def in_common(one: type[BaseModel], other: type[BaseModel]) -> list[str]:
 
 
 def kept(values: Mapping[str, Any], old: type[BaseModel], new: type[BaseModel]) -> dict[str, Any]:
-    """Of the values of one variant, those that another one has as well."""
+    """Return the values of one variant that another one shares."""
     return {name: values[name] for name in in_common(old, new) if name in values}
 
 
 def switched(model: type[BaseModel], path: str, values: Mapping[str, Any], tag: Any) -> dict[str, Any]:
-    """The values of a union's member at a path of the model, as another member of it keeps them, `tag` included.
+    """Return a union's values at a path, converted to its member `tag`, with `tag` included.
 
-    What is no union, or names no member, keeps nothing.
+    Empty if the path is no union or the tag names no member.
     """
     variants = _variants_at(model, path)
     if not variants:
@@ -47,7 +47,7 @@ def switched(model: type[BaseModel], path: str, values: Mapping[str, Any], tag: 
 
 
 def _variants_at(model: type[BaseModel], path: str) -> Mapping[str, type[BaseModel]]:
-    """The members of the union at that path, which leads through plain models."""
+    """Return the members of the union at that path through plain models."""
     *above, name = path.split(".")
     here: type[BaseModel] | None = model
     for table in above:
@@ -61,16 +61,17 @@ def _variants_at(model: type[BaseModel], path: str) -> Mapping[str, type[BaseMod
 
 
 class _Drawn(BaseModel):
-    """What a page without JavaScript says of a choice as it was drawn."""
+    """A choice as the page drew it, from a page without JavaScript."""
 
     tag: str
     values: dict[str, bool | str]
 
 
 def followed(choices: Iterable[Choice], sent: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What was sent, with other variants' controls following the one that was chosen when the page was drawn.
+    """Return the submitted data with shared values copied to the newly chosen variant, except where the user
+    typed another one.
 
-    A browser with JavaScript does that by itself and sends nothing drawn. A control that was typed into stays.
+    A browser with JavaScript does the same and sends no drawn state.
     """
     found: dict[str, Any] = {}
     for choice in choices:
@@ -96,7 +97,8 @@ def _is_typed(drawn: _Drawn, leaf: Leaf) -> bool:
 def with_switches(
     choices: Iterable[Choice], stood: Mapping[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """`stood`, the values of all controls, with `values` over them; a variant chosen there takes over what it may."""
+    """Return `values` over `stood`, the values of all controls; a variant chosen there takes over shared
+    values."""
     found: dict[str, Any] = {}
     for choice in choices:
         before, after = (one.get(choice.selector.name) for one in (stood, values))
@@ -106,7 +108,7 @@ def with_switches(
 
 
 def _taken_over(choice: Choice, before: Any, after: Any, stays: Callable[[Leaf], bool]) -> dict[str, Any]:
-    """By name, what controls of the variant `after` take over from the variant `before`."""
+    """Return, by name, the values that controls of the variant `after` take over from the variant `before`."""
     old, new = choice.variant(before), choice.variant(after)
     if old is None or new is None or old is new:
         return {}

@@ -1,1 +1,1 @@
-"""What a launch needs and will come to: the check-list beside the form, preflight, forecasts, room in budgets."""
+"""What a launch needs and what it will cost: checklist, preflight, forecasts, room in budgets."""

@@ -1,4 +1,4 @@
-"""What a launch needs, row by row: credentials, quota, budget, environment; where one is missing, what to do."""
+"""The checklist of a launch: connection, quota, budget, environment; each row says what to do if it fails."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PACKAGES = {"MuJoCo": "mujoco", "Atari": "ale_py"}
 
 @dataclass(frozen=True)
 class Check:
-    """One row. `tone`: ok, warning or failed; `link` leads to where it is put right."""
+    """One row. `tone` is ok, warning or failed; `link` leads to the page that corrects it."""
 
     title: str
     tone: Tone
@@ -54,7 +54,7 @@ class Check:
 
 
 def fields_row(faults: Sequence[str]) -> Check:
-    """About a form whose fields are not all understood; nothing else can be looked at before."""
+    """Return the row for a form with invalid fields; nothing else is checked before they are valid."""
     more = f" {len(faults) - 1} more." if len(faults) > 1 else ""
     return Check("Fields", "failed", f"{faults[0]}{more}")
 
@@ -62,13 +62,13 @@ def fields_row(faults: Sequence[str]) -> Check:
 def checklist(
     project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: From | None = None
 ) -> list[Check]:
-    """Every row for a spec whose fields are understood, launched `count` times with other seeds."""
+    """Return every row for a valid spec that is launched with `count` seeds."""
     stands, undecided = cloud_requirements.obstacles(project, spec), schedulers().obstacles(project, spec)
     spec = schedulers().placed(project, cloud_requirements.placed(project, spec))
     rows = [_credentials(project, spec, stands), _quota(project, spec, stands)]
     if spec.training.scaling.kind == "learned":
         rows.append(_of("Scheduler", undecided, "It is trained and decides each round."))
-    if not undecided:  # without a number of actors nobody knows what a round may cost
+    if not undecided:  # without a number of actors the cost of a round is unknown
         rows.append(_budget(project, user, spec, count))
     unpriced = any(one.path == REGION for one in stands)
     rows += [_environment(spec), Check("Learner", "failed" if unpriced else "ok", learner_words(spec))]
@@ -109,7 +109,7 @@ def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Chec
 
 def _quota(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
     title, most = "Quota", spec.training.scaling.largest
-    elsewhere = (CONNECTION, REGION)  # told in rows of their own
+    elsewhere = (CONNECTION, REGION)  # have rows of their own
     found = [*spec.check_limits(services.limits()), *(one for one in stands if one.path not in elsewhere)]
     if found:
         return _of(title, found, "")
@@ -153,7 +153,7 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
 
 
 def _above(project: Any, user: Any, spec: JobSpec) -> Iterator[Budget]:
-    """The open budgets in whose scope the job would be."""
+    """Return the open budgets that the job would count toward."""
     scopes = (
         Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT))
         | Q(scope=Scope.USER, user=user)

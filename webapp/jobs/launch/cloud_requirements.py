@@ -1,4 +1,5 @@
-"""What a job needs of its connection to a cloud, asked before it is launched: of what is stored, never of the cloud."""
+"""What a job needs of its cloud connection, checked before the launch from stored reports, without calls to
+the cloud."""
 
 from __future__ import annotations
 
@@ -28,11 +29,11 @@ from webapp.jobs.spec import JobSpec
 _NAMES: dict[Cloud, str] = {"aws": "AWS", "azure": "Azure"}
 _MEMORY = "training.rollout.memory_mb"
 _AT_ONCE = "Functions at once"
-"""The quota's name in the report of a test (cloud.aws.checks)."""
+"""The quota's name in a connection's test report (cloud.aws.checks)."""
 
 
 def offered(project: Any) -> dict[str, list[Named]]:
-    """The project's accounts, as the form offers them, by platform."""
+    """Return the project's connections by platform, for the form."""
     found = list(queries.connections_of(project))
     return {
         kind: [
@@ -52,7 +53,7 @@ def _words(connection: Connection) -> str:
 
 
 def none_yet(project: Any) -> dict[str, SafeString]:
-    """What stands below the select of a project without any."""
+    """Return the texts for platforms without a connection, by platform."""
     address = reverse("connections:list", args=[project.slug])
     words = {"aws": "No AWS account", "azure": "No Azure subscription"}
     return {
@@ -64,20 +65,21 @@ def none_yet(project: Any) -> dict[str, SafeString]:
 
 
 def connection_of(project: Any, spec: JobSpec) -> Connection | None:
-    """The connection that the spec names, if this project has it."""
+    """Return the project's connection that the spec names; None if there is none."""
     if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
         return None
     return queries.connections_of(project).filter(pk=spec.platform.connection).first()
 
 
 def held_for(project: Any, spec: JobSpec) -> Connection | None:
-    """The same, locked until the job is stored: nobody takes its functions away between the look and the launch."""
+    """Return the same, locked until the job is stored, so that its functions are not removed before the
+    launch."""
     connection = connection_of(project, spec)
     return connection and Connection.objects.select_for_update().filter(pk=connection.pk).first()
 
 
 def placed(project: Any, spec: JobSpec) -> JobSpec:
-    """The spec in the region of its connection, with what was set up there: functions, or an image."""
+    """Return the spec with its connection's region and what was set up there: functions, or an image."""
     connection = connection_of(project, spec)
     if connection is None:
         return spec
@@ -90,7 +92,7 @@ def placed(project: Any, spec: JobSpec) -> JobSpec:
 
 
 def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
-    """Why this job cannot be launched on its cloud, if so; nothing for one that needs no cloud."""
+    """Return why this job cannot be launched on its cloud; empty if the platform needs no connection."""
     unpriced = price_obstacle(spec.platform, spec.training.rollout.memory_mb)
     if found := unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform) or unpriced:
         return [found]
@@ -114,7 +116,7 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
 
 
 def _not_ready(connection: Connection) -> Iterator[Problem]:
-    """What stands against any job on it, the first thing to be done only."""
+    """Return what is missing for any job on the connection, only the first thing to do."""
     try:
         decrypt.require_usable(connection)
     except decrypt.CannotOpen as error:
@@ -143,7 +145,7 @@ def _without_function(connection: Connection, made: SetUp | None, memory_mb: int
 
 
 def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> Iterator[Problem]:
-    """What this job asks for and the account does not have."""
+    """Return where the job needs more than the account has."""
     there = options.model_copy(update={"region": connection.region})
     try:
         there.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
@@ -168,7 +170,8 @@ def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> 
 
 
 def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
-    """A network that does not fit into a call, where there is no bucket from which functions could fetch it."""
+    """Return the problem of a network that exceeds a call's payload, without a bucket from which functions
+    could load it."""
     made = queries.set_up_of(connection)
     spaces, known = spaces_of(spec.training)
     if not known or (made is not None and made.ready_bucket):
@@ -185,7 +188,7 @@ def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
 
 
 def functions_at_once(connection: Connection) -> int | None:
-    """What the account told at its last test, less what others have reserved of it; None if it did not tell."""
+    """Return the account's concurrency at its last test, less what others reserved; None if unknown."""
     for quota in (connection.test_report or {}).get("quotas", []):
         if quota["name"] == _AT_ONCE:
             return int(quota["limit"]) - int(quota["used"] or 0)

@@ -1,4 +1,4 @@
-"""What stands against a job in Azure's containers, of what is stored: never of the cloud."""
+"""Obstacles to a job in Azure containers, from stored reports, without calls to the cloud."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from webapp.jobs.launch import site_address
 from webapp.jobs.spec import JobSpec
 
 _CORES, _GROUPS = "Cores", "Container groups"
-"""The quotas' names in the report of a test (cloud.azure.checks)."""
+"""The quotas' names in a connection's test report (cloud.azure.checks)."""
 
 
 def obstacles(connection: Connection, spec: JobSpec, options: AzureContainerOptions) -> Iterator[Problem]:
-    """For a connection that was tested and found good."""
+    """Return the obstacles, for a connection whose test passed."""
     made = queries.set_up_of(connection)
     if made is None or not made.ready_image:
         words = (
@@ -38,7 +38,7 @@ def obstacles(connection: Connection, spec: JobSpec, options: AzureContainerOpti
 
 
 def _out_of_reach() -> Iterator[Problem]:
-    """Containers elsewhere call at this site's own address."""
+    """Containers call this site's own URL, so it must be reachable."""
     if site_address.only_here() or site_address.obstacles():
         yield at_connection(
             "containers fetch their work from this site, and its address is not one that they can reach over https."
@@ -47,7 +47,7 @@ def _out_of_reach() -> Iterator[Problem]:
 
 
 def _too_much(connection: Connection, spec: JobSpec, options: AzureContainerOptions) -> Iterator[Problem]:
-    """More than the subscription had free at its last test."""
+    """Return where the job needs more than the subscription had free at its last test."""
     actors = min(spec.training.scaling.largest, options.most_actors)
     groups = -(-actors // options.containers_a_group)
     for name, wanted, unit in ((_CORES, actors * options.vcpu, "core"), (_GROUPS, groups, "container group")):

@@ -1,4 +1,5 @@
-"""How right the forecasts of launches were: what jobs that ran to their own end came to, against their ranges."""
+"""How accurate launch forecasts were: the results of jobs that ran to their own end, against the forecast
+ranges."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ FORECASTS_AT_LEAST = 5
 
 @dataclass(frozen=True)
 class Calibration:
-    """Of `forecasts` so many costs and times lay `inside` p10 to p90; the errors are shares of the p50, by median."""
+    """How many of `forecasts` costs and times were `inside` p10 to p90; errors are median shares of the p50."""
 
     forecasts: int
     inside: float
@@ -25,7 +26,8 @@ class Calibration:
 
 
 def calibration(project: Any = None, last: int = FORECASTS_LOOKED_AT) -> Calibration | None:
-    """Of the last jobs (of a project) that ended as they were meant to; None where there are too few."""
+    """Return the calibration of the last jobs (of a project) that ended by themselves; None if there are too
+    few."""
     rows = LaunchForecast.objects.filter(job__observed=Observed.SUCCEEDED, cost_p50_picodollars__gt=0)
     if project is not None:
         rows = rows.filter(job__project=project)
@@ -46,7 +48,7 @@ def calibration(project: Any = None, last: int = FORECASTS_LOOKED_AT) -> Calibra
 
 
 def calibration_sentence(project: Any = None) -> str:
-    """Empty while there are too few to say anything."""
+    """Return the calibration as a sentence; empty if there are too few jobs."""
     found = calibration(project)
     if found is None:
         return ""

@@ -1,4 +1,4 @@
-"""Forecasts of jobs in words: for the form's panel and for the command line."""
+"""Forecasts of jobs as text, for the form's panel and the command line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Ranged:
 
 
 def forecast_of(spec: JobSpec, spaces: Spaces | None = None) -> Forecast:
-    """NoForecast, with a sentence or two for people, where nothing can be said."""
+    """Return the forecast. NoForecast, with a sentence or two for users, if there is none."""
     return _forecast(spec.model_dump_json(exclude={"name"}), spaces)
 
 
@@ -55,7 +55,7 @@ def _forecast(document: str, spaces: Spaces | None) -> Forecast:
 
 
 def panel(spec: JobSpec, lessons: Lessons = NONE) -> dict[str, Any]:
-    """What the form shows of a forecast, with what past runs teach."""
+    """Return the form's forecast panel, adjusted by past runs."""
     try:
         found = learned(forecast_of(spec), lessons, float(spec.budget_usd))
     except NoForecast as refusal:
@@ -81,12 +81,12 @@ def panel(spec: JobSpec, lessons: Lessons = NONE) -> dict[str, Any]:
 
 
 def unbroken(sentence: str) -> str:
-    """Ranges stay on one line: a word joiner after each dash."""
+    """Keep ranges on one line, with a word joiner after each dash."""
     return sentence.replace("–", "–\u2060")
 
 
 def headline(found: Forecast, spec: JobSpec) -> str:
-    """The whole forecast in one sentence."""
+    """Return the whole forecast as one sentence."""
     if found.rounds.p90 == 0:
         return nothing_begins(found)
     if found.costs_nothing:
@@ -100,7 +100,7 @@ def nothing_begins(found: Forecast) -> str:
 
 
 def until(found: Forecast, spec: JobSpec) -> str:
-    """What the cost and the time are for."""
+    """Return what ends the job that cost and time are forecast for."""
     stop = spec.training.stop
     match found.ends_by:
         case "rounds":
@@ -113,7 +113,8 @@ def until(found: Forecast, spec: JobSpec) -> str:
 
 
 def note(found: Forecast, spec: JobSpec) -> str:
-    """How likely the budget ends it, where that may be, and why it may do so before all of it is spent."""
+    """Return how likely the budget ends the job, and why it may do so before all of it is spent; empty if
+    unlikely."""
     if found.budget_share == 0 or found.costs_nothing:
         return ""
     left = f"${usd(found.kept_back)} must stay free for calls and rent."
@@ -131,7 +132,7 @@ def usd(dollars: float) -> str:
 
 
 def breakdown(found: Forecast) -> list[tuple[str, str]]:
-    """What each part comes to, all with as many decimals, so that they stand below each other."""
+    """Return the cost of each part, all with the same number of decimals."""
     digits = 2 if found.dollars.p50 >= 10 else min(9, 2 - _exponent(max(found.dollars.p50, 1e-6)))
     least = 10.0**-digits
     rows = []
@@ -143,7 +144,7 @@ def breakdown(found: Forecast) -> list[tuple[str, str]]:
 
 
 def money(dollars: Band) -> Ranged:
-    """Two significant digits below a dollar, cents above, whole dollars from a hundred on."""
+    """Format dollars: two significant digits below a dollar, cents above, whole dollars from a hundred on."""
     digits = 0
     if dollars.p50 < 100:
         digits = 2
@@ -154,21 +155,21 @@ def money(dollars: Band) -> Ranged:
 
 
 def time(minutes: Band) -> Ranged:
-    """In the unit that suits the usual case, with two or three digits."""
+    """Format a time in the unit of the median, with two or three digits."""
     unit, size = next((unit, size) for unit, size, most in _UNITS if minutes.p50 < most)
     shown = [_short(one / size) for one in (minutes.p50, minutes.p10, minutes.p90)]
     return Ranged(f"{shown[0]} {unit}", shown[1], shown[2])
 
 
 def counted(band: Band) -> Ranged:
-    """A number of things: three digits are enough of what is not sure."""
+    """Format a count with three significant digits."""
     exact = band.p10 == band.p90
     shown = [f"{(one if exact else _three_digits(one)):,.0f}" for one in (band.p50, band.p10, band.p90)]
     return Ranged(*shown)
 
 
 def spread(matter: Any, found: Forecast) -> str:
-    """What a number does to the job between the two ends of its range: to its money if it has any, else its time."""
+    """Return the effect of a number's range on the job's cost, or on its time if it costs nothing."""
     ends: Sequence[float] = matter.minutes if found.costs_nothing else matter.dollars
     low, high = sorted(ends)
     band = Band(low, (low + high) / 2, high)

@@ -1,5 +1,5 @@
-"""What a job needs of money before it may begin: room for the worst case of its first round, and what it is expected
-to take, which the budgets above then hold for it."""
+"""The money a job needs before it may begin: room for the worst case of its first round, and its expected
+cost, which the budgets above then hold for it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,20 @@ BUDGET = "budget_usd"
 
 @dataclass(frozen=True)
 class Needs:
-    """Picodollars. `expected` is the ninth tenth of the forecast, or the whole budget where there is no forecast."""
+    """Picodollars. `expected` is the forecast's p90, or the whole budget if there is no forecast."""
 
     least: int
     expected: int
 
 
 def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False, actors: int | None = None) -> Needs:
-    """What the job needs; the forecast (a second's work) is only asked where a budget above might hold it, and not
-    where `whole_budget` is to be held for it."""
+    """Return what the job needs.
+
+    The forecast (about a second) is only computed if a budget above might hold it and `whole_budget` is
+    false.
+    """
     limit, least = picodollars(spec.budget_usd), least_of(spec, actors)
-    if isinstance(least, str):  # the run will say so; nothing can be set aside for it before
+    if isinstance(least, str):  # the run reports this; nothing can be reserved before
         return Needs(0, limit)
     above = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
     above = above.exclude(~Q(group__name=spec.group), scope=Scope.GROUP)
@@ -42,9 +45,9 @@ def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False, actors:
 
 
 def least_of(spec: JobSpec, actors: int | None = None) -> int | str:
-    """What must be free for a run's first round to begin; where something has no price, the words that say so.
+    """Return what must be free before a run's first round; a sentence if something has no price.
 
-    `actors`: as many as the job had last, if it goes on.
+    `actors` is the job's last number of actors, if it resumes.
     """
     try:
         return first_round_picodollars(spec.training, spec.platform, actors)
@@ -63,13 +66,13 @@ def _expected(project: Any, spec: JobSpec, limit: int) -> int:
 
 
 def _any_of_its_seeds(spec: JobSpec) -> JobSpec:
-    """One forecast for all seeds of a question: what tells them apart, no forecast knows."""
+    """Return the spec without what differs between seeds: they share one forecast."""
     training = spec.training.model_copy(update={"seed": 0})
     return spec.model_copy(update={"training": training, "tags": (), "group": ""})
 
 
 def too_little(spec: JobSpec, needs: Needs) -> list[Problem]:
-    """The job's own budget would not even begin it, if so."""
+    """Return the problem if the job's own budget cannot pay its first round."""
     if needs.least <= picodollars(spec.budget_usd):
         return []
     sentence = (
@@ -80,7 +83,7 @@ def too_little(spec: JobSpec, needs: Needs) -> list[Problem]:
 
 
 def put_on(job: Job, spec: JobSpec, now: Any) -> None:
-    """The job's tags and group, made in its project if they are new."""
+    """Add the job's tags and group, created in its project if they are new."""
     for name in spec.tags:
         job.tags.add(Tag.objects.get_or_create(project_id=job.project_id, name=name)[0])
     if spec.group:

@@ -1,4 +1,5 @@
-"""The forecast of each launch, kept beside the job: made by the worker, from what was known when it was launched."""
+"""The forecast of each launch. The worker makes it from what was known at the launch and stores it with the
+job."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ log = logging.getLogger(__name__)
 
 _YOUNG = timedelta(minutes=10)
 _without: set[str] = set()
-"""Jobs of which nothing can be forecast: asked once by this process."""
+"""Jobs that cannot be forecast; this process does not try them again."""
 
 
 def look_after_forecasts(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Forecast one young job that has none yet: it takes a second, and the next look takes the next."""
+    """Forecast one recent job without a forecast. It takes a second; the next tick takes the next job."""
     young = Job.objects.filter(launch_forecast=None, created_at__gte=clock.now() - _YOUNG)
     job = young.exclude(pk__in=_without).order_by("created_at").first()
     if job is not None and store_forecast(job, clock=clock) is None:
@@ -29,7 +30,7 @@ def look_after_forecasts(*, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 def store_forecast(job: Job, *, clock: Clock = SYSTEM_CLOCK) -> LaunchForecast | None:
-    """Keep the job's forecast; None where nothing can be said of it, or it costs nothing."""
+    """Store the job's forecast and return it; None if there is none or the job costs nothing."""
     try:
         spec = job.parsed_spec()
         lessons = lessons_of(job.project, spec)

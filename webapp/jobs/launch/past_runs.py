@@ -1,6 +1,6 @@
-"""What past runs teach a forecast: jobs of the same kind came to so much more or less than the profile had said.
+"""Forecasts corrected by past runs: the ratio between their actual and forecast cost and time.
 
-The more of them there are, the more they count against the profile's own range.
+The more past runs there are, the less the profile's own range counts.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ _NOT_OF_THE_KIND = ("seed", "stop", "checkpoints")
 
 @dataclass(frozen=True)
 class Lesson:
-    """Of `runs` past runs: what share of the forecast they came to, and their scatter (of logarithms)."""
+    """The result of `runs` past runs: their ratio to the forecast, and its standard deviation (of
+    logarithms)."""
 
     runs: int
     factor: float = 1.0
     scatter: float = 0.0
 
     def apply(self, band: Band) -> Band:
-        """The band moved to where past runs ended, as wide as they and what is still unknown say together."""
+        """Return the band scaled to past runs, with a width that combines their scatter and the remaining
+        uncertainty."""
         if not self.runs or band.p50 <= 0:
             return band
         weight = self.runs / (self.runs + _RUNS_THAT_WEIGH_HALF)
@@ -55,7 +57,7 @@ NONE = Lessons(Lesson(0), Lesson(0))
 
 
 def alike(spec: JobSpec) -> str:
-    """The kind of a job: everything that its cost a step depends on."""
+    """Return a key of everything that the job's cost per step depends on."""
     training = {
         name: value
         for name, value in spec.training.model_dump(mode="json").items()
@@ -69,7 +71,7 @@ def alike(spec: JobSpec) -> str:
 
 
 def lessons_of(project: Any, spec: JobSpec) -> Lessons:
-    """From the project's runs of this kind that ended as they were meant to."""
+    """Return the lessons of the project's successful runs of this kind."""
     rows = LaunchForecast.objects.filter(
         job__project=project, alike=alike(spec), job__observed=Observed.SUCCEEDED, cost_p50_picodollars__gt=0
     )
@@ -91,7 +93,7 @@ def _lesson(logs: list[float]) -> Lesson:
 
 
 def learned(found: Forecast, lessons: Lessons, budget_usd: float) -> Forecast:
-    """The forecast with what past runs teach; unchanged without any."""
+    """Return the forecast corrected by past runs; unchanged if there are none."""
     runs = lessons.cost.runs
     if not runs:
         return found

@@ -1,6 +1,7 @@
-"""What can only be known by building the environment, asked before anything is started or paid.
+"""Checks that need the environment itself, made before anything is started or paid.
 
-For processes that train: environments that are not in the catalogue run code of their own, and pages stay light.
+Only for processes that train: environments outside the catalogue run code of their own, and web processes
+stay light.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from webapp.jobs.form.spec_problems import Problem
 
 REGION = "platform.region"
 PRICE_IT = "Choose a region or machine that has one, or add a row for it to cloud/prices where Starling is installed."
-"""What to do where the price book has no price."""
+"""What to do if the price book has no price."""
 
 
 def obstacle(training: TrainingSpec) -> Problem | None:
-    """Why this cannot be trained on this machine, in one sentence; None if nothing stands against it."""
+    """Return why this spec cannot be trained on this machine, as one sentence; None if it can."""
     if found := scheduler_obstacle(training):
         return found
     from training.architectures import towers
@@ -31,7 +32,7 @@ def obstacle(training: TrainingSpec) -> Problem | None:
 
     try:
         spaces = spaces_of(training.environment)
-    except Exception as error:  # whatever the code of an environment raises: it cannot be had here
+    except Exception as error:  # an environment's code may raise anything
         path = "training.environment.id"
         return Problem(
             path, f"Environment ({path}): {training.environment.id} cannot be used here: {_words(error)}"
@@ -45,7 +46,7 @@ def obstacle(training: TrainingSpec) -> Problem | None:
 
 
 def scheduler_obstacle(training: TrainingSpec) -> Problem | None:
-    """A policy that decides by a trained scheduler has to hold one."""
+    """A policy with a trained scheduler needs that scheduler's weights."""
     if not isinstance(training.scaling, Learned) or training.scaling.weights:
         return None
     path = "training.scaling.scheduler"
@@ -57,10 +58,10 @@ def scheduler_obstacle(training: TrainingSpec) -> Problem | None:
 
 
 def unnamed_cluster(options: PlatformOptions) -> Problem | None:
-    """Why a job may not be attached to the cluster at its spec's address; None where the operator named it.
+    """Return why a job may not use the Ray cluster at its spec's address; None if the operator has named it.
 
-    A driver and its cluster run each other's code, and the driver shows the cluster this installation's token. So an
-    address that only a user chose is not spoken to.
+    A driver and its cluster run each other's code, and the driver sends the cluster this installation's
+    token. So an address that only a user chose is refused.
     """
     if not isinstance(options, RayOptions) or not options.address:
         return None
@@ -75,7 +76,7 @@ def unnamed_cluster(options: PlatformOptions) -> Problem | None:
 
 
 def cluster_obstacle(options: PlatformOptions) -> Problem | None:
-    """Why no job can go to this Ray cluster, as far as it is known here; None for any other platform."""
+    """Return why no job can run on this Ray cluster, as far as this machine knows; None for other platforms."""
     if not isinstance(options, RayOptions):
         return None
     try:
@@ -91,7 +92,7 @@ def cluster_obstacle(options: PlatformOptions) -> Problem | None:
 
 
 def price_obstacle(options: PlatformOptions, memory_mb: int) -> Problem | None:
-    """What a job on a simulated cloud would buy in a region where nobody has priced it; None for any other platform."""
+    """Return the problem of a simulated cloud in a region without prices; None for other platforms."""
     if not isinstance(options, SimulatedOptions):
         return None
     try:

@@ -1,7 +1,7 @@
-"""The trained schedulers that a job may name: what forms offer, why none can decide, and the spec with the chosen one.
+"""The trained schedulers that a job may name.
 
-`schedulers` trains them and depends on jobs, so jobs know it by this protocol only. Its app names the module that
-answers; that module is imported at the first question, since most commands never ask one.
+`schedulers` trains them and imports jobs, so jobs use it through this protocol only. Its app registers the
+module, which is imported on first use: most commands never use it.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ class SchedulerChoice(Protocol):
     """What jobs need to know of a project's trained schedulers."""
 
     def offered(self, project: Any) -> list[Named]:
-        """The project's schedulers, newest first."""
+        """Return the project's schedulers, newest first."""
 
     def none_yet(self, project: Any) -> SafeString:
-        """What the form says below the select of a project without any."""
+        """Return the text below the select of a project without schedulers."""
 
     def placed(self, project: Any, spec: JobSpec) -> JobSpec:
-        """The spec with the weights of the scheduler that it names, or the same spec if it names none."""
+        """Return the spec with the weights of the scheduler it names; unchanged if it names none."""
 
     def obstacles(self, project: Any, spec: JobSpec) -> Sequence[Problem]:
-        """Why no scheduler can decide for this job."""
+        """Return why no scheduler can run in this job."""
 
 
 _answering = ""
 
 
 def answered_by(module: str) -> None:
-    """Have the functions of the module of this name answer."""
+    """Register the module that implements the protocol."""
     global _answering
     _answering = module
 
 
 def schedulers() -> SchedulerChoice:
-    """The module that answers, imported at the first call."""
+    """Return the registered module, imported at the first call."""
     return cast(SchedulerChoice, import_module(_answering))

@@ -1,4 +1,4 @@
-"""Whether other machines can call at this site's address."""
+"""Whether other machines can reach this site's URL."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _KIND = "platform.kind"
 
 
 def only_here() -> bool:
-    """Whether this site's address leads nowhere from other machines."""
+    """Return whether this site's URL is a loopback address."""
     return urlsplit(settings.STARLING_BASE_URL).hostname in LOOPBACK_HOSTS
 
 
 def obstacles() -> list[Problem]:
-    """Why no machine could reach this site."""
+    """Return why no machine may call this site."""
     base = urlsplit(settings.STARLING_BASE_URL)
     if base.scheme == "https" or base.hostname in LOOPBACK_HOSTS:
         return []

@@ -1,1 +1,1 @@
-"""The list of jobs: a question, columns, saved views, and what is done to many."""
+"""The list of jobs: search, columns, saved views, and bulk actions."""

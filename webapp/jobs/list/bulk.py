@@ -1,4 +1,4 @@
-"""One thing done to many jobs. Each is a change of its own: what one job refuses keeps no other from it."""
+"""Bulk actions. Each job is a change of its own: a refusal by one does not stop the others."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MOST_AT_ONCE = 200
 
 
 class NotPossible(ValueError):
-    """A wish that is none, or too many jobs at once; nothing was done."""
+    """An unknown action, or too many jobs at once. Nothing was done."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Ids of the jobs that it was done to, and of the others why not: (name, sentence). `word`: what was done."""
+    """The ids of the changed jobs, and for the others (name, reason). `word` names the action."""
 
     word: str
     done: tuple[str, ...]
@@ -48,7 +48,8 @@ def act(
     tag: str = "",
     clock: Clock = SYSTEM_CLOCK,
 ) -> Outcome:
-    """Do `action` (a key of ACTIONS) to these jobs of the project; ids that are not its are left alone."""
+    """Apply `action` (a key of ACTIONS) to these jobs of the project; other ids are ignored. Raises
+    NotPossible."""
     if action not in ACTIONS:
         raise NotPossible("Nothing was done: choose what to do with the jobs.")
     if not job_ids:
@@ -119,4 +120,4 @@ ACTIONS: dict[str, tuple[str, Callable[[Job, Any, list[str], Clock], bool]]] = {
     "unarchive": ("Back in the list", _unarchive),
     "delete": ("Deleted for good", _delete),
 }
-"""By the word in the form: how it is told, and what does it (False: there was nothing to do)."""
+"""By form value: the action's text, and its function (False: nothing to do)."""

@@ -1,6 +1,6 @@
-"""The columns of the list of jobs, one row each: what it is called, how it sorts, and what it shows of a job.
+"""The columns of the list of jobs, one row each: heading, sort order and cell.
 
-The name and the state always stand first and are no columns here.
+Name and state always come first and are not in this table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from webapp.jobs.models import Job
 
 @dataclass(frozen=True)
 class Column:
-    """`order`: the field it sorts by, empty if it does not. `reads`: relations that its text needs."""
+    """`order` is the field it sorts by; empty if it cannot sort. `reads` lists the relations that its text
+    needs."""
 
     key: str
     word: str
@@ -39,7 +40,7 @@ class Column:
 
     @cached_property
     def cell(self) -> str:
-        """How its cells begin: the same for all rows, so it is put together once."""
+        """The start of its cells, the same for all rows, so it is built once."""
         css = f"column-{self.key}{' number' if self.number else ''} {self.css}".strip()
         return format_html('<td class="{}" data-label="{}">', css, self.word)
 
@@ -117,6 +118,6 @@ USUAL = ("return", "best", "steps", "actors", "spent", "started")
 
 
 def chosen_columns(keys: str) -> list[Column]:
-    """The columns named in an address, in our order; the usual ones where none is known."""
+    """Return the columns named in the URL, in the table's order; the default ones if none is known."""
     named = [column for column in COLUMNS if column.key in keys.split(",")]
     return named or [BY_KEY[key] for key in USUAL]

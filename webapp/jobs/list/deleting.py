@@ -1,4 +1,4 @@
-"""Deleting a job for good: what it made goes, what it cost stays in the books and reports."""
+"""Deleting a job for good: its data is removed, its cost stays in the ledger and in reports."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MEASURED = ("ready", "failed")
 
 @transaction.atomic
 def delete(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """Take away the job's curves, events, log, checkpoints, films and surfaces. False if that was done already.
+    """Delete the job's curves, events, log, checkpoints, films and surfaces. False if it was deleted already.
 
-    LabelRefused unless it is archived and nothing of it is under way. Files go before the rows are gone for certain:
-    whoever is stopped between the two deletes it once more.
+    LabelRefused unless it is archived and nothing of it is in progress. Files are deleted before the
+    transaction commits: after a crash between the two, the user deletes the job again.
     """
     held = Job.objects.select_for_update().get(pk=job.pk)
     if held.deleted_at is not None:
@@ -44,7 +44,7 @@ def delete(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
 
 
 def _obstacle(job: Job) -> str:
-    """What keeps the job from being deleted now, and what to do; empty if nothing does."""
+    """Return why the job cannot be deleted now and what to do; empty if it can."""
     if job.archived_at is None:
         return "Only an archived job can be deleted. Archive it first."
     if job.lease_owner or job.account.charges.filter(state=ChargeState.OPEN).exists():

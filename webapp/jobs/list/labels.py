@@ -1,4 +1,4 @@
-"""What people write on jobs to find their way: tags, a note, and putting a job away. Nothing here touches money."""
+"""Tags, notes and archiving. Nothing here changes money."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ LONGEST_NOTE = 5_000
 
 
 class LabelRefused(ValueError):
-    """A tag, note or putting away that cannot be; the text says why and what to do."""
+    """The change is refused. The text says why and what to do."""
 
 
 def tag_names(text: str) -> list[str]:
-    """The tags in a comma-separated text, each once, in order; LabelRefused for too many or too long ones."""
+    """Return the tags in a comma-separated text, each once, in order. LabelRefused for too many or too long
+    ones."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if len(names) > MOST_TAGS:
         raise LabelRefused(f"A job takes at most {MOST_TAGS} tags; {len(names)} were given.")
@@ -33,7 +34,7 @@ def tag_names(text: str) -> list[str]:
 
 
 def tag_named(project: Any, text: str) -> Tag:
-    """The project's tag of that name, made if no job has it yet; LabelRefused where the text is not one tag."""
+    """Return the project's tag with that name, created if necessary. LabelRefused if the text is not one tag."""
     names = tag_names(text)
     if len(names) != 1:
         raise LabelRefused(f"One tag is wanted, without commas; {text!r} is {len(names)}.")
@@ -42,20 +43,20 @@ def tag_named(project: Any, text: str) -> Tag:
 
 @transaction.atomic
 def set_tags(*, job: Job, names: Iterable[str]) -> None:
-    """These tags and no others. Budgets by tag hold for what was tagged when it was launched; reports go by today's."""
+    """Replace the job's tags. A budget by tag counts the tags at launch; reports use the present ones."""
     rows = [Tag.objects.get_or_create(project_id=job.project_id, name=name)[0] for name in names]
     job.tags.set(rows)
 
 
 @transaction.atomic
 def add_tags(*, job: Job, names: Iterable[str]) -> None:
-    """These tags beside those it has; LabelRefused if they would be too many."""
+    """Add tags. LabelRefused if they would be too many."""
     before = list(job.tags.values_list("name", flat=True))
     set_tags(job=job, names=tag_names(",".join([*before, *names])))
 
 
 def set_note(*, job: Job, text: str) -> None:
-    """The job's note; an empty one takes it away."""
+    """Set the job's note; an empty text removes it."""
     text = text.strip()
     if len(text) > LONGEST_NOTE:
         raise LabelRefused(f"The note has {len(text):,} letters; at most {LONGEST_NOTE:,} fit.")
@@ -64,9 +65,9 @@ def set_note(*, job: Job, text: str) -> None:
 
 @transaction.atomic
 def archive(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """Leave the job out of lists; everything of it stays, its money above all. False if it was put away already.
+    """Remove the job from lists; its data and money stay. False if it was archived already.
 
-    LabelRefused for one that is not over: what may still cost money is not hidden.
+    LabelRefused if the job has not ended: what may still cost money is not hidden.
     """
     held = Job.objects.select_for_update().get(pk=job.pk)
     if held.archived_at is not None:
@@ -83,7 +84,7 @@ def archive(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
 
 @transaction.atomic
 def unarchive(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """Show the job in lists again; False if it was there."""
+    """Show the job in lists again; False if it was not archived."""
     held = Job.objects.select_for_update().get(pk=job.pk)
     if held.archived_at is None:
         return False

@@ -1,4 +1,4 @@
-"""The list of jobs: a question, columns, an order and saved views, all in its address; and what is done to many."""
+"""The page of the list of jobs: search, columns, order and saved views, all in its URL; and bulk actions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from webapp.jobs.list.search_query import FIGURES, WORDS, NotUnderstood, Term, p
 
 JOBS_A_PAGE = 50
 UNDO = "archived_just_now"
-"""In the session: the jobs that the next look at the list offers to bring back."""
+"""The session key of the jobs that the next page offers to restore."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the address asks for. `problem` says what of the question was not understood; then all jobs are shown."""
+    """The parsed URL. `problem` says what of the search was not understood; then all jobs are shown."""
 
     question: str
     terms: tuple[Term, ...]
@@ -50,7 +50,7 @@ class Asked:
         return cls(question, terms, problem, run_table.order_of(address.get("sort", "")), columns)
 
     def address(self, **instead: Any) -> str:
-        """This question as an address's part, with something else instead; what is usual is left out."""
+        """Return the query string, with some parameters replaced; defaults are left out."""
         keys = ",".join(column.key for column in self.columns)
         parts = {"q": self.question, "sort": self.order, "columns": keys, **instead}
         usual = {"q": "", "sort": run_table.FIRST, "columns": ",".join(USUAL), "page": 1}
@@ -62,11 +62,11 @@ class Asked:
 @project_page()
 @require_safe
 def job_list(request: HttpRequest, project: Project) -> HttpResponse:
-    """The project's jobs. With ?rows=1 only the table's rows, for the page that keeps itself fresh."""
+    """List the project's jobs. With ?rows=1 only the table's rows, for live updates."""
     asked = Asked.of(request.GET)
     found = run_table.jobs_asked_for(project, asked.terms, asked.order, SYSTEM_CLOCK.now())
     ids = found.values_list("pk", flat=True)
-    # What a question finds is not known without looking at every job: one look then gives the number and the page.
+    # Counting a search would read every job, so one query returns both the number and the page.
     page = Paginator(list(ids) if asked.terms else ids, JOBS_A_PAGE).get_page(request.GET.get("page"))
     shown = run_table.with_what_is_shown(list(page.object_list), asked.columns)
     rows = drawn_rows(shown, asked.columns, reverse("jobs:list", args=[project.slug]))
@@ -79,7 +79,7 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _around(project: Project, asked: Asked, page: Any) -> dict[str, Any]:
-    """Everything beside the rows."""
+    """Return the context of everything but the rows."""
     heads = [
         {
             "column": column,
@@ -115,7 +115,7 @@ def _around(project: Project, asked: Asked, page: Any) -> dict[str, Any]:
 @project_page(needs="editor")
 @require_POST
 def job_act(request: HttpRequest, project: Project) -> HttpResponse:
-    """One thing done to all chosen jobs; or, with the action `compare`, off to their comparison."""
+    """Apply one action to all chosen jobs; the action `compare` redirects to their comparison."""
     ids, action = request.POST.getlist("job"), request.POST.get("action", "")
     if action == "compare" and ids:
         chosen = urlencode([("of", job_id) for job_id in ids])
@@ -133,7 +133,7 @@ def job_act(request: HttpRequest, project: Project) -> HttpResponse:
         request.session[UNDO] = list(outcome.done)
     if outcome.refused:
         messages.warning(request, outcome.sentence)
-    elif action != "archive":  # the list itself says so, with a way back
+    elif action != "archive":  # the list itself says so and offers to undo it
         messages.success(request, outcome.sentence)
     return _back(request, project)
 
@@ -141,7 +141,7 @@ def job_act(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="editor")
 @require_POST
 def view_change(request: HttpRequest, project: Project) -> HttpResponse:
-    """Keep the way the list is shown now under a name, or forget a view (`remove`: its number)."""
+    """Save the present view under a name, or delete one (`remove`: its id)."""
     remove = request.POST.get("remove", "")
     try:
         if remove:
@@ -157,7 +157,7 @@ def view_change(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="editor")
 @require_POST
 def job_labels(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """A job's tags and note as its page's form has them; or, with `archive`, `unarchive` or `delete`, its place."""
+    """Set a job's tags and note; or, with `archive`, `unarchive` or `delete`, do that."""
     job = queries.job_in(project, job_id)
     try:
         if "delete" in request.POST:
@@ -178,6 +178,6 @@ def job_labels(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
 
 
 def _back(request: HttpRequest, project: Project) -> HttpResponse:
-    """To the list as it was asked for: only the question comes from the form, never an address."""
+    """Redirect to the list with the same search. Only the query string comes from the form, never a URL."""
     question = request.POST.get("back", "").lstrip("?")
     return redirect(f"{reverse('jobs:list', args=[project.slug])}{'?' if question else ''}{question}")

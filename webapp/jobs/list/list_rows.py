@@ -1,8 +1,5 @@
-"""The rows of the list of jobs.
-
-Pages show 50 at a time and most have not changed since somebody last looked: what a row
-is drawn from is a value, and one that was drawn lately is not drawn again.
-"""
+"""The rows of the list of jobs, cached by content: a page shows 50, and most have not changed since the last
+request."""
 
 from __future__ import annotations
 
@@ -18,11 +15,11 @@ from webapp.jobs.reasons import look_of_job, reason_in_words
 from webapp.tones import Pill
 
 _KEPT = 4_000
-"""Drawn rows of one process, some kilobytes each."""
+"""Cached rows of one process, some kilobytes each."""
 
 
 class Row(NamedTuple):
-    """Everything that a row shows. `version` changes with the job: pages replace rows whose version is another one."""
+    """Everything that a row shows. `version` changes with the job: pages replace rows with another version."""
 
     job_id: str
     version: str
@@ -36,7 +33,7 @@ class Row(NamedTuple):
 
 
 def drawn_rows(jobs: Iterable[Job], columns: Sequence[Column], jobs_url: str) -> list[str]:
-    """The jobs' rows as HTML, in their order."""
+    """Return the jobs' rows as HTML, in their order."""
     return [_drawn(_row(job, columns, jobs_url)) for job in jobs]
 
 
@@ -62,5 +59,5 @@ def _drawn(row: Row) -> str:
 
 @cache
 def _pill(state: Pill) -> str:
-    """A state's pill: there are few states and many rows."""
+    """Return a state's pill, cached: there are few states and many rows."""
     return render_to_string("jobs/pill.html", {"state": state})

@@ -1,4 +1,4 @@
-"""What the list of jobs reads: the jobs that a question asks for, in the order that was chosen."""
+"""The queries of the list of jobs: filter and order."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ _FIELDS = {
 }
 _OFFERED = 50
 FIRST = "-started"
-"""The order if none is asked for: the newest first."""
+"""The default order: newest first."""
 
 
 def jobs_asked_for(project: Any, terms: Sequence[Term], order: str, now: datetime) -> QuerySet[Job]:
-    """The project's jobs for which all terms hold; archived ones only where the question speaks of them."""
+    """Return the project's jobs that match all terms. Archived jobs are included only if the search names
+    them."""
     rows = Job.objects.filter(project=project)
     if any(term.key == "is" and "archived" in term.values for term in terms):
         rows = rows.filter(deleted_at=None)
@@ -49,7 +50,7 @@ def jobs_asked_for(project: Any, terms: Sequence[Term], order: str, now: datetim
 
 
 def with_what_is_shown(job_ids: Sequence[str], columns: Iterable[Column]) -> list[Job]:
-    """These jobs, in this order, with all that the columns show; the number of queries does not depend on theirs."""
+    """Return these jobs in this order, with all that the columns show, in a fixed number of queries."""
     reads = {part for column in columns for part in column.reads}
     joined = sorted(part for part in reads if part not in ("tags", "groups"))
     rows = Job.objects.filter(pk__in=job_ids).select_related("account", *joined)
@@ -63,13 +64,13 @@ def saved_views(project: Any) -> list[SavedView]:
 
 
 def order_of(text: str) -> str:
-    """A known order, such as "-spent" (the most first); the newest first for anything else."""
+    """Return a known order, such as "-spent" (most first); the default for any other."""
     column = BY_KEY.get(text.removeprefix("-"))
     return text if column is not None and column.order else FIRST
 
 
 def _order(order: str) -> list[Any]:
-    if order == FIRST:  # as the index has it
+    if order == FIRST:  # matches the index
         return ["-created_at", "pk"]
     field = F(BY_KEY[order.removeprefix("-")].order)
     first = field.desc(nulls_last=True) if order.startswith("-") else field.asc(nulls_last=True)
@@ -105,7 +106,7 @@ def _word(key: str, value: str) -> Q:
 
 
 def _figure(term: Term, now: datetime) -> Q:
-    if term.key == "age":  # the older, the smaller the moment
+    if term.key == "age":  # an older job has an earlier time
         moment = now - timedelta(seconds=min(term.number, 1e9))
         return Q(**{f"created_at__{_LOOKUPS[_TURNED[term.operator]]}": moment})
     if term.key in ("cost", "limit"):
@@ -116,13 +117,13 @@ def _figure(term: Term, now: datetime) -> Q:
 
 
 def jobs_asked_for_group(project: Any, group: JobGroup) -> QuerySet[Job]:
-    """The runs of a group, the first launched first."""
+    """Return the runs of a group, first launched first."""
     rows = Job.objects.filter(project=project, groups=group, deleted_at=None).select_related("account")
     return rows.defer("summary", "note").order_by("created_at", "pk")
 
 
 def what_may_be_compared(project: Any) -> dict[str, Any]:
-    """What a comparison is offered to add: the newest groups, and the newest jobs that have a return."""
+    """Return the newest groups, and the newest jobs with a return, as candidates of a comparison."""
     groups = JobGroup.objects.filter(project=project, jobs__archived_at=None).distinct()
     jobs = Job.objects.filter(project=project, archived_at=None, episode_return_mean__isnull=False)
     return {

@@ -1,4 +1,4 @@
-"""Named ways to look at a project's jobs."""
+"""Saved views of a project's jobs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _KEPT = ("q", "sort", "columns")
 
 
 class ViewRefused(ValueError):
-    """A view that is not kept; the text says why."""
+    """The view is not saved. The text says why."""
 
 
 @transaction.atomic
 def save_view(*, project: Any, user: Any, name: str, address: str, clock: Clock = SYSTEM_CLOCK) -> SavedView:
-    """Keep the question part of the list's address under a name; one of that name is replaced."""
+    """Save the query string of the list's URL under a name; replaces a view of the same name."""
     name = name.strip()
     if not name or len(name) > 60:
         raise ViewRefused("Give the view a name of at most 60 letters, such as “Failed this week”.")
@@ -37,7 +37,7 @@ def save_view(*, project: Any, user: Any, name: str, address: str, clock: Clock 
 
 
 def remove_view(*, project: Any, view_id: int) -> None:
-    """Forget a view of this project; ViewRefused where it has none of this number."""
+    """Delete a view of this project. ViewRefused if there is none with this id."""
     removed, _ = SavedView.objects.filter(project=project, pk=view_id).delete()
     if not removed:
         raise ViewRefused("That view is not there any more.")

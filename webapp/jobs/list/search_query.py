@@ -1,7 +1,8 @@
-"""What is asked of the list of jobs, in one line: `state:active algorithm:ppo cost>1 "cart pole"`. Text in, terms out.
+"""The search language of the list of jobs: `state:active algorithm:ppo cost>1 "cart pole"`. Text in, terms
+out.
 
-A term is a word to find, `key:value` (several values with commas: any of them) or `figure>number`; a minus before it
-turns it round. All terms must hold.
+A term is a word, `key:value` (commas separate alternatives) or `figure>number`; a minus before it negates it.
+All terms must match.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ WORDS = {
     "by": "a part of an e-mail address",
     "is": "archived or simulated",
 }
-"""The keys that take words, and what they take."""
+"""The keys with text values, and their fields."""
 FIGURES = (
     "cost",
     "limit",
@@ -40,7 +41,7 @@ FIGURES = (
     "time",
     "age",
 )
-"""The keys that take numbers. Dollars for cost and limit; time and age take 30s, 5min, 2h, 7d."""
+"""The keys with numbers. Cost and limit are in dollars; time and age accept 30s, 5min, 2h, 7d."""
 STATES: dict[str, Q] = {
     "active": Q(observed__in=ACTIVE),
     "stopped": Q(observed=Observed.CANCELLED),
@@ -52,7 +53,7 @@ STATES: dict[str, Q] = {
     },
     "budget": STOPPED_BY_BUDGET,
 }
-"""What `state:` may be asked for, and the jobs that are meant."""
+"""The values of `state:`, and the jobs that each matches."""
 _UNITS_S = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _OPERATORS = (">=", "<=", ">", "<", "=")
 _TOKEN = re.compile(r'-?(?:[^\s"]|"[^"]*")+')
@@ -61,8 +62,8 @@ _MOST_LETTERS = 400
 
 @dataclass(frozen=True)
 class Term:
-    """One thing that must hold. `operator` is ":" for words, one of >=, <=, >, <, = for figures; a plain word has no
-    key. Of several `values` any will do."""
+    """One condition. `operator` is ":" for words, or one of >=, <=, >, <, = for figures; a plain word has no
+    key. Any of several `values` may match."""
 
     key: str
     operator: str
@@ -72,11 +73,11 @@ class Term:
 
 
 class NotUnderstood(ValueError):
-    """A question that cannot be read; the text says which part, and what would be understood."""
+    """The search cannot be parsed. The text says which part, and what is accepted."""
 
 
 def parse(text: str) -> tuple[Term, ...]:
-    """The terms of a question, in order; none for an empty one."""
+    """Return the terms of a search, in order; none for an empty one. Raises NotUnderstood."""
     if len(text) > _MOST_LETTERS:
         raise NotUnderstood(f"The question has {len(text)} letters; at most {_MOST_LETTERS} are read.")
     if text.count('"') % 2:

@@ -1,1 +1,1 @@
-"""Policies of a job's checkpoints: kept, taken away, filmed."""
+"""Policies of a job's checkpoints: listed, downloaded, filmed."""

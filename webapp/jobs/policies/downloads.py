@@ -1,4 +1,4 @@
-"""Policies to take away: which checkpoints a job has, what is known of each, and the files that leave the house."""
+"""Policies as downloads: a job's checkpoints, what is known of each, and the files of a policy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kept:
-    """One checkpoint as the page lists it. `steps` and `evaluated` (a mean return) are None where nobody knows."""
+    """One checkpoint as the page lists it. `steps` and `evaluated` (a mean return) are None if unknown."""
 
     name: str
     sha256: str
@@ -38,7 +38,8 @@ class Kept:
 
 
 def kept(job: Job) -> list[Kept]:
-    """The job's checkpoints: the one that scored best in an evaluation, if any, then the others, newest first."""
+    """Return the job's checkpoints: first the one with the best evaluation, if any, then the others, newest
+    first."""
     rows = [(row.name, row.sha256, row.round_no, row.byte_count, row.at) for row in job.checkpoints.all()]
     best = _best(job)
     names = {best[0]} if best is not None else set()
@@ -52,12 +53,12 @@ def kept(job: Job) -> list[Kept]:
 
 
 def checkpoint(job: Job, name: str) -> Kept | None:
-    """The checkpoint of that name; without a name the best, else the newest."""
+    """Return the checkpoint with that name; without a name the best, else the newest; None if there is none."""
     return next((row for row in kept(job) if not name or row.name == name), None)
 
 
 def checkpoint_in(job: Job, name: str) -> Kept:
-    """The same; Http404 where there is none."""
+    """Return the same; Http404 if there is none."""
     chosen = checkpoint(job, name)
     if chosen is None:
         raise Http404("There is no such checkpoint; older ones are deleted as newer ones come.")
@@ -65,12 +66,12 @@ def checkpoint_in(job: Job, name: str) -> Kept:
 
 
 def checkpoint_path(job_id: str, name: str) -> Path:
-    """Where the checkpoint's file lies. The name is one that a row holds, never what somebody typed."""
+    """Return the checkpoint's path. The name comes from a database row, never from a user."""
     return Path(settings.STARLING_DATA) / "checkpoints" / job_id / name
 
 
 def _best(job: Job) -> tuple[str, str, int, int, datetime] | None:
-    """As the run told it: these checkpoints are not to go on from, and have no rows of their own."""
+    """Return the best checkpoint as the run reported it. It cannot be resumed from and has no row of its own."""
     told = job.events.filter(kind=EventKind.CHECKPOINT, payload__best=True).order_by("-seq").first()
     if told is None:
         return None
@@ -89,10 +90,11 @@ def _means(job: Job, rounds: Iterable[int]) -> dict[int, float]:
 
 
 def policy_zip(job: Job, chosen: Kept) -> bytes:
-    """The policy, its card and its script as a zip. CheckpointError if the checkpoint's file is gone or damaged."""
+    """Return the policy, its card and its script as a zip. CheckpointError if the checkpoint's file is
+    missing or damaged."""
     files = policy_files(job, checkpoint_path(job.pk, chosen.name))
     packed = io.BytesIO()
-    # Stored as they are: weights do not get smaller, and the request waits for this.
+    # Not compressed: weights do not get smaller, and the request waits for this.
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
@@ -100,8 +102,8 @@ def policy_zip(job: Job, chosen: Kept) -> bytes:
 
 
 def policy_files(job: Job, path: Path) -> dict[str, bytes]:
-    """What to take away of a job's checkpoint, by file name; the card tells what the job knows."""
-    # onnx takes 15 MB and a tenth of a second: only for those who take something away.
+    """Return the policy's files by name; the card contains the job's facts."""
+    # onnx takes 15 MB and a tenth of a second, so it is imported only here
     from training.loader import package
     from training.model_card import model_card
     from training.trained import TrainedPolicy
@@ -119,7 +121,7 @@ def policy_files(job: Job, path: Path) -> dict[str, bytes]:
 
 
 def _judged(job: Job, spec: TrainingSpec, round_no: int) -> EvaluationScore | None:
-    """The evaluation of that round's policy, else the last one before it."""
+    """Return the evaluation of that round's policy, else the last one before it."""
     from training.model_card import EvaluationScore
 
     told: Any = (

@@ -1,4 +1,4 @@
-"""Films a checkpoint's policy in a process of its own: drawing may hang or crash, and ours must not."""
+"""Films a checkpoint's policy in a separate process: drawing may hang or crash, and the worker must not."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from cloud.workers.processes import bound_to_this_process
 from webapp.worker_stop import worker_stop
 
 WITHIN_S = 180
-# How to draw without a screen. EGL is for Linux; elsewhere MuJoCo's own choice draws.
+# Drawing without a screen: EGL on Linux, elsewhere MuJoCo's default.
 _DRAWING = ("SDL_VIDEODRIVER=dummy", "PYGAME_HIDE_SUPPORT_PROMPT=1", "OMP_NUM_THREADS=1")
 _ON_LINUX = ("MUJOCO_GL=egl",)
 
 
 class FilmFailed(Exception):
-    """No film was made. The text says why, as a sentence for people."""
+    """No film was made. The text says why, as a sentence for users."""
 
 
 class FilmInterrupted(Exception):
-    """The worker stopped while it was filming."""
+    """The worker stopped during filming."""
 
 
 def shoot(checkpoint: Path, file: Path, *, seed: int = 0, within_s: float = WITHIN_S) -> dict[str, Any]:
-    """Film an episode into `file`; what `training.film.FilmFacts` holds. FilmFailed, whatever went wrong.
+    """Film an episode into `file`; returns what `training.film.FilmFacts` holds.
 
-    FilmInterrupted if the worker is to stop meanwhile.
+    FilmFailed for any failure. FilmInterrupted if the worker stops meanwhile.
     """
     surroundings = (*_DRAWING, *(_ON_LINUX if sys.platform.startswith("linux") else ()))
     program = [sys.executable, "-m", "training.film", str(checkpoint), str(file), "--seed", str(seed)]
@@ -72,7 +72,7 @@ def _last_line(output: str) -> dict[str, Any] | None:
 
 
 def _unexplained(done: subprocess.CompletedProcess[str]) -> str:
-    """A process that ended without a word of its own: how, and the last thing it complained of."""
+    """Return how a process without an answer ended, and its last error output."""
     if done.returncode < 0:
         return f"The film's process was ended by {signal.Signals(-done.returncode).name} while it drew."
     complaint = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]

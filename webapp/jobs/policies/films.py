@@ -1,7 +1,8 @@
-"""Films of policies: asked for on a page, made by the worker, one at a time. The row is the truth.
+"""Films of policies: requested on a page, made by the worker, one at a time.
 
-A lost message costs seconds: `look_after_films` sends it again. A worker that stops while filming leaves the film
-queued for the next one; one that died leaves a film that failed, with the reason, to be asked for again.
+A lost message costs seconds: `look_after_films` reads the rows and sends it again. A worker that stops while
+filming leaves the film queued; a worker that dies leaves a failed film with the reason, which a user can
+request again.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ ASK_AGAIN_AFTER = timedelta(seconds=4)
 GIVEN_UP_AFTER = timedelta(seconds=WITHIN_S + 60)
 INTERRUPTED = "The worker stopped while it was filming. Film it again."
 _FILMS_AT_ONCE = 10
-# Drawing keeps a core busy, and training needs them more.
+# Drawing keeps a core busy, and training has priority.
 _one_at_a_time = threading.Lock()
 
 
 @transaction.atomic
 def ask_for_film(*, job: Job, chosen: Kept, user: Any, clock: Clock = SYSTEM_CLOCK) -> Film:
-    """A film of that checkpoint, queued. One that is there or on its way stays; one that failed is tried again."""
+    """Return that checkpoint's film, queued if it is new or failed before."""
     wanted = {
         "checkpoint": chosen.name,
         "round_no": chosen.round_no,
@@ -52,7 +53,7 @@ def ask_for_film(*, job: Job, chosen: Kept, user: Any, clock: Clock = SYSTEM_CLO
 
 
 def make_film(film_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Film what is queued under that number. Harmless if it is not queued any more, or if another is being filmed."""
+    """Make the queued film with that id. Does nothing if it is not queued, or another film is being made."""
     if not _one_at_a_time.acquire(blocking=False):
         return
     try:
@@ -75,13 +76,13 @@ def _make(film: Film, clock: Clock) -> None:
     except Exception as error:
         log.exception("film %s", film.pk)
         changes = {"state": FilmState.FAILED, "reason": f"{type(error).__name__}: {error}."}
-    # Not if somebody gave it up meanwhile.
+    # Only if it was not given up meanwhile.
     mine = Film.objects.filter(pk=film.pk, state=FilmState.FILMING, since=film.since)
     mine.update(**changes, since=clock.now())
 
 
 def look_after_films(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Ask again for films that wait, and give up those whose worker has not been heard of."""
+    """Queue waiting films again, and fail those whose worker has stopped responding."""
     now = clock.now()
     lost = Film.objects.filter(state=FilmState.FILMING, since__lt=now - GIVEN_UP_AFTER)
     lost.update(state=FilmState.FAILED, reason=INTERRUPTED, since=now)
@@ -94,21 +95,21 @@ def look_after_films(*, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 def film_folder() -> Path:
-    """Where films lie, in a folder for each job."""
+    """Return the folder of all films, with a folder for each job."""
     return Path(settings.STARLING_DATA) / "films"
 
 
 def film_path(film: Film, *, still: bool = False) -> Path:
-    """Where that film lies, or its first picture."""
+    """Return the path of that film, or of its first picture."""
     path = film_folder() / film.file
     return path.with_stem(f"{path.stem}-still") if still else path
 
 
 def _ask_worker(film_id: int) -> bool:
-    """Send the message; False if it could not be. The row says the same, and is looked at every few seconds."""
+    """Send the message; False if that failed. The row says the same and is read every few seconds."""
     try:
         celery_app.send_task("webapp.jobs.tasks.film", args=[film_id])
-    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
+    except Exception as error:  # whatever the broker's client raises: the request must not fail with it
         log.warning("film %s waits for the next look, no message could be sent: %s", film_id, error)
         return False
     return True

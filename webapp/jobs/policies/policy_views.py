@@ -1,4 +1,4 @@
-"""The tab of checkpoints on a job's page: what is kept, the policy to take away, and films of it."""
+"""The checkpoint tab of a job's page: its checkpoints, policies to download, and films."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ _PENDING = (FilmState.QUEUED, FilmState.FILMING)
 @require_safe
 @never_cache
 def policy_panel(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """The tab's content by itself, for the page that keeps itself fresh."""
+    """Return the tab's content alone, for live updates."""
     return render(request, "jobs/policy.html", panel(job_in(project, job_id)))
 
 
 def panel(job: Job) -> dict[str, Any]:
-    """What the tab shows. `policy_state` changes with whatever else does, `policy_pending` while a film is awaited."""
+    """Return the tab's context. `policy_state` changes with the content; `policy_pending` is true while a
+    film is being made."""
     kept = policies.kept(job)
     films = [row.film for row in kept if row.film is not None]
     return {
@@ -47,7 +48,7 @@ def panel(job: Job) -> dict[str, Any]:
 @project_page()
 @require_safe
 def policy_download(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """The policy of ?checkpoint= (or the best, or newest) as a zip."""
+    """Return the policy of ?checkpoint= (default: the best, else the newest) as a zip."""
     job = job_in(project, job_id)
     chosen = policies.checkpoint_in(job, request.GET.get("checkpoint", ""))
     try:
@@ -74,13 +75,13 @@ def film_ask(request: HttpRequest, project: Project, job_id: str) -> HttpRespons
 def film_file(
     request: HttpRequest, project: Project, job_id: str, film_id: int, part: str
 ) -> HttpResponseBase:
-    """A film, or its first picture."""
+    """Return a film, or its first picture."""
     film = get_object_or_404(job_in(project, job_id).films, pk=film_id, state=FilmState.READY)
     try:
         file = film_path(film, still=part == "still").open("rb")
     except OSError:
         raise Http404("The film's file is gone.") from None
-    # Its address has the film's number, and a film that is ready never changes.
+    # The URL contains the film's id, and a finished film never changes.
     headers = {"Cache-Control": "private, max-age=86400"}
     return FileResponse(file, content_type="image/webp", headers=headers)
 

@@ -1,1 +1,1 @@
-"""A job's process: its lease, its heart, what it records, and who brings it back."""
+"""A job's process: its lease, heartbeat and records, and the worker that starts and recovers it."""

@@ -1,4 +1,4 @@
-"""Where training and cloud meet: a spec and a ledger in, a platform that cannot spend around that ledger out."""
+"""Builds a job's platform: from a spec and a ledger, a platform that cannot spend without that ledger."""
 
 from collections.abc import Callable
 from typing import cast
@@ -21,20 +21,20 @@ _CACHE_PATIENCE_S = 2.0
 _MEGABYTE = 10**6
 
 Connect = Callable[[str], AwsConnection | AzureConnection]
-"""Opens the connection of that id, with its secrets, for the process that asks."""
+"""Return the connection with that id and its secrets."""
 
 Reach = Callable[[], Reached]
-"""Opens the mailbox from which the run's actors fetch their calls."""
+"""Return the mailbox from which the run's actors fetch their calls."""
 
 Hold = Callable[[str], Holder]
-"""On whose behalf things are held in the account of the connection of that id."""
+"""Return the holder of resources in the account of the connection with that id."""
 
 Remember = Callable[[Platform], Platform]
-"""Puts a cache before a platform."""
+"""Return a platform behind a cache."""
 
 
 class NoConnection(ValueError):
-    """A spec that runs in somebody's account, given to someone who knows of none."""
+    """The spec needs a cloud account, and this process has no connections."""
 
 
 def assemble(
@@ -45,11 +45,11 @@ def assemble(
     hold: Hold | None = None,
     remember: Remember = lambda platform: platform,
 ) -> MeteredPlatform:
-    """The spec's platform, opened, behind `ledger`. The caller closes it."""
+    """Return the spec's platform, opened, behind `ledger`. The caller closes it."""
     tariff = spec.platform.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
     platform = _opened(spec, connect, reach, hold)
     if not spec.simulated:
-        # A simulated call is answered in its own time, or its bill would not be that of the cloud.
+        # A simulated call takes its own virtual time, or its bill would not be the cloud's.
         platform = remember(platform)
     return MeteredPlatform(platform, ledger, tariff)
 
@@ -79,7 +79,7 @@ def _opened(spec: JobSpec, connect: Connect | None, reach: Reach | None, hold: H
 
 
 def remembered(platform: Platform, job_id: str) -> Platform:
-    """`platform` behind the job's cache; as it is where the cache is switched off."""
+    """Return `platform` behind the job's cache; unchanged if the cache is off."""
     if not settings.STARLING_TRAJECTORY_CACHE_MB:
         return platform
     import redis

@@ -1,6 +1,8 @@
-"""How a running job comes to its line: with fewer actors first where that is asked for, and between two rounds.
+"""How a running job approaches its limit: with fewer actors if its spec says so, and it stops between two
+rounds.
 
-Without this the ledger still holds: it refuses what does not fit, and the round under way is lost.
+Without this module the ledger still holds the limit: it refuses a call that does not fit, and the round under
+way is lost.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ FEWER_FROM = 0.8
 
 
 class WatchedLedger:
-    """A ledger that remembers what calls hold now, and what a round took of the room there was at its dearest moment.
+    """A ledger that tracks what calls hold now, and the highest need of a round.
 
-    `used` is what was reserved and not given back since the beginning: what room there was has shrunk by its growth.
+    `used` is what was reserved and not released since the start: the room shrinks by as much.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -70,7 +72,7 @@ class WatchedLedger:
         return self.calls + self._rent + self._settled
 
     def round_over(self) -> None:
-        """A round like the one that ends now needs for its calls what this one had paid and set aside at most."""
+        """Set the need of the next round: what this round had paid and reserved at its highest."""
         self.round_needs, self._peak, self._calls_paid = self._peak, self.calls, 0
         self.rounds += 1
 
@@ -87,9 +89,9 @@ class WatchedLedger:
 
 
 def drain_reason(limits: Sequence[Limit], ledger: WatchedLedger, rent: int = 0) -> str:
-    """Why no further round may begin; empty as long as one like the last fits, or where it is to be tried anyhow.
+    """Return why no further round may begin; empty while a round like the last fits, or the spec says to try.
 
-    `rent`: what falls due meanwhile for what stands.
+    `rent` is the rent due meanwhile.
     """
     return _too_tight(
         limits, ledger.round_needs + rent, ledger.calls, "the last round was finished and saved"
@@ -97,7 +99,7 @@ def drain_reason(limits: Sequence[Limit], ledger: WatchedLedger, rent: int = 0) 
 
 
 def no_beginning(limits: Sequence[Limit], least: int) -> str:
-    """Why a run may not even begin: what its first round may come to at worst, `least`, is not free. Else empty."""
+    """Return why a run may not begin: `least`, the worst case of its first round, is not free. Else empty."""
     return _too_tight(limits, least, 0, "so none was begun")
 
 
@@ -110,7 +112,7 @@ def _too_tight(limits: Sequence[Limit], needs: int, held: int, so: str) -> str:
 
 
 def bounds_near(limits: Sequence[Limit], bounds: Bounds, usual: int) -> Bounds:
-    """Bounds that shrink in a straight line from four fifths of a limit on, where that is asked for."""
+    """Return bounds that shrink linearly from 80 % of a limit on, if the spec or the budget says so."""
     fewer = [one for one in limits if one.at_line == AtLine.FEWER and one.spent_share >= FEWER_FROM]
     if not fewer:
         return bounds

@@ -1,4 +1,4 @@
-"""Checkpoints on the disk of this installation, and what is said when that disk takes no more."""
+"""Checkpoint files on this installation's disk, and the error when the disk is full."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from training.ports import CheckpointRef
 
 
 class CheckpointNotWritten(Exception):
-    """A checkpoint could not be written. The text says why and what to do; trying again at once would not help."""
+    """A checkpoint could not be written. The text says why and what to do; an immediate retry would not help."""
 
 
 class CheckpointFiles(FileCheckpointStore):
-    """A file store whose failed writes are told in one sentence and leave no half file behind."""
+    """A file store that removes half-written files and reports a failed write in one sentence."""
 
     def __init__(self, folder: Path, keep: int = 3) -> None:
         super().__init__(folder, keep)

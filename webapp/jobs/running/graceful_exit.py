@@ -1,8 +1,8 @@
-"""How a process that holds a lease leaves when it is stopped (SIGTERM): in time, and never as a crash.
+"""How a process with a lease ends on SIGTERM: in time, and never as a crash.
 
-Its work looks at `asked` about once a second and hands over in good order, with a checkpoint. Work that does not look,
-because it imports, opens a platform or waits for a long answer, is left behind: the lease is given back and the process
-ends. What was done since the last checkpoint is then repeated.
+Its work reads `asked` about once a second and hands over with a checkpoint. Work that cannot read it (it
+imports, opens a platform or waits for a long answer) is abandoned: the lease is released and the process
+ends. Work since the last checkpoint is then repeated.
 """
 
 import logging
@@ -18,13 +18,13 @@ from django.db import DatabaseError, connection
 log = logging.getLogger(__name__)
 
 HEARD_WITHIN_S = 2.0
-"""Work that has not looked by then will not."""
+"""Work that has not reacted by then will not."""
 LEAVE_WITHIN_S = 4.0
-"""Shorter than the worker's own grace (`manage.py up`), so that no one has to kill a process that leaves."""
+"""Shorter than the worker's own grace (`manage.py up`), so that a leaving process is not killed."""
 
 
 class Asked(threading.Event):
-    """Whether the process is to end; remembers that its work has seen so."""
+    """Whether the process must end; remembers that its work has read this."""
 
     heard = False
 
@@ -34,7 +34,7 @@ class Asked(threading.Event):
 
 
 class Leaving:
-    """The wish that this process ends. `give_back` gives its lease back; it must do no harm without one."""
+    """The end of this process. `give_back` releases its lease and must accept that there is none."""
 
     def __init__(
         self,
@@ -52,16 +52,16 @@ class Leaving:
         threading.Thread(target=self._wait, name="leaving", daemon=True).start()
 
     def listen(self) -> None:
-        """From now on SIGTERM asks. The kernel's word is heard also while Python is in the middle of a long call."""
+        """Handle SIGTERM from now on, also while Python is in a long call."""
         signal.signal(signal.SIGTERM, lambda *_: None)
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 
     def ask(self) -> None:
-        """As SIGTERM does."""
+        """Do what SIGTERM does."""
         os.write(self._writer, bytes([signal.SIGTERM]))
 
     def leave(self, code: int) -> None:
-        """End the process, whose work is over. To tear torch down takes seconds on a busy machine, for nothing."""
+        """End the process after its work. Unloading torch would take seconds on a busy machine."""
         sys.stdout.flush()
         sys.stderr.flush()
         self._end(code)
@@ -75,7 +75,7 @@ class Leaving:
             self._pause(LEAVE_WITHIN_S - HEARD_WITHIN_S)
         try:
             self._give_back()
-        except DatabaseError as error:  # the worker that watches this process gives it back as well
+        except DatabaseError as error:  # the worker releases it as well
             log.warning("the lease was not given back: %s", error)
         finally:
             connection.close()

@@ -1,4 +1,4 @@
-"""A run without the house: the engine, a platform, and a ledger in memory that holds the budget."""
+"""A run without the dashboard: the engine, a platform, and a ledger in memory that holds the budget."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NEEDS_A_PROJECT = Problem(
 
 
 class _NoCheckpoints:
-    """For runs that nobody will resume."""
+    """For runs that cannot be resumed."""
 
     def save(self, round_no: int, data: bytes, *, best: bool = False) -> CheckpointRef:
         return CheckpointRef("", round_no, hashlib.sha256(data).hexdigest(), len(data))
@@ -41,7 +41,7 @@ class _NoCheckpoints:
 
 
 def _usable(folder: Path) -> Path:
-    """The folder, if it is one that can be written or made; asked before hours of work and not after."""
+    """Return the folder if it is writable or can be created: checked before hours of work. Raises SpecError."""
     nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         kind = "cannot be written" if nearest.is_dir() else "is not a folder"
@@ -52,7 +52,7 @@ def _usable(folder: Path) -> Path:
 
 
 def _records(path: Path, *, goes_on: bool) -> WorkFile:
-    """The file of work, if it can be made; one that is there is only gone on with by a run that goes on."""
+    """Return the file of work if it can be created. An existing file is only continued by a resumed run."""
     if path.exists() and not goes_on:
         raise SpecError([Problem("", f"--work {path} exists already; name a new file or move that away.")])
     try:
@@ -62,10 +62,10 @@ def _records(path: Path, *, goes_on: bool) -> WorkFile:
 
 
 class Headless:
-    """One run of a spec. Nothing but an empty file of work is made before `events`.
+    """One run of a spec. Before `events` it creates only an empty file of work.
 
-    At once: SpecError if this machine cannot run it, CheckpointError if it cannot go on from `resume`. While it runs:
-    CheckpointNotWritten.
+    On creation: SpecError if this machine cannot run it, CheckpointError if it cannot resume from `resume`.
+    During the run: CheckpointNotWritten.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class Headless:
         self._stopped: Stopped | None = None
 
     def stop(self) -> None:
-        """End the run at the next opportunity, within about a second."""
+        """End the run within about a second."""
         self._stopping = True
 
     def events(self) -> Iterator[Event]:
-        """Run to the end, telling what happens."""
+        """Run to the end and yield the events."""
         from training.engine import train
         from webapp.jobs.running.assembly import assemble
 
@@ -130,11 +130,11 @@ class Headless:
 
     @property
     def spent_picodollars(self) -> int:
-        """The whole cost so far, as the ledger has it."""
+        """The whole cost so far, from the ledger."""
         return self._ledger.spend().spent_picodollars + self._ledger.overrun_picodollars
 
     def summary(self) -> dict[str, Any]:
-        """What one wants to know at the end, with the whole cost as the ledger has it."""
+        """Return the result, with the whole cost from the ledger."""
         if self._stopped is None:
             raise RuntimeError("the run is not over")
         figures = self._stopped.model_dump(mode="json", exclude={"kind", "cost_picodollars"})

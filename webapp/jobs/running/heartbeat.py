@@ -1,11 +1,8 @@
-"""Keeps a run's lease alive from a thread of its own, and ends the process once someone else has the lease.
+"""Renews a run's lease in a thread of its own, and ends the process once another process has the lease.
 
-A heart that beats late ends nothing: on a busy machine a run may get no time for longer than its lease lasts, and as
-long as no one has taken the job over there is no one to make way for. Each write carries the lease's epoch, so a run
-that has lost its lease without knowing cannot write either.
-
-Ending is abrupt on purpose: whoever took the job over must not meet us still at work. Worker processes die with this
-one.
+A late renewal ends nothing: on a busy machine a run may get no CPU time for longer than its lease lasts. Each
+write carries the lease's epoch, so a run that has lost its lease cannot write either. The process ends
+abruptly, because its successor must not find it still at work. Its worker processes die with it.
 """
 
 import logging
@@ -24,7 +21,7 @@ _RETRY_S = 0.5
 
 
 class Heartbeat:
-    """Renews the lease while the block runs: a job's, or by `renew` whatever else a process holds."""
+    """Renews the lease while the block runs: a job's, or by `renew` another kind."""
 
     def __init__(self, job_id: str, epoch: int, renew: Callable[[], bool] | None = None) -> None:
         self._job_id = job_id

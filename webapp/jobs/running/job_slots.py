@@ -1,4 +1,4 @@
-"""How many jobs this installation's worker runs at once, and how many of those that compute on this machine."""
+"""How many jobs the worker runs at once, and how many of those compute on this machine."""
 
 from datetime import datetime
 
@@ -12,33 +12,34 @@ from webapp.job_states import Observed
 from webapp.jobs.models import Desired, Job
 
 _THREADS_LEFT_FOR_OTHERS = 4
-"""Each watched job holds a thread of the worker; looks after jobs need some too."""
+"""Each watched job holds a thread of the worker; periodic tasks need some too."""
 
 
 def places() -> int:
-    """How many jobs run at once, wherever they compute."""
+    """Return how many jobs run at once, on any platform."""
     return int(settings.CELERY_WORKER_CONCURRENCY) - _THREADS_LEFT_FOR_OTHERS
 
 
 def core_places() -> int:
-    """How many of them may compute on this machine: one for each core, unless the operator says otherwise."""
+    """Return how many jobs compute on this machine at once: one for each core, unless the operator sets
+    another number."""
     return int(settings.STARLING_MAX_LOCAL_JOBS) or max(1, cores())
 
 
 def needs_core(job: Job) -> bool:
-    """Whether the job computes on this machine, so that a core must be free for it."""
+    """Return whether the job computes on this machine and so needs a free core."""
     return job.cloud in COMPUTE_HERE
 
 
 def on_cores() -> QuerySet[Job]:
-    """The jobs that compute on this machine now, as far as the database knows."""
+    """Return the jobs that compute on this machine now, according to the database."""
     return Job.objects.filter(cloud__in=COMPUTE_HERE).exclude(lease_owner="")
 
 
 def waiting_for_core(now: datetime) -> QuerySet[Job]:
-    """The jobs that are to compute on this machine and that no one runs, in the order in which they get a core.
+    """Return the jobs that wait for a core of this machine, next one first.
 
-    `now` by the database's clock, as leases have it.
+    `now` is by the database's clock, as leases are.
     """
     free = Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=now)
     waiting = Job.objects.filter(
@@ -51,7 +52,7 @@ def waiting_for_core(now: datetime) -> QuerySet[Job]:
 
 
 def core_sentence(in_use: int, ahead: int = 0) -> str:
-    """Why a job waits that is to compute here: "Waits for a free core: 2 of 2 are in use."."""
+    """Return why a job waits for a core: "Waits for a free core: 2 of 2 are in use."."""
     most = core_places()
     used = f"Waits for a free core: {min(in_use, most):,} of {most:,} {'is' if most == 1 else 'are'} in use"
     if not ahead:

@@ -1,6 +1,6 @@
-"""The regular look at all jobs: whatever messages were lost and whatever died, each job is brought on from its row.
+"""The regular check of all jobs: after lost messages and dead processes, each job continues from its row.
 
-Two looks at once do no harm: each change holds only if the job still is as it was found.
+Two checks at once do no harm: each change applies only if the job's row has not changed.
 """
 
 from datetime import datetime, timedelta
@@ -26,7 +26,7 @@ _JOBS_AT_ONCE = 100
 
 
 def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Cancel, pause, restart and ask again for what needs it, and book what dead runs left open."""
+    """Cancel, pause, restart and queue jobs that need it, and book what dead runs left open."""
     free_leases_of_the_dead(clock=clock)
     now = clock.shared_now()
     for job in _to_cancel(now):
@@ -42,16 +42,16 @@ def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
             only_if_idle=True,
             clock=clock,
         )
-    # Those found deserted just now do not wait another turn; whoever is not to be launched is passed over there.
+    # Jobs that were just found without a run start in this check; those that must not run are skipped there.
     for job_id in dict.fromkeys([*(job.pk for job in deserted), *_waiting(now)]):
         if not ask_to_launch(job_id):
-            break  # no broker: the next look tries again
+            break  # no broker: the next check tries again
     for job in _owing(now):
         settle_leftovers(job_id=job.pk, before_epoch=job.lease_epoch + (not job.lease_owner), clock=clock)
 
 
 def free_leases_of_the_dead(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Leases whose worker is known to be gone run out now: its jobs died with it."""
+    """Expire the leases of workers that are known to have ended: their jobs died with them."""
     now = clock.shared_now()
     held = Job.objects.filter(lease_expires_at__gt=now).exclude(lease_owner="")
     for job_id, owner in held.values_list("pk", "lease_owner"):
@@ -60,7 +60,7 @@ def free_leases_of_the_dead(*, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 def _why_lost(job: Job) -> StateChange:
-    """What became of a run that no longer renews its lease, as far as it can be known from here."""
+    """Return why a run stopped renewing its lease, as far as this machine knows."""
     life = life_of(job.lease_owner)
     if life == "gone":
         return Reason.WORKER_KILLED.change()
@@ -85,7 +85,7 @@ def _deserted(now: datetime) -> list[Job]:
 
 
 def _waiting(now: datetime) -> list[str]:
-    """Those for which no message came. However many wait for a core, they keep none waiting that needs no core."""
+    """Return the jobs that need a start. Jobs that wait for a core do not delay jobs that need none."""
     waiting = Job.objects.filter(
         idle(now),
         desired=Desired.RUN,

@@ -1,4 +1,4 @@
-"""Starts a job's process, watches it, and starts it again at once if it dies before its job is done."""
+"""Starts a job's process, watches it, and restarts it at once if it dies before its job ends."""
 
 import logging
 import os
@@ -29,11 +29,11 @@ log = logging.getLogger(__name__)
 
 _SLOWEST_RESTART_S = 4.0
 _HELD_UP_S = 2.0
-"""So much longer than it promised may a process need to leave on a busy machine."""
+"""The extra time a process gets to leave on a busy machine."""
 
 
 class _Watched:
-    """The jobs (and trainings of schedulers) this worker watches, and their processes."""
+    """The jobs (and scheduler trainings) that this worker watches, and their processes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,9 +43,9 @@ class _Watched:
 
     @contextmanager
     def claim(self, job_id: str, *, on_core: bool = False) -> Iterator[bool]:
-        """Whether the job is ours to watch while the block runs; not if we watch it already, or are full.
+        """Yield whether this worker may watch the job; False if it watches it already or is full.
 
-        `on_core`: it computes on this machine, so that a core must be free for it.
+        `on_core`: the job computes on this machine and needs a free core.
         """
         with self._lock:
             ours = not self.stopping and job_id not in self._processes and len(self._processes) < places()
@@ -63,12 +63,12 @@ class _Watched:
                     self._on_cores.discard(job_id)
 
     def jobs_on_cores(self) -> set[str]:
-        """The jobs of this worker that compute on this machine."""
+        """Return the number of this worker's jobs that compute on this machine."""
         with self._lock:
             return set(self._on_cores)
 
     def start(self, job_id: str, command: list[str]) -> subprocess.Popen[bytes] | None:
-        """Its process, by a command of ours; None when the worker is stopping."""
+        """Start its process; None if the worker is stopping."""
         program = [sys.executable, str(settings.BASE_DIR / "manage.py")]
         with self._lock:
             if self.stopping:
@@ -77,7 +77,7 @@ class _Watched:
             return process
 
     def stop(self) -> None:
-        """Have every process hand its job over, and end those that cannot. Their watchers then return."""
+        """Make every process hand its job over, and kill those that do not. Their watchers then return."""
         with self._lock:
             self.stopping = True
             asked = [process for process in self._processes.values() if process is not None]
@@ -87,7 +87,7 @@ class _Watched:
         for process in asked:
             try:
                 process.wait(max(0.0, deadline_s - time.monotonic()))
-            except subprocess.TimeoutExpired:  # its watcher gives its lease back
+            except subprocess.TimeoutExpired:  # its watcher releases its lease
                 log.warning("process %s does not leave; killing it", process.pid)
                 process.kill()
 
@@ -100,9 +100,9 @@ def _command(job_id: str, owner: str) -> list[str]:
 
 
 def launch_and_watch(job_id: str) -> None:
-    """Run the job's process until the job needs none any more. Harmless when the job is looked after already.
+    """Run the job's process until the job needs none. Does nothing if the job is watched already.
 
-    A job that computes on this machine waits for a free core; those that have waited longer come first.
+    A job that computes on this machine waits for a free core; the longest waiting job is first.
     """
     job = Job.objects.filter(pk=job_id).first()
     if job is None or not _wants_process(job_id):
@@ -120,7 +120,7 @@ def launch_and_watch(job_id: str) -> None:
             _wait_for(job_id, owner, process)
             if watched.stopping:
                 return
-            # Whoever raised a budget or handed a job back while the process was ending found it watched: look again.
+            # A raised budget or a hand-over during the process's end found the job watched: check again.
             crashes = Job.objects.values_list("crashes", flat=True).get(pk=job_id)
             time.sleep(min(max(0.0, crashes - 1.0), _SLOWEST_RESTART_S))
     if ours and on_core:
@@ -130,7 +130,7 @@ def launch_and_watch(job_id: str) -> None:
 
 
 def _has_turn(job: Job) -> bool:
-    """Whether a core is free for it that no job is to have before it."""
+    """Return whether a core is free for it and no other job is before it."""
     on_cores = watched.jobs_on_cores()
     if job.pk in on_cores:
         return False
@@ -140,7 +140,7 @@ def _has_turn(job: Job) -> bool:
 
 
 def _note_waiting(job: Job) -> None:
-    """Say in its row why it waits, if all cores are in use. No event tells of it: nothing has happened to the job."""
+    """Note in its row that all cores are in use. This is no event: nothing has happened to the job."""
     on_cores = watched.jobs_on_cores()
     if job.pk in on_cores or len(on_cores) < core_places():
         return
@@ -150,7 +150,7 @@ def _note_waiting(job: Job) -> None:
 
 
 def _ask_the_next() -> None:
-    """A core is free: the next job in line need not wait for the next look."""
+    """Start the next waiting job now that a core is free, without waiting for the next check."""
     next_in_line = waiting_for_core(SYSTEM_CLOCK.shared_now()).exclude(pk__in=watched.jobs_on_cores()).first()
     if next_in_line is not None and not watched.stopping:
         ask_to_launch(next_in_line.pk)
@@ -167,9 +167,9 @@ def _wants_process(job_id: str) -> bool:
 
 
 def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait for the process, and note its end if it could not do so itself."""
+    """Wait for the process, and record its end if it could not do so itself."""
     code = process.wait()
-    if watched.stopping:  # it was asked to end: however it ended, that is no crash
+    if watched.stopping:  # it was stopped on purpose, so no end of it is a crash
         hand_back(job_id=job_id, owner=owner)
         return
     job = Job.objects.get(pk=job_id)
@@ -178,7 +178,7 @@ def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None
         why = Reason.LEASE_LOST.change() if code == LEASE_LOST_EXIT else died
         run_ended(job_id=job_id, epoch=job.lease_epoch, why=why)
     elif code not in (0, CRASHED_EXIT, LEASE_LOST_EXIT):
-        # It died before it could take the lease; others said themselves what went wrong.
+        # It died before it took the lease; otherwise the process has recorded the cause.
         run_ended(job_id=job_id, epoch=None, why=died)
 
 

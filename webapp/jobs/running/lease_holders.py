@@ -1,7 +1,8 @@
-"""The names that holders of leases go by. A name tells which process it belongs to, so that its end can be known.
+"""Names of lease holders. A name identifies its process, so that the process's end can be detected.
 
-Processes that run jobs die with the worker that started them (cloud/workers/processes.py). A lease whose worker is
-gone is therefore free at once; only where no one can tell, another machine's for example, it has to run out first.
+Processes that run jobs die with the worker that started them (cloud/workers/processes.py). So a lease whose
+worker is gone is free at once. Where that cannot be known, on another machine for example, it has to expire
+first.
 """
 
 import hashlib
@@ -17,12 +18,13 @@ Life = Literal["alive", "gone", "unknown"]
 
 
 def new_owner() -> str:
-    """A name never used before, for a process that this one starts and that dies with it."""
+    """Return a new name for a process that this one starts and that dies with it."""
     return f"{_this_machine()}.{os.getpid()}.{_started(os.getpid())}.{secrets.token_hex(8)}"
 
 
 def life_of(owner: str) -> Life:
-    """Whether the process that started the holder lives; unknown for one of another machine or an unknown name."""
+    """Return whether the process that started the holder lives; unknown for another machine or an unknown
+    name."""
     machine, _, rest = owner.partition(".")
     pid, _, rest = rest.partition(".")
     started = rest.partition(".")[0]
@@ -33,7 +35,7 @@ def life_of(owner: str) -> Life:
 
 @cache
 def _this_machine() -> str:
-    """This boot of this machine, and the space in which its process ids count; empty where it cannot be known."""
+    """Return this machine's boot and process-id namespace; empty if unknown."""
     try:
         boot = (_PROCESSES / "sys/kernel/random/boot_id").read_text().strip()
         space = os.readlink(_PROCESSES / "self/ns/pid")
@@ -43,7 +45,7 @@ def _this_machine() -> str:
 
 
 def _started(pid: int) -> str:
-    """When that process began, in the kernel's ticks: process ids come again, this with them does not. Empty: dead."""
+    """Return the process's start time in kernel ticks, since process ids are reused. Empty: not running."""
     try:
         state, *facts = (_PROCESSES / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):

@@ -1,10 +1,9 @@
-"""Who runs a job: at most one holder at a time, each with an epoch of its own that only grows.
+"""Job leases: at most one holder at a time, each with an epoch that only grows.
 
-Every change is one conditional UPDATE, so two who try at once cannot both succeed. All moments are the database's
-(`Clock.shared_now`): a machine whose clock is wrong neither takes nor loses a lease by that.
-
-A lease outlives a minute in which its holder gets no time on a busy machine. A holder whose process is known to have
-died loses it at once (`holders`), so nothing waits for that minute after a crash.
+Every change is one conditional UPDATE, so of two concurrent attempts one succeeds. All times are the
+database's (`Clock.shared_now`), so a machine with a wrong clock neither takes nor loses a lease. A lease
+outlives a minute without CPU time on a busy machine. A holder whose process is known to have died loses it at
+once (`holders`).
 """
 
 from datetime import datetime, timedelta
@@ -22,7 +21,7 @@ RENEW_EVERY = timedelta(seconds=3)
 
 
 def idle(now: datetime) -> Q:
-    """Jobs whose lease nobody holds (any more)."""
+    """Return jobs without a valid lease."""
     return Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=now)
 
 
@@ -32,7 +31,7 @@ def is_idle(job: Job, now: datetime) -> bool:
 
 @transaction.atomic
 def take_lease(*, job_id: str, owner: str, clock: Clock = SYSTEM_CLOCK) -> int | None:
-    """The epoch to write under; None if the job is not to be run, or somebody runs it already."""
+    """Return the new epoch; None if the job must not run, or another process runs it already."""
     now = clock.shared_now()
     free = Job.objects.filter(idle(now), pk=job_id, observed__in=ACTIVE, desired=Desired.RUN)
     taken = free.update(lease_owner=owner, lease_epoch=F("lease_epoch") + 1, lease_expires_at=now + LEASE_TTL)
@@ -40,15 +39,12 @@ def take_lease(*, job_id: str, owner: str, clock: Clock = SYSTEM_CLOCK) -> int |
 
 
 def renew_lease(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """Keep the lease for another TTL; False if it is no longer ours.
-
-    One that ran out and that no one has taken since is ours still.
-    """
+    """Renew the lease; False if another process has it. An expired lease that no one has taken is renewed."""
     return bool(_held(job_id, epoch).update(lease_expires_at=clock.shared_now() + LEASE_TTL))
 
 
 def release_lease(*, job_id: str, epoch: int) -> bool:
-    """Give the lease back. The epoch stays used: writes under it are refused from now on."""
+    """Release the lease. Its epoch stays used: later writes under it are refused."""
     return bool(_held(job_id, epoch).update(lease_owner="", lease_expires_at=None))
 
 

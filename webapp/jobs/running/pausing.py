@@ -1,4 +1,5 @@
-"""Pausing a job: it saves a checkpoint, costs nothing more, and goes on from there when somebody lets it (`go_on`)."""
+"""Pausing a job: it saves a checkpoint, costs nothing more, and resumes from there when a user lets it
+(`go_on`)."""
 
 from typing import Any
 
@@ -14,14 +15,14 @@ from webapp.money.services import close_books
 
 
 class CannotPause(ValueError):
-    """A job that is over or about to be; the text says so."""
+    """The job has ended or is being stopped. The text says which."""
 
 
 @transaction.atomic
 def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
-    """Want the job paused. One that runs saves a checkpoint first; one that nobody runs is paused at once.
+    """Request a pause. A running job saves a checkpoint first; one without a process is paused at once.
 
-    Pausing a paused job changes nothing. CannotPause if it is over or is being stopped.
+    Does nothing to a paused job. CannotPause if it has ended or is being stopped.
     """
     job = Job.objects.select_for_update().get(pk=job.pk)
     if job.observed == Observed.PAUSED or job.desired == Desired.PAUSED:
@@ -38,7 +39,7 @@ def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 
 @transaction.atomic
 def pause_idle(job_id: str, *, clock: Clock) -> bool:
-    """Pause a job that no process runs, and book its open charges. Return False if it runs or no pause was wanted."""
+    """Pause a job without a process, and book its open charges. False if it runs or no pause was requested."""
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.desired != Desired.PAUSED or job.observed not in ACTIVE or not is_idle(job, clock.shared_now()):
         return False

@@ -1,6 +1,6 @@
-"""What a job's platform says of itself while it runs: why its calls wait, and what its cache was good for.
+"""What a job's platform reports while it runs: why its calls wait, and its cache's savings.
 
-Written by the job's own process, when it has changed and at most every few seconds; read by pages.
+The job's process writes it when it has changed, at most every few seconds; pages read it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ P = TypeVar("P")
 
 
 class Notes:
-    """Those of one run under `epoch`. A run that was overtaken writes into nothing."""
+    """The notes of one run under `epoch`. A run that lost its lease writes nothing."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Notes:
         self._written: tuple[str, int, int, int] | None = None
 
     def of(self, platform: P) -> P:
-        """Look at this one from now on. What its cache did in earlier runs of the job counts on."""
+        """Observe this platform from now on. Its cache's counts continue those of earlier runs."""
         self._platform = platform
         row, _ = PlatformNote.objects.get_or_create(job_id=self._job_id, defaults={"at": self._clock.now()})
         self._before = (row.cache_hits, row.cache_misses)
@@ -49,7 +49,7 @@ class Notes:
         return platform
 
     def look(self) -> None:
-        """To be called often."""
+        """Write changes. May be called often."""
         now_s = self._now_s()
         if self._platform is not None and now_s - self._looked_s >= _EVERY_S:
             self._looked_s = now_s
@@ -59,7 +59,7 @@ class Notes:
             self._write(words)
 
     def end(self) -> None:
-        """Nothing waits any more."""
+        """Clear the reasons for waiting."""
         if self._platform is not None:
             self._write("")
 
@@ -81,12 +81,13 @@ class Notes:
 
 
 def held_back(job: Job) -> str:
-    """What the cloud says against going on faster, in whole sentences; empty where nothing."""
+    """Return why the cloud limits the job's pace, in whole sentences; empty if it does not."""
     return PlatformNote.objects.filter(job=job).values_list("held_back", flat=True).first() or ""
 
 
 def cache_words(job: Job) -> str:
-    """ "Trajectory cache: 12 of 48 rollouts were there already and cost nothing; it holds 3.4 MB."; empty without."""
+    """ "Trajectory cache: 12 of 48 rollouts were there already and cost nothing; it holds 3.4 MB."; empty
+    without a cache."""
     note = PlatformNote.objects.filter(job=job).first()
     asked = note.cache_hits + note.cache_misses if note is not None else 0
     if note is None or not asked:

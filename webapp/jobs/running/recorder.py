@@ -1,8 +1,9 @@
-"""The engine's events as rows: each in one transaction with its number, its own row and the job's latest figures.
+"""Stores the engine's events: each in one transaction with its number, its own row and the job's latest
+figures.
 
-A recorder writes under one epoch of the job's lease and gets LeaseLost once that is over. Ticks are not stored. Failed
-calls come in crowds, so they wait for the next event of another kind (a tick at the latest, so a second) and are
-written with it.
+A recorder writes under one epoch of the job's lease and raises LeaseLost once that is over. Ticks are not
+stored. Failed calls come in large numbers, so they wait for the next other event (a tick at the latest, so a
+second) and are written with it.
 """
 
 import json
@@ -36,16 +37,16 @@ from webapp.money.services import close_books
 _FAILED_CALLS_AT_ONCE = 200
 
 NOT_HELD: dict[str, Any] = {"lease_owner": "", "lease_expires_at": None}
-"""Gives the lease back with the change that makes it needless."""
+"""The changes that release the lease with the job's end."""
 
 
 def as_json(event: Event) -> dict[str, Any]:
-    """The event as plain JSON values; what is not a finite number becomes null, as databases want it."""
+    """Return the event as plain JSON values; non-finite numbers become null, as databases require."""
     return dict(json.loads(event.model_dump_json()))
 
 
 class Recorder:
-    """Writes what a run under `epoch` tells. The last event goes to `finish`, once everything is paid."""
+    """Stores the events of a run under `epoch`. The last event goes to `finish`, once everything is paid."""
 
     def __init__(
         self, job_id: str, epoch: int, *, keep_checkpoints: int, clock: Clock = SYSTEM_CLOCK
@@ -57,7 +58,7 @@ class Recorder:
         self._waiting: list[Entry] = []
 
     def record(self, event: Event) -> None:
-        """Store one event; LeaseLost if this run is no longer the job's."""
+        """Store one event. Raises LeaseLost."""
         match event:
             case Tick():
                 self.flush()
@@ -73,14 +74,14 @@ class Recorder:
             case Evaluated():
                 self._append(event, {"evaluation_return_mean": event.return_mean})
             case CheckpointSaved(best=True):
-                # Kept apart from those to go on from; its file is found by its name.
+                # Not resumed from, so it has no row; its file is found by its name.
                 self._append(event, {})
             case CheckpointSaved():
                 failpoints.reach("after_checkpoint_file")
                 self._checkpoint(event)
 
     def flush(self) -> None:
-        """Write the failed calls that wait."""
+        """Store the failed calls that wait."""
         if self._waiting:
             append_events(self._job_id, self._take_waiting(), clock=self._clock, epoch=self._epoch)
 
@@ -95,7 +96,7 @@ class Recorder:
     @transaction.atomic
     def _started(self, event: Started) -> None:
         job = Job.objects.select_for_update().get(pk=self._job_id)
-        if job.observed != Observed.STARTING:  # asked to stop meanwhile: it drains already
+        if job.observed != Observed.STARTING:  # a stop was requested meanwhile: the job is draining already
             self._append(event, {})
             return
         transition(
@@ -146,8 +147,9 @@ class Recorder:
 
     @transaction.atomic
     def finish(self, stopped: Stopped) -> None:
-        """The run's last event and the job's state after it. Nothing may be paid under this epoch any more."""
-        # The job's row first, as everybody locks it: two who lock in another order wait for each other.
+        """Store the run's last event and the job's new state. Nothing may be paid under this epoch
+        afterwards."""
+        # Lock the job's row first, as everywhere: another order would deadlock.
         Job.objects.select_for_update().get(pk=self._job_id)
         close_books(job_id=self._job_id, before_epoch=self._epoch + 1, clock=self._clock)
         transition(
@@ -172,7 +174,7 @@ class Recorder:
 
 
 def _returns(mean: float) -> dict[str, Any]:
-    """The job's last return, and its best and least so far: at first there is none to compare with."""
+    """Return the job's last, best and lowest return."""
     return {
         "episode_return_mean": mean,
         "return_best": Greatest(Coalesce("return_best", mean), mean, output_field=FloatField()),

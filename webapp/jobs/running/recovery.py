@@ -1,7 +1,7 @@
-"""Going on after a run that ended before its job did: what to start from, and what a crash means for the job.
+"""Recovery after a run that ended before its job: where to resume, and what a crash means for the job.
 
-Everything here may be called by several processes at once: each change holds only if things still are as they were
-found, under the lock of the job's row.
+Several processes may call these functions at once: each change applies only if the job's row, locked, has not
+changed.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ from webapp.jobs.running.recorder import NOT_HELD
 from webapp.money.services import close_books, settle_leftovers
 
 CRASHES_ALLOWED = 5
-"""So many ends without a new checkpoint in between, and the job is failed: it would go on so for ever."""
+"""A job fails after so many crashes without a new checkpoint: it would repeat them for ever."""
 LOSSES_ALLOWED = 20
-"""The same of leases that a job lost although nothing was wrong with it."""
+"""The same limit for lost leases, which are no fault of the job."""
 
 _NO_CRASH = frozenset({ReasonCode.HANDOVER, ReasonCode.LOST})
-"""The process was stopped; or the lease ran out, or the worker that held it died with its machine or was killed. None
-of these is a fault of the job."""
+"""The process was stopped, its lease expired, or its worker died or was killed. None of these is a fault of
+the job."""
 
 
 class ResumePoint(NamedTuple):
@@ -35,13 +35,13 @@ class ResumePoint(NamedTuple):
 
 @transaction.atomic
 def begin_run(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> None:
-    """The job is starting under a new epoch: what earlier ones left open is booked."""
+    """Start the job under a new epoch: charges that earlier epochs left open are booked."""
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.lease_epoch != epoch:
         raise LeaseLost(f"job {job_id} is run under epoch {job.lease_epoch} by now")
     settle_leftovers(job_id=job_id, before_epoch=epoch, clock=clock)
     if job.observed in (Observed.STARTING, Observed.RUNNING, Observed.DRAINING):
-        # Its last run died and nobody has said so yet.
+        # Its last run died and that has not been recorded yet.
         transition(job_id, Reason.LEASE_EXPIRED.change(), clock=clock, epoch=epoch)
     transition(job_id, Reason.STARTING.change(), clock=clock, epoch=epoch)
 
@@ -49,10 +49,11 @@ def begin_run(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> None:
 def resume_point(
     *, job_id: str, epoch: int, load: Callable[[Checkpoint], bytes | None], clock: Clock = SYSTEM_CLOCK
 ) -> ResumePoint | None:
-    """The newest checkpoint that `load` can read, with later rounds forgotten; None to start from the beginning.
+    """Return the newest checkpoint that `load` can read, with later rounds dropped; None to start from the
+    beginning.
 
-    If anything was done before, an event says from where the job goes on, which rounds are repeated, and that what
-    they cost stays on the bill.
+    If anything was done before, an event says where the job resumes, which rounds it repeats, and that their
+    cost stays on the bill.
     """
     found = None
     for row in Checkpoint.objects.filter(job_id=job_id).order_by("-round_no"):
@@ -102,10 +103,11 @@ def run_ended(
     only_if_idle: bool = False,
     clock: Clock = SYSTEM_CLOCK,
 ) -> bool:
-    """A run is over without having ended its job: to be started again, or failed after too many; False if not so.
+    """Record that a run ended without ending its job: the job restarts, or fails after too many such runs.
+    False if it did not apply.
 
-    `why` names the cause; what follows from it is decided here. `epoch` None means a process that died
-    before it got the lease. `only_if_idle` leaves a lease alone that is still good.
+    `why` names the cause. `epoch` None means a process that died before it took the lease. `only_if_idle`
+    leaves a valid lease alone.
     """
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.observed in TERMINAL or job.observed not in ACTIVE:
@@ -115,7 +117,7 @@ def run_ended(
     if epoch is not None and job.lease_epoch != epoch:
         return False
     if epoch is not None and not job.lease_owner and job.observed in (Observed.QUEUED, Observed.RECOVERING):
-        return False  # somebody has said so already
+        return False  # already recorded
     settle_leftovers(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
     crashes = job.crashes + (why.code not in _NO_CRASH)
     losses = job.losses + (why.code == ReasonCode.LOST)
@@ -132,7 +134,7 @@ def run_ended(
 
 
 def hand_back(*, job_id: str, owner: str, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """Give back the lease that `owner` holds, as its process is being stopped; False if it holds none."""
+    """Release the lease that `owner` holds, because its process is being stopped; False if it holds none."""
     epoch = Job.objects.filter(pk=job_id, lease_owner=owner).values_list("lease_epoch", flat=True).first()
     if epoch is None:
         return False
@@ -141,7 +143,7 @@ def hand_back(*, job_id: str, owner: str, clock: Clock = SYSTEM_CLOCK) -> bool:
 
 @transaction.atomic
 def give_up(*, job_id: str, epoch: int, why: StateChange, clock: Clock = SYSTEM_CLOCK) -> None:
-    """End a job whose run met what another run would meet again; nothing is tried, or paid, any more."""
+    """Fail a job whose next run would meet the same problem; nothing more is tried or paid."""
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.lease_epoch != epoch or job.observed in TERMINAL:
         return

@@ -1,7 +1,7 @@
 """The log of a job's runs: a file of JSON lines that the job's process writes and its page reads.
 
-Lines are what the engine tells, in words, and whatever the programs beneath it log, with their traces. The file is cut
-at a few megabytes; events in the database are the record, this is for looking closely.
+It has the engine's events as text and every log record of the libraries below it, with tracebacks. The file
+is cut at a few megabytes; the events in the database are the permanent record.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Line(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some lines, and where in the file to go on from."""
+    """Some lines, and the file position to continue from."""
 
     lines: list[Line]
     position: int
@@ -70,7 +70,7 @@ class _AsJson(logging.Formatter):
 
 
 class RunLog:
-    """Writes the log of one job from this process; until it is left, everything that is logged here goes there too."""
+    """Writes the log of one job. Inside the block, all log records of this process go there too."""
 
     def __init__(self, job_id: str) -> None:
         path = log_file(job_id)
@@ -82,7 +82,7 @@ class RunLog:
         logging.getLogger().addHandler(self._handler)
 
     def tell(self, event: Event) -> None:
-        """One of the engine's events, in words; ticks say nothing."""
+        """Write one of the engine's events as text; ticks are skipped."""
         if isinstance(event, Tick):
             return
         words = told(event.kind, as_json(event))
@@ -98,7 +98,7 @@ class RunLog:
 
 
 def read(job_id: str, *, after: int | None = None, level: str = "", wanted: str = "") -> Page:
-    """The last lines, or those after a position; of this level or above, and with these words in them."""
+    """Return the last lines, or those after a position, at or above this level and with this text."""
     path = log_file(job_id)
     try:
         with path.open("rb") as file:
@@ -113,7 +113,7 @@ def read(job_id: str, *, after: int | None = None, level: str = "", wanted: str 
     except FileNotFoundError:
         return Page([], 0)
     if begin and begin != after:
-        data = data[data.find(b"\n") + 1 :]  # it began within a line
+        data = data[data.find(b"\n") + 1 :]  # the first line is incomplete
     whole = data[: data.rfind(b"\n") + 1]
     position = size - (len(data) - len(whole))
     least, words = LEVELS.get(level, 0), wanted.casefold()

@@ -1,7 +1,7 @@
 """Runs one job in this process, from taking its lease to its last event.
 
-Whatever happens, the job is left so that somebody can go on: ended, paused, or recovering with its lease given back.
-What even that cannot do (kill -9) is done by whoever watches the process, or by the next look at expired leases.
+However the run ends, the job can continue: it has ended, is paused, or is recovering with its lease released.
+After kill -9 the worker that watches the process does this, or the next check of expired leases.
 """
 
 import hashlib
@@ -55,11 +55,11 @@ CRASHED_EXIT = 70
 _ASK_EVERY_S = 1.0
 
 HolderOf = Callable[[Job, int, str, Clock], Holder]
-"""On whose behalf a job's run, under an epoch, holds resources in the account of a connection."""
+"""Return the holder of a job's resources in a connection's account, under an epoch."""
 
 
 class CannotRun(Exception):
-    """What is asked for cannot be had on this machine, however often it is tried. The text says why."""
+    """The job cannot run on this machine, and a retry would not help. The text says why."""
 
 
 def _no_account(job: Job, epoch: int, connection_id: str, clock: Clock) -> Holder:
@@ -74,9 +74,10 @@ def run_job(
     holder_of: HolderOf = _no_account,
     clock: Clock = SYSTEM_CLOCK,
 ) -> int:
-    """Run the job to an end, or until `hand_over` is set; the process's exit code. 0 also if it is not ours to run.
+    """Run the job to its end, or until `hand_over` is set; return the process's exit code, 0 also if another
+    process runs the job.
 
-    A job in an account runs only with `holder_of`: what it starts there has to be found again and ended.
+    A job in a cloud account needs `holder_of`, so that every resource it starts is registered and ended.
     """
     if hand_over.is_set():
         return 0
@@ -99,7 +100,7 @@ def _run_under(
         with Heartbeat(job_id, epoch):
             run = _Run(job_id, epoch, hand_over, holder_of, clock, run_log)
             stopped = run.train()
-        # The heart stands still by now: it would take the lease that is given back here for one that was lost.
+        # The heartbeat has stopped by now: it would take the lease released here for a lost one.
         run.end(stopped)
     except _HandedOver:
         run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
@@ -120,12 +121,12 @@ def _run_under(
 
 
 def checkpoint_folder(job_id: str) -> Path:
-    """Where a job's checkpoints lie."""
+    """Return the folder of a job's checkpoints."""
     return Path(settings.STARLING_DATA) / "checkpoints" / job_id
 
 
 class _HandedOver(Exception):
-    """The process is being stopped, and nothing was under way yet."""
+    """The process is being stopped before anything was started."""
 
 
 class _Run:
@@ -170,7 +171,7 @@ class _Run:
         self._asked_s = float("-inf")
 
     def train(self) -> Stopped:
-        """Train to the last event, which is returned once the platform is closed and everything is paid."""
+        """Train and return the last event, once the platform is closed and everything is paid."""
         begin_run(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
         if found := unnamed_cluster(self._spec.platform) or obstacle(self._spec.training):
             raise CannotRun(found.sentence)
@@ -179,12 +180,12 @@ class _Run:
         return self._recorded()
 
     def _go_on_unless_stopped(self) -> None:
-        """Between the long steps before the engine runs: from then on it asks `_control`."""
+        """Check for a stop between the long steps before the engine runs; the engine calls `_control`."""
         if self._hand_over.is_set():
             raise _HandedOver
 
     def end(self, stopped: Stopped) -> None:
-        """Write the last event, or hand the job over; with it the lease is given back."""
+        """Record the last event, or hand the job over; both release the lease."""
         self._log.tell(stopped)
         if stopped.reason_code == "paused" and self._hand_over.is_set():
             self._recorder.flush()
@@ -198,7 +199,7 @@ class _Run:
             self._recorder.finish(stopped)
 
     def _recorded(self) -> Stopped:
-        """Record all events but the last."""
+        """Record all events but the last, which is returned."""
         from webapp.jobs.running.assembly import assemble, remembered  # only a run needs it
 
         self._go_on_unless_stopped()
@@ -235,7 +236,7 @@ class _Run:
         return stopped
 
     def _connect(self, connection_id: str) -> AwsConnection | AzureConnection:
-        """The project's connection, opened in this process only."""
+        """Return the project's connection, decrypted in this process only."""
         try:
             return decrypt.opened(self._job.project_id, connection_id)
         except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
@@ -258,7 +259,7 @@ class _Run:
             control=self._control,
             resume=resume.data if resume else None,
             begin_with=None if resume else self._beginning(),
-            # In an account's log and in its warm functions calls of many jobs meet.
+            # Calls of many jobs meet in an account's log and its warm functions.
             call_prefix=f"{self._job.pk}-e{self._epoch}-",
         )
 
@@ -290,7 +291,8 @@ class _Run:
         return self._control_now
 
     def _round_over(self, event: RoundFinished) -> None:
-        """Between two rounds one that might end the money asks anew: simulated rounds take far less than a second."""
+        """Check the limits between rounds if the next one might reach them: simulated rounds take far less
+        than a second."""
         self._ledger.round_over()
         self._round_s = event.report.total_s
         needs = self._ledger.round_needs + self._rent_ahead()
@@ -307,23 +309,23 @@ class _Run:
         )
 
     def _why_it_may_not_begin(self) -> str:
-        """Asked before anything is opened, for other jobs may have spent since the launch."""
+        """Return why the run may not begin; empty if it may. Other jobs may have spent since the launch."""
         least = least_of(self._spec, self._job.actors)
         limits = limits_of(self._job.account.pk, self._spec.at_line, self._clock.now())
         return no_beginning(limits, least) if isinstance(least, int) else ""
 
     def _drain(self, limits: Sequence[Limit]) -> str:
-        """A first round that was begun has its money: nothing ends it before it is over."""
+        """Return why no further round may begin. The first round is never drained: it has its money."""
         if not self._ledger.rounds:
             return self._no_beginning
         return drain_reason(limits, self._ledger, self._rent_ahead())
 
     def _rent_ahead(self) -> int:
-        """What falls due before a round like the last would be over."""
+        """Return the rent that falls due during a round like the last."""
         return self._platform.rent_ahead(A_LONG_ROUND * self._round_s) if self._platform is not None else 0
 
 
 def _shortened(why: StateChange) -> StateChange:
-    """With a sentence of at most 500 letters: errors may come with any number."""
+    """Return the change with a sentence of at most 500 characters: errors may be of any length."""
     sentence = why.sentence
     return why if len(sentence) <= 500 else why._replace(sentence=f"{sentence[:499]}…")

@@ -1,4 +1,4 @@
-"""What stands on a job's page of its tags, groups and note, and what else can be done with it."""
+"""A job's tags, groups and note on its page, with the actions of an editor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ register = template.Library()
 
 @register.inclusion_tag("jobs/labels.html", takes_context=True)
 def labels_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
-    """Tags, groups and the note, with the forms that change them for those who may."""
+    """Return tags, groups and the note, with the forms that an editor may use."""
     membership = current_membership(context["request"])
     tags = [tag.name for tag in job.tags.all()]
     return {

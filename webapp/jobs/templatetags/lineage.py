@@ -1,4 +1,4 @@
-"""What a job was made from and what can be made from it; how many actors it may have."""
+"""A job's source and descendants, the menus that make jobs from it, and its actor bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ register = template.Library()
 
 @register.inclusion_tag("jobs/making.html", takes_context=True)
 def making_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
-    """A line about the job's origin, and the menus of an editor."""
+    """Return the job's source and descendants, and the menus of an editor."""
     membership = current_membership(context["request"])
     bounded = job.actors_least is not None or job.actors_most is not None
     return {

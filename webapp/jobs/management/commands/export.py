@@ -1,4 +1,4 @@
-"""`manage.py export CHECKPOINT|JOB_ID --to FOLDER`: a policy to take away, with its card, its script and a film."""
+"""`manage.py export CHECKPOINT|JOB_ID --to FOLDER`: a policy as files, with its card, its script and a film."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Command(BaseCommand):
             self._film(checkpoint, folder / FILM)
 
     def _found(self, source: str, episodes: int) -> tuple[Path, dict[str, bytes]]:
-        """The checkpoint's file and what there is to take away of it."""
+        """Return the checkpoint's file and the policy's files."""
         if Path(source).is_file():
             return Path(source), _of_file(Path(source), episodes)
         from webapp.jobs.models import Job
@@ -66,7 +66,7 @@ class Command(BaseCommand):
 
         try:
             job = Job.objects.select_related("account").filter(pk=source).first()
-        except DatabaseError:  # nothing was ever set up here
+        except DatabaseError:  # no database exists here
             job = None
         if job is None:
             self._refuse(f"{source!r} is neither a checkpoint's file nor the id of a job here")
@@ -111,7 +111,7 @@ def _of_file(path: Path, episodes: int) -> dict[str, bytes]:
 
 
 def _played(trained: TrainedPolicy, episodes: int) -> EvaluationScore:
-    """Episodes played here and now, as a job's evaluation plays them."""
+    """Return episodes played now, as a job's evaluation plays them."""
     from training.codec import decode
     from training.functions.body import WarmCache
     from training.functions.evaluate import evaluate

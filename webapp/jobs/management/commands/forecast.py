@@ -1,4 +1,4 @@
-"""`manage.py forecast PRESET|FILE`: what a job would take and cost. Nothing is trained, rented or written."""
+"""`manage.py forecast PRESET|FILE`: a job's forecast time and cost. Nothing is trained, rented or written."""
 
 from __future__ import annotations
 

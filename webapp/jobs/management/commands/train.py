@@ -1,4 +1,4 @@
-"""`manage.py train PRESET|FILE`: the engine without the house. No database, broker or server is touched."""
+"""`manage.py train PRESET|FILE`: the engine without the dashboard. Uses no database, broker or server."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Command(BaseCommand):
 
 
 def _line(event: Any) -> str:
-    """An event for people; nothing for what tells them nothing."""
+    """Return an event as a line of text; None for events without news."""
     match event.kind:
         case "started":
             resumed = event.resumed_from_round
