@@ -89,7 +89,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         **{name: (path, None) for name, path in comparisons.items()},
         "runs-chosen": (jobs, _choose_three),
         "runs-columns": (jobs, lambda page: page.click("summary:has-text('Columns')")),
-        "runs-help": (jobs, lambda page: page.click("summary:has-text('What can be asked')")),
+        "runs-help": (jobs, lambda page: page.click("summary:has-text('Search syntax')")),
         "sweep-points": (comparisons["sweep-new"], _show_runs),
         "list-empty": (f"/p/{empty.slug}/jobs/", None),
         "form": (f"{jobs}new/?preset=hopper-simulated", _until_forecast),

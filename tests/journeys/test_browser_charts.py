@@ -108,7 +108,7 @@ def test_events_and_log_follow_the_run(live_site: str, page: "Page") -> None:
     page.goto(f"{watched.address}events/")
     page.wait_for_selector("[data-live=mark][data-state=live]")
     watched.record(round_finished(1), call_failed())
-    page.wait_for_selector("text=It fell over. It is tried again.")
+    page.wait_for_selector("text=It fell over. It is retried.")
     with RunLog(watched.job.pk) as log:
         log.tell(round_finished(1))
         page.goto(f"{watched.address}logs/")

@@ -32,7 +32,7 @@ def test_it_follows_the_form_and_stays_in_its_slot(live_site: str, page: "Page")
     page.wait_for_selector(".forecast-sentence:has-text('for 250,000 steps')")
     assert page.get_attribute("[data-forecast-more]", "open") is not None
     page.fill("[name='training.stop.env_steps']", "many")
-    page.wait_for_selector("[data-forecast-words]:has-text('once every field is understood')")
+    page.wait_for_selector("[data-forecast-words]:has-text('once every field is valid')")
     assert page.locator(".forecast-sentence:has-text('for 250,000 steps')").count() == 0
     page.select_option("[name='platform.kind']", "local")
     page.fill("[name='training.stop.env_steps']", "250,000")

@@ -59,7 +59,7 @@ def test_a_simulated_job_meets_its_budget_is_given_more_and_goes_on(
     assert 0 < account.spent_picodollars <= account.limit_picodollars
     assert account.reserved_picodollars == 0
     assert_whole(job)
-    page.wait_for_selector("text=Nothing of this job runs or costs anything now.")
+    page.wait_for_selector("text=This job is stopped. It costs nothing now.")
     page.fill("[name=limit_usd]", "2")
     page.click("text=Raise the budget and go on")
     wait_until(lambda: _now(job).round_no > stopped_at, within_s=60, what="the job goes on")

@@ -103,7 +103,7 @@ def test_rounds_and_evaluations_appear_as_they_happen(live_site: str, page: "Pag
     watched.seen()
     assert watched.shown("evaluation") == "evaluated 150.0"
     assert "Evaluated after round 2" in page.inner_text("[data-events]")
-    assert "It fell over. It is tried again." in page.inner_text("[data-events]")
+    assert "It fell over. It is retried." in page.inner_text("[data-events]")
     assert "live" in watched.shown("mark")
     assert watched.faults == []
 

@@ -137,7 +137,9 @@ def test_from_a_new_budget_to_the_files_for_finance(
         training__rollout__memory_mb=128,
         training__evaluation__every_rounds=10_000,
     )
-    page.wait_for_selector("[data-live=burn]:has-text('it meets the line of “First tries”')", timeout=120_000)
+    page.wait_for_selector(
+        "[data-live=burn]:has-text('it meets the limit of “First tries”')", timeout=120_000
+    )
     ada.gets_a_mail("50 % of its limit")
     ada.gets_a_mail("is going to meet its limit")
     page.wait_for_selector(".pill:has-text('Stopped by budget')", timeout=180_000)

@@ -106,7 +106,7 @@ def _shown(budget: Budget, below: _Below, unreal: str, now: datetime) -> ShownBu
     return ShownBudget(
         budget=budget,
         counts=scope_words(budget),
-        period=words if end is None else f"{words}, anew on {format_day(end)}",
+        period=words if end is None else f"{words}, resets on {format_day(end)}",
         spent=spent,
         reserved=budget.reserved_picodollars,
         free=headroom(budget),
@@ -124,7 +124,7 @@ def _shown(budget: Budget, below: _Below, unreal: str, now: datetime) -> ShownBu
 def _state(percent: float) -> Pill | None:
     """Return the pill of a budget from 80 % on; None below."""
     if percent >= 100:
-        return Pill("At its line", "budget", "sign-stop-fill")
+        return Pill("At its limit", "budget", "sign-stop-fill")
     if percent >= 80:
         return Pill(f"{int(percent)} % spent", "warning", "exclamation-triangle-fill")
     return None
@@ -136,10 +136,10 @@ def _outlook(budget: Budget, burns: list[Burn], spent: int, now: datetime) -> st
     rate = f"{plural(len(burns), 'job')} at {display_usd(sum(burn.hourly for burn in burns))} an hour"
     meets = meets_at(burns, spent, budget, now)
     if meets is None:
-        return f"{rate}; done before the line."
+        return f"{rate}; done before the limit."
     margin_s = max(burn.doubt for burn in burns) * (meets - now).total_seconds()
     when = format_moment(meets, today=now.date())
-    return f"{rate}; the line is met at {when} (± {max(1, round(margin_s / 60))} min)."
+    return f"{rate}; the limit is met at {when} (± {max(1, round(margin_s / 60))} min)."
 
 
 def scope_words(budget: Budget) -> str:

@@ -40,9 +40,9 @@ class BudgetForm(forms.Form):
 
     name = forms.CharField(label="Name", max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     limit = LimitField()
-    at_line = forms.ChoiceField(label="At the line", choices=AtLine.choices, initial=AtLine.DRAIN)
+    at_line = forms.ChoiceField(label="At the limit", choices=AtLine.choices, initial=AtLine.DRAIN)
     thresholds = forms.CharField(
-        label="Tell at",
+        label="Alert at",
         initial=", ".join(map(str, default_thresholds())),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
@@ -125,7 +125,7 @@ def _what_may_count(project: Any | None) -> Iterator[tuple[str, str]]:
         return
     for tag in Tag.objects.filter(project=project):
         yield f"{Scope.TAG}:{tag.pk}", f"Jobs tagged {tag.name}"
-    yield _NEW_TAG, "Jobs with a tag that none has yet"
+    yield _NEW_TAG, "Jobs with a new tag"
     for group in JobGroup.objects.filter(project=project).order_by("-created_at")[:50]:
         yield f"{Scope.GROUP}:{group.pk}", f"Jobs of the group {group.name}"
 

@@ -108,7 +108,7 @@ def budget_close(request: HttpRequest, project: Project, budget_id: int) -> Http
     """Close a budget. Needs a fresh sign-in, because jobs can spend more without it."""
     budget = budget_in(project, budget_id, closed=True, above=_is_staff(request))
     close_budget(budget=budget)
-    messages.info(request, f"“{budget.name}” holds nobody any more.")
+    messages.info(request, f"“{budget.name}” is closed.")
     return redirect("budgets:list", project.slug)
 
 

@@ -43,7 +43,7 @@ def change_bounds(
         _require_room(job, spec, least)
     if (least, most) == (job.actors_least, job.actors_most):
         return job
-    text = f"{words(least, most)} Asked for by {user}; before, it was: {words(job.actors_least, job.actors_most)}"
+    text = f"{words(least, most)} Changed by {user}; before: {words(job.actors_least, job.actors_most)}"
     facts = {"actors_least": least, "actors_most": most}
     append_events(job.pk, [note(text, **facts)], clock=clock, changes=facts)
     job.refresh_from_db()

@@ -95,4 +95,4 @@ def _nobody_forgotten(now: datetime) -> Iterator[str]:
     if on_cores().count() >= core_places():
         forgotten = forgotten.exclude(pk__in=waiting_for_core(now).values("pk"))
     for job in forgotten:
-        yield f"{job.pk}: it is {job.observed} and nobody has run it for a minute"
+        yield f"{job.pk}: it is {job.observed} and no process has run it for a minute"

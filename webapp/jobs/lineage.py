@@ -41,7 +41,7 @@ class From:
     def words(self) -> str:
         """The end of the launch event's sentence."""
         if self.way == Way.FORK:
-            return f", beginning with what {self.job.name} ({self.job.pk}) had learned after round {self.round_no:,}"
+            return f", starting from {self.job.name} ({self.job.pk}) after round {self.round_no:,}"
         return f", {self.get_way} {self.job.name} ({self.job.pk})"
 
     @property
@@ -60,8 +60,8 @@ class From:
                 found.append(
                     Problem(
                         path,
-                        f"{part.capitalize()} ({path}): a fork keeps that of {self.job.name}, whose weights it begins"
-                        " with. Put it back, or start a new job.",
+                        f"{part.capitalize()} ({path}): a fork keeps that of {self.job.name}, because it starts with"
+                        " its weights. Reset it, or start a new job.",
                     )
                 )
         if getattr(was.algorithm, _NORMALISED) != getattr(now.algorithm, _NORMALISED):

@@ -54,7 +54,7 @@ def job_in(project: Any, job_id: str) -> Job:
         raise Http404("There is no such job in this project.")
     if job.deleted_at is not None:
         day = f"{job.deleted_at:%-d %B %Y}"
-        raise Gone(f"The job {job.name} was deleted on {day}. What it cost still stands in the reports.")
+        raise Gone(f"The job {job.name} was deleted on {day}. Its cost stays in the reports.")
     return job
 
 

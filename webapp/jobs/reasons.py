@@ -96,13 +96,13 @@ class Reason(Enum):
     MACHINE_BUSY = (
         ReasonCode.LOST,
         Observed.RECOVERING,
-        "This machine was too busy to keep the job alive: nothing was heard of its process for {seconds:.0f} s.",
+        "This machine was too busy to keep the job alive: its process did not respond for {seconds:.0f} s.",
     )
     MACHINE_GONE = (
         ReasonCode.LOST,
         Observed.RECOVERING,
         "The machine that ran the job is gone, or was too busy to keep the job alive:"
-        " nothing was heard of its process for {seconds:.0f} s.",
+        " its process did not respond for {seconds:.0f} s.",
     )
     PROCESS_DIED = ReasonCode.CRASHED, Observed.RECOVERING, "The job's process ended unexpectedly ({how})."
     RUN_FAILED = ReasonCode.ERROR, Observed.RECOVERING, "The run ended with an error: {error}"
@@ -112,7 +112,7 @@ class Reason(Enum):
     CANNOT_RUN = ReasonCode.UNFIT, Observed.FAILED, "{error}"
 
     # People want it.
-    STOP_REQUESTED = ReasonCode.CANCELLED, Observed.DRAINING, "Stop asked for by {user}."
+    STOP_REQUESTED = ReasonCode.CANCELLED, Observed.DRAINING, "Stop requested by {user}."
     STOPPED = ReasonCode.CANCELLED, Observed.CANCELLED, "Stopped on request."
     PAUSED = ReasonCode.PAUSED, Observed.PAUSED, "Paused on request."
 

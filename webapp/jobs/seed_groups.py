@@ -109,7 +109,7 @@ def more_seeds(
     Raises SpecRefused; nothing is changed then.
     """
     if not 1 <= count <= MOST_SEEDS:
-        sentence = f"Between 1 and {MOST_SEEDS} seeds are added at once; {count} were asked for."
+        sentence = f"Between 1 and {MOST_SEEDS} seeds can be added at once; {count} were requested."
         raise SpecRefused([Problem("seeds", sentence)])
     group = like.groups.order_by("pk").first() or _founded(like, clock)
     taken = [job.spec["training"]["seed"] for job in group.jobs.only("spec")]

@@ -227,7 +227,7 @@ def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
     _set_aside_again(job, account, clock)
     going_on = Reason.GOES_ON if job.has_checkpoint else Reason.BEGINS_AGAIN
     reason = Reason.ROOM_IN_BUDGETS if stopped_by_budget(job) else going_on
-    _queue_again(job, reason, note(f"Going on, asked for by {user}."), clock)
+    _queue_again(job, reason, note(f"Resume requested by {user}."), clock)
     job.refresh_from_db()
     return job
 

@@ -67,9 +67,9 @@ class JobSpec(FrozenModel):
     )
     at_line: Literal["drain", "fewer", "stop"] = Field(
         "drain",
-        title="At the budget's line",
+        title="At the budget's limit",
         description=(
-            "drain: no round begins that might not fit. fewer: the same, with fewer actors from four fifths on."
+            "drain: no round begins that might not fit. fewer: the same, with fewer actors from 80 % on."
             " stop: use it up, and lose the round that does not fit."
         ),
         json_schema_extra={"advanced": True},

@@ -224,7 +224,7 @@ def _no_room(budget: Budget, least: int, now: datetime) -> str:
     ways = ["raise that budget", "let other jobs end"]
     end = period_end(budget.period, now)
     if end is not None:
-        ways.insert(1, f"wait until {format_day(end)}, when it begins anew")
+        ways.insert(1, f"wait until {format_day(end)}, when it resets")
     return (
         f"The first round may cost up to {display_least_usd(least)}, and the budget “{budget.name}” {whose} has"
         f" {display_usd(headroom(budget))} of its {display_usd(budget.limit_picodollars)} free:"

@@ -89,7 +89,7 @@ def _budgets_stand_over_their_jobs() -> Iterator[str]:
         below = set(budget.accounts.values_list("pk", flat=True))
         meant = set(accounts_of(budget).values_list("pk", flat=True))
         if below != meant:
-            yield f"budget {budget.pk}: it stands over accounts {sorted(below ^ meant)[:5]} or not, wrongly"
+            yield f"budget {budget.pk}: it wrongly covers or misses accounts {sorted(below ^ meant)[:5]}"
 
 
 def _charges_ended_once() -> Iterator[str]:

@@ -19,7 +19,7 @@ async function refresh() {
     list.replaceChildren(...fresh.children);
     list.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
   } catch {
-    // Not reachable just now: the next turn asks again.
+    // Not reachable: the next poll tries again.
   }
 }
 

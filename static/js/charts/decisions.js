@@ -29,7 +29,7 @@ export class Decisions {
       if (answer.ok && !answer.redirected) Object.assign(this, await answer.json());
       this.tell();
     } catch {
-      // No network: the next look tries again.
+      // No network: the next poll tries again.
     }
   }
 

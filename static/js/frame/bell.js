@@ -27,7 +27,7 @@ async function refresh() {
     take(template.content.querySelector("[data-bell]"));
     bell().querySelectorAll("time[data-elapsed]").forEach(setElapsed);
   } catch {
-    // Not reachable just now: the next turn asks again.
+    // Not reachable: the next poll tries again.
   }
 }
 

@@ -1,9 +1,9 @@
-/** What stands beside the job form, the forecast and the check-list: asked for again a moment after the last change. */
+/** The forecast and the checklist beside the job form: fetched again shortly after each change. */
 const PAUSE_MS = 400;
 const form = document.querySelector("[data-job-form]");
 
-/** The form as the server will read it, but for what changes neither. */
-function asked() {
+/** The form's data, without the fields that affect neither panel. */
+function formBody() {
   const data = new FormData(form);
   data.delete("idempotency_key");
   if (data.get("name").trim()) data.set("name", "Forecast");
@@ -15,7 +15,7 @@ class Panel {
     this.section = section;
     this.words = section.querySelector("[data-beside-words]");
     this.asking = null;
-    this.told = "";
+    this.sent = "";
   }
 
   show(markup) {
@@ -26,7 +26,7 @@ class Panel {
   }
 
   async ask(body) {
-    if (body.toString() === this.told) return;
+    if (body.toString() === this.sent) return;
     this.asking?.abort();
     this.asking = new AbortController();
     this.section.setAttribute("aria-busy", "true");
@@ -34,9 +34,9 @@ class Panel {
       const headers = { Accept: "text/html", "X-CSRFToken": body.get("csrfmiddlewaretoken") };
       const { signal } = this.asking;
       const answer = await fetch(this.section.dataset.beside, { method: "POST", body, headers, signal });
-      // Nobody is told anything who is not signed in any more.
+      // A signed-out user gets nothing.
       this.show(answer.ok && !answer.redirected ? await answer.text() : "");
-      this.told = body.toString();
+      this.sent = body.toString();
       this.section.removeAttribute("aria-busy");
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -50,7 +50,7 @@ const panels = [...form.querySelectorAll("[data-beside]")].map((section) => new 
 let waiting = null;
 
 function ask() {
-  const body = asked();
+  const body = formBody();
   for (const panel of panels) panel.ask(body);
 }
 

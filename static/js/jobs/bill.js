@@ -1,17 +1,17 @@
-/** The bill on a job's page: fetched again now and then while more may come to it. */
+/** The bill on a job's page: polled until it is final. */
 const EVERY_MS = 8000;
 const place = document.querySelector("[data-bill]");
 const facts = () => place.querySelector("[data-bill-state]").dataset;
 
 async function refresh() {
-  // Nothing is exchanged where nobody looks, or under a reader who has opened something.
+  // Hidden pages, and sections with something open, are not replaced.
   const wanted = !document.hidden && !place.closest("[hidden]") && !place.querySelector("details[open]");
   if (wanted) {
     try {
       const answer = await fetch(place.dataset.bill, { headers: { Accept: "text/html" } });
       if (answer.ok && !answer.redirected) exchange(await answer.text());
     } catch {
-      // No network: the next look tries again.
+      // No network: the next poll tries again.
     }
   }
   lookAgain();

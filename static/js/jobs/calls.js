@@ -9,7 +9,7 @@ async function refresh() {
       const answer = await fetch(place.dataset.calls, { headers: { Accept: "text/html" } });
       if (answer.ok && !answer.redirected) exchange(await answer.text());
     } catch {
-      // No network: the next look tries again.
+      // No network: the next poll tries again.
     }
   }
   setTimeout(refresh, EVERY_MS);

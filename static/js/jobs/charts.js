@@ -1,4 +1,4 @@
-/** The tab of charts: all of one view over the same columns, those of the whole run or of the part that is looked at. */
+/** The chart tab: all charts share one view and the same columns, of the whole run or of the zoomed part. */
 import { Columns } from "../charts/columns.js";
 import { LiveChart } from "../charts/live_chart.js";
 import { recipeFor } from "../charts/panels.js";
@@ -16,9 +16,9 @@ const charts = [...page.querySelectorAll("[data-chart]")].map((figure) => new Li
 const spend = charts.find((chart) => chart.figure.dataset.chart === "spend");
 const showBar = startBar(bar, view);
 let fresh = false;
-let asked = 0;
+let latest = 0;
 
-/** The view is another one: every chart is made anew, over what it looks at now. */
+/** The view changed: build every chart again over its present columns. */
 async function changed() {
   showBar();
   await look();
@@ -34,21 +34,21 @@ async function look() {
   else sight.columns = (await series(`from=${zoom[0]}&to=${zoom[1]}`)) ?? columns;
 }
 
-/** Some rounds, cut into points by the server; null if it could not be asked, or something newer was. */
+/** Some rounds, cut into points by the server; null if the request failed or a newer one was sent. */
 async function series(query) {
-  const mine = (asked += 1);
+  const mine = (latest += 1);
   try {
     const answer = await fetch(`${page.dataset.series}?${query}`, { headers: { Accept: "application/json" } });
     if (!answer.ok || answer.redirected) return null;
     const found = new Columns();
     found.load(await answer.json());
-    return mine === asked ? found : null;
+    return mine === latest ? found : null;
   } catch {
     return null;
   }
 }
 
-/** A resume has repeated rounds that points hold together with others. */
+/** A resume repeated rounds that share points with others. */
 async function reload() {
   const whole = await series("");
   if (!whole) return;
@@ -85,7 +85,7 @@ joinIn({
   },
 });
 
-/** Charts that few jobs have something for stay away until there is. */
+/** Charts that few jobs use are hidden until they have data. */
 function tells({ chart: name, shownFor }) {
   return columns.knows(name) && (shownFor !== "positive" || columns.values[name].some((value) => value > 0));
 }

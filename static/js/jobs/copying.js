@@ -16,7 +16,7 @@ async function copied(source) {
     await navigator.clipboard.writeText(source.textContent);
     return true;
   } catch {
-    // Browsers give the clipboard to https and localhost only.
+    // Browsers allow the clipboard on https and localhost only.
     getSelection().selectAllChildren(source);
     return false;
   }

@@ -1,9 +1,9 @@
-/** A form that is a draft keeps itself a moment after the last change, and says when it did or why it could not. */
+/** Saves a draft's form shortly after the last change, and shows when it was saved or why not. */
 const PAUSE_MS = 1200;
 
 export function startDraft(form) {
-  const told = form.querySelector("[data-draft]");
-  if (!told.dataset.draft) return;
+  const status = form.querySelector("[data-draft]");
+  if (!status.dataset.draft) return;
   let waiting = null;
   let leaving = false;
 
@@ -16,14 +16,14 @@ export function startDraft(form) {
       if (leaving) return;
       if (answer.redirected || !answer.headers.get("Content-Type")?.includes("json")) throw new Error();
       const { saved_at: savedAt, refused } = await answer.json();
-      told.textContent = refused ? `Not saved. ${refused}` : `Draft, saved ${clock(savedAt)}.`;
+      status.textContent = refused ? `Not saved. ${refused}` : `Draft, saved ${clock(savedAt)}.`;
     } catch {
-      if (!leaving) told.textContent = "Not saved: the site was not reached. It is tried again after the next change.";
+      if (!leaving) status.textContent = "Not saved: the site was not reached. The next change tries again.";
     }
   }
 
   form.addEventListener("input", () => {
-    told.textContent = "Not saved yet\u2026";
+    status.textContent = "Not saved yet\u2026";
     clearTimeout(waiting);
     waiting = setTimeout(save, PAUSE_MS);
   });

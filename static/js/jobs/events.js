@@ -1,4 +1,4 @@
-/** The event list: each event in the words that came with it, newest first. */
+/** The event list: each event with its text, newest first. */
 import { timeElement } from "../frame/clocks.js";
 import { icon } from "./icons.js";
 

@@ -1,4 +1,4 @@
-/** The job form: shows the chosen member of a union only, and keeps what stands beside and below it true. */
+/** The job form: shows only the chosen variants, and updates the navigation and the launch button. */
 import { grouped, money } from "../format.js";
 import { startDraft } from "./draft.js";
 import { listChanges, markChanges, startMarks } from "./marks.js";
@@ -15,7 +15,7 @@ function budget() {
   return text !== "" && Number.isFinite(value) && value > 0 ? value : null;
 }
 
-/** How many runs are asked for that differ in their seed only; 1 while that is no number. */
+/** The number of seeds; 1 while the field is invalid. */
 function seeds() {
   const value = Number(form.elements.namedItem("seeds").value);
   return Number.isInteger(value) && value > 1 ? value : 1;
@@ -55,7 +55,7 @@ function showReview() {
   launch.textContent = most === null ? "Launch" : `Launch \u2013 at most ${money(most * seeds())}`;
 }
 
-/** How each part stands, beside its name in the form's navigation. */
+/** Shows each section's problems and changes in the form's navigation. */
 function showSteps(changes) {
   for (const note of form.querySelectorAll("[data-step-note]")) {
     const part = document.getElementById(note.dataset.stepNote);
@@ -96,7 +96,7 @@ form.querySelector(".steps").addEventListener("click", (event) => {
   const part = document.querySelector(event.target.closest("a")?.getAttribute("href") ?? "none");
   if (part) part.open = true;
 });
-// Coming back by the browser's button must find the button usable again.
+// After the browser's Back button the launch button must be usable again.
 addEventListener("pageshow", () => {
   launch.disabled = false;
   show();

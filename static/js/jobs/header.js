@@ -1,4 +1,4 @@
-/** The head of a job's page: state, sentences and figures, kept true from each message's header. */
+/** The head of a job's page: state, sentences and figures, updated from each message's header. */
 import { UNKNOWN, count, duration, money, plural, score } from "../format.js";
 import { inLocalTime, timeElement } from "../frame/clocks.js";
 import { icon } from "./icons.js";
@@ -36,13 +36,13 @@ function stateOf(job) {
   return states[`${job.observed}:${job.reason_code}`] ?? states[job.observed];
 }
 
-/** A state always has something to say, also when nothing was noted with it. */
+/** The reason, or a default text of the state. */
 function reasonInWords(job) {
   if (job.reason) return job.reason;
   return job.observed === "running" ? `Round ${count(job.round_no + 1)} is under way.` : `${stateOf(job).word}.`;
 }
 
-/** A sign of life brings the reason why nothing else came; it holds until something does. */
+/** A heartbeat brings the reason for waiting; it is shown until the next event. */
 export function showWaiting(words) {
   if (words) write("reason", words);
 }
@@ -89,7 +89,7 @@ function showState(job) {
   if (slots["stop-form"]) slots["stop-form"].hidden = OVER.has(job.observed);
 }
 
-/** Shows how live the page is; `stale` dims what may be old. */
+/** Shows the connection's state; `stale` dims values that may be old. */
 export function showStatus(status, heardAt, over) {
   const mark = slots.mark;
   const seconds = Math.max(0, (Date.now() - heardAt) / 1000);

@@ -1,4 +1,4 @@
-/** Keeps the job list fresh: asks for its rows every 3 s and puts in only those that changed. What is chosen stays so. */
+/** Polls the job list's rows every 3 s and replaces only changed ones. The selection stays. */
 import { setElapsed } from "../frame/clocks.js";
 
 const EVERY_MS = 3000;
@@ -33,7 +33,7 @@ async function refresh() {
     merge(template.content.querySelector("tbody"));
     body.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
   } catch {
-    // Not reachable just now: the next turn asks again.
+    // Not reachable: the next poll tries again.
   }
 }
 
@@ -41,7 +41,7 @@ function boxes() {
   return [...body.querySelectorAll("[name=job]")];
 }
 
-/** Says how many are chosen, and lets only that be done which so many allow. */
+/** Shows how many jobs are chosen, and enables the actions for that number. */
 function showChosen() {
   const chosen = boxes().filter((box) => box.checked).length;
   selection.classList.toggle("none-chosen", chosen === 0);
@@ -63,7 +63,7 @@ function startSelection() {
   showChosen();
 }
 
-/** "/" goes to the question, as it does on other lists; not while somebody writes. */
+/** "/" focuses the search, except while the user types. */
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select")) return;
   event.preventDefault();

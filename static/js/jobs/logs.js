@@ -1,4 +1,4 @@
-/** The tab of the log: new lines come by themselves while somebody follows it. */
+/** The log tab: appends new lines while "Follow" is on. */
 const EVERY_MS = 1000;
 const MOST_SHOWN = 2000;
 const place = document.querySelector("[data-logs]");
@@ -9,18 +9,18 @@ let position = place.dataset.position;
 async function refresh() {
   if (!document.hidden && follow.checked) {
     try {
-      const asked = new URLSearchParams(location.search);
-      asked.set("after", position);
-      const answer = await fetch(`${place.dataset.logs}?${asked}`, { headers: { Accept: "text/html" } });
+      const query = new URLSearchParams(location.search);
+      query.set("after", position);
+      const answer = await fetch(`${place.dataset.logs}?${query}`, { headers: { Accept: "text/html" } });
       if (answer.ok && !answer.redirected) take(await answer.text(), answer.headers.get("Starling-Position"));
     } catch {
-      // No network: the next look tries again.
+      // No network: the next poll tries again.
     }
   }
   setTimeout(refresh, EVERY_MS);
 }
 
-/** Whoever has scrolled up is reading: the list stays there. */
+/** A user who has scrolled up is reading: do not scroll. */
 function take(markup, now) {
   position = now;
   const atFoot = list.scrollHeight - list.scrollTop - list.clientHeight < 24;

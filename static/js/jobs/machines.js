@@ -1,4 +1,4 @@
-/** Machines that call for a job: their number is fetched again while the job lasts, and their command copied. */
+/** The user's machines of a job: polls their number while the job lasts, and copies their command. */
 import { startCopying } from "./copying.js";
 
 const EVERY_MS = 3000;
@@ -10,7 +10,7 @@ async function refresh() {
       const answer = await fetch(place.dataset.machines, { headers: { Accept: "text/html" } });
       if (answer.ok && !answer.redirected) exchange(await answer.text());
     } catch {
-      // No network: the next look tries again.
+      // No network: the next poll tries again.
     }
   }
   lookAgain();

@@ -1,6 +1,6 @@
-/** Marks on fields that differ from what the form began with, each with a way back. The server draws the same ones. */
+/** Marks on fields that differ from the form's starting point, each with a reset button. The server draws the same ones. */
 
-/** A value so that two that mean the same are the same: 100,000 and 100000, 0.50 and 0.5, and each of a list. */
+/** Normalises a value or each item of a list, so that 100,000 equals 100000 and 0.50 equals 0.5. */
 function meant(text, listed) {
   if (listed) return text.split(/[,;]/).map((one) => meant(one, false)).join(",");
   const bare = text.trim();
@@ -27,7 +27,7 @@ function words(control, value) {
   return (shown ?? value) || "empty";
 }
 
-/** What stood there; where another variant's control showed it, as that one did. */
+/** The field's starting value, as its own or another variant's control displays it. */
 function wasWords(field, control) {
   return field.dataset.wasShown ?? words(control, field.dataset.was);
 }
@@ -63,7 +63,7 @@ function fieldsOf(form, choice, tag, having) {
   return [...form.querySelectorAll(`${variant} .field${having}`)];
 }
 
-/** Of a choice that was changed, what only one of the two variants has, in sentences. */
+/** Sentences about the fields that only one of a changed choice's two variants has. */
 function onlyInOne(form, choice, was) {
   const above = choice.name.slice(0, choice.name.lastIndexOf(".") + 1);
   const has = (name) => form.elements.namedItem(`${above}${choice.value}.${name}`) !== null;
@@ -82,7 +82,7 @@ function onlyInOne(form, choice, was) {
     .map(([tag, found]) => `Only in ${words(choice, tag)}: ${found.join(", ")}.`);
 }
 
-/** Draws and removes the marks; what is changed and asked for, in the order of the page. */
+/** Draws and removes the marks; returns the changes in the order of the page. */
 export function markChanges(form) {
   const changes = [];
   for (const field of form.querySelectorAll("[data-was]")) {
@@ -127,7 +127,7 @@ export function listChanges(form, changes) {
   list.replaceChildren(...rows);
 }
 
-/** Going back happens on the page itself, with nothing sent. */
+/** Resetting happens on the page, without a request. */
 export function startMarks(form) {
   form.addEventListener("click", (event) => {
     const button = event.target.closest("button.back");

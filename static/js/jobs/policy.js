@@ -1,17 +1,17 @@
-/** The tab of checkpoints: fresh while something is awaited, and films that play when asked to. */
+/** The checkpoint tab: polled while a film is being made; films play on request. */
 const AWAITED_MS = 2000;
 const QUIET_MS = 15000;
 const place = document.querySelector("[data-policy]");
 const facts = () => place.querySelector("[data-policy-state]").dataset;
 
-/** Nothing is exchanged under a reader's hands: only what says something else, and nobody is in the middle of. */
+/** Replaces only parts that changed and that the user is not using. */
 async function refresh() {
   if (!document.hidden && !place.hidden) {
     try {
       const answer = await fetch(place.dataset.policy, { headers: { Accept: "text/html" } });
       if (answer.ok && !answer.redirected) exchange(await answer.text());
     } catch {
-      // No network: the next look tries again.
+      // No network: the next poll tries again.
     }
   }
   lookAgain();
@@ -48,7 +48,7 @@ place.addEventListener("click", (event) => {
   }
 });
 
-/** Moving pictures move because somebody asked, and stop the same way. */
+/** Films play and stop only on request. */
 function play(button, onlyStart = false) {
   const picture = button.closest("figure").querySelector("img");
   const words = button.querySelector("span");

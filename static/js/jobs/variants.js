@@ -1,11 +1,11 @@
-/** Shows the chosen variants of the form. Every field that two variants have keeps its value at a switch. */
+/** Shows the form's chosen variants. Fields that two variants share keep their value at a switch. */
 
 function choicesOf(form) {
   const names = new Set([...form.querySelectorAll("div.variant")].map((one) => one.dataset.of));
   return [...names].map((name) => form.elements.namedItem(name));
 }
 
-/** The controls of a variant by what they ask; two variants' controls with the same question have one value. */
+/** A variant's controls by question; controls of two variants with the same question share their value. */
 function byQuestion(form, choice, tag) {
   const variant = `div.variant[data-of="${choice.name}"][data-variant="${tag}"]`;
   const fields = [...form.querySelectorAll(`${variant} [data-question]`)];
@@ -29,7 +29,7 @@ export function showVariants(form) {
   }
 }
 
-/** Has to listen before whatever reads the form. */
+/** Must be registered before listeners that read the form. */
 export function startVariants(form) {
   const chosen = new Map();
   const look = () => choicesOf(form).forEach((choice) => chosen.set(choice, choice.value));
@@ -38,7 +38,7 @@ export function startVariants(form) {
     takeOver(form, target, chosen.get(target));
     chosen.set(target, target.value);
   });
-  // A browser that comes back to the page puts in what stood there, after this has run.
+  // On Back, a browser restores the fields after this has run.
   addEventListener("pageshow", look);
   look();
 }

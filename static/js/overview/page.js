@@ -15,7 +15,7 @@ async function refresh() {
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
     if (answer.ok && !answer.redirected) take(await answer.text());
   } catch {
-    // Not reachable just now: the next turn asks again.
+    // Not reachable: the next poll tries again.
   }
 }
 

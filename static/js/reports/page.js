@@ -14,7 +14,7 @@ async function refresh() {
         place.replaceChildren(...fresh.childNodes);
       }
     } catch {
-      // No network: the next look tries again.
+      // No network: the next poll tries again.
     }
   }
   lookAgain();

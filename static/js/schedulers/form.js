@@ -10,7 +10,7 @@ function showChosen() {
 
 form.addEventListener("change", showChosen);
 form.addEventListener("submit", () => (form.querySelector("[data-train]").disabled = true));
-// Coming back by the browser's button must find the button usable again.
+// After the browser's Back button the launch button must be usable again.
 addEventListener("pageshow", () => {
   form.querySelector("[data-train]").disabled = false;
   showChosen();

@@ -10,7 +10,7 @@ async function look() {
       const answer = await fetch(place.dataset.surfaces, { headers: { Accept: "text/html" } });
       if (answer.ok && !answer.redirected) exchange(place, await answer.text());
     } catch {
-      // No network: the next look tries again.
+      // No network: the next poll tries again.
     }
   }
   setTimeout(look, EVERY_MS);

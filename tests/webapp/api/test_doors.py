@@ -368,7 +368,7 @@ def test_a_change_leaves_a_line_and_says_by_which_token(scene: Scene) -> None:
         (f"POST /api/v1/projects/{scene.project.slug}/jobs/{scene.job.pk}/stop", "200"),
     ]
     told = scene.job.events.filter(payload__text__startswith="Stop asked for").get().payload["text"]
-    assert told == f"Stop asked for by {scene.people['editor'].email} (token “test”)."
+    assert told == f"Stop requested by {scene.people['editor'].email} (token “test”)."
 
 
 def test_a_token_may_ask_so_often_and_no_more(scene: Scene, settings: Any) -> None:

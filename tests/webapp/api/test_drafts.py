@@ -100,7 +100,7 @@ def test_what_no_draft_can_hold_is_refused_in_words(
     assert call.post(base, {"begun_with": "clone=job_aaaaaaaaaa"}).status_code == 404
     monkeypatch.setattr(drafts, "MOST_DRAFTS", 1)
     assert call.post(base, {}).status_code == 201
-    assert "no more are kept" in call.post(base, {}).json()["why"]
+    assert "which is the limit" in call.post(base, {}).json()["why"]
 
 
 def test_a_view_is_saved_replaced_and_forgotten(call: ApiCaller, project: Any) -> None:

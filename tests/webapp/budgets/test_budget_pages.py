@@ -47,7 +47,7 @@ def visitor() -> Visitor:
 
 
 def test_a_project_without_budgets_is_told_what_they_are_for(visitor: Visitor) -> None:
-    assert "No budget stands above" in visitor.sees("list")
+    assert "No budget limits this project" in visitor.sees("list")
 
 
 def test_a_budget_is_set_for_a_tag_that_no_job_has_yet(visitor: Visitor) -> None:
@@ -77,7 +77,7 @@ def test_a_budget_is_set_and_shown_with_its_figures(visitor: Visitor) -> None:
         "85 % spent",
         "<b>$0.850</b> spent",
         "all jobs of this project",
-        "a month, anew on 1",
+        "a month, resets on 1",
     ):
         assert words in page, words
 

@@ -83,7 +83,7 @@ def test_a_launch_whose_first_round_does_not_fit_is_refused_in_words() -> None:
     words = str(refusal.value)
     assert "The first round may cost up to $0.0" in words
     assert "the budget “All” of this project has $0.00100 of its $0.00100 free" in words
-    assert "Raise that budget, wait until 1 February, when it begins anew, or let other jobs end." in words
+    assert "Raise that budget, wait until 1 February, when it resets, or let other jobs end." in words
     assert not Job.objects.exists()
 
 

@@ -62,7 +62,7 @@ def test_a_change_is_told_in_the_jobs_story_with_who_and_what_was_before() -> No
     job, _ = make_running_job()
     change_bounds(job=job, user=job.created_by, least=2, most=8)
     assert _last_words(job) == (
-        f"From 2 to 8 actors in a round. Asked for by {job.created_by}; before, it was:"
+        f"From 2 to 8 actors in a round. Changed by {job.created_by}; before:"
         " As many actors as the scaling policy decides."
     )
     job.refresh_from_db()

@@ -68,7 +68,7 @@ def test_a_form_is_kept_as_it_was_typed_and_comes_back_with_what_is_wrong_with_i
     assert 'name="seeds" value="5"' in page
     assert "This draft cannot be launched as it stands. Budget (budget_usd) must be a number" in page
     assert "changed from 0 " in page  # the seed
-    assert "“Half done” is kept as a draft. Nothing was launched." in page
+    assert "“Half done” is saved as a draft. Nothing was launched." in page
     assert "Half done" in text(client.get(address)), "the form's start lists it"
 
 
@@ -335,12 +335,12 @@ def test_the_list_is_live_and_names_the_first_fault_of_a_form_that_is_not_unders
     client: Client, address: str
 ) -> None:
     fine = text(client.post(f"{address}checks?preset=cartpole", typed()))
-    assert "None needed: nothing runs in an account of yours." in fine
+    assert "None needed: nothing runs in your account." in fine
     wrong = text(client.post(f"{address}checks?preset=cartpole", typed(budget_usd="0", name="")))
     assert "Name (name) must be" in wrong
     assert "1 more." in wrong
     forecast = text(client.post(f"{address}forecast?preset=cartpole", typed(budget_usd="0")))
-    assert "There is a forecast once every field is understood." in forecast
+    assert "The forecast appears once every field is valid." in forecast
     assert Decimal("1.00") == CARTPOLE.budget_usd
 
 

@@ -60,7 +60,7 @@ def test_a_fork_begins_with_the_chosen_checkpoint_and_runs_to_its_own_end(learne
         made_from=forked(learned, first.name),
     )
     submitted = fork.events.get(seq=1).payload["text"]
-    assert f"beginning with what {learned.name} ({learned.pk}) had learned after round 1" in submitted
+    assert f"starting from {learned.name} ({learned.pk}) after round 1" in submitted
     for file in (Path(settings.STARLING_DATA) / "checkpoints" / learned.pk).iterdir():
         file.unlink()  # what the first job keeps is its own affair
     held = LearnerState.decode(
@@ -129,7 +129,7 @@ def test_a_fork_whose_beginning_is_lost_says_so_and_is_over(learned: Job) -> Non
     assert run_job(fork.pk, owner="test", hand_over=threading.Event()) == 0
     fork.refresh_from_db()
     assert fork.observed == "failed"
-    assert fork.reason.startswith("What this job was to begin with is lost")
+    assert fork.reason.startswith("The checkpoint that this fork starts from is lost")
 
 
 def test_again_is_the_same_job_with_the_same_or_an_unused_seed() -> None:

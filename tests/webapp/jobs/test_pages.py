@@ -97,7 +97,7 @@ def test_filter_and_pages(client: Client, project: Any, django_assert_max_num_qu
     assert client.get(f"/p/{project.slug}/jobs/?page=3").content.decode().count("data-job=") == 21
     failed = client.get(f"/p/{project.slug}/jobs/?q=state:failed")
     assert failed.content.decode().count("data-job=") == 1
-    assert "No job fits this question" in text(client.get(f"/p/{project.slug}/jobs/?q=state:succeeded"))
+    assert "No job matches this search" in text(client.get(f"/p/{project.slug}/jobs/?q=state:succeeded"))
     assert client.get(f"/p/{project.slug}/jobs/?q=state:nonsense&page=99").status_code == 200
 
 

@@ -30,8 +30,8 @@ _PLACES = {
 _ALIKE = 0.01
 _PARTS_NAMED = 5
 _PAPER_TITLES = {
-    "nitro-intended": "Nitro, as it was meant",
-    "nitro-active": "Nitro, as its code runs",
+    "nitro-intended": "Nitro, as intended",
+    "nitro-active": "Nitro, as implemented",
     "minionsrl": "MinionsRL",
     "stellaris": "Stellaris",
     "siren": "Siren",

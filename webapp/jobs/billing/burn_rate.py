@@ -217,7 +217,7 @@ def _first_limit(account: Account, burn: Burn, now: datetime) -> _Limit:
         unspent = account.granted_picodollars - account.spent_picodollars
         in_s = (headroom(above[0]) + unspent) * 3600 / burn.hourly
         if burn.limit_in_s is None or in_s < burn.limit_in_s:
-            return _Limit(max(0.0, in_s), f"the line of “{above[0].name}”")
+            return _Limit(max(0.0, in_s), f"the limit of “{above[0].name}”")
     return _Limit(burn.limit_in_s, "its limit")
 
 

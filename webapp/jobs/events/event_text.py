@@ -57,7 +57,7 @@ def _state(payload: Payload) -> Told:
 
 def _started(payload: Payload) -> Told:
     round_no = payload.get("resumed_from_round")
-    first = f"Went on from the checkpoint of round {round_no:,}." if round_no else "Training started."
+    first = f"Resumed from the checkpoint of round {round_no:,}." if round_no else "Training started."
     sentences = [first, payload.get("stepping", ""), *payload.get("notes", ())]
     return Told(" ".join(filter(None, sentences)), "arrow-right-circle")
 
@@ -87,7 +87,7 @@ def _checkpoint(payload: Payload) -> Told:
 
 def _call_failed(payload: Payload) -> Told:
     what = "An update" if payload["call_kind"] == "update" else f"A call ({payload['call_kind']})"
-    again = "It is tried again." if payload["will_retry"] else "It is not tried again."
+    again = "It is retried." if payload["will_retry"] else "It is not retried."
     text = f"{what} of round {payload['round_no']:,} failed: {sentence(payload['reason'])} {again}"
     return Told(text, "exclamation-triangle-fill", "warning")
 

@@ -117,13 +117,13 @@ def queued_sentence(waits_s: float, ahead: int, running: int, places: int) -> st
         before = (
             f"{plural(ahead, 'job')} {'is' if ahead == 1 else 'are'} ahead of this one"
             if ahead
-            else "it is the next"
+            else "it is next"
         )
         return f"All {places:,} places for running jobs are taken; {before}."
     if waits_s >= UNANSWERED_AFTER_S:
         return (
             f"No worker has taken it for {format_rough_duration(waits_s)}, though {running:,} of {places:,} places are"
-            " taken: the worker may be away. It is asked again every few seconds."
+            " taken: the worker may be away. The request is repeated every few seconds."
         )
     return "Waiting for a worker to take it."
 
@@ -137,9 +137,7 @@ def stalled_sentence(
     usual = f"; rounds before it took {format_short_duration(usual_s)}" if usual_s else ""
     if in_flight and oldest_s is not None:
         are = "is" if in_flight == 1 else "are"
-        what = (
-            f"{plural(in_flight, 'call')} {are} still out, the oldest for {format_rough_duration(oldest_s)}"
-        )
+        what = f"{plural(in_flight, 'call')} {are} still running, the oldest for {format_rough_duration(oldest_s)}"
     else:
-        what = "no call is out: the learner is at work, or a new start is being prepared"
+        what = "no call is running: the learner is working, or a restart is being prepared"
     return f"Round {round_no:,} has taken {format_rough_duration(passed_s)} so far{usual}: {what}."

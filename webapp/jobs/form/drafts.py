@@ -54,7 +54,7 @@ def save_draft(
     mine = drafts_of(project, user).select_for_update()
     if draft is None and mine.count() >= MOST_DRAFTS:
         raise DraftRefused(
-            f"You have {MOST_DRAFTS} drafts here, and no more are kept. Delete one, then save again."
+            f"You have {MOST_DRAFTS} drafts here, which is the limit. Delete one, then save again."
         )
     kept = draft or Draft(project=project, user=user, created_at=clock.now())
     kept.title = str(values.get("name") or "").strip()[:100] or "Without a name"

@@ -151,7 +151,7 @@ def _save(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
         return _page(request, sheet, form, status=409)
     if by_itself:
         return JsonResponse({"saved_at": draft.saved_at.isoformat(), "title": draft.title})
-    messages.success(request, f"“{draft.title}” is kept as a draft. Nothing was launched.")
+    messages.success(request, f"“{draft.title}” is saved as a draft. Nothing was launched.")
     return redirect(f"{reverse('jobs:new', args=[sheet.project.slug])}?draft={draft.pk}")
 
 
@@ -193,7 +193,7 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     """Return the forecast of the job in the form, or say that the form has a problem."""
     form = _sheet(request, project).form(request.POST)
     if not form.is_valid():
-        refusal = "There is a forecast once every field is understood."
+        refusal = "The forecast appears once every field is valid."
         return render(request, "jobs/forecast.html", {"refusal": refusal})
     spec = schedulers().placed(project, cloud_requirements.placed(project, form.spec))
     shown = forecast_panel.panel(spec, lessons_of(project, spec))

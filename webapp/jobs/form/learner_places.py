@@ -44,7 +44,7 @@ def machines_for_rent() -> list[Named]:
         if row.unit == "h" and row.usd is not None and row.sku.removesuffix(".spot") in known
     ]
     return [
-        Named("", "The one of the cloud's profile", "The check-list says which that is, and its price."),
+        Named("", "The cloud profile's default", "The check-list says which that is, and its price."),
         *(
             Named(sku, f"{sku} – ${price.normalize():f} an hour", _machine(sku, region))
             for price, sku, region in sorted(priced)
@@ -64,7 +64,9 @@ def regions() -> list[Named]:
     """Return every region with a price. Which cloud has none there, the form says after the choice."""
     usual = sorted({profiles.load(name).region for name in profiles.names()})
     found = {row.region for row in PriceBook.load().rows()} - {"paper"}
-    own = Named("", "The one of the cloud's profile", f"{' or '.join(usual)}: all it buys has a price there.")
+    own = Named(
+        "", "The cloud profile's default", f"{' or '.join(usual)}: everything it needs has a price there."
+    )
     return [own, *(Named(one, one, _priced_words(one)) for one in sorted(found))]
 
 
@@ -95,7 +97,7 @@ def learner_words(spec: JobSpec) -> str:
         return _simulated(spec, tariff, [part for one in rents for part in one.parts])
     if rents:
         return f"Here, on this installation, at {_hourly(rents[0].parts)} an hour from start to end, as you set it."
-    return "Here, on this installation, at $0 an hour: your own machine costs nothing unless you say so."
+    return "Here, on this installation, at $0 an hour: your own machine costs nothing unless you set a price."
 
 
 def _simulated(spec: JobSpec, tariff: Tariff, parts: list[Part]) -> str:

@@ -85,7 +85,7 @@ def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Chec
     title, page = "Credentials", reverse("connections:list", args=[project.slug])
     kind = spec.platform.kind
     if kind in COMPUTE_HERE:
-        return Check(title, "ok", "None needed: nothing runs in an account of yours.")
+        return Check(title, "ok", "None needed: nothing runs in your account.")
     if isinstance(spec.platform, HostsOptions):
         fine = "None needed: the job's page shows the command that your machines run."
         return _of(title, stands, fine)
@@ -114,11 +114,15 @@ def _quota(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
     if found:
         return _of(title, found, "")
     allowed = services.limits().actors(spec.platform.kind)
-    words = f"At most {plural(most, 'actor')}; this installation gives a job {allowed:,}"
+    words = f"At most {plural(most, 'actor')}; this installation allows a job {allowed:,}"
     connection = cloud_requirements.connection_of(project, spec)
     if spec.platform.kind == "aws_lambda" and connection is not None:
         at_once = cloud_requirements.functions_at_once(connection)
-        words += f", the account {at_once:,} at once" if at_once is not None else ", the account did not say"
+        words += (
+            f", the account {at_once:,} at once"
+            if at_once is not None
+            else ", the account's limit is unknown"
+        )
     return Check(title, "ok", f"{words}.")
 
 
@@ -170,13 +174,13 @@ def _environment(spec: JobSpec) -> Check:
     title, name = "Environment", spec.training.environment.id
     entry = catalogue.ENTRIES.get(name)
     if entry is None:
-        words = f"{name} is installed, and none we know well: what it needs shows when the job starts."
+        words = (
+            f"{name} is installed but not in the catalogue: its requirements are checked when the job starts."
+        )
         return Check(title, "warning", words)
     package = _PACKAGES.get(entry.family)
     if package is not None and find_spec(package) is None:
-        words = (
-            f"{name} needs the package {package}, which is not installed here. Whoever runs Starling adds it."
-        )
+        words = f"{name} needs the package {package}, which is not installed here. The operator of this installation adds it."
         return Check(title, "failed", words)
     known = (
         f"; reference {format_score(entry.reference_return, decimals=0)}"

@@ -42,7 +42,7 @@ def _out_of_reach() -> Iterator[Problem]:
     if site_address.only_here() or site_address.obstacles():
         yield at_connection(
             "containers fetch their work from this site, and its address is not one that they can reach over https."
-            " Whoever runs Starling sets STARLING_BASE_URL to such an address."
+            " The operator sets STARLING_BASE_URL to such an address."
         )
 
 

@@ -24,6 +24,6 @@ def obstacles() -> list[Problem]:
         return []
     sentence = (
         f"Platform ({_KIND}): machines call at {settings.STARLING_BASE_URL}, which is not encrypted, and their token"
-        " would be readable on the way. Whoever runs this site puts it behind https and sets STARLING_BASE_URL to that."
+        " would be readable on the way. The operator puts this site behind https and sets STARLING_BASE_URL to that address."
     )
     return [Problem(_KIND, sentence)]

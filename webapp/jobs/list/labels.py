@@ -89,7 +89,5 @@ def unarchive(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
     if held.archived_at is None:
         return False
     changes = {"archived_at": None}
-    append_events(
-        job.pk, [note(f"Back from the archive, asked for by {user}.")], clock=clock, changes=changes
-    )
+    append_events(job.pk, [note(f"Restored from the archive by {user}.")], clock=clock, changes=changes)
     return True

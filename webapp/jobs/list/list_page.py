@@ -162,7 +162,7 @@ def job_labels(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
     try:
         if "delete" in request.POST:
             deleting.delete(job=job, user=request.user)
-            messages.success(request, f"{job.name} is deleted. What it cost still stands in the reports.")
+            messages.success(request, f"{job.name} is deleted. Its cost stays in the reports.")
             return redirect("jobs:list", project.slug)
         if "archive" in request.POST:
             labels.archive(job=job, user=request.user)

@@ -27,7 +27,7 @@ def save_view(*, project: Any, user: Any, name: str, address: str, clock: Clock 
     asked = [(key, value) for key, value in parse_qsl(address.lstrip("?")) if key in _KEPT]
     question = "?" + urlencode(asked, safe=":,")
     if len(question) > 1000:
-        raise ViewRefused("This view's question is too long to be kept.")
+        raise ViewRefused("This view's search is too long to be saved.")
     others = SavedView.objects.filter(project=project).exclude(name=name)
     if others.count() >= MOST_VIEWS:
         raise ViewRefused(f"A project keeps at most {MOST_VIEWS} views; remove one first.")
@@ -40,4 +40,4 @@ def remove_view(*, project: Any, view_id: int) -> None:
     """Delete a view of this project. ViewRefused if there is none with this id."""
     removed, _ = SavedView.objects.filter(project=project, pk=view_id).delete()
     if not removed:
-        raise ViewRefused("That view is not there any more.")
+        raise ViewRefused("That view no longer exists.")

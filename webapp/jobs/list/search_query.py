@@ -79,7 +79,7 @@ class NotUnderstood(ValueError):
 def parse(text: str) -> tuple[Term, ...]:
     """Return the terms of a search, in order; none for an empty one. Raises NotUnderstood."""
     if len(text) > _MOST_LETTERS:
-        raise NotUnderstood(f"The question has {len(text)} letters; at most {_MOST_LETTERS} are read.")
+        raise NotUnderstood(f"The search has {len(text)} letters; at most {_MOST_LETTERS} are allowed.")
     if text.count('"') % 2:
         raise NotUnderstood('A quotation mark is left open; close it with another ".')
     return tuple(_term(token) for token in _TOKEN.findall(text))

@@ -113,7 +113,7 @@ def policy_files(job: Job, path: Path) -> dict[str, bytes]:
     spent = account.spent_picodollars + account.overrun_picodollars
     cost = f"{display_usd(spent)} for the whole run of {job.round_no:,} rounds"
     if job.emulated:
-        cost += ", **emulated**: metered by a cloud that is acted out on our machine, nobody was billed"
+        cost += ", **emulated**: metered by a cloud that this machine emulates; nothing was billed"
     judged = _judged(job, trained.spec, trained.progress.round_no)
     return package(
         trained, model_card(trained, name=job.name, judged=judged, cost=cost, simulated=job.simulated)

@@ -30,7 +30,7 @@ def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
     if job.observed not in ACTIVE or job.desired == Desired.CANCELLED:
         state = "being stopped" if job.observed in ACTIVE else f"over ({job.get_observed_display().lower()})"
         raise CannotPause(f"The job is {state}; only one that goes on can be paused.")
-    entry = note(f"Pause asked for by {user}.")
+    entry = note(f"Pause requested by {user}.")
     append_events(job.pk, [entry], clock=clock, changes={"desired": Desired.PAUSED})
     pause_idle(job.pk, clock=clock)
     job.refresh_from_db()

@@ -84,7 +84,7 @@ def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock) -> No
 
 def _resumed_text(kept: int, last: int) -> str:
     start = (
-        f"Goes on from the checkpoint of round {kept:,}."
+        f"Resumes from the checkpoint of round {kept:,}."
         if kept
         else "Starts again: there is no checkpoint yet."
     )

@@ -267,7 +267,7 @@ class _Run:
         try:
             return beginning(self._job.pk)
         except CheckpointError as error:
-            raise CannotRun(f"What this job was to begin with is lost: {error}.") from None
+            raise CannotRun(f"The checkpoint that this fork starts from is lost: {error}.") from None
 
     def _load(self, row: Checkpoint) -> bytes | None:
         try:

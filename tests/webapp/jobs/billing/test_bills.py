@@ -70,7 +70,7 @@ def test_a_simulated_jobs_bill_equals_its_ledger_and_is_compared(client: Client)
         "Cold starts 2",
         "Idle Machines and actors that were rented while nothing ran",
         "On one c5.4xlarge this would have cost about $0.0",
-        "Nitro, as it was meant",
+        "Nitro, as intended",
         "The free tier of a fresh account would cover",
     ):
         assert expected in words, (expected, words)

@@ -117,7 +117,7 @@ def test_a_budget_above_that_is_met_sooner_is_the_one_that_is_named() -> None:
     create_budget(project=job.project, name="Narrow", limit_picodollars=USD // 10)
     job.account.refresh_from_db()
     assert (
-        burn_sentence(job, NOON) == "At $3.60 an hour it meets the line of “Narrow” at 12:01 UTC (± 1.8 s)."
+        burn_sentence(job, NOON) == "At $3.60 an hour it meets the limit of “Narrow” at 12:01 UTC (± 1.8 s)."
     )
 
 

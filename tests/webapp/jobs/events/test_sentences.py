@@ -108,7 +108,7 @@ def test_why_it_waits() -> None:
         queued_sentence(3, 2, 12, 12)
         == "All 12 places for running jobs are taken; 2 jobs are ahead of this one."
     )
-    assert queued_sentence(3, 0, 12, 12) == "All 12 places for running jobs are taken; it is the next."
+    assert queued_sentence(3, 0, 12, 12) == "All 12 places for running jobs are taken; it is next."
     assert queued_sentence(2, 0, 1, 12) == "Waiting for a worker to take it."
     assert "the worker may be away" in queued_sentence(34, 0, 1, 12)
 
@@ -117,6 +117,6 @@ def test_why_it_stands_still() -> None:
     assert stalled_sentence(13, 5, 2.3, 3, 4.0) == ""
     assert stalled_sentence(13, 48, 20.0, 3, 41.0) == ""  # a long round among long rounds
     assert stalled_sentence(13, 48, 2.3, 3, 41.0) == (
-        "Round 13 has taken 48 s so far; rounds before it took 2.3 s: 3 calls are still out, the oldest for 41 s."
+        "Round 13 has taken 48 s so far; rounds before it took 2.3 s: 3 calls are still running, the oldest for 41 s."
     )
-    assert "no call is out" in stalled_sentence(1, 48, None, 0, None)
+    assert "no call is running" in stalled_sentence(1, 48, None, 0, None)

@@ -62,7 +62,7 @@ def test_a_form_with_a_fault_has_none(ada: tuple[Client, str]) -> None:
     client, address = ada
     answer = client.post(address, as_posted("hopper", budget_usd="0"))
     assert answer.status_code == 200
-    assert "There is a forecast once every field is understood." in answer.content.decode()
+    assert "The forecast appears once every field is valid." in answer.content.decode()
     assert "$" not in answer.content.decode()
 
 

@@ -108,7 +108,7 @@ def test_nobody_finds_it_any_more_and_its_address_says_why(client: Any) -> None:
         assert f"The job {job.name} was deleted on" in page.content.decode()
     gone = call.get(f"/projects/{slug}/jobs/{job.pk}")
     assert gone.status_code == 410
-    assert "still stands in the reports" in gone.json()["why"]
+    assert "stays in the reports" in gone.json()["why"]
     assert call("DELETE", f"/projects/{slug}/jobs/{job.pk}").status_code == 410
 
 

@@ -149,7 +149,7 @@ def test_losing_a_lease_to_load_is_not_a_crash_and_its_reason_names_the_cause() 
     job = make_job(clock=clock)
     _starve(job, clock, new_owner())
     assert (job.observed, job.reason_code, job.crashes, job.losses) == ("recovering", "lost", 0, 1)
-    busy = "This machine was too busy to keep the job alive: nothing was heard of its process for 90 s."
+    busy = "This machine was too busy to keep the job alive: its process did not respond for 90 s."
     assert job.reason == busy
     for _ in range(LOSSES_ALLOWED):
         assert job.observed == "recovering"
