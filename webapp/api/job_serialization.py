@@ -17,7 +17,7 @@ from webapp.api.schemas.jobs import JobShape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import FILTERS, TERMINAL, Observed
 from webapp.jobs.billing.cost_csv import prices_of
-from webapp.jobs.list.run_table import FIRST, jobs_asked_for
+from webapp.jobs.list.run_table import FIRST, find_jobs
 from webapp.jobs.list.search_query import NotUnderstood, parse
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_list
@@ -96,7 +96,7 @@ def _asked(project: Project, question: str) -> Q:
         raise Refused(
             422, "question", "No jobs were looked for.", str(refusal), "Ask for less, or in other words."
         ) from None
-    found = jobs_asked_for(project, terms, FIRST, SYSTEM_CLOCK.now())
+    found = find_jobs(project, terms, FIRST, SYSTEM_CLOCK.now())
     return Q(pk__in=found.order_by().values("pk"))
 
 

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_safe
 from webapp.alerts.models import Alert, State
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import burns_of
-from webapp.jobs.launch.site_address import LOOPBACK_HOSTS, only_here
+from webapp.jobs.launch.site_address import LOOPBACK_HOSTS, is_loopback
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Budget, Charge, ChargeKind, ChargeState
@@ -58,7 +58,7 @@ def _may(request: HttpRequest) -> bool:
     # Behind a proxy on this machine everyone comes from this machine, and not every proxy says so: a site that is
     # reached from elsewhere wants its token of anyone.
     asked_for = urlsplit(f"//{request.get_host()}").hostname
-    here = only_here() and asked_for in LOOPBACK_HOSTS and request.META.get("REMOTE_ADDR") in LOOPBACK_HOSTS
+    here = is_loopback() and asked_for in LOOPBACK_HOSTS and request.META.get("REMOTE_ADDR") in LOOPBACK_HOSTS
     return here and not any(name in request.headers for name in _SIGNS_OF_A_PROXY)
 
 

@@ -33,7 +33,7 @@ _STOPPED_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class ShownBudget:
+class BudgetSummary:
     """A budget with everything a page shows of it.
 
     `holds` counts the jobs that hold money in the budget. `outlook` is empty if no job is running. `stopped`
@@ -57,17 +57,17 @@ class ShownBudget:
     unreal: str
 
 
-def shown_budget(budget: Budget, now: datetime) -> ShownBudget:
-    return shown_budgets([budget], now)[0]
+def summarize_budget(budget: Budget, now: datetime) -> BudgetSummary:
+    return summarize_budgets([budget], now)[0]
 
 
-def shown_budgets(budgets: Iterable[Budget], now: datetime) -> list[ShownBudget]:
+def summarize_budgets(budgets: Iterable[Budget], now: datetime) -> list[BudgetSummary]:
     """Return several budgets, with as many queries as one budget takes."""
     budgets = list(budgets)
     ids = [budget.pk for budget in budgets]
     unreal, below = unreal_below(ids), _below(ids)
     return [
-        _shown(as_of(budget, now), below[budget.pk], unreal.get(budget.pk, ""), now) for budget in budgets
+        _summarize(as_of(budget, now), below[budget.pk], unreal.get(budget.pk, ""), now) for budget in budgets
     ]
 
 
@@ -99,11 +99,11 @@ def _below(budget_ids: Sequence[int]) -> dict[int, _Below]:
     return found
 
 
-def _shown(budget: Budget, below: _Below, unreal: str, now: datetime) -> ShownBudget:
+def _summarize(budget: Budget, below: _Below, unreal: str, now: datetime) -> BudgetSummary:
     spent = budget.spent_picodollars + budget.overrun_picodollars
     end = period_end(budget.period, now)
     words = period_words(budget)
-    return ShownBudget(
+    return BudgetSummary(
         budget=budget,
         counts=scope_words(budget),
         period=words if end is None else f"{words}, resets on {format_day(end)}",

@@ -57,12 +57,12 @@ class BudgetForm(forms.Form):
 
     def changes(self) -> dict[str, Any]:
         """Return the form's values as fields of the budget."""
-        said = self.cleaned_data
+        cleaned = self.cleaned_data
         return {
-            "name": said["name"],
-            "limit_picodollars": picodollars(said["limit"]),
-            "at_line": said["at_line"],
-            "thresholds": said["thresholds"],
+            "name": cleaned["name"],
+            "limit_picodollars": picodollars(cleaned["limit"]),
+            "at_line": cleaned["at_line"],
+            "thresholds": cleaned["thresholds"],
         }
 
 
@@ -88,17 +88,17 @@ class NewBudgetForm(BudgetForm):
         self.order_fields(self.field_order)
 
     def clean(self) -> dict[str, Any]:
-        said = super().clean() or self.cleaned_data
-        counts, tag = said.get("counts"), said.get("new_tag")
+        cleaned = super().clean() or self.cleaned_data
+        counts, tag = cleaned.get("counts"), cleaned.get("new_tag")
         if counts == _NEW_TAG and not tag:
             self.add_error("new_tag", "Write the tag that jobs will have.")
         elif counts not in (None, _NEW_TAG) and tag:
             self.add_error("new_tag", "This is for a new tag: choose that above, or leave it empty.")
         elif tag and "," in tag:
             self.add_error("new_tag", "One tag, without commas.")
-        return said
+        return cleaned
 
-    def placed(self) -> dict[str, Any]:
+    def scope_values(self) -> dict[str, Any]:
         """Return scope, `of` and period for `create_budget`. Creates the tag if it is new."""
         scope, _, which = self.cleaned_data["counts"].partition(":")
         if self.cleaned_data["counts"] == _NEW_TAG:

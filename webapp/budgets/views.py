@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.access import project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
-from webapp.budgets.display import shown_budget, shown_budgets
+from webapp.budgets.display import summarize_budget, summarize_budgets
 from webapp.budgets.forms import BudgetForm, NewBudgetForm, form_of
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.launch.forecast_accuracy import calibration_sentence
@@ -34,7 +34,7 @@ from webapp.money.models import Budget
 def budget_list(request: HttpRequest, project: Project) -> HttpResponse:
     now = SYSTEM_CLOCK.now()
     rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
-    budgets = shown_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
+    budgets = summarize_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
     context = {
         "section": "budgets",
         "budgets": [one for one in budgets if one.budget.project_id],
@@ -52,7 +52,7 @@ def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
     if form.is_valid():
         try:
             with transaction.atomic():
-                create_budget(project=whose, user=request.user, **form.changes(), **form.placed())
+                create_budget(project=whose, user=request.user, **form.changes(), **form.scope_values())
         except BudgetRefused as refusal:
             form.add_error("limit", str(refusal))
         else:
@@ -85,8 +85,8 @@ def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> Htt
                 if job
                 else redirect("budgets:list", project.slug)
             )
-    shown = shown_budget(budget, SYSTEM_CLOCK.now())
-    context = {"section": "budgets", "form": form, "shown": shown, "job": job}
+    summary = summarize_budget(budget, SYSTEM_CLOCK.now())
+    context = {"section": "budgets", "form": form, "summary": summary, "job": job}
     return render(request, "budgets/detail.html", context, status=422 if form.errors else 200)
 
 

@@ -36,7 +36,7 @@ def page(request: HttpRequest, project: Project) -> HttpResponse:
     """The comparison of the jobs and groups named in the address (`of`, or `job` as the list's boxes say)."""
     keys = [*request.GET.getlist("of"), *request.GET.getlist("job")]
     chosen = picked(project, keys)
-    context: dict[str, Any] = {"section": "compare", **run_table.what_may_be_compared(project)}
+    context: dict[str, Any] = {"section": "compare", **run_table.list_comparison_candidates(project)}
     context["chips"] = [
         {"side": side, "without": "?" + urlencode([("of", key) for key in _other_keys(chosen, side.key)])}
         for side in chosen.sides
@@ -53,7 +53,7 @@ def group(request: HttpRequest, project: Project, group_id: int) -> HttpResponse
     """A group of runs: its seeds as one curve, or the points of its sweep compared, each with its seeds."""
     found = _group_in(project, group_id)
     chosen = of_group(project, found)
-    rows = text.member_rows(run_table.jobs_asked_for_group(project, found))
+    rows = text.member_rows(run_table.find_group_jobs(project, found))
     context = {
         "section": "compare",
         "group": found,

@@ -34,11 +34,11 @@ def job_findings(now: datetime) -> Iterator[str]:
 
 
 def _events_without_holes() -> Iterator[str]:
-    rows = _WHOLE.annotate(told=Count("events"), first=Min("events__seq"), latest=Max("events__seq")).filter(
-        ~Q(told=F("last_seq")) | ~Q(latest=F("last_seq")) | ~Q(first=1)
-    )
+    rows = _WHOLE.annotate(
+        stored=Count("events"), first=Min("events__seq"), latest=Max("events__seq")
+    ).filter(~Q(stored=F("last_seq")) | ~Q(latest=F("last_seq")) | ~Q(first=1))
     for job in rows:
-        yield f"{job.pk}: of its events {job.first} to {job.latest} there are {job.told}; the last is {job.last_seq}"
+        yield f"{job.pk}: of its events {job.first} to {job.latest} there are {job.stored}; the last is {job.last_seq}"
 
 
 def _states_along_the_graph() -> Iterator[str]:

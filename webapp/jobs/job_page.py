@@ -23,13 +23,13 @@ from webapp.jobs.charts.figures import PANELS
 from webapp.jobs.charts.history import series_of
 from webapp.jobs.events import job_summary
 from webapp.jobs.events.event_text import EVENT_ICONS
-from webapp.jobs.form.spec_documents import shortened
+from webapp.jobs.form.spec_documents import shorten_values
 from webapp.jobs.models import Job
 from webapp.jobs.policies.policy_views import panel
 from webapp.jobs.reasons import look_of_job, looks_for_script, reason_in_words, stopped_by_budget
 from webapp.jobs.round_calls import round_calls
 from webapp.jobs.running import platform_notes, run_log
-from webapp.money.queries import budgets_above, held_by
+from webapp.money.queries import budgets_above, find_limiting_budget
 
 TABS = (
     ("detail", "Charts"),
@@ -70,7 +70,7 @@ def _head(job: Job) -> dict[str, Any]:
         "reason": job_summary.why_waiting(job, SYSTEM_CLOCK.now()) or reason_in_words(job),
         **cost_breakdown.spent_of(job),
         "header": queries.header(job),
-        "numbers_words": job_summary.told_of_numbers(job),
+        "numbers_words": job_summary.numbers_sentence(job),
         "states": looks_for_script(),
         "event_icons": EVENT_ICONS,
         "steps_wanted": document["training"]["stop"]["env_steps"],
@@ -78,7 +78,7 @@ def _head(job: Job) -> dict[str, Any]:
         "stopped_by_budget": stopped_by_budget(job),
         "suggested_limit": f"{cost_breakdown.suggested_limit(job):f}",
         "budgets_above": above,
-        "held_by": held_by(job.account, above),
+        "held_by": find_limiting_budget(job.account, above),
         **machines.panel(job),
     }
 
@@ -89,8 +89,8 @@ def _charts(request: HttpRequest, job: Job) -> dict[str, Any]:
 
 
 def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:
-    asked = request.GET.get("round", "")
-    round_no = int(asked) if asked.isdecimal() and len(asked) < 10 else None
+    typed = request.GET.get("round", "")
+    round_no = int(typed) if typed.isdecimal() and len(typed) < 10 else None
     calls = round_calls(job, round_no, SYSTEM_CLOCK.now())
     return {"calls": calls, "following": round_no is None, "cache": platform_notes.cache_words(job)}
 
@@ -119,8 +119,11 @@ def _checkpoints(request: HttpRequest, job: Job) -> dict[str, Any]:
 
 
 def _spec(request: HttpRequest, job: Job) -> dict[str, Any]:
-    shown = shortened(job.spec)
-    return {"spec_json": _pretty(job.spec), "spec_shortened": _pretty(shown) if shown != job.spec else ""}
+    shortened = shorten_values(job.spec)
+    return {
+        "spec_json": _pretty(job.spec),
+        "spec_shortened": _pretty(shortened) if shortened != job.spec else "",
+    }
 
 
 def _pretty(document: Any) -> str:

@@ -17,7 +17,7 @@ from django.conf import settings
 from training.checkpoints import CheckpointError, read_checkpoint
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.models import Job, Origin, Way
-from webapp.jobs.policies.downloads import Kept, checkpoint, checkpoint_path
+from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint, checkpoint_path
 from webapp.jobs.spec import JobSpec
 
 BEGINNING = "beginning.checkpoint"
@@ -27,7 +27,7 @@ _NORMALISED = "normalise_observations"
 
 
 @dataclass(frozen=True)
-class From:
+class Source:
     """The source of a new job. A fork has its checkpoint's name and file."""
 
     job: Job
@@ -76,35 +76,37 @@ class From:
         return found
 
 
-def fork_of(job: Job, chosen: Kept) -> From:
+def fork_of(job: Job, chosen: KeptCheckpoint) -> Source:
     file = checkpoint_path(job.pk, chosen.name)
-    return From(job, Way.FORK, chosen.name, chosen.round_no, chosen.sha256, file)
+    return Source(job, Way.FORK, chosen.name, chosen.round_no, chosen.sha256, file)
 
 
-def forked(job: Job, name: str) -> From | None:
+def fork_source(job: Job, name: str) -> Source | None:
     """Return a fork of the job's checkpoint with that name (empty: the best, else the newest); None if there
     is none."""
     chosen = checkpoint(job, name)
     return fork_of(job, chosen) if chosen is not None else None
 
 
-def same_beginning(job: Job) -> From | None:
+def repeated_fork_source(job: Job) -> Source | None:
     """Return the source for a repetition of a fork; None for a job that is no fork."""
     origin = Origin.objects.filter(job=job, way=Way.FORK).select_related("of").first()
     if origin is None:
         return None
     of = origin.of or job
-    return From(of, Way.FORK, origin.checkpoint, origin.round_no, origin.sha256, beginning_of(job.pk))
+    return Source(
+        of, Way.FORK, origin.checkpoint, origin.round_no, origin.sha256, first_checkpoint_path(job.pk)
+    )
 
 
-def beginning_of(job_id: str) -> Path:
+def first_checkpoint_path(job_id: str) -> Path:
     return Path(settings.STARLING_DATA) / "checkpoints" / job_id / BEGINNING
 
 
-def remember(job: Job, made_from: From) -> None:
+def remember(job: Job, made_from: Source) -> None:
     """Store the new job's source and copy a fork's checkpoint. CheckpointError if that is missing."""
     if made_from.file is not None:
-        _copied(made_from, beginning_of(job.pk))
+        _copied(made_from, first_checkpoint_path(job.pk))
     Origin.objects.create(
         job=job,
         of=made_from.job,
@@ -115,7 +117,7 @@ def remember(job: Job, made_from: From) -> None:
     )
 
 
-def _copied(made_from: From, to: Path) -> None:
+def _copied(made_from: Source, to: Path) -> None:
     assert made_from.file is not None
     data = read_checkpoint(made_from.file)
     if hashlib.sha256(data).hexdigest() != made_from.sha256:
@@ -130,12 +132,12 @@ def _copied(made_from: From, to: Path) -> None:
         raise CheckpointError(f"{made_from.file.name} cannot be copied: {error.strerror}") from None
 
 
-def beginning(job_id: str) -> bytes | None:
+def load_first_checkpoint(job_id: str) -> bytes | None:
     """Return a fork's first checkpoint; None for other jobs. CheckpointError if it is lost."""
     sha256 = Origin.objects.filter(job_id=job_id, way=Way.FORK).values_list("sha256", flat=True).first()
     if sha256 is None:
         return None
-    data = read_checkpoint(beginning_of(job_id))
+    data = read_checkpoint(first_checkpoint_path(job_id))
     if hashlib.sha256(data).hexdigest() != sha256:
         raise CheckpointError(f"{BEGINNING} is not the checkpoint that was recorded")
     return data
@@ -146,6 +148,6 @@ def origin_of(job: Job) -> Origin | None:
     return Origin.objects.filter(job=job).select_related("of").first()
 
 
-def launched_from(job: Job) -> list[Any]:
+def list_descendants(job: Job) -> list[Any]:
     """Return the jobs that were made from this one, newest first."""
     return list(Origin.objects.filter(of=job).select_related("job").order_by("-job__created_at")[:20])

@@ -22,7 +22,7 @@ from webapp.formatting import plural
 from webapp.gateway import queries, services
 from webapp.gateway.queries import Machines
 from webapp.job_states import TERMINAL
-from webapp.jobs.launch.site_address import only_here
+from webapp.jobs.launch.site_address import is_loopback
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 
@@ -39,7 +39,7 @@ def panel(job: Job, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
         "machines": found,
         "machines_over": over,
         "machines_words": "" if over else words(found, options),
-        "only_here": only_here(),
+        "only_here": is_loopback(),
     }
 
 
@@ -80,7 +80,7 @@ def machines_panel(request: HttpRequest, project: Project, job_id: str) -> HttpR
 def machine_join(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Create a token, shown once within the command that uses it."""
     job = _job(project, job_id)
-    context: dict[str, object] = {"section": "jobs", "job": job, "only_here": only_here()}
+    context: dict[str, object] = {"section": "jobs", "job": job, "only_here": is_loopback()}
     if job.observed not in TERMINAL:
         token = services.new_token(job_id=job.pk, user=request.user)
         options = HostsOptions.model_validate(job.spec["platform"])

@@ -11,11 +11,11 @@ from django.http import Http404
 
 from webapp.clock import SYSTEM_CLOCK
 from webapp.error_pages import Gone
-from webapp.jobs.billing.burn_rate import told_ahead
+from webapp.jobs.billing.burn_rate import forecast_spending
 from webapp.jobs.charts.figures import point_of
 from webapp.jobs.charts.history import series_of
 from webapp.jobs.events import job_summary
-from webapp.jobs.events.event_text import told
+from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Account, ChargeKind, ChargeState
@@ -89,7 +89,7 @@ def figures(job: Job) -> dict[str, Any]:
 
 def sentences(job: Job) -> dict[str, Any]:
     """Return the part of the header that takes several queries. Once a second is often enough for readers."""
-    return {**told_ahead(job, SYSTEM_CLOCK.now()), **job_summary.told_live(job)}
+    return {**forecast_spending(job, SYSTEM_CLOCK.now()), **job_summary.live_sentences(job)}
 
 
 def _money(account: Account) -> dict[str, str]:
@@ -118,17 +118,17 @@ def events_before(
 
 def _event(row: Event, started_at: datetime | None) -> dict[str, Any]:
     """Return an event for pages: its text, and of a round the figures that charts show."""
-    shown = {
+    message = {
         "seq": row.seq,
         "at": _iso(row.at),
         "kind": row.kind,
-        "told": told(row.kind, row.payload)._asdict(),
+        "told": describe_event(row.kind, row.payload)._asdict(),
     }
     if row.kind == EventKind.ROUND:
         report = row.payload["report"]
         passed_s = (row.at - started_at).total_seconds() if started_at is not None else 0.0
-        return {**shown, "point": point_of(report, passed_s), "why": report["plan_reason"]}
-    return {**shown, "payload": row.payload}
+        return {**message, "point": point_of(report, passed_s), "why": report["plan_reason"]}
+    return {**message, "payload": row.payload}
 
 
 def snapshot(job_id: str) -> dict[str, Any]:
@@ -144,27 +144,27 @@ def snapshot(job_id: str) -> dict[str, Any]:
     }
 
 
-def events_message(job_id: str, after: int, *, rounds_told: bool = True) -> dict[str, Any] | None:
+def events_message(job_id: str, after: int, *, with_sentences: bool = True) -> dict[str, Any] | None:
     """Return the events after number `after`, with the present header; None if there are none.
 
-    Without `rounds_told` the sentences are left out if only rounds have ended; `told_message` sends them
+    Without `with_sentences` the sentences are left out if only rounds have ended; `header_message` sends them
     later.
     """
     rows = list(Event.objects.filter(job_id=job_id, seq__gt=after).order_by("seq")[:EVENTS_AT_ONCE])
     if not rows:
         return None
     job = _with_account(job_id)
-    told = rounds_told or any(row.kind != EventKind.ROUND for row in rows)
+    complete = with_sentences or any(row.kind != EventKind.ROUND for row in rows)
     return {
         "t": "events",
         "first": rows[0].seq,
         "last": rows[-1].seq,
         "events": [_event(row, job.started_at) for row in rows],
-        "job": header(job) if told else figures(job),
+        "job": header(job) if complete else figures(job),
     }
 
 
-def told_message(job_id: str) -> dict[str, Any]:
+def header_message(job_id: str) -> dict[str, Any]:
     """Return the present header with all sentences, after events that were sent without them."""
     return {"t": "told", "job": header(_with_account(job_id))}
 

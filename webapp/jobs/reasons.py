@@ -84,7 +84,7 @@ class Reason(Enum):
     STARTING = ReasonCode.NONE, Observed.STARTING, "Starting its workers."
     RUNNING = ReasonCode.NONE, Observed.RUNNING, ""
 
-    # The run ended and another one follows. After too many of these the job fails: `given_up`.
+    # The run ended and another one follows. After too many of these the job fails: `fail_after_retries`.
     WORKER_STOPPED = (
         ReasonCode.HANDOVER,
         Observed.RECOVERING,
@@ -157,7 +157,7 @@ OF_ENGINE: Mapping[StopCode, Reason] = {
 """The engine's own reasons to stop."""
 
 
-def given_up(change: StateChange, times: int) -> StateChange:
+def fail_after_retries(change: StateChange, times: int) -> StateChange:
     """Return the failure of a job whose runs ended `times` times in a row without a checkpoint, the last time
     for this reason."""
     sentence = f"{change.sentence} That was the {times}th time without a new checkpoint; the job is given up."

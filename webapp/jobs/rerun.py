@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Q
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.lineage import From, same_beginning
+from webapp.jobs.lineage import Source, repeated_fork_source
 from webapp.jobs.models import Job, Way
 from webapp.jobs.seed_groups import with_seed, without_seed
 from webapp.jobs.services import submit_job
@@ -23,7 +23,7 @@ def run_again(
     spec = job.parsed_spec().model_copy(update={"group": ""})
     if new_seed:
         spec = with_seed(spec.model_copy(update={"name": without_seed(spec.name)}), _unused_seed(job))
-    made_from = same_beginning(job) or From(job, Way.AGAIN)
+    made_from = repeated_fork_source(job) or Source(job, Way.AGAIN)
     return submit_job(
         project=job.project, user=user, spec=spec, idempotency_key=key, made_from=made_from, clock=clock
     )

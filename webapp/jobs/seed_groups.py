@@ -10,7 +10,7 @@ from django.db import transaction
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import launch_budget
-from webapp.jobs.lineage import From, same_beginning
+from webapp.jobs.lineage import Source, repeated_fork_source
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.services import SpecRefused, submit_job
 from webapp.jobs.spec import JobSpec
@@ -22,7 +22,7 @@ MOST_SEEDS = 50
 _LONGEST_NAME = 100
 
 
-def seeds_asked(text: str) -> int:
+def parse_seed_count(text: str) -> int:
     """Return the number of seeds in the form; 1 for an empty field. Raises SpecRefused."""
     text = text.strip() or "1"
     if not text.isdecimal() or not 1 <= int(text) <= MOST_SEEDS:
@@ -51,7 +51,7 @@ def launch_seeds(
     spec: JobSpec,
     count: int,
     key: str | None = None,
-    made_from: From | None = None,
+    made_from: Source | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> JobGroup:
     """Launch `count` jobs from the spec's seed on, as one group under one budget of `count` times the spec's;
@@ -73,14 +73,14 @@ def launch_seeds(
             project=project, name=name, defaults={"created_at": clock.now(), "of_seeds": True}
         )
         if is_new:
-            _together(group, user, count * picodollars(spec.budget_usd), clock)
+            _share_budget(group, user, count * picodollars(spec.budget_usd), clock)
         elif group.of_seeds:
             _grow(group, count * picodollars(spec.budget_usd), clock)
         launch_together(project=project, user=user, specs=specs, **options)
     return group
 
 
-def _together(group: JobGroup, user: Any, limit_picodollars: int, clock: Clock) -> None:
+def _share_budget(group: JobGroup, user: Any, limit_picodollars: int, clock: Clock) -> None:
     """Create one budget for all seeds of a group."""
     create_budget(
         project=group.project,
@@ -117,7 +117,7 @@ def more_seeds(
     specs = [with_seed(spec, max(taken) + at) for at in range(1, count + 1)]
     if group.of_seeds and not (key and Job.objects.filter(idempotency_key=f"{key}:0").exists()):
         _grow(group, count * picodollars(spec.budget_usd), clock)
-    made_from = same_beginning(like)
+    made_from = repeated_fork_source(like)
     launch_together(project=like.project, user=user, specs=specs, key=key, made_from=made_from, clock=clock)
     return group
 
@@ -129,7 +129,7 @@ def launch_together(
     specs: Sequence[JobSpec],
     key: str | None,
     whole_budget: bool = False,
-    made_from: From | None = None,
+    made_from: Source | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> list[Job]:
     """Launch all of these jobs, or none and raise SpecRefused."""

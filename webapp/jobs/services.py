@@ -20,7 +20,7 @@ from webapp.jobs.events.event_log import Entry, append_events, note, transition
 from webapp.jobs.form.spec_problems import Problem, problems
 from webapp.jobs.launch import cloud_requirements, launch_budget
 from webapp.jobs.launch.scheduler_choice import schedulers
-from webapp.jobs.lineage import From, remember
+from webapp.jobs.lineage import Source, remember
 from webapp.jobs.models import Desired, EventKind, Job
 from webapp.jobs.reasons import Reason, ReasonCode, stopped_by_budget
 from webapp.jobs.running.leases import is_idle
@@ -71,7 +71,7 @@ def submit_job(
     spec: JobSpec,
     idempotency_key: str | None = None,
     whole_budget: bool = False,
-    made_from: From | None = None,
+    made_from: Source | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Job:
     """Create a queued job with its account and first event, and return it. The same key in the same project
@@ -81,7 +81,7 @@ def submit_job(
     it clones, repeats or forks. SpecRefused also if the worst case of the first round exceeds its own budget
     or the room in those above.
     """
-    spec = schedulers().placed(project, spec)
+    spec = schedulers().fill_in_weights(project, spec)
     refused = [*spec.check_limits(limits()), *schedulers().obstacles(project, spec)]
     if refused := [*refused, *(made_from.obstacles(spec) if made_from is not None else ())]:
         raise SpecRefused(refused)
@@ -110,15 +110,15 @@ def _create(
     spec: JobSpec,
     needs: launch_budget.Needs,
     idempotency_key: str | None,
-    made_from: From | None,
+    made_from: Source | None,
     clock: Clock,
 ) -> Job:
     now = clock.now()
     lock_project(project.pk)
-    connection = cloud_requirements.held_for(project, spec)
+    connection = cloud_requirements.lock_connection(project, spec)
     if refused := cloud_requirements.obstacles(project, spec):
         raise SpecRefused(refused)
-    spec = cloud_requirements.placed(project, spec)
+    spec = cloud_requirements.fill_in_setup(project, spec)
     job = Job.objects.create(
         project=project,
         name=spec.name,
@@ -134,7 +134,7 @@ def _create(
         environment=spec.training.environment.id,
         cloud=spec.platform.kind,
     )
-    launch_budget.put_on(job, spec, now)
+    launch_budget.add_labels(job, spec, now)
     account = open_account(job=job, limit_usd=spec.budget_usd)
     attach(account=account, least=needs.least, expected=needs.expected, clock=clock)
     if made_from is not None:

@@ -4,10 +4,10 @@ from celery import shared_task
 from celery.signals import worker_ready
 
 from webapp.jobs.billing import bills
-from webapp.jobs.billing.limit_forecast import look_ahead
-from webapp.jobs.launch.launch_forecasts import look_after_forecasts
-from webapp.jobs.policies.films import look_after_films, make_film
-from webapp.jobs.running.job_watchdog import look_after_jobs
+from webapp.jobs.billing.limit_forecast import announce_expected_limits
+from webapp.jobs.launch.launch_forecasts import forecast_recent_job
+from webapp.jobs.policies.films import make_film, recover_films
+from webapp.jobs.running.job_watchdog import check_jobs
 from webapp.jobs.running.launcher import launch_and_watch, watched
 from webapp.worker_stop import worker_stop
 
@@ -21,11 +21,11 @@ def launch_job(job_id: str) -> None:
 @shared_task(name="webapp.jobs.tasks.tick")
 def tick() -> None:
     """Every few seconds: repair what lost messages and dead processes left behind."""
-    look_after_jobs()
-    look_after_films()
-    bills.look_after_bills()
-    look_ahead()
-    look_after_forecasts()
+    check_jobs()
+    recover_films()
+    bills.queue_due_bills()
+    announce_expected_limits()
+    forecast_recent_job()
 
 
 @shared_task(name="webapp.jobs.tasks.draw_up_bill")
@@ -41,7 +41,7 @@ def film(film_id: int) -> None:
 
 
 @worker_ready.connect
-def look_at_once(**_: object) -> None:
+def check_at_start(**_: object) -> None:
     """Check at start: a worker that died may have left jobs behind."""
     tick.delay()
 

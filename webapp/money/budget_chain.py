@@ -15,7 +15,7 @@ from webapp.money.periods import period_start
 from webapp.money.thresholds import note_crossings
 
 
-def locked(rows: QuerySet[Budget]) -> list[Budget]:
+def lock_budgets(rows: QuerySet[Budget]) -> list[Budget]:
     """Lock and return the budgets of a query, in the order of their ids."""
     rows = rows.order_by("pk")
     if connection.features.has_select_for_update:
@@ -29,7 +29,7 @@ def headroom(budget: Budget) -> int:
     return max(0, budget.limit_picodollars - held)
 
 
-def turned_over(budget: Budget, now: datetime) -> Budget:
+def roll_over(budget: Budget, now: datetime) -> Budget:
     """Return the locked budget in its present period. In a new period nothing is spent; jobs keep what they
     hold."""
     start = period_start(budget.period, now)
@@ -45,8 +45,8 @@ class Chain:
     """The open budgets above a locked account, themselves locked, each in its present period."""
 
     def __init__(self, account_id: int, now: datetime) -> None:
-        rows = locked(Budget.objects.filter(accounts=account_id, closed_at=None))
-        self.budgets = [turned_over(budget, now) for budget in rows]
+        rows = lock_budgets(Budget.objects.filter(accounts=account_id, closed_at=None))
+        self.budgets = [roll_over(budget, now) for budget in rows]
         # Machine clocks differ: a booking never falls before a period that has begun.
         self.now = max([now, *(budget.period_start for budget in self.budgets)])
 

@@ -18,7 +18,7 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd, format_day
 from webapp.money.amounts import display_least_usd
-from webapp.money.budget_chain import Chain, headroom, locked, turned_over
+from webapp.money.budget_chain import Chain, headroom, lock_budgets, roll_over
 from webapp.money.models import (
     Account,
     AtLine,
@@ -154,7 +154,7 @@ def change_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK, **changes: Any
 
     BudgetRefused if the limit would be below what is spent and held.
     """
-    held = turned_over(locked(Budget.objects.filter(pk=budget.pk))[0], clock.now())
+    held = roll_over(lock_budgets(Budget.objects.filter(pk=budget.pk))[0], clock.now())
     limit = changes.get("limit_picodollars", held.limit_picodollars)
     least = held.spent_picodollars + held.reserved_picodollars
     if limit < least:
@@ -172,7 +172,7 @@ def change_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK, **changes: Any
 @transaction.atomic
 def close_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK) -> None:
     """Close a budget: it limits no job any more, and its history stays readable."""
-    held = locked(Budget.objects.filter(pk=budget.pk, closed_at=None))
+    held = lock_budgets(Budget.objects.filter(pk=budget.pk, closed_at=None))
     for one in held:
         one.closed_at, one.reserved_picodollars = clock.now(), 0
         one.save(update_fields=["closed_at", "reserved_picodollars"])

@@ -56,7 +56,7 @@ def limits_of(account_id: int, at_line: str, now: datetime) -> list[Limit]:
     return found
 
 
-def held_by(account: Account, above: Sequence[Budget]) -> Budget | None:
+def find_limiting_budget(account: Account, above: Sequence[Budget]) -> Budget | None:
     """Return the budget above that leaves the account less than its own limit does; None if none does."""
     own = account.limit_picodollars - account.spent_picodollars - account.overrun_picodollars
     tightest = min(above, key=headroom, default=None)

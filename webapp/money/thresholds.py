@@ -6,7 +6,7 @@ arming. A raised limit and a new period rearm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 
 from webapp import doorbell
@@ -53,9 +53,3 @@ def _write(
     if rows:
         Crossing.objects.bulk_create(rows, ignore_conflicts=True)
         doorbell.alerts_on_commit()
-
-
-def unhandled() -> Sequence[Crossing]:
-    """Return the crossings without an alert so far, oldest first."""
-    rows = Crossing.objects.filter(handled_at=None).select_related("account__job__project", "budget__project")
-    return list(rows.order_by("at", "pk"))

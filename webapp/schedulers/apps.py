@@ -11,4 +11,4 @@ class SchedulersConfig(AppConfig):
         """Forms and launches of jobs offer this app's schedulers."""
         from webapp.jobs.launch import scheduler_choice
 
-        scheduler_choice.answered_by("webapp.schedulers.job_choice")
+        scheduler_choice.register("webapp.schedulers.job_choice")

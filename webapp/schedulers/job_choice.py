@@ -22,7 +22,7 @@ FIELD = "training.scaling.scheduler"
 _OFFERED = 50
 
 
-def offered(project: Any) -> list[Named]:
+def list_options(project: Any) -> list[Named]:
     """The project's schedulers, newest first."""
     return [Named(one.key, str(one), _words(one)) for one in queries.versions_of(project)[:_OFFERED]]
 
@@ -39,13 +39,13 @@ def _words(version: Version) -> str:
     )
 
 
-def none_yet(project: Any) -> SafeString:
+def empty_text(project: Any) -> SafeString:
     """What stands below the select of a project without any."""
     address = reverse("schedulers:list", args=[project.slug])
     return format_html('No scheduler is trained yet. <a href="{}">Train one under Schedulers.</a>', address)
 
 
-def placed(project: Any, spec: JobSpec) -> JobSpec:
+def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
     """The spec with the weights of its scheduler, and with what it was trained for; as it is where none is named."""
     scaling = spec.training.scaling
     version = _chosen(project, scaling)

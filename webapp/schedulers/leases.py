@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import F
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.running.lease_holders import life_of
+from webapp.jobs.running.lease_holders import find_liveness
 from webapp.jobs.running.leases import LEASE_TTL, idle
 from webapp.schedulers.models import SchedulerTraining, TrainingState
 
@@ -57,5 +57,5 @@ def free_leases_of_the_dead(*, clock: Clock = SYSTEM_CLOCK) -> None:
     now = clock.shared_now()
     running = SchedulerTraining.objects.filter(lease_expires_at__gt=now).exclude(lease_owner="")
     for training_id, owner in running.values_list("pk", "lease_owner"):
-        if life_of(owner) == "gone":
+        if find_liveness(owner) == "gone":
             SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner).update(lease_expires_at=now)

@@ -17,7 +17,7 @@ def panel(job: Job) -> dict[str, Any]:
     surfaces = list(Surface.objects.filter(job=job))
     return {
         "job": job,
-        "kept": policies.kept(job),
+        "kept": policies.list_checkpoints(job),
         "surfaces": [{"surface": one, "picture": picture(one), "whole": one.grid**2} for one in surfaces],
         "surfaces_pending": any(one.state in _PENDING for one in surfaces),
         "surface_form": SurfaceForm(),

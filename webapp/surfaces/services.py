@@ -11,7 +11,7 @@ from django.db import transaction
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
-from webapp.jobs.policies.downloads import Kept
+from webapp.jobs.policies.downloads import KeptCheckpoint
 from webapp.surfaces.models import NOTHING_MEASURED, Surface, SurfaceState
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ Grid = Literal[9, 15, 21, 31]
 def ask_for_surface(
     *,
     job: Job,
-    chosen: Kept,
+    chosen: KeptCheckpoint,
     user: Any,
     grid: int,
     span: float,

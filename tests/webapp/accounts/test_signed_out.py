@@ -15,7 +15,7 @@ from tests.signed_in import signed_in
 from tests.webapp.api_callers import ApiCaller
 from webapp.accounts.models import Role, User
 from webapp.accounts.services import remove_member
-from webapp.jobs.events.viewers import SIGNED_OUT, Viewer, standing
+from webapp.jobs.events.viewers import SIGNED_OUT, Viewer, check_access
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +37,7 @@ class Scene:
     def socket(self) -> Role | int:
         """In which role a socket under the session elsewhere may look, or the code it is closed with."""
         viewer = Viewer(self.elsewhere.cookies["sessionid"].value, self.job.pk)
-        return standing([viewer])[viewer]
+        return check_access([viewer])[viewer]
 
     def holds(self) -> tuple[bool, bool, bool]:
         """Whether the session elsewhere, a socket under it, and the token still open something."""

@@ -10,7 +10,7 @@ import pytest
 from tests.factories import make_job, make_spec
 from tests.webapp.api_callers import ApiCaller
 from webapp.jobs.models import Job, Origin
-from webapp.jobs.policies.downloads import kept
+from webapp.jobs.policies.downloads import list_checkpoints
 from webapp.jobs.running.runner import run_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,7 +41,7 @@ def test_a_fork_begins_with_a_checkpoint_and_another_run_with_a_seed() -> None:
     assert made[0].json()["id"] == made[1].json()["id"]
     assert made[0].headers["Location"].endswith(made[0].json()["id"])
     origin = Origin.objects.get(job_id=made[0].json()["id"])
-    assert (origin.of, origin.way, origin.checkpoint) == (job, "fork", kept(job)[0].name)
+    assert (origin.of, origin.way, origin.checkpoint) == (job, "fork", list_checkpoints(job)[0].name)
     strange = make_spec("hopper-simulated").model_dump(mode="json")
     refused = call.post(f"{base}/{job.pk}/forks", {"spec": strange})
     assert refused.status_code == 422

@@ -51,7 +51,7 @@ class TestSurfaces:
         made = asked.call.post(address, {"grid": 9, "span": 0.5, "episodes": 2})
         assert made.status_code == 202, made.content
         surface = Surface.objects.get()
-        assert surface.checkpoint == policies.kept(job)[0].name, "the best, where none is named"
+        assert surface.checkpoint == policies.list_checkpoints(job)[0].name, "the best, where none is named"
         assert (surface.grid, surface.span, surface.episodes, surface.asked_by) == (9, 0.5, 2, asked.user)
         assert asked.call.post(address, {"grid": 21}).json()["id"] == surface.pk
         waiting = asked.call.get(made.headers["Location"])

@@ -162,6 +162,6 @@ def test_the_pages_offer_it(connection: Connection, client: Client, owner: Any) 
     answer = client.post(f"/p/{slug}/clouds/{connection.pk}/set-up/", {"image": "Not an image"})
     assert answer.status_code == 302
     assert queries.set_up_of(connection) is None
-    offered = cloud_requirements.offered(connection.project)
+    offered = cloud_requirements.list_connections(connection.project)
     assert [one.value for one in offered["azure_container"]] == [connection.pk]
     assert offered["aws_lambda"] == []

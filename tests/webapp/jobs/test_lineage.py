@@ -11,9 +11,9 @@ from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.bookkeeping import assert_whole
 from training.checkpoints import FileCheckpointStore, Progress
 from training.learner import LearnerState
-from webapp.jobs.lineage import beginning, beginning_of, forked
+from webapp.jobs.lineage import first_checkpoint_path, fork_source, load_first_checkpoint
 from webapp.jobs.models import Job, Origin
-from webapp.jobs.policies.downloads import kept
+from webapp.jobs.policies.downloads import list_checkpoints
 from webapp.jobs.rerun import run_again
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.seed_groups import launch_seeds, more_seeds
@@ -52,24 +52,24 @@ def learned() -> Job:
 
 
 def test_a_fork_begins_with_the_chosen_checkpoint_and_runs_to_its_own_end(learned: Job) -> None:
-    first = next(row for row in kept(learned) if row.round_no == 1)
+    first = next(row for row in list_checkpoints(learned) if row.round_no == 1)
     fork = submit_job(
         project=learned.project,
         user=learned.created_by,
         spec=_spec(name="Fork", training__seed=5),
-        made_from=forked(learned, first.name),
+        made_from=fork_source(learned, first.name),
     )
     submitted = fork.events.get(seq=1).payload["text"]
     assert f"starting from {learned.name} ({learned.pk}) after round 1" in submitted
     for file in (Path(settings.STARLING_DATA) / "checkpoints" / learned.pk).iterdir():
         file.unlink()  # what the first job keeps is its own affair
     held = LearnerState.decode(
-        Progress.decode(beginning(fork.pk) or b"", fork.parsed_spec().training).learner
+        Progress.decode(load_first_checkpoint(fork.pk) or b"", fork.parsed_spec().training).learner
     )
     assert held.version == 1
     _run(fork)
     assert (fork.observed, fork.round_no, fork.env_steps) == ("succeeded", 2, 64)
-    assert _weights(fork, kept(fork)[0].name).version == 2
+    assert _weights(fork, list_checkpoints(fork)[0].name).version == 2
     origin = Origin.objects.get(job=fork)
     assert (origin.of, origin.way, origin.round_no) == (learned, "fork", 1)
     assert_whole(fork)
@@ -77,17 +77,17 @@ def test_a_fork_begins_with_the_chosen_checkpoint_and_runs_to_its_own_end(learne
 
 def test_other_seeds_of_a_fork_begin_with_the_same(learned: Job) -> None:
     options = {"project": learned.project, "user": learned.created_by}
-    group = launch_seeds(**options, spec=_spec(name="Two"), count=2, made_from=forked(learned, ""))
+    group = launch_seeds(**options, spec=_spec(name="Two"), count=2, made_from=fork_source(learned, ""))
     more_seeds(user=learned.created_by, like=group.jobs.order_by("pk")[0], count=1)
     again = run_again(job=group.jobs.first(), user=learned.created_by, new_seed=True)
-    beginnings = {beginning(job.pk) for job in (*group.jobs.all(), again)}
+    beginnings = {load_first_checkpoint(job.pk) for job in (*group.jobs.all(), again)}
     assert group.jobs.count() == 3
     assert len(beginnings) == 1
     assert None not in beginnings
 
 
 def test_a_fork_of_what_is_gone_or_damaged_is_refused_and_nothing_is_left(learned: Job) -> None:
-    made_from = forked(learned, "")
+    made_from = fork_source(learned, "")
     assert made_from is not None
     assert made_from.file is not None
     whole = made_from.file.read_bytes()
@@ -109,7 +109,7 @@ def test_a_fork_keeps_environment_network_and_normaliser(learned: Job) -> None:
     )
     with pytest.raises(SpecRefused) as refused:
         submit_job(
-            project=learned.project, user=learned.created_by, spec=strange, made_from=forked(learned, "")
+            project=learned.project, user=learned.created_by, spec=strange, made_from=fork_source(learned, "")
         )
     assert [problem.path for problem in refused.value.problems] == [
         "training.environment.id",
@@ -123,9 +123,9 @@ def test_a_fork_whose_beginning_is_lost_says_so_and_is_over(learned: Job) -> Non
         project=learned.project,
         user=learned.created_by,
         spec=_spec(name="Fork"),
-        made_from=forked(learned, ""),
+        made_from=fork_source(learned, ""),
     )
-    beginning_of(fork.pk).unlink()
+    first_checkpoint_path(fork.pk).unlink()
     assert run_job(fork.pk, owner="test", hand_over=threading.Event()) == 0
     fork.refresh_from_db()
     assert fork.observed == "failed"

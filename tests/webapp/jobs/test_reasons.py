@@ -16,14 +16,14 @@ from django.db import IntegrityError, transaction
 from tests.factories import make_job
 from training.messages import OWN_ENDS, StopCode
 from webapp.job_states import Observed
-from webapp.jobs.events.event_text import told
+from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.models import EventKind, Job
 from webapp.jobs.reasons import (
     LOOKS,
     OF_ENGINE,
     Reason,
     ReasonCode,
-    given_up,
+    fail_after_retries,
     look_of,
     reason_in_words,
 )
@@ -105,17 +105,17 @@ def test_an_unknown_code_cannot_be_stored() -> None:
 def test_a_code_that_is_not_known_any_more_is_shown_with_its_own_words() -> None:
     assert look_of("paused", "retired") == look_of("paused")
     state = {"text": "As it was noted then", "observed": "paused", "reason_code": "retired"}
-    assert told(EventKind.STATE, state).text == "As it was noted then."
+    assert describe_event(EventKind.STATE, state).text == "As it was noted then."
     end = {"reason": "as the engine said then", "reason_code": "retired", "rounds": 1, "env_steps": 256}
-    assert told(EventKind.STOPPED, end).text == "As the engine said then. 1 round, 256 steps."
+    assert describe_event(EventKind.STOPPED, end).text == "As the engine said then. 1 round, 256 steps."
 
 
 def test_a_job_that_is_given_up_keeps_the_code_of_its_last_run() -> None:
-    crashed = given_up(Reason.PROCESS_DIED.change(how="exit code 3"), 6)
+    crashed = fail_after_retries(Reason.PROCESS_DIED.change(how="exit code 3"), 6)
     assert (crashed.state, crashed.code) == (Observed.FAILED, ReasonCode.CRASHED)
     assert crashed.sentence == (
         "The job's process ended unexpectedly (exit code 3). That was the 6th time without a new checkpoint;"
         " the job is given up."
     )
-    lost = given_up(Reason.WORKER_KILLED.change(), 20)
+    lost = fail_after_retries(Reason.WORKER_KILLED.change(), 20)
     assert lost.sentence.endswith("Run it again where it has more room.")

@@ -83,7 +83,7 @@ def test_the_form_offers_them_and_hides_what_follows() -> None:
     assert "No scheduler is trained yet." in page
     assert f'href="/p/{project.slug}/schedulers/"' in page
     version = scheduler_rows.make_version(project)
-    form = job_form(start=_learned(version.key), schedulers=job_choice.offered(project))
+    form = job_form(start=_learned(version.key), schedulers=job_choice.list_options(project))
     assert form["training.scaling.learned.scheduler"].value() == version.key
     shown = [name for name in form.fields if name.startswith("training.scaling.learned.")]
     assert shown == ["training.scaling.learned.scheduler", "training.scaling.learned.explore"]
@@ -107,7 +107,7 @@ def test_its_page_leads_to_a_job_with_it() -> None:
 
 def test_the_forecast_of_such_a_job_says_what_it_cannot_know() -> None:
     project = make_project()
-    spec = job_choice.placed(project, _learned(scheduler_rows.make_version(project).key))
+    spec = job_choice.fill_in_weights(project, _learned(scheduler_rows.make_version(project).key))
     assert any("from 1 to 2 is considered possible" in one for one in forecast_of(spec).assumptions)
     assert "none was chosen" in panel(_learned(""))["refusal"]
 

@@ -110,7 +110,7 @@ def test_nonsense_is_refused_in_words() -> None:
     client = Client()
     client.force_login(user)
     address = f"/p/{job.project.slug}/jobs/{job.pk}/surfaces/ask/"
-    chosen = policies.kept(job)[0].name
+    chosen = policies.list_checkpoints(job)[0].name
     right = {"checkpoint": chosen, "grid": 9, "span": "1", "episodes": "1"}
     client.post(address, {**right, "span": "-1"})
     assert not Surface.objects.exists()

@@ -17,7 +17,7 @@ from webapp.api.auth import Token
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.schemas.money import BudgetShape
-from webapp.budgets.display import CLOUDS, ShownBudget, shown_budget, shown_budgets
+from webapp.budgets.display import CLOUDS, BudgetSummary, summarize_budget, summarize_budgets
 from webapp.budgets.views import budget_in
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.list.labels import LabelRefused, tag_named
@@ -68,7 +68,8 @@ def list_budgets(project: ViewersProject) -> list[BudgetShape]:
     now = SYSTEM_CLOCK.now()
     rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
     return [
-        _shape(one) for one in shown_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
+        _shape(one)
+        for one in summarize_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
     ]
 
 
@@ -166,10 +167,10 @@ def _tag(project: Project, name: str) -> Tag:
 
 
 def _told(budget: Budget) -> BudgetShape:
-    return _shape(shown_budget(budget, SYSTEM_CLOCK.now()))
+    return _shape(summarize_budget(budget, SYSTEM_CLOCK.now()))
 
 
-def _shape(shown: ShownBudget) -> BudgetShape:
+def _shape(shown: BudgetSummary) -> BudgetShape:
     budget = shown.budget
     return BudgetShape(
         id=budget.pk,

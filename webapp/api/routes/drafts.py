@@ -19,8 +19,8 @@ from webapp.api.router import ApiRouter, EditorsProject, Given, Person, ViewersP
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas.drafts import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
 from webapp.jobs.form import drafts
-from webapp.jobs.form.form_draft import Sheet
-from webapp.jobs.form.form_prefill import FILE, beginning
+from webapp.jobs.form.form_draft import FormState
+from webapp.jobs.form.form_prefill import FILE, starting_point
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.form.variant_switch import with_switches
@@ -37,18 +37,18 @@ class _Asked(BaseModel):
     draft: NewDraft
 
 
-def _sheet(project: Project, person: User, draft_id: int) -> Sheet:
-    sheet = Sheet.of(project, person, {"draft": str(draft_id)})
+def _sheet(project: Project, person: User, draft_id: int) -> FormState:
+    sheet = FormState.of(project, person, {"draft": str(draft_id)})
     if sheet.draft is None:
         raise Http404("You have no such draft in this project.")
     return sheet
 
 
-def _sheet_of(request: HttpRequest, slug: str, draft_id: RowId) -> Sheet:
+def _sheet_of(request: HttpRequest, slug: str, draft_id: RowId) -> FormState:
     return _sheet(project_of(request, slug, "editor"), caller_of(request), draft_id)
 
 
-_OwnSheet = Annotated[Sheet, Given(_sheet_of)]
+_OwnSheet = Annotated[FormState, Given(_sheet_of)]
 
 
 @router.get("/projects/{slug}/drafts", response=list[DraftShape], summary="Your drafts of jobs")
@@ -80,7 +80,9 @@ def save_draft(
 ) -> DraftDetail:
     """Nothing is launched, and nothing need be right yet. The same Idempotency-Key gives the same draft again."""
     query = QueryDict(draft.begun_with)
-    sheet = Sheet(project, person, beginning(project, query or ({FILE: "spec.json"} if draft.spec else {})))
+    sheet = FormState(
+        project, person, starting_point(project, query or ({FILE: "spec.json"} if draft.spec else {}))
+    )
 
     def make() -> Draft:
         return _kept(sheet, draft)
@@ -134,7 +136,7 @@ def remove_view(project: EditorsProject, view_id: RowId) -> None:
         raise Http404(str(refusal)) from None
 
 
-def _kept(sheet: Sheet, wish: NewDraft | DraftChange) -> Draft:
+def _kept(sheet: FormState, wish: NewDraft | DraftChange) -> Draft:
     """Kept as the form keeps it: the spec, or what stood there, with the values over it."""
     stood = job_form(start=wish.spec).as_typed() if wish.spec else sheet.typed or sheet.drawn(None).as_typed()
     if strange := [name for name in wish.values if name not in stood and name not in drafts.BESIDE]:
@@ -146,7 +148,7 @@ def _kept(sheet: Sheet, wish: NewDraft | DraftChange) -> Draft:
         raise Refused(409, "draft", "Nothing was saved.", str(refusal), "Then save it again.") from None
 
 
-def _detail(sheet: Sheet) -> DraftDetail:
+def _detail(sheet: FormState) -> DraftDetail:
     assert sheet.draft is not None
     form = sheet.form(sheet.typed)
     form.is_valid()

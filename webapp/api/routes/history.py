@@ -85,7 +85,7 @@ def list_checkpoints(job: ViewersJob) -> list[CheckpointShape]:
             env_steps=row.steps,
             return_mean=row.evaluated,
         )
-        for row in policies.kept(job)
+        for row in policies.list_checkpoints(job)
     ]
 
 

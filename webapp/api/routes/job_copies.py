@@ -14,7 +14,7 @@ from webapp.api.problems import spec_refused
 from webapp.api.router import ApiRouter, EditorsJob, Person
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas.jobs import JobShape
-from webapp.jobs.lineage import forked
+from webapp.jobs.lineage import fork_source
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 from webapp.jobs.rerun import run_again
@@ -65,7 +65,7 @@ def again(
 def fork(
     job: EditorsJob, person: Person, response: HttpResponse, fork: Fork, idempotency_key: Key = ""
 ) -> JobShape:
-    made_from = forked(job, fork.checkpoint)
+    made_from = fork_source(job, fork.checkpoint)
     if made_from is None:
         raise Http404("This job has no such checkpoint to begin with.")
     try:

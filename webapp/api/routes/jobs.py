@@ -152,7 +152,7 @@ def create_job(
 
 def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
     """A key that is used again for something else is a mistake, and not the job that was meant."""
-    if job.spec != cloud_requirements.placed(project, spec).model_dump(mode="json"):
+    if job.spec != cloud_requirements.fill_in_setup(project, spec).model_dump(mode="json"):
         raise Refused(
             409,
             "key-used",

@@ -23,7 +23,7 @@ from webapp.api.schemas.money import CostRow, CostTable, ReportQuestion, ReportS
 from webapp.jobs.form.spec_problems import problems
 from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.launch.forecast_panel import forecast_of, headline
-from webapp.jobs.launch.past_runs import learned, lessons_of
+from webapp.jobs.launch.past_runs import apply_lessons, lessons_of
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import Prices, exact_usd
@@ -44,9 +44,9 @@ def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
     """Nothing is launched. Takes up to a second or two; the same spec is quick the second time."""
     if refused := [*spec.check_limits(limits()), *cloud_requirements.obstacles(project, spec)]:
         raise spec_refused(refused)
-    spec = cloud_requirements.placed(project, spec)
+    spec = cloud_requirements.fill_in_setup(project, spec)
     try:
-        found = learned(forecast_of(spec), lessons_of(project, spec), float(spec.budget_usd))
+        found = apply_lessons(forecast_of(spec), lessons_of(project, spec), float(spec.budget_usd))
     except NoForecast as refusal:
         raise Refused(
             409, "no-forecast", "There is no forecast.", str(refusal), "Launch it without."

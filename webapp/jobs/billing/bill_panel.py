@@ -15,7 +15,7 @@ from cloud.numbers.as_tables import rows
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.job_states import TERMINAL, Observed
-from webapp.jobs.billing.bill_text import numbers_behind, shown_bill
+from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 from webapp.money.queries import bill_sheet
@@ -49,7 +49,7 @@ def panel(job: Job) -> dict[str, Any]:
         return context
     context["numbers"] = numbers_behind(options)
     if sheet is not None:
-        context["bill"] = shown_bill(sheet, options)
+        context["bill"] = summarize_bill(sheet, options)
     return context
 
 

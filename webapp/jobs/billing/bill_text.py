@@ -79,7 +79,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class BillShown:
+class BillSummary:
     """The content of the page's section. `learner_idle` is in percent; None without a learner machine."""
 
     sheet: BillSheet
@@ -105,14 +105,14 @@ class BillShown:
         return actors_sentence(self.rows)
 
 
-def shown_bill(sheet: BillSheet, options: PlatformOptions) -> BillShown:
+def summarize_bill(sheet: BillSheet, options: PlatformOptions) -> BillSummary:
     document = sheet.document
     problem = str(document.get("problem", ""))
     if problem:
-        return BillShown(sheet, [], [], [], {}, 0.0, None, "", problem)
+        return BillSummary(sheet, [], [], [], {}, 0.0, None, "", problem)
     counts = dict.fromkeys(("calls", "cold_starts", "failed_calls"), 0) | document["counts"]
-    stood, busy = counts.get("learner_stood_ms", 0), counts.get("learner_busy_ms", 0)
-    return BillShown(
+    rented, busy = counts.get("learner_stood_ms", 0), counts.get("learner_busy_ms", 0)
+    return BillSummary(
         sheet=sheet,
         rows=_rows(document["parts"], document["total"]),
         papers=[
@@ -123,7 +123,7 @@ def shown_bill(sheet: BillSheet, options: PlatformOptions) -> BillShown:
         elsewhere=list(_elsewhere(document, options)),
         counts=counts,
         time_s=document["time_s"],
-        learner_idle=round(100 * (1 - busy / stood)) if stood else None,
+        learner_idle=round(100 * (1 - busy / rented)) if rented else None,
         free_tier=_free_tier(document["free_tier"]),
         problem="",
     )
@@ -190,16 +190,16 @@ def _elsewhere(document: Mapping[str, Any], options: PlatformOptions) -> Iterato
         if one["problem"]:
             yield f"{place}: unknown, because {one['problem']}."
             continue
-        there = (
+        elsewhere = (
             f"{place} this would have cost about {display_usd(one['picodollars'])} and taken"
             f" {format_rough_duration(one['time_s'])}"
         )
         if not own:
-            yield f"{there}; here it took {format_rough_duration(own_s)}."
+            yield f"{elsewhere}; here it took {format_rough_duration(own_s)}."
         else:
             dearer = _difference_in_money(own, one["picodollars"])
             slower = _difference_in_time(own_s, one["time_s"])
-            yield f"{there}: {subject(options)} {dearer} and {slower}."
+            yield f"{elsewhere}: {subject(options)} {dearer} and {slower}."
 
 
 def subject(options: PlatformOptions) -> str:

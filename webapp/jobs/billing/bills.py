@@ -60,7 +60,7 @@ def due_bills(now: datetime) -> QuerySet[Job]:
     return Job.objects.filter(resting | running, begun).order_by("-since")
 
 
-def look_after_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
+def queue_due_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Queue the bills that are due, unless one is being drawn up."""
     if _one_at_a_time.locked():
         return

@@ -151,18 +151,18 @@ def meets_limit_at(burn: Burn, now: datetime) -> datetime | None:
     return None if burn.limit_in_s is None else now + timedelta(seconds=burn.limit_in_s)
 
 
-def told_ahead(job: Job, now: datetime) -> dict[str, Any]:
+def forecast_spending(job: Job, now: datetime) -> dict[str, Any]:
     """Return a running job's forecast: a sentence (`burn`) and its chart of spending (`ahead`, or None)."""
     burn = burn_of(job)
     if burn is None:
         return {"burn": "", "ahead": None}
     limit = _first_limit(job.account, burn, now)
-    return {"burn": _sentence(job, burn, limit, now), "ahead": _drawn(job, burn, limit, now)}
+    return {"burn": _sentence(job, burn, limit, now), "ahead": _chart_line(job, burn, limit, now)}
 
 
 def burn_sentence(job: Job, now: datetime) -> str:
     """ "At $2.40 an hour it meets its limit at 14:20 UTC (± 6 min)." Empty if unknown."""
-    return str(told_ahead(job, now)["burn"])
+    return str(forecast_spending(job, now)["burn"])
 
 
 class _Limit(NamedTuple):
@@ -188,7 +188,7 @@ def _sentence(job: Job, burn: Burn, limit: _Limit, now: datetime) -> str:
     return f"{rate} it meets {limit.what} {_when(job, limit.in_s, burn.doubt, now)}."
 
 
-def _drawn(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any] | None:
+def _chart_line(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any] | None:
     """Return the chart's line from the last round on, with its 80 % range.
 
     It ends at `line_usd`, or after `done_in_s` if that is sooner. `words` is the sentence, `end` and `when`

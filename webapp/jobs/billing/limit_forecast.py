@@ -11,13 +11,13 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of
 from webapp.jobs.models import Job
-from webapp.money.budget_chain import locked, turned_over
+from webapp.money.budget_chain import lock_budgets, roll_over
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
 from webapp.money.periods import period_end
 from webapp.money.thresholds import FORECAST_THRESHOLD, note_expected
 
 
-def look_ahead(*, clock: Clock = SYSTEM_CLOCK) -> None:
+def announce_expected_limits(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Write a crossing for each job and budget that is expected to meet its limit, and begin new periods.
 
     The expected time is left out where simulated jobs take part: their hours are virtual.
@@ -29,14 +29,14 @@ def look_ahead(*, clock: Clock = SYSTEM_CLOCK) -> None:
     virtual = {job.account.pk for job in running if job.simulated}
     for account in Account.objects.filter(pk__in=burns):
         burn = burns[account.pk]
-        if not burn.ends_first and burn.limit_in_s is not None and not _told(account):
+        if not burn.ends_first and burn.limit_in_s is not None and not _is_announced(account):
             meets = None if account.pk in virtual else now + timedelta(seconds=burn.limit_in_s)
             note_expected(account, burn.spent, now, meets)
     for budget_id in Budget.objects.filter(closed_at=None).values_list("pk", flat=True):
         _look_at(budget_id, burns, virtual, now)
 
 
-def _told(one: Account | Budget) -> bool:
+def _is_announced(one: Account | Budget) -> bool:
     """Return whether a forecast crossing of this arming exists. The unique row decides; this check saves the
     write."""
     field = "account" if isinstance(one, Account) else "budget"
@@ -46,11 +46,11 @@ def _told(one: Account | Budget) -> bool:
 
 @transaction.atomic
 def _look_at(budget_id: int, burns: dict[int, Burn], virtual: set[int], now: datetime) -> None:
-    budget = turned_over(locked(Budget.objects.filter(pk=budget_id))[0], now)
+    budget = roll_over(lock_budgets(Budget.objects.filter(pk=budget_id))[0], now)
     below = set(budget.accounts.filter(pk__in=burns).values_list("pk", flat=True))
     spent = budget.spent_picodollars + budget.overrun_picodollars
     expected_at = meets_at([burns[pk] for pk in below], spent, budget, now)
-    if expected_at is not None and not _told(budget):
+    if expected_at is not None and not _is_announced(budget):
         note_expected(budget, spent, now, None if below & virtual else expected_at)
 
 

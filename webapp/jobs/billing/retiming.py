@@ -64,7 +64,7 @@ def _of_job(name: str) -> list[Sitting]:
     return works_of(job)
 
 
-def retimed(run: StoredRun, place: Place) -> Document:
+def retime_run(run: StoredRun, place: Place) -> Document:
     """Return the run at `place`: totals, the bill by line, each round, and what re-timing cannot know."""
     schedules = _scripts(run)
     found = [retime(script, place, seed=run.options.seed) for script in schedules]

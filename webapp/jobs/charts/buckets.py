@@ -28,7 +28,7 @@ class Bucketed(NamedTuple):
     high: dict[str, list[float | None]]
 
 
-def bucketed(
+def make_buckets(
     columns: Mapping[str, Sequence[float]], first: int, last: int, most: int = MOST_POINTS
 ) -> Bucketed:
     """Return rounds `first` to `last` as at most about `most` points."""
@@ -43,18 +43,18 @@ def bucketed(
     starts = _starts(rounds, per_point)
     ends = np.append(starts[1:], len(rounds)) - 1
     values = {name: np.asarray(column, dtype=np.float64)[chosen] for name, column in columns.items()}
-    told = {name: values[name][ends] for name in (*AXES, WALL)}
+    points = {name: values[name][ends] for name in (*AXES, WALL)}
     low: dict[str, Numbers] = {}
     high: dict[str, Numbers] = {}
     with np.errstate(invalid="ignore"):
         for name in LINES:
-            told[name] = _last_known(values[name], starts)
+            points[name] = _last_known(values[name], starts)
             if per_point > 1:
                 low[name] = np.fmin.reduceat(values[name], starts)
                 high[name] = np.fmax.reduceat(values[name], starts)
         for name in PARTS:
-            told[name] = _means(values[name], starts)
-    return Bucketed(per_point, _listed(told), _listed(low), _listed(high))
+            points[name] = _means(values[name], starts)
+    return Bucketed(per_point, _listed(points), _listed(low), _listed(high))
 
 
 def _starts(rounds: Numbers, per_point: int) -> npt.NDArray[np.intp]:

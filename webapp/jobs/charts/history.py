@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import Case, DateTimeField, JSONField, When
 
-from webapp.jobs.charts.buckets import bucketed
+from webapp.jobs.charts.buckets import make_buckets
 from webapp.jobs.charts.figures import AXES, LINES, NAMES, PACKING, PARTS, WALL, packed, unpacked
 from webapp.jobs.models import Event, EventKind, Job
 
@@ -198,8 +198,8 @@ def _rows(job_id: str, after: int, upto: int) -> Iterable[tuple[int, Any, Any, s
         other_at=Case(ours, default="at", output_field=DateTimeField()),
         other_payload=Case(ours, default="payload", output_field=JSONField()),
     )
-    told = rows.values_list("seq", "figures", "other_at", "kind", "other_payload")
-    return told.iterator(chunk_size=_EVENTS_AT_ONCE)
+    values = rows.values_list("seq", "figures", "other_at", "kind", "other_payload")
+    return values.iterator(chunk_size=_EVENTS_AT_ONCE)
 
 
 histories = Histories()
@@ -209,7 +209,7 @@ def series_of(job: Job, first: int = 1, last: int = _EVERY_ROUND) -> dict[str, A
     """Return rounds `first` to `last` of the job, up to its row's last event or later."""
     lock, history = histories.of(job.pk, job.started_at, job.last_seq)
     with lock:
-        drawn = bucketed(history.columns, first, last)
+        drawn = make_buckets(history.columns, first, last)
         evaluations = [one for one in history.evaluations if first <= one.round_no <= last]
         return {
             "per_point": drawn.per_point,

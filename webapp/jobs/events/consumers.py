@@ -20,7 +20,7 @@ from django.urls import path
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import queries
 from webapp.jobs.events.feed import Chunk, FeedHub, JobFeed, encode, hub
-from webapp.jobs.events.viewers import NOT_THERE, TRY_AGAIN, Seat, Viewer
+from webapp.jobs.events.viewers import NOT_THERE, TRY_AGAIN, LiveViewer, Viewer
 from webapp.jobs.models import Job
 
 HEARTBEAT_S = 5.0
@@ -81,7 +81,7 @@ class JobConsumer(AsyncWebsocketConsumer):
         finally:
             await feeds.leave(self._job_id)
 
-    async def _tell_in(self, seat: Seat, feeds: FeedHub) -> int:
+    async def _tell_in(self, seat: LiveViewer, feeds: FeedHub) -> int:
         """Send until there is a reason to close or the viewer loses access; returns the close code."""
         feed = feeds.feed(self._job_id)
         queue = feed.add_viewer()

@@ -19,7 +19,7 @@ from webapp.tones import Tone
 Payload = Mapping[str, Any]
 
 
-class Told(NamedTuple):
+class EventText(NamedTuple):
     """An event's text. `tone` is empty if the event is ordinary."""
 
     text: str
@@ -41,74 +41,74 @@ EVENT_ICONS = (
 """The icons in the event list of a job page (static/js/jobs/events.js)."""
 
 
-def told(kind: str, payload: Payload) -> Told:
+def describe_event(kind: str, payload: Payload) -> EventText:
     """Return the text of one event."""
     return _WORDS.get(kind, _note)(payload)
 
 
-def _note(payload: Payload) -> Told:
-    return Told(str(payload.get("text", "")))
+def _note(payload: Payload) -> EventText:
+    return EventText(str(payload.get("text", "")))
 
 
-def _state(payload: Payload) -> Told:
+def _state(payload: Payload) -> EventText:
     look = look_of(str(payload.get("observed")), str(payload.get("reason_code")))
-    return Told(sentence(payload.get("text")), look.event_icon or "arrow-right-circle", look.event_tone)
+    return EventText(sentence(payload.get("text")), look.event_icon or "arrow-right-circle", look.event_tone)
 
 
-def _started(payload: Payload) -> Told:
+def _started(payload: Payload) -> EventText:
     round_no = payload.get("resumed_from_round")
     first = f"Resumed from the checkpoint of round {round_no:,}." if round_no else "Training started."
     sentences = [first, payload.get("stepping", ""), *payload.get("notes", ())]
-    return Told(" ".join(filter(None, sentences)), "arrow-right-circle")
+    return EventText(" ".join(filter(None, sentences)), "arrow-right-circle")
 
 
-def _round(payload: Payload) -> Told:
+def _round(payload: Payload) -> EventText:
     report = payload["report"]
     took, cost = format_short_duration(report["total_s"]), display_usd(report["cost_picodollars"])
     reward = format_score(report["episode_return_mean"])
-    return Told(
+    return EventText(
         f"Round {report['round_no']:,}: return {reward}, {plural(report['actors'], 'actor')}, {took}, {cost}."
     )
 
 
-def _evaluation(payload: Payload) -> Told:
+def _evaluation(payload: Payload) -> EventText:
     spread = f"{format_score(payload['return_mean'])} ± {format_score(payload['return_std'])}"
     episodes = plural(len(payload["episode_returns"]), "episode")
-    return Told(
+    return EventText(
         f"Evaluated after round {payload['round_no']:,}: {spread} over {episodes}.", "bar-chart", "running"
     )
 
 
-def _checkpoint(payload: Payload) -> Told:
+def _checkpoint(payload: Payload) -> EventText:
     which = "Best policy so far" if payload.get("best") else "Checkpoint"
     size = format_file_size(payload["byte_count"])
-    return Told(f"{which} of round {payload['round_no']:,} saved, {size}.", "bookmark-check")
+    return EventText(f"{which} of round {payload['round_no']:,} saved, {size}.", "bookmark-check")
 
 
-def _call_failed(payload: Payload) -> Told:
+def _call_failed(payload: Payload) -> EventText:
     what = "An update" if payload["call_kind"] == "update" else f"A call ({payload['call_kind']})"
     again = "It is retried." if payload["will_retry"] else "It is not retried."
     text = f"{what} of round {payload['round_no']:,} failed: {sentence(payload['reason'])} {again}"
-    return Told(text, "exclamation-triangle-fill", "warning")
+    return EventText(text, "exclamation-triangle-fill", "warning")
 
 
-def _resumed(payload: Payload) -> Told:
-    return Told(str(payload.get("text") or "Went on."), "arrow-repeat", "warning")
+def _resumed(payload: Payload) -> EventText:
+    return EventText(str(payload.get("text") or "Went on."), "arrow-repeat", "warning")
 
 
-def _budget(payload: Payload) -> Told:
-    return Told(str(payload.get("text", "")), "sign-stop-fill", "budget")
+def _budget(payload: Payload) -> EventText:
+    return EventText(str(payload.get("text", "")), "sign-stop-fill", "budget")
 
 
-def _stopped(payload: Payload) -> Told:
+def _stopped(payload: Payload) -> EventText:
     text = (
         f"{sentence(payload['reason'])} {plural(payload['rounds'], 'round')}, {payload['env_steps']:,} steps."
     )
     look = look_of_end(payload["reason_code"])
-    return Told(text, look.event_icon or "check-circle", look.event_tone)
+    return EventText(text, look.event_icon or "check-circle", look.event_tone)
 
 
-_WORDS: dict[str, Callable[[Payload], Told]] = {
+_WORDS: dict[str, Callable[[Payload], EventText]] = {
     EventKind.STATE: _state,
     EventKind.STARTED: _started,
     EventKind.ROUND: _round,

@@ -23,7 +23,7 @@ from django.db import DatabaseError
 from webapp.database_readers import Readers, Result
 from webapp.doorbell import CHANNEL_PREFIX
 from webapp.jobs import queries
-from webapp.jobs.events.viewers import Seats
+from webapp.jobs.events.viewers import LiveViewers
 from webapp.jobs.models import Job
 
 log = logging.getLogger(__name__)
@@ -59,8 +59,8 @@ class JobFeed:
         self._rung = asyncio.Event()
         self._began = asyncio.Event()
         self._seq: int | None = None
-        self._told_at = -TELL_EVERY_S
-        self._untold = False
+        self._sentences_at = -TELL_EVERY_S
+        self._sentences_pending = False
         self._snapshot: tuple[float, int, str] | None = None
         self._snapshot_lock = asyncio.Lock()
         self._waiting: tuple[float, str] | None = None
@@ -130,8 +130,8 @@ class JobFeed:
                 log.warning("feed of %s: %s", self._job_id, error)
                 self._rung.clear()
             wait_s = LOOK_EVERY_S
-            if self._untold:
-                wait_s = max(0.0, self._told_at + TELL_EVERY_S - time.monotonic())
+            if self._sentences_pending:
+                wait_s = max(0.0, self._sentences_at + TELL_EVERY_S - time.monotonic())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._rung.wait()
@@ -139,16 +139,16 @@ class JobFeed:
     async def _look(self, seq: int) -> None:
         """Send new events, and the sentences when they are due."""
         self._rung.clear()
-        due = time.monotonic() >= self._told_at + TELL_EVERY_S
+        due = time.monotonic() >= self._sentences_at + TELL_EVERY_S
         while chunk := await self._readers.read(_encoded_events, self._job_id, seq, due):
             self._hand_on(chunk)
             self._seq = seq = chunk.last
-            self._untold = not due
+            self._sentences_pending = not due
             if due:
-                self._told_at, due = time.monotonic(), False
-        if self._untold and due:
-            text = await self._readers.read(_encoded_told, self._job_id)
-            self._told_at, self._untold = time.monotonic(), False
+                self._sentences_at, due = time.monotonic(), False
+        if self._sentences_pending and due:
+            text = await self._readers.read(_encoded_header, self._job_id)
+            self._sentences_at, self._sentences_pending = time.monotonic(), False
             self._hand_on(Chunk(seq + 1, seq, text))
 
     def _hand_on(self, chunk: Chunk) -> None:
@@ -168,13 +168,13 @@ def _encoded_snapshot(job_id: str) -> tuple[int, str]:
     return message["seq"], encode(message)
 
 
-def _encoded_events(job_id: str, seq: int, rounds_told: bool = True) -> Chunk | None:
-    message = queries.events_message(job_id, seq, rounds_told=rounds_told)
+def _encoded_events(job_id: str, seq: int, with_sentences: bool = True) -> Chunk | None:
+    message = queries.events_message(job_id, seq, with_sentences=with_sentences)
     return None if message is None else Chunk(message["first"], message["last"], encode(message))
 
 
-def _encoded_told(job_id: str) -> str:
-    return encode(queries.told_message(job_id))
+def _encoded_header(job_id: str) -> str:
+    return encode(queries.header_message(job_id))
 
 
 class FeedHub:
@@ -184,7 +184,7 @@ class FeedHub:
         self._feeds: dict[str, JobFeed] = {}
         self._readers: Readers | None = None
         self._ear: asyncio.Task[None] | None = None
-        self.seats = Seats(self.read)
+        self.seats = LiveViewers(self.read)
 
     def feed(self, job_id: str) -> JobFeed:
         """Return the job's feed, started if necessary. Add a viewer at once, or it may stop again."""

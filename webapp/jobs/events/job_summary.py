@@ -10,10 +10,10 @@ from cloud.platforms import PlatformOptions
 from training.environments import catalogue
 from webapp.formatting import display_usd, format_score
 from webapp.job_states import ACTIVE, Observed
-from webapp.jobs.billing.bill_text import numbers_behind, shown_bill
+from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.charts.history import Evaluation, History, histories
 from webapp.jobs.events.sentences import (
-    Judged,
+    PolicyScore,
     no_news_sentence,
     parts_sentence,
     plan_sentence,
@@ -39,7 +39,7 @@ from webapp.money.queries import bill_sheet
 _USUAL_OVER = 20
 
 
-def told_live(job: Job) -> dict[str, str]:
+def live_sentences(job: Job) -> dict[str, str]:
     """Return the sentences that change with the job's events."""
     lock, history = histories.of(job.pk, job.started_at, job.last_seq)
     with lock:
@@ -54,7 +54,7 @@ def told_live(job: Job) -> dict[str, str]:
         "reached": reached,
         "no_news": _no_news(job, judged, since_usd),
         "plan": _plan(job),
-        **_told_of_bill(job),
+        **_bill_sentences(job),
     }
 
 
@@ -63,7 +63,7 @@ def _progress(job: Job, judged: list[Evaluation]) -> str:
     reference = None
     if entry is not None and entry.reference_return is not None:
         reference = entry.reference_return, entry.reference
-    return progress_sentence(job.episode_return_mean, _judged(judged[-1]) if judged else None, reference)
+    return progress_sentence(job.episode_return_mean, _score_of(judged[-1]) if judged else None, reference)
 
 
 def _reached(job: Job, history: History) -> str:
@@ -81,15 +81,15 @@ def _reached(job: Job, history: History) -> str:
 def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:
     if job.observed not in ACTIVE:
         return ""
-    all_judged = [_judged(one) for one in judged]
+    all_judged = [_score_of(one) for one in judged]
     if not no_news_sentence(all_judged, job.round_no, 0, None):  # the usual case needs no query
         return ""
     kept = Checkpoint.objects.filter(job=job).values_list("round_no", flat=True).first()
     return no_news_sentence(all_judged, job.round_no, max(0, round(since_usd * PICODOLLARS_PER_USD)), kept)
 
 
-def _judged(one: Evaluation) -> Judged:
-    return Judged(one.round_no, one.mean, one.std, one.episodes)
+def _score_of(one: Evaluation) -> PolicyScore:
+    return PolicyScore(one.round_no, one.mean, one.std, one.episodes)
 
 
 def _plan(job: Job) -> str:
@@ -109,19 +109,19 @@ def _most_actors(job: Job) -> int | None:
     return max(job.actors_least or 1, min(scaling.largest, job.actors_most or scaling.largest))
 
 
-def _told_of_bill(job: Job) -> dict[str, str]:
+def _bill_sentences(job: Job) -> dict[str, str]:
     """Return the bill by part and the cost elsewhere, from the latest stored bill."""
     sheet, options = bill_sheet(job.pk), _platform(job)
     if sheet is None or options is None or sheet.document.get("problem"):
         return {"parts": "", "elsewhere": ""}
-    bill = shown_bill(sheet, options)
+    bill = summarize_bill(sheet, options)
     return {
         "parts": parts_sentence({row.part.key: row.picodollars for row in bill.rows}, bill.total),
         "elsewhere": bill.elsewhere[0] if bill.elsewhere else "",
     }
 
 
-def told_of_numbers(job: Job) -> str:
+def numbers_sentence(job: Job) -> str:
     """Return the sentence about a simulated job's numbers; empty for other jobs."""
     options = _platform(job)
     numbers = numbers_behind(options) if options is not None else None

@@ -34,7 +34,7 @@ _T = (
 )
 
 
-class Judged(NamedTuple):
+class PolicyScore(NamedTuple):
     """One evaluation. `std` is the standard deviation of its `episodes` returns."""
 
     round_no: int
@@ -43,7 +43,7 @@ class Judged(NamedTuple):
     episodes: int
 
 
-def mean_interval(one: Judged) -> tuple[float, float] | None:
+def mean_interval(one: PolicyScore) -> tuple[float, float] | None:
     """Return the 95 % confidence interval of the mean return, by Student's t; None for a single episode."""
     if one.episodes < 2:
         return None
@@ -53,7 +53,7 @@ def mean_interval(one: Judged) -> tuple[float, float] | None:
 
 
 def progress_sentence(
-    latest: float | None, judged: Judged | None, reference: tuple[float, str] | None
+    latest: float | None, judged: PolicyScore | None, reference: tuple[float, str] | None
 ) -> str:
     """ "Return 1,840 (20 deterministic episodes, 95 % 1,790–1,880); reference 2,383 (where that is from)." """
     if judged is not None:
@@ -74,11 +74,11 @@ def parts_sentence(parts: Mapping[str, int], total: int) -> str:
         return ""
     titles: dict[str, str] = {part.key: part.title.lower() for part in PARTS}
     dearest = sorted((key for key in parts if parts[key] > 0), key=lambda key: -parts[key])
-    shown = [f"{titles.get(key, key)} {format_percent(parts[key], total)}" for key in dearest[:LISTED_PARTS]]
+    shares = [f"{titles.get(key, key)} {format_percent(parts[key], total)}" for key in dearest[:LISTED_PARTS]]
     rest = sum(parts[key] for key in dearest[LISTED_PARTS:])
     if rest:
-        shown.append(f"the rest {format_percent(rest, total)}")
-    return f"Of {display_usd(total)}: {', '.join(shown)}."
+        shares.append(f"the rest {format_percent(rest, total)}")
+    return f"Of {display_usd(total)}: {', '.join(shares)}."
 
 
 def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str:
@@ -90,7 +90,7 @@ def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str
 
 
 def no_news_sentence(
-    judged: Sequence[Judged], round_no: int, picodollars_since: int, kept_round: int | None
+    judged: Sequence[PolicyScore], round_no: int, picodollars_since: int, kept_round: int | None
 ) -> str:
     """ "No improvement in 25 rounds ($0.38): stopping now keeps checkpoint 41."
 

@@ -44,7 +44,7 @@ Answers = dict[Viewer, Role | int]
 """By viewer, the role, or the code to close the socket with."""
 
 
-def standing(viewers: Collection[Viewer]) -> Answers:
+def check_access(viewers: Collection[Viewer]) -> Answers:
     """Return each viewer's access from the database. Sign-out, a new password and a lost membership count at
     once."""
     people = _people(one.session_key for one in viewers)
@@ -96,7 +96,7 @@ def _holds(claim: dict[str, Any], person: Any) -> bool:
 
 
 @dataclass(eq=False)
-class Seat:
+class LiveViewer:
     """A viewer with access. `lost` resolves to the close code when access is lost."""
 
     viewer: Viewer
@@ -116,22 +116,22 @@ class Seat:
             self.role = answer
 
 
-class Seats:
+class LiveViewers:
     """All open sockets of an event loop. `read` runs a query without blocking the loop."""
 
     def __init__(self, read: Callable[..., Awaitable[Answers]]) -> None:
         self._read = read
-        self._taken: set[Seat] = set()
+        self._taken: set[LiveViewer] = set()
         self._task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def seat(self, viewer: Viewer) -> AsyncIterator[Seat | int]:
+    async def seat(self, viewer: Viewer) -> AsyncIterator[LiveViewer | int]:
         """Yield a seat while the block runs, or the code to refuse with."""
-        answer = (await self._read(standing, [viewer]))[viewer]
+        answer = (await self._read(check_access, [viewer]))[viewer]
         if isinstance(answer, int):
             yield answer
             return
-        seat = Seat(viewer, answer)
+        seat = LiveViewer(viewer, answer)
         self._taken.add(seat)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._watch())
@@ -148,7 +148,7 @@ class Seats:
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
             try:
-                answers = await self._read(standing, {one.viewer for one in self._taken})
+                answers = await self._read(check_access, {one.viewer for one in self._taken})
                 failed = 0
             except (
                 Exception

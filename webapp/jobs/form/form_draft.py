@@ -10,7 +10,7 @@ from typing import Any
 from webapp.accounts.models import Project
 from webapp.jobs import seed_groups, services
 from webapp.jobs.form import drafts
-from webapp.jobs.form.form_prefill import Beginning, beginning, of_address
+from webapp.jobs.form.form_prefill import StartingPoint, of_address, starting_point
 from webapp.jobs.form.forms import SpecForm, job_form
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import checklist, cloud_requirements
@@ -20,12 +20,12 @@ from webapp.jobs.spec import JobSpec
 
 
 @dataclass
-class Sheet:
+class FormState:
     """One form: its project and user, its starting point, its draft if any, and the submitted data."""
 
     project: Project
     user: Any
-    begun: Beginning
+    begun: StartingPoint
     draft: Draft | None = None
     sent: Mapping[str, Any] | None = None
     seeds_problem: str = ""
@@ -33,10 +33,10 @@ class Sheet:
     @classmethod
     def of(
         cls, project: Project, user: Any, query: Mapping[str, Any], sent: Mapping[str, Any] | None = None
-    ) -> Sheet:
+    ) -> FormState:
         """Return the form that the URL names: the user's draft, else a fresh starting point."""
         draft = drafts.draft_in(project, user, query.get("draft", ""))
-        begun = beginning(project, query) if draft is None else of_address(project, draft.begun_with)
+        begun = starting_point(project, query) if draft is None else of_address(project, draft.begun_with)
         return cls(project, user, begun, draft, sent)
 
     @property
@@ -74,11 +74,14 @@ class Sheet:
     @cached_property
     def _offered(self) -> tuple[Any, ...]:
         project = self.project
-        connected = (cloud_requirements.offered(project), cloud_requirements.none_yet(project))
-        return (*connected, schedulers().offered(project), schedulers().none_yet(project))
+        connected = (
+            cloud_requirements.list_connections(project),
+            cloud_requirements.missing_connection_texts(project),
+        )
+        return (*connected, schedulers().list_options(project), schedulers().empty_text(project))
 
     def _obstacles(self, spec: JobSpec) -> list[Problem]:
-        whole = schedulers().placed(self.project, spec)
+        whole = schedulers().fill_in_weights(self.project, spec)
         made_from = self.begun.made_from(self.beside["checkpoint"])
         stands = [
             *schedulers().obstacles(self.project, spec),
@@ -90,7 +93,7 @@ class Sheet:
     def count(self) -> int:
         """Return the number of seeds; 1 if it is invalid, with `seeds_problem` set."""
         try:
-            return seed_groups.seeds_asked(self.beside["seeds"])
+            return seed_groups.parse_seed_count(self.beside["seeds"])
         except services.SpecRefused as refusal:
             self.seeds_problem = str(refusal)
             return 1

@@ -19,8 +19,8 @@ from webapp.connections.services import emulated
 from webapp.jobs import seed_groups, services
 from webapp.jobs.clone_views import spec_file
 from webapp.jobs.form import drafts
-from webapp.jobs.form.form_draft import Sheet
-from webapp.jobs.form.form_prefill import FILE, beginning
+from webapp.jobs.form.form_draft import FormState
+from webapp.jobs.form.form_prefill import FILE, starting_point
 from webapp.jobs.form.form_tree import Group
 from webapp.jobs.form.forms import SpecForm, job_form
 from webapp.jobs.form.presets import presets
@@ -55,13 +55,15 @@ def sections(tree: Group) -> list[dict[str, Any]]:
     return [{"key": key, "title": title, "group": parts[key]} for key, title, _ in SECTIONS]
 
 
-def _sheet(request: HttpRequest, project: Project) -> Sheet:
-    return Sheet.of(project, request.user, request.GET, request.POST if request.method == "POST" else None)
+def _sheet(request: HttpRequest, project: Project) -> FormState:
+    return FormState.of(
+        project, request.user, request.GET, request.POST if request.method == "POST" else None
+    )
 
 
 def _page(
     request: HttpRequest,
-    sheet: Sheet,
+    sheet: FormState,
     form: SpecForm,
     status: int = 200,
     refused: bool = False,
@@ -111,13 +113,13 @@ def job_new(request: HttpRequest, project: Project) -> HttpResponse:
     return _launch(request, sheet, form)
 
 
-def _put_back(sheet: Sheet, form: SpecForm, name: str) -> SpecForm:
+def _put_back(sheet: FormState, form: SpecForm, name: str) -> SpecForm:
     """Return the form with one control reset to the value it is compared with."""
     leaf = next((one for one in form.tree.leaves() if one.name == name and one.was is not None), None)
     return form if leaf is None else sheet.form({**form.as_typed(), name: leaf.was})
 
 
-def _launch(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
+def _launch(request: HttpRequest, sheet: FormState, form: SpecForm) -> HttpResponse:
     project, count = sheet.project, sheet.count()
     if sheet.seeds_problem:
         return _page(request, sheet, form, status=422, refused=True)
@@ -139,7 +141,7 @@ def _launch(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
     return answer
 
 
-def _save(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
+def _save(request: HttpRequest, sheet: FormState, form: SpecForm) -> HttpResponse:
     """Save the form as a draft. A request for JSON gets a short answer instead of a redirect."""
     by_itself = request.headers.get("Accept") == "application/json"
     try:
@@ -160,7 +162,7 @@ def _save(request: HttpRequest, sheet: Sheet, form: SpecForm) -> HttpResponse:
 def job_file(request: HttpRequest, project: Project) -> HttpResponse:
     """Put a spec from a JSON file into the form as a draft, or show all its problems."""
     file = request.FILES.get("spec")
-    sheet = Sheet(project, request.user, beginning(project, {}))
+    sheet = FormState(project, request.user, starting_point(project, {}))
     try:
         if file is None:
             raise SpecError([Problem("", "Choose a JSON file first.")])
@@ -169,7 +171,7 @@ def job_file(request: HttpRequest, project: Project) -> HttpResponse:
     except SpecError as refusal:
         faults = [problem.sentence for problem in refusal.problems]
         return _page(request, sheet, sheet.form(None), status=422, file_faults=faults)
-    begun = beginning(project, {FILE: name})
+    begun = starting_point(project, {FILE: name})
     values = job_form(start=spec).as_typed()
     try:
         draft = drafts.save_draft(project=project, user=request.user, values=values, begun_with=begun.address)
@@ -195,9 +197,9 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     if not form.is_valid():
         refusal = "The forecast appears once every field is valid."
         return render(request, "jobs/forecast.html", {"refusal": refusal})
-    spec = schedulers().placed(project, cloud_requirements.placed(project, form.spec))
-    shown = forecast_panel.panel(spec, lessons_of(project, spec))
-    return render(request, "jobs/forecast.html", {**shown, "simulated": spec.simulated})
+    spec = schedulers().fill_in_weights(project, cloud_requirements.fill_in_setup(project, form.spec))
+    context = forecast_panel.panel(spec, lessons_of(project, spec))
+    return render(request, "jobs/forecast.html", {**context, "simulated": spec.simulated})
 
 
 @project_page(needs="editor")

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from webapp.jobs import lineage, queries
 from webapp.jobs.form.presets import Preset, presets
-from webapp.jobs.form.variant_switch import switched
+from webapp.jobs.form.variant_switch import switch_variant
 from webapp.jobs.models import Job, Way
-from webapp.jobs.policies.downloads import Kept, kept
+from webapp.jobs.policies.downloads import KeptCheckpoint, list_checkpoints
 from webapp.jobs.seed_groups import without_seed
 from webapp.jobs.spec import JobSpec
 
@@ -24,7 +24,7 @@ _NAMED = ("preset", "environment", "memory_mb", "connection", "scheduler", "prof
 
 
 @dataclass(frozen=True)
-class Beginning:
+class StartingPoint:
     """A form's starting point.
 
     `address` is its part of the form's URL. `start` holds the initial values. The form is compared with
@@ -37,20 +37,20 @@ class Beginning:
     compared: JobSpec | Mapping[str, Any] | None
     preset: Preset | None = None
     job: Job | None = None
-    checkpoints: tuple[Kept, ...] = ()
+    checkpoints: tuple[KeptCheckpoint, ...] = ()
     checkpoint: str = ""
 
-    def made_from(self, checkpoint: str) -> lineage.From | None:
+    def made_from(self, checkpoint: str) -> lineage.Source | None:
         """Return the launch's source job, with the chosen checkpoint of a fork."""
         if self.job is None:
             return None
         if not self.checkpoints:
-            return lineage.From(self.job, Way.CLONE)
+            return lineage.Source(self.job, Way.CLONE)
         chosen = next((one for one in self.checkpoints if one.name == checkpoint), None)
         return lineage.fork_of(self.job, chosen or self._chosen)
 
     @property
-    def _chosen(self) -> Kept:
+    def _chosen(self) -> KeptCheckpoint:
         named = (one for one in self.checkpoints if one.name == self.checkpoint)
         return next(named, self.checkpoints[0])
 
@@ -59,7 +59,7 @@ class Beginning:
         return self._chosen.name if self.checkpoints else ""
 
 
-def beginning(project: Any, query: Mapping[str, Any]) -> Beginning:
+def starting_point(project: Any, query: Mapping[str, Any]) -> StartingPoint:
     """Return the starting point that the URL names. Http404 for a job outside the project."""
     if job_id := query.get("clone") or query.get("fork"):
         job = queries.job_in(project, str(job_id))
@@ -69,33 +69,33 @@ def beginning(project: Any, query: Mapping[str, Any]) -> Beginning:
     if named.get("environment") != spec.training.environment.id:
         named.pop("environment", None)  # there is no such one
     if name := query.get(FILE):
-        return Beginning(urlencode({FILE: name}), f"the file {name}", spec, None)
-    return Beginning(
+        return StartingPoint(urlencode({FILE: name}), f"the file {name}", spec, None)
+    return StartingPoint(
         urlencode({**named, "preset": preset.name}), f"the preset {preset.title}", spec, preset.spec, preset
     )
 
 
-def of_address(project: Any, address: str) -> Beginning:
+def of_address(project: Any, address: str) -> StartingPoint:
     """Return the starting point stored in a draft; the default one if its job is gone."""
     try:
-        return beginning(project, QueryDict(address))
+        return starting_point(project, QueryDict(address))
     except Http404:
-        return beginning(project, {})
+        return starting_point(project, {})
 
 
-def _cloned(job: Job) -> Beginning:
+def _cloned(job: Job) -> StartingPoint:
     name = without_seed(job.name)
-    return Beginning(
+    return StartingPoint(
         urlencode({"clone": job.pk}), f"“{job.name}”", _renamed(job, name), _renamed(job, name), job=job
     )
 
 
-def _forked(job: Job, query: Mapping[str, Any]) -> Beginning:
-    rows = tuple(kept(job))
+def _forked(job: Job, query: Mapping[str, Any]) -> StartingPoint:
+    rows = tuple(list_checkpoints(job))
     if not rows:
         raise Http404("This job has no checkpoint to begin with.")
     start = _renamed(job, f"{without_seed(job.name)[:94]}, fork")
-    return Beginning(
+    return StartingPoint(
         urlencode({"fork": job.pk, "checkpoint": str(query.get("checkpoint", ""))}),
         f"“{job.name}”",
         start,
@@ -156,7 +156,7 @@ def _changed(spec: JobSpec, changes: Mapping[str, Any]) -> JobSpec:
         for table in tables:
             here = here[table]
         if isinstance(value, Mapping):  # a variant keeps the values that it shares with the preset's
-            value = {**switched(JobSpec, path, here[field], value["kind"]), **value}
+            value = {**switch_variant(JobSpec, path, here[field], value["kind"]), **value}
         here[field] = value
     try:
         return JobSpec.model_validate(document)

@@ -22,10 +22,10 @@ from webapp.jobs.form.spec_fields import (
     Named,
     NamedChoice,
     Shape,
-    as_meant,
     as_typed,
+    clean_value,
     control,
-    described,
+    describe_model,
     discriminator_of,
     extra,
     is_own,
@@ -34,7 +34,7 @@ from webapp.jobs.form.spec_fields import (
     title_of,
 )
 from webapp.jobs.form.spec_problems import Problem, problems
-from webapp.jobs.form.variant_switch import followed, kept
+from webapp.jobs.form.variant_switch import shared_values, sync_shared_values
 from webapp.jobs.spec import JobSpec
 
 
@@ -67,12 +67,12 @@ class SpecForm(forms.Form):
         self.model = model
         self.further_checks = further_checks
         self.input_of_path: dict[str, str] = {}
-        self._asked_alike: dict[str, list[Shape]] = {}
+        self._shapes_at: dict[str, list[Shape]] = {}
         start_values = start.model_dump() if isinstance(start, BaseModel) else dict(start or {})
         self.tree = self._group(model, (), (), "", start_values, chosen=True)
         for leaf in self.tree.leaves():
             leaf.bound = self[leaf.name]
-        self.data = followed(self.tree.choices(), self.data)
+        self.data = sync_shared_values(self.tree.choices(), self.data)
 
     # Drawing
 
@@ -131,7 +131,7 @@ class SpecForm(forms.Form):
 
     def _question(self, path: tuple[str, ...], shape: Shape) -> str:
         """Return a key that fields of two variants share if they have one name and the same type."""
-        shapes = self._asked_alike.setdefault(".".join(path), [])
+        shapes = self._shapes_at.setdefault(".".join(path), [])
         if shape not in shapes:
             shapes.append(shape)
         return f"{'.'.join(path)} {shapes.index(shape)}"
@@ -150,7 +150,7 @@ class SpecForm(forms.Form):
         first = next(iter(shape.variants.values()))
         discriminator = discriminator_of(first)
         input_name = ".".join((*prefix, discriminator))
-        labels = [(tag, described(member)[0]) for tag, member in shape.variants.items()]
+        labels = [(tag, describe_model(member)[0]) for tag, member in shape.variants.items()]
         self.fields[input_name] = AnyChoice(
             choices=labels, required=False, label=title_of(name, info), help_text=info.description or ""
         )
@@ -161,9 +161,13 @@ class SpecForm(forms.Form):
         choice = Choice(Leaf(input_name, path, info, shape, False, "", chosen), path)
         for tag, member in shape.variants.items():
             mine = tag == selected
-            title, description = described(member)
+            title, description = describe_model(member)
             variant = Variant(title, path, member, description, tag=tag, selected=mine)
-            known = kept(values, shape.variants[began_with], member) if began_with in shape.variants else {}
+            known = (
+                shared_values(values, shape.variants[began_with], member)
+                if began_with in shape.variants
+                else {}
+            )
             known = values if tag == began_with else known
             self._group(member, path, (*prefix, tag), title, known, chosen and mine, into=variant)
             choice.variants.append(variant)
@@ -206,7 +210,7 @@ class SpecForm(forms.Form):
         for item in group.items:
             name = item.path[-1]
             if isinstance(item, Leaf):
-                document[name] = as_meant(item.shape, self.cleaned_data.get(item.name))
+                document[name] = clean_value(item.shape, self.cleaned_data.get(item.name))
             elif isinstance(item, Choice):
                 document[name] = self._chosen(item)
             else:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from webapp.jobs.form.presets import preset_document, preset_names
 from webapp.jobs.form.spec_problems import Problem, problems
-from webapp.jobs.form.variant_switch import switched
+from webapp.jobs.form.variant_switch import switch_variant
 from webapp.jobs.spec import JobSpec, Limits
 
 _LARGEST_FILE_BYTES = 1_000_000
@@ -112,7 +112,7 @@ def set_value(document: dict[str, Any], change: str, model: type[BaseModel]) -> 
             )
     value = _value(text.strip())
     if name == _TAG and here.get(_TAG) != value:
-        kept = switched(model, ".".join(tables), here, value)  # as in the form
+        kept = switch_variant(model, ".".join(tables), here, value)  # as in the form
         here.clear()
         here.update(kept)
     here[name] = value
@@ -136,12 +136,12 @@ def _wrong(sentence: str, path: str = "") -> SpecError:
     return SpecError([Problem(path, sentence)])
 
 
-def shortened(value: Any) -> Any:
+def shorten_values(value: Any) -> Any:
     """Return a spec for display, with long texts such as a scheduler's weights cut."""
     if isinstance(value, dict):
-        return {key: shortened(one) for key, one in value.items()}
+        return {key: shorten_values(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [shortened(one) for one in value]
+        return [shorten_values(one) for one in value]
     if isinstance(value, str) and len(value) > _LONGEST_SHOWN:
         return f"{value[:40]}… ({len(value):,} letters in all)"
     return value

@@ -94,7 +94,7 @@ def title_of(name: str, info: FieldInfo | None = None) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def described(model: type[BaseModel]) -> tuple[str, str]:
+def describe_model(model: type[BaseModel]) -> tuple[str, str]:
     """Return a model's title and description from a docstring such as "Ramp: from one number to another."."""
     text = " ".join((model.__doc__ or "").split("\n\n")[0].split()) if "__doc__" in model.__dict__ else ""
     title, colon, sentence = text.partition(": ")
@@ -180,7 +180,7 @@ def as_typed(value: Any) -> Any:
 
 def means_the_same(shape: Shape, one: Any, other: Any) -> bool:
     """Return whether two typed values are equal, such as 0.50 and 0.5. Texts are compared as they are."""
-    return _comparable(as_meant(shape, one)) == _comparable(as_meant(shape, other))
+    return _comparable(clean_value(shape, one)) == _comparable(clean_value(shape, other))
 
 
 def _comparable(meant: Any) -> Any:
@@ -190,7 +190,7 @@ def _comparable(meant: Any) -> Any:
         return str(meant)
 
 
-def as_meant(shape: Shape, typed: Any) -> Any:
+def clean_value(shape: Shape, typed: Any) -> Any:
     """Return the value for the model: without spaces and thousands separators, lists split, blank as None."""
     if isinstance(typed, bool):
         return typed
@@ -198,7 +198,7 @@ def as_meant(shape: Shape, typed: Any) -> Any:
     if shape.listed:
         (item, *_) = get_args(shape.annotation)
         parts = [part for part in text.strip("()[]").replace(";", ",").split(",") if part.strip()]
-        return [as_meant(Shape(item), part) for part in parts]
+        return [clean_value(Shape(item), part) for part in parts]
     if shape.optional and not text:
         return None
     if shape.choices:

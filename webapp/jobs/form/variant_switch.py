@@ -16,7 +16,7 @@ from webapp.jobs.form.form_tree import Choice, Leaf
 from webapp.jobs.form.spec_fields import discriminator_of, is_own, means_the_same, shape_of
 
 
-def in_common(one: type[BaseModel], other: type[BaseModel]) -> list[str]:
+def shared_fields(one: type[BaseModel], other: type[BaseModel]) -> list[str]:
     """Return the names of the fields that two models share."""
     theirs = other.model_fields
     return [
@@ -28,12 +28,12 @@ def in_common(one: type[BaseModel], other: type[BaseModel]) -> list[str]:
     ]
 
 
-def kept(values: Mapping[str, Any], old: type[BaseModel], new: type[BaseModel]) -> dict[str, Any]:
+def shared_values(values: Mapping[str, Any], old: type[BaseModel], new: type[BaseModel]) -> dict[str, Any]:
     """Return the values of one variant that another one shares."""
-    return {name: values[name] for name in in_common(old, new) if name in values}
+    return {name: values[name] for name in shared_fields(old, new) if name in values}
 
 
-def switched(model: type[BaseModel], path: str, values: Mapping[str, Any], tag: Any) -> dict[str, Any]:
+def switch_variant(model: type[BaseModel], path: str, values: Mapping[str, Any], tag: Any) -> dict[str, Any]:
     """Return a union's values at a path, converted to its member `tag`, with `tag` included.
 
     Empty if the path is no union or the tag names no member.
@@ -43,7 +43,7 @@ def switched(model: type[BaseModel], path: str, values: Mapping[str, Any], tag: 
         return {}
     discriminator = discriminator_of(next(iter(variants.values())))
     old, new = variants.get(str(values.get(discriminator))), variants.get(str(tag))
-    return {discriminator: tag} | (kept(values, old, new) if old and new else {})
+    return {discriminator: tag} | (shared_values(values, old, new) if old and new else {})
 
 
 def _variants_at(model: type[BaseModel], path: str) -> Mapping[str, type[BaseModel]]:
@@ -67,7 +67,7 @@ class _Drawn(BaseModel):
     values: dict[str, bool | str]
 
 
-def followed(choices: Iterable[Choice], sent: Mapping[str, Any]) -> Mapping[str, Any]:
+def sync_shared_values(choices: Iterable[Choice], sent: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the submitted data with shared values copied to the newly chosen variant, except where the user
     typed another one.
 
@@ -78,7 +78,7 @@ def followed(choices: Iterable[Choice], sent: Mapping[str, Any]) -> Mapping[str,
         drawn = _drawn(sent.get(choice.drawn_name))
         if drawn is not None:
             for variant in choice.variants:
-                found |= _taken_over(choice, drawn.tag, variant.tag, partial(_is_typed, drawn))
+                found |= _inherited_values(choice, drawn.tag, variant.tag, partial(_is_typed, drawn))
     return {**{name: sent[name] for name in sent}, **found} if found else sent
 
 
@@ -95,19 +95,21 @@ def _is_typed(drawn: _Drawn, leaf: Leaf) -> bool:
 
 
 def with_switches(
-    choices: Iterable[Choice], stood: Mapping[str, Any], values: Mapping[str, Any]
+    choices: Iterable[Choice], current: Mapping[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return `values` over `stood`, the values of all controls; a variant chosen there takes over shared
+    """Return `values` over `current`, the values of all controls; a variant chosen there takes over shared
     values."""
     found: dict[str, Any] = {}
     for choice in choices:
-        before, after = (one.get(choice.selector.name) for one in (stood, values))
+        before, after = (one.get(choice.selector.name) for one in (current, values))
         if after is not None:
-            found |= _taken_over(choice, before, after, lambda leaf: leaf.name in values)
-    return {**stood, **found, **values}
+            found |= _inherited_values(choice, before, after, lambda leaf: leaf.name in values)
+    return {**current, **found, **values}
 
 
-def _taken_over(choice: Choice, before: Any, after: Any, stays: Callable[[Leaf], bool]) -> dict[str, Any]:
+def _inherited_values(
+    choice: Choice, before: Any, after: Any, stays: Callable[[Leaf], bool]
+) -> dict[str, Any]:
     """Return, by name, the values that controls of the variant `after` take over from the variant `before`."""
     old, new = choice.variant(before), choice.variant(after)
     if old is None or new is None or old is new:

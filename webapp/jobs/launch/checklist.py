@@ -21,7 +21,7 @@ from webapp.jobs.form.spec_problems import CONNECTION, Problem
 from webapp.jobs.launch import cloud_requirements, launch_budget
 from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unnamed_cluster
 from webapp.jobs.launch.scheduler_choice import schedulers
-from webapp.jobs.lineage import From
+from webapp.jobs.lineage import Source
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_least_usd, picodollars
 from webapp.money.budget_chain import headroom
@@ -60,11 +60,11 @@ def fields_row(faults: Sequence[str]) -> Check:
 
 
 def checklist(
-    project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: From | None = None
+    project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: Source | None = None
 ) -> list[Check]:
     """Return every row for a valid spec that is launched with `count` seeds."""
     stands, undecided = cloud_requirements.obstacles(project, spec), schedulers().obstacles(project, spec)
-    spec = schedulers().placed(project, cloud_requirements.placed(project, spec))
+    spec = schedulers().fill_in_weights(project, cloud_requirements.fill_in_setup(project, spec))
     rows = [_credentials(project, spec, stands), _quota(project, spec, stands)]
     if spec.training.scaling.kind == "learned":
         rows.append(_of("Scheduler", undecided, "It is trained and decides each round."))
@@ -180,7 +180,7 @@ def _environment(spec: JobSpec) -> Check:
         return Check(title, "warning", words)
     package = _PACKAGES.get(entry.family)
     if package is not None and find_spec(package) is None:
-        words = f"{name} needs the package {package}, which is not installed here. The operator of this installation adds it."
+        words = f"{name} needs the package {package}, which is not installed here. The operator can add it."
         return Check(title, "failed", words)
     known = (
         f"; reference {format_score(entry.reference_return, decimals=0)}"

@@ -32,7 +32,7 @@ _AT_ONCE = "Functions at once"
 """The quota's name in a connection's test report (cloud.aws.checks)."""
 
 
-def offered(project: Any) -> dict[str, list[Named]]:
+def list_connections(project: Any) -> dict[str, list[Named]]:
     """Return the project's connections by platform, for the form."""
     found = list(queries.connections_of(project))
     return {
@@ -52,7 +52,7 @@ def _words(connection: Connection) -> str:
     return f"{account}, region {connection.region}{emulated}."
 
 
-def none_yet(project: Any) -> dict[str, SafeString]:
+def missing_connection_texts(project: Any) -> dict[str, SafeString]:
     """Return the texts for platforms without a connection, by platform."""
     address = reverse("connections:list", args=[project.slug])
     words = {"aws": "No AWS account", "azure": "No Azure subscription"}
@@ -71,14 +71,14 @@ def connection_of(project: Any, spec: JobSpec) -> Connection | None:
     return queries.connections_of(project).filter(pk=spec.platform.connection).first()
 
 
-def held_for(project: Any, spec: JobSpec) -> Connection | None:
+def lock_connection(project: Any, spec: JobSpec) -> Connection | None:
     """Return the same, locked until the job is stored, so that its functions are not removed before the
     launch."""
     connection = connection_of(project, spec)
     return connection and Connection.objects.select_for_update().filter(pk=connection.pk).first()
 
 
-def placed(project: Any, spec: JobSpec) -> JobSpec:
+def fill_in_setup(project: Any, spec: JobSpec) -> JobSpec:
     """Return the spec with its connection's region and what was set up there: functions, or an image."""
     connection = connection_of(project, spec)
     if connection is None:
@@ -136,19 +136,19 @@ def _without_function(connection: Connection, made: SetUp | None, memory_mb: int
         words = f"{connection.name} is not set up: there is no function to run. Set it up under Clouds, then launch."
         yield at_connection(words)
     elif memory_mb not in made.ready_mb:
-        there = ", ".join(f"{size:,} MB" for size in made.ready_mb)
+        sizes_mb = ", ".join(f"{size:,} MB" for size in made.ready_mb)
         yield Problem(
             _MEMORY,
-            f"Memory of an actor ({_MEMORY}): {connection.name} has no function with {memory_mb:,} MB. It has {there}:"
-            " take that, or set another one up under Clouds.",
+            f"Memory of an actor ({_MEMORY}): {connection.name} has no function with {memory_mb:,} MB. It has"
+            f" {sizes_mb}: take that, or set another one up under Clouds.",
         )
 
 
 def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> Iterator[Problem]:
     """Return where the job needs more than the account has."""
-    there = options.model_copy(update={"region": connection.region})
+    placed = options.model_copy(update={"region": connection.region})
     try:
-        there.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+        placed.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
     except (UnknownSku, PriceError) as error:
         yield at_connection(f"without a price no budget can be kept, and {error}.")
         return

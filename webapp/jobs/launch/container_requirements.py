@@ -28,9 +28,9 @@ def obstacles(connection: Connection, spec: JobSpec, options: AzureContainerOpti
         return
     if not connection.emulated:
         yield from _out_of_reach()
-    there = options.model_copy(update={"region": connection.region})
+    placed = options.model_copy(update={"region": connection.region})
     try:
-        there.tariff(PriceBook.load())
+        placed.tariff(PriceBook.load())
     except (UnknownSku, PriceError) as error:
         yield at_connection(f"without a price no budget can be kept, and {error}.")
         return
@@ -39,7 +39,7 @@ def obstacles(connection: Connection, spec: JobSpec, options: AzureContainerOpti
 
 def _out_of_reach() -> Iterator[Problem]:
     """Containers call this site's own URL, so it must be reachable."""
-    if site_address.only_here() or site_address.obstacles():
+    if site_address.is_loopback() or site_address.obstacles():
         yield at_connection(
             "containers fetch their work from this site, and its address is not one that they can reach over https."
             " The operator sets STARLING_BASE_URL to such an address."

@@ -10,7 +10,7 @@ from typing import Any
 from cloud.billing.price_book import PriceError, UnknownSku
 from cloud.forecast import Band, Forecast, NoForecast, forecast
 from training.environments.spaces import Spaces
-from webapp.jobs.launch.past_runs import NONE, Lessons, learned
+from webapp.jobs.launch.past_runs import NONE, Lessons, apply_lessons
 from webapp.jobs.launch.preflight import scheduler_obstacle
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_least_usd, picodollars
@@ -57,7 +57,7 @@ def _forecast(document: str, spaces: Spaces | None) -> Forecast:
 def panel(spec: JobSpec, lessons: Lessons = NONE) -> dict[str, Any]:
     """Return the form's forecast panel, adjusted by past runs."""
     try:
-        found = learned(forecast_of(spec), lessons, float(spec.budget_usd))
+        found = apply_lessons(forecast_of(spec), lessons, float(spec.budget_usd))
     except NoForecast as refusal:
         return {"refusal": str(refusal)}
     if found.rounds.p90 == 0:
@@ -67,20 +67,20 @@ def panel(spec: JobSpec, lessons: Lessons = NONE) -> dict[str, Any]:
         "cost": None if found.costs_nothing else money(found.dollars),
         "time": time(found.minutes),
         "until": until(found, spec),
-        "note": unbroken(note(found, spec)),
-        "assumptions": [unbroken(sentence) for sentence in found.assumptions],
+        "note": keep_ranges_together(note(found, spec)),
+        "assumptions": [keep_ranges_together(sentence) for sentence in found.assumptions],
         "parts": breakdown(found),
         "figures": [
-            ("Steps", counted(found.steps)),
-            ("Rounds", counted(found.rounds)),
-            ("Calls", counted(found.calls)),
-            ("Cold starts", counted(found.cold_starts)),
+            ("Steps", format_count_range(found.steps)),
+            ("Rounds", format_count_range(found.rounds)),
+            ("Calls", format_count_range(found.calls)),
+            ("Cold starts", format_count_range(found.cold_starts)),
         ],
         "matters": [(matter.title, spread(matter, found)) for matter in found.matters],
     }
 
 
-def unbroken(sentence: str) -> str:
+def keep_ranges_together(sentence: str) -> str:
     """Keep ranges on one line, with a word joiner after each dash."""
     return sentence.replace("–", "–\u2060")
 
@@ -106,9 +106,9 @@ def until(found: Forecast, spec: JobSpec) -> str:
         case "rounds":
             return f"for {stop.rounds:,} rounds"
         case "minutes":
-            return f"for about {counted(found.steps).usual} steps"
+            return f"for about {format_count_range(found.steps).usual} steps"
         case "budget":
-            return f"until the budget ends it after about {counted(found.steps).usual} steps"
+            return f"until the budget ends it after about {format_count_range(found.steps).usual} steps"
     return f"for {stop.env_steps:,} steps"
 
 
@@ -150,22 +150,22 @@ def money(dollars: Band) -> Ranged:
         digits = 2
         if 0 < dollars.p50 < 0.1:
             digits = min(9, 1 - _exponent(dollars.p50))
-    shown = [f"{one:,.{digits}f}" for one in (dollars.p50, dollars.p10, dollars.p90)]
-    return Ranged(f"${shown[0]}", shown[1], shown[2])
+    texts = [f"{one:,.{digits}f}" for one in (dollars.p50, dollars.p10, dollars.p90)]
+    return Ranged(f"${texts[0]}", texts[1], texts[2])
 
 
 def time(minutes: Band) -> Ranged:
     """Format a time in the unit of the median, with two or three digits."""
     unit, size = next((unit, size) for unit, size, most in _UNITS if minutes.p50 < most)
-    shown = [_short(one / size) for one in (minutes.p50, minutes.p10, minutes.p90)]
-    return Ranged(f"{shown[0]} {unit}", shown[1], shown[2])
+    texts = [_short(one / size) for one in (minutes.p50, minutes.p10, minutes.p90)]
+    return Ranged(f"{texts[0]} {unit}", texts[1], texts[2])
 
 
-def counted(band: Band) -> Ranged:
+def format_count_range(band: Band) -> Ranged:
     """Format a count with three significant digits."""
     exact = band.p10 == band.p90
-    shown = [f"{(one if exact else _three_digits(one)):,.0f}" for one in (band.p50, band.p10, band.p90)]
-    return Ranged(*shown)
+    texts = [f"{(one if exact else _three_digits(one)):,.0f}" for one in (band.p50, band.p10, band.p90)]
+    return Ranged(*texts)
 
 
 def spread(matter: Any, found: Forecast) -> str:
@@ -173,9 +173,9 @@ def spread(matter: Any, found: Forecast) -> str:
     ends: Sequence[float] = matter.minutes if found.costs_nothing else matter.dollars
     low, high = sorted(ends)
     band = Band(low, (low + high) / 2, high)
-    shown = time(band) if found.costs_nothing else money(band)
-    unit = shown.usual.partition(" ")[2]
-    return f"{shown.low}–{shown.high} {unit}" if found.costs_nothing else f"${shown.low}–{shown.high}"
+    texts = time(band) if found.costs_nothing else money(band)
+    unit = texts.usual.partition(" ")[2]
+    return f"{texts.low}–{texts.high} {unit}" if found.costs_nothing else f"${texts.low}–{texts.high}"
 
 
 def _short(value: float) -> str:

@@ -12,7 +12,7 @@ from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from cloud.forecast import NoForecast, first_round_picodollars
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch.forecast_panel import forecast_of
-from webapp.jobs.launch.past_runs import learned, lessons_of
+from webapp.jobs.launch.past_runs import apply_lessons, lessons_of
 from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_least_usd, picodollars
@@ -57,7 +57,7 @@ def least_of(spec: JobSpec, actors: int | None = None) -> int | str:
 
 def _expected(project: Any, spec: JobSpec, limit: int) -> int:
     try:
-        found = learned(
+        found = apply_lessons(
             forecast_of(_any_of_its_seeds(spec)), lessons_of(project, spec), float(spec.budget_usd)
         )
         return min(limit, round(found.dollars.p90 * PICODOLLARS_PER_USD))
@@ -82,7 +82,7 @@ def too_little(spec: JobSpec, needs: Needs) -> list[Problem]:
     return [Problem(BUDGET, sentence)]
 
 
-def put_on(job: Job, spec: JobSpec, now: Any) -> None:
+def add_labels(job: Job, spec: JobSpec, now: Any) -> None:
     """Add the job's tags and group, created in its project if they are new."""
     for name in spec.tags:
         job.tags.add(Tag.objects.get_or_create(project_id=job.project_id, name=name)[0])

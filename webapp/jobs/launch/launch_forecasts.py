@@ -10,7 +10,7 @@ from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError
 from cloud.forecast import NoForecast, first_round_picodollars
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.launch.forecast_panel import forecast_of
-from webapp.jobs.launch.past_runs import alike, learned, lessons_of
+from webapp.jobs.launch.past_runs import apply_lessons, cost_key, lessons_of
 from webapp.jobs.models import Job
 from webapp.money.models import LaunchForecast
 
@@ -21,7 +21,7 @@ _without: set[str] = set()
 """Jobs that cannot be forecast; this process does not try them again."""
 
 
-def look_after_forecasts(*, clock: Clock = SYSTEM_CLOCK) -> None:
+def forecast_recent_job(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Forecast one recent job without a forecast. It takes a second; the next tick takes the next job."""
     young = Job.objects.filter(launch_forecast=None, created_at__gte=clock.now() - _YOUNG)
     job = young.exclude(pk__in=_without).order_by("created_at").first()
@@ -34,7 +34,7 @@ def store_forecast(job: Job, *, clock: Clock = SYSTEM_CLOCK) -> LaunchForecast |
     try:
         spec = job.parsed_spec()
         lessons = lessons_of(job.project, spec)
-        found = learned(forecast_of(spec), lessons, float(spec.budget_usd))
+        found = apply_lessons(forecast_of(spec), lessons, float(spec.budget_usd))
         least = first_round_picodollars(spec.training, spec.platform)
     except (NoForecast, PriceError, ValueError) as error:
         log.info("no forecast of %s: %s", job.pk, error)
@@ -46,7 +46,7 @@ def store_forecast(job: Job, *, clock: Clock = SYSTEM_CLOCK) -> LaunchForecast |
         job=job,
         defaults={
             "at": clock.now(),
-            "alike": alike(spec),
+            "alike": cost_key(spec),
             "past_runs": lessons.cost.runs,
             "cost_factor": lessons.cost.factor,
             "time_factor": lessons.time.factor,

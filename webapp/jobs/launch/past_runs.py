@@ -56,7 +56,7 @@ class Lessons:
 NONE = Lessons(Lesson(0), Lesson(0))
 
 
-def alike(spec: JobSpec) -> str:
+def cost_key(spec: JobSpec) -> str:
     """Return a key of everything that the job's cost per step depends on."""
     training = {
         name: value
@@ -73,7 +73,10 @@ def alike(spec: JobSpec) -> str:
 def lessons_of(project: Any, spec: JobSpec) -> Lessons:
     """Return the lessons of the project's successful runs of this kind."""
     rows = LaunchForecast.objects.filter(
-        job__project=project, alike=alike(spec), job__observed=Observed.SUCCEEDED, cost_p50_picodollars__gt=0
+        job__project=project,
+        alike=cost_key(spec),
+        job__observed=Observed.SUCCEEDED,
+        cost_p50_picodollars__gt=0,
     )
     rows = rows.select_related("job__account").order_by("-job__finished_at")[:RUNS_LOOKED_AT]
     costs, times = [], []
@@ -92,18 +95,18 @@ def _lesson(logs: list[float]) -> Lesson:
     return Lesson(len(logs), exp(weight * fmean(logs)), pstdev(logs))
 
 
-def learned(found: Forecast, lessons: Lessons, budget_usd: float) -> Forecast:
+def apply_lessons(found: Forecast, lessons: Lessons, budget_usd: float) -> Forecast:
     """Return the forecast corrected by past runs; unchanged if there are none."""
     runs = lessons.cost.runs
     if not runs:
         return found
     dollars, whole = lessons.cost.apply(found.dollars), lessons.cost.apply(found.whole_dollars)
     capped = Band(*(min(one, budget_usd) for one in (dollars.p10, dollars.p50, dollars.p90)))
-    said = f"Learned from {plural(runs, 'past run')} of the same kind in this project."
+    assumption = f"Learned from {plural(runs, 'past run')} of the same kind in this project."
     return replace(
         found,
         dollars=capped,
         whole_dollars=whole,
         minutes=lessons.time.apply(found.minutes),
-        assumptions=(*found.assumptions, said),
+        assumptions=(*found.assumptions, assumption),
     )

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 class SchedulerChoice(Protocol):
     """What jobs need to know of a project's trained schedulers."""
 
-    def offered(self, project: Any) -> list[Named]:
+    def list_options(self, project: Any) -> list[Named]:
         """Return the project's schedulers, newest first."""
 
-    def none_yet(self, project: Any) -> SafeString:
+    def empty_text(self, project: Any) -> SafeString:
         """Return the text below the select of a project without schedulers."""
 
-    def placed(self, project: Any, spec: JobSpec) -> JobSpec:
+    def fill_in_weights(self, project: Any, spec: JobSpec) -> JobSpec:
         """Return the spec with the weights of the scheduler it names; unchanged if it names none."""
 
     def obstacles(self, project: Any, spec: JobSpec) -> Sequence[Problem]:
@@ -37,7 +37,7 @@ class SchedulerChoice(Protocol):
 _answering = ""
 
 
-def answered_by(module: str) -> None:
+def register(module: str) -> None:
     """Register the module that implements the protocol."""
     global _answering
     _answering = module

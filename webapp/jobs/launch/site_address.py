@@ -12,7 +12,7 @@ LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 _KIND = "platform.kind"
 
 
-def only_here() -> bool:
+def is_loopback() -> bool:
     """Return whether this site's URL is a loopback address."""
     return urlsplit(settings.STARLING_BASE_URL).hostname in LOOPBACK_HOSTS
 
@@ -24,6 +24,7 @@ def obstacles() -> list[Problem]:
         return []
     sentence = (
         f"Platform ({_KIND}): machines call at {settings.STARLING_BASE_URL}, which is not encrypted, and their token"
-        " would be readable on the way. The operator puts this site behind https and sets STARLING_BASE_URL to that address."
+        " would be readable on the way. The operator puts this site behind https and sets"
+        " STARLING_BASE_URL to that address."
     )
     return [Problem(_KIND, sentence)]

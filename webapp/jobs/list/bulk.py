@@ -31,12 +31,12 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
-        told = [f"{self.word}: {plural(len(self.done), 'job')}."] if self.done else []
+        sentences = [f"{self.word}: {plural(len(self.done), 'job')}."] if self.done else []
         if self.refused:
             left = f"{len(self.refused)} left as {'it is' if len(self.refused) == 1 else 'they are'}"
             name, why = self.refused[0]
-            told.append(f"{left} – {name}: {why}")
-        return " ".join(told)
+            sentences.append(f"{left} – {name}: {why}")
+        return " ".join(sentences)
 
 
 def act(

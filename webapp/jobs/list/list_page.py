@@ -21,7 +21,7 @@ from webapp.jobs import queries
 from webapp.jobs.form.presets import presets
 from webapp.jobs.list import bulk, deleting, labels, run_table, saved_views
 from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns
-from webapp.jobs.list.list_rows import drawn_rows
+from webapp.jobs.list.list_rows import render_rows
 from webapp.jobs.list.search_query import FIGURES, WORDS, NotUnderstood, Term, parse
 
 JOBS_A_PAGE = 50
@@ -30,7 +30,7 @@ UNDO = "archived_just_now"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ListQuery:
     """The parsed URL. `problem` says what of the search was not understood; then all jobs are shown."""
 
     question: str
@@ -40,7 +40,7 @@ class Asked:
     columns: list[Column]
 
     @classmethod
-    def of(cls, address: QueryDict) -> Asked:
+    def of(cls, address: QueryDict) -> ListQuery:
         question, problem, terms = address.get("q", "").strip(), "", ()
         try:
             terms = parse(question)
@@ -63,47 +63,47 @@ class Asked:
 @require_safe
 def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     """List the project's jobs. With ?rows=1 only the table's rows, for live updates."""
-    asked = Asked.of(request.GET)
-    found = run_table.jobs_asked_for(project, asked.terms, asked.order, SYSTEM_CLOCK.now())
+    query = ListQuery.of(request.GET)
+    found = run_table.find_jobs(project, query.terms, query.order, SYSTEM_CLOCK.now())
     ids = found.values_list("pk", flat=True)
     # Counting a search would read every job, so one query returns both the number and the page.
-    page = Paginator(list(ids) if asked.terms else ids, JOBS_A_PAGE).get_page(request.GET.get("page"))
-    shown = run_table.with_what_is_shown(list(page.object_list), asked.columns)
-    rows = drawn_rows(shown, asked.columns, reverse("jobs:list", args=[project.slug]))
-    context: dict[str, Any] = {"columns": asked.columns, "rows": rows, "asked": asked}
+    page = Paginator(list(ids) if query.terms else ids, JOBS_A_PAGE).get_page(request.GET.get("page"))
+    shown = run_table.load_columns(list(page.object_list), query.columns)
+    rows = render_rows(shown, query.columns, reverse("jobs:list", args=[project.slug]))
+    context: dict[str, Any] = {"columns": query.columns, "rows": rows, "query": query}
     if request.GET.get("rows"):
         return render(request, "jobs/rows.html", context)
-    context |= {"section": "jobs", "page": page, **_around(project, asked, page)}
+    context |= {"section": "jobs", "page": page, **_around(project, query, page)}
     context["undo"] = request.session.pop(UNDO, None)
     return render(request, "jobs/list.html", context)
 
 
-def _around(project: Project, asked: Asked, page: Any) -> dict[str, Any]:
+def _around(project: Project, query: ListQuery, page: Any) -> dict[str, Any]:
     """Return the context of everything but the rows."""
     heads = [
         {
             "column": column,
-            "sorted": asked.order.removeprefix("-") == column.key,
-            "descending": asked.order.startswith("-"),
-            "address": asked.address(
-                sort=column.key if asked.order == f"-{column.key}" else f"-{column.key}"
+            "sorted": query.order.removeprefix("-") == column.key,
+            "descending": query.order.startswith("-"),
+            "address": query.address(
+                sort=column.key if query.order == f"-{column.key}" else f"-{column.key}"
             ),
         }
-        for column in asked.columns
+        for column in query.columns
     ]
-    nothing = page.paginator.count == 0 and not asked.question
+    nothing = page.paginator.count == 0 and not query.question
     return {
         "heads": heads,
-        "every_column": [(column, column in asked.columns) for column in COLUMNS],
+        "every_column": [(column, column in query.columns) for column in COLUMNS],
         "sorts": [column for column in COLUMNS if column.order],
-        "sorted_by": BY_KEY[asked.order.removeprefix("-")],
+        "sorted_by": BY_KEY[query.order.removeprefix("-")],
         "filters": [
-            (f"state:{key}", word, asked.address(q=f"state:{key}")) for key, (word, _) in FILTERS.items()
+            (f"state:{key}", word, query.address(q=f"state:{key}")) for key, (word, _) in FILTERS.items()
         ],
-        "all_jobs": asked.address(q=""),
-        "here": asked.address(),
-        "newer": asked.address(page=page.previous_page_number()) if page.has_previous() else "",
-        "older": asked.address(page=page.next_page_number()) if page.has_next() else "",
+        "all_jobs": query.address(q=""),
+        "here": query.address(),
+        "newer": query.address(page=page.previous_page_number()) if page.has_previous() else "",
+        "older": query.address(page=page.next_page_number()) if page.has_next() else "",
         "views": run_table.saved_views(project),
         "words": WORDS.items(),
         "figures": FIGURES,

@@ -32,9 +32,9 @@ class Row(NamedTuple):
     cells: tuple[tuple[str, str], ...]
 
 
-def drawn_rows(jobs: Iterable[Job], columns: Sequence[Column], jobs_url: str) -> list[str]:
+def render_rows(jobs: Iterable[Job], columns: Sequence[Column], jobs_url: str) -> list[str]:
     """Return the jobs' rows as HTML, in their order."""
-    return [_drawn(_row(job, columns, jobs_url)) for job in jobs]
+    return [_render(_row(job, columns, jobs_url)) for job in jobs]
 
 
 def _row(job: Job, columns: Sequence[Column], jobs_url: str) -> Row:
@@ -53,7 +53,7 @@ def _row(job: Job, columns: Sequence[Column], jobs_url: str) -> Row:
 
 
 @lru_cache(_KEPT)
-def _drawn(row: Row) -> str:
+def _render(row: Row) -> str:
     return render_to_string("jobs/row.html", row._asdict())
 
 

@@ -30,7 +30,7 @@ FIRST = "-started"
 """The default order: newest first."""
 
 
-def jobs_asked_for(project: Any, terms: Sequence[Term], order: str, now: datetime) -> QuerySet[Job]:
+def find_jobs(project: Any, terms: Sequence[Term], order: str, now: datetime) -> QuerySet[Job]:
     """Return the project's jobs that match all terms. Archived jobs are included only if the search names
     them."""
     rows = Job.objects.filter(project=project)
@@ -49,7 +49,7 @@ def jobs_asked_for(project: Any, terms: Sequence[Term], order: str, now: datetim
     return rows.order_by(*_order(order))
 
 
-def with_what_is_shown(job_ids: Sequence[str], columns: Iterable[Column]) -> list[Job]:
+def load_columns(job_ids: Sequence[str], columns: Iterable[Column]) -> list[Job]:
     """Return these jobs in this order, with all that the columns show, in a fixed number of queries."""
     reads = {part for column in columns for part in column.reads}
     joined = sorted(part for part in reads if part not in ("tags", "groups"))
@@ -116,13 +116,13 @@ def _figure(term: Term, now: datetime) -> Q:
     return Q(**{f"{_FIELDS[term.key]}__{_LOOKUPS[term.operator]}": term.number})
 
 
-def jobs_asked_for_group(project: Any, group: JobGroup) -> QuerySet[Job]:
+def find_group_jobs(project: Any, group: JobGroup) -> QuerySet[Job]:
     """Return the runs of a group, first launched first."""
     rows = Job.objects.filter(project=project, groups=group, deleted_at=None).select_related("account")
     return rows.defer("summary", "note").order_by("created_at", "pk")
 
 
-def what_may_be_compared(project: Any) -> dict[str, Any]:
+def list_comparison_candidates(project: Any) -> dict[str, Any]:
     """Return the newest groups, and the newest jobs with a return, as candidates of a comparison."""
     groups = JobGroup.objects.filter(project=project, jobs__archived_at=None).distinct()
     jobs = Job.objects.filter(project=project, archived_at=None, episode_return_mean__isnull=False)

@@ -24,8 +24,8 @@ def save_view(*, project: Any, user: Any, name: str, address: str, clock: Clock 
     name = name.strip()
     if not name or len(name) > 60:
         raise ViewRefused("Give the view a name of at most 60 letters, such as “Failed this week”.")
-    asked = [(key, value) for key, value in parse_qsl(address.lstrip("?")) if key in _KEPT]
-    question = "?" + urlencode(asked, safe=":,")
+    parameters = [(key, value) for key, value in parse_qsl(address.lstrip("?")) if key in _KEPT]
+    question = "?" + urlencode(parameters, safe=":,")
     if len(question) > 1000:
         raise ViewRefused("This view's search is too long to be saved.")
     others = SavedView.objects.filter(project=project).exclude(name=name)

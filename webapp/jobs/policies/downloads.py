@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptCheckpoint:
     """One checkpoint as the page lists it. `steps` and `evaluated` (a mean return) are None if unknown."""
 
     name: str
@@ -37,7 +37,7 @@ class Kept:
     film: Film | None
 
 
-def kept(job: Job) -> list[Kept]:
+def list_checkpoints(job: Job) -> list[KeptCheckpoint]:
     """Return the job's checkpoints: first the one with the best evaluation, if any, then the others, newest
     first."""
     rows = [(row.name, row.sha256, row.round_no, row.byte_count, row.at) for row in job.checkpoints.all()]
@@ -48,16 +48,17 @@ def kept(job: Job) -> list[Kept]:
     steps, means = _steps(job, (row[2] for row in rows)), _means(job, (row[2] for row in rows))
     films = {film.sha256: film for film in job.films.select_related("asked_by")}
     return [
-        Kept(*row, row[0] in names, steps.get(row[2]), means.get(row[2]), films.get(row[1])) for row in rows
+        KeptCheckpoint(*row, row[0] in names, steps.get(row[2]), means.get(row[2]), films.get(row[1]))
+        for row in rows
     ]
 
 
-def checkpoint(job: Job, name: str) -> Kept | None:
+def checkpoint(job: Job, name: str) -> KeptCheckpoint | None:
     """Return the checkpoint with that name; without a name the best, else the newest; None if there is none."""
-    return next((row for row in kept(job) if not name or row.name == name), None)
+    return next((row for row in list_checkpoints(job) if not name or row.name == name), None)
 
 
-def checkpoint_in(job: Job, name: str) -> Kept:
+def checkpoint_in(job: Job, name: str) -> KeptCheckpoint:
     """Return the same; Http404 if there is none."""
     chosen = checkpoint(job, name)
     if chosen is None:
@@ -72,11 +73,11 @@ def checkpoint_path(job_id: str, name: str) -> Path:
 
 def _best(job: Job) -> tuple[str, str, int, int, datetime] | None:
     """Return the best checkpoint as the run reported it. It cannot be resumed from and has no row of its own."""
-    told = job.events.filter(kind=EventKind.CHECKPOINT, payload__best=True).order_by("-seq").first()
-    if told is None:
+    event = job.events.filter(kind=EventKind.CHECKPOINT, payload__best=True).order_by("-seq").first()
+    if event is None:
         return None
-    facts = told.payload
-    return facts["name"], facts["sha256"], facts["round_no"], facts["byte_count"], told.at
+    facts = event.payload
+    return facts["name"], facts["sha256"], facts["round_no"], facts["byte_count"], event.at
 
 
 def _steps(job: Job, rounds: Iterable[int]) -> dict[int, int]:
@@ -85,11 +86,11 @@ def _steps(job: Job, rounds: Iterable[int]) -> dict[int, int]:
 
 
 def _means(job: Job, rounds: Iterable[int]) -> dict[int, float]:
-    told = job.events.filter(kind=EventKind.EVALUATION, payload__round_no__in=list(set(rounds)))
-    return dict(told.order_by("seq").values_list("payload__round_no", "payload__return_mean"))
+    event = job.events.filter(kind=EventKind.EVALUATION, payload__round_no__in=list(set(rounds)))
+    return dict(event.order_by("seq").values_list("payload__round_no", "payload__return_mean"))
 
 
-def policy_zip(job: Job, chosen: Kept) -> bytes:
+def policy_zip(job: Job, chosen: KeptCheckpoint) -> bytes:
     """Return the policy, its card and its script as a zip. CheckpointError if the checkpoint's file is
     missing or damaged."""
     files = policy_files(job, checkpoint_path(job.pk, chosen.name))
@@ -114,23 +115,23 @@ def policy_files(job: Job, path: Path) -> dict[str, bytes]:
     cost = f"{display_usd(spent)} for the whole run of {job.round_no:,} rounds"
     if job.emulated:
         cost += ", **emulated**: metered by a cloud that this machine emulates; nothing was billed"
-    judged = _judged(job, trained.spec, trained.progress.round_no)
+    judged = _score_of(job, trained.spec, trained.progress.round_no)
     return package(
         trained, model_card(trained, name=job.name, judged=judged, cost=cost, simulated=job.simulated)
     )
 
 
-def _judged(job: Job, spec: TrainingSpec, round_no: int) -> EvaluationScore | None:
+def _score_of(job: Job, spec: TrainingSpec, round_no: int) -> EvaluationScore | None:
     """Return the evaluation of that round's policy, else the last one before it."""
     from training.model_card import EvaluationScore
 
-    told: Any = (
+    event: Any = (
         Event.objects.filter(job=job, kind=EventKind.EVALUATION, payload__round_no__lte=round_no)
         .order_by("-payload__round_no", "-seq")
         .first()
     )
     return (
         None
-        if told is None
-        else EvaluationScore.from_evaluation(Evaluated.model_validate(told.payload), spec)
+        if event is None
+        else EvaluationScore.from_evaluation(Evaluated.model_validate(event.payload), spec)
     )

@@ -1,6 +1,6 @@
 """Films of policies: requested on a page, made by the worker, one at a time.
 
-A lost message costs seconds: `look_after_films` reads the rows and sends it again. A worker that stops while
+A lost message costs seconds: `recover_films` reads the rows and sends it again. A worker that stops while
 filming leaves the film queued; a worker that dies leaves a failed film with the reason, which a user can
 request again.
 """
@@ -19,7 +19,7 @@ from django.db import transaction
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Film, FilmState, Job
-from webapp.jobs.policies.downloads import Kept, checkpoint_path
+from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint_path
 from webapp.jobs.policies.film_process import WITHIN_S, FilmFailed, FilmInterrupted, shoot
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _one_at_a_time = threading.Lock()
 
 
 @transaction.atomic
-def ask_for_film(*, job: Job, chosen: Kept, user: Any, clock: Clock = SYSTEM_CLOCK) -> Film:
+def ask_for_film(*, job: Job, chosen: KeptCheckpoint, user: Any, clock: Clock = SYSTEM_CLOCK) -> Film:
     """Return that checkpoint's film, queued if it is new or failed before."""
     wanted = {
         "checkpoint": chosen.name,
@@ -81,7 +81,7 @@ def _make(film: Film, clock: Clock) -> None:
     mine.update(**changes, since=clock.now())
 
 
-def look_after_films(*, clock: Clock = SYSTEM_CLOCK) -> None:
+def recover_films(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Queue waiting films again, and fail those whose worker has stopped responding."""
     now = clock.now()
     lost = Film.objects.filter(state=FilmState.FILMING, since__lt=now - GIVEN_UP_AFTER)

@@ -34,7 +34,7 @@ def policy_panel(request: HttpRequest, project: Project, job_id: str) -> HttpRes
 def panel(job: Job) -> dict[str, Any]:
     """Return the tab's context. `policy_state` changes with the content; `policy_pending` is true while a
     film is being made."""
-    kept = policies.kept(job)
+    kept = policies.list_checkpoints(job)
     films = [row.film for row in kept if row.film is not None]
     return {
         "job": job,

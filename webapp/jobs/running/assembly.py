@@ -78,7 +78,7 @@ def _opened(spec: JobSpec, connect: Connect | None, reach: Reach | None, hold: H
     return options.open()
 
 
-def remembered(platform: Platform, job_id: str) -> Platform:
+def with_cache(platform: Platform, job_id: str) -> Platform:
     """Return `platform` behind the job's cache; unchanged if the cache is off."""
     if not settings.STARLING_TRAJECTORY_CACHE_MB:
         return platform

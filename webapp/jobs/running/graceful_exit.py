@@ -23,7 +23,7 @@ LEAVE_WITHIN_S = 4.0
 """Shorter than the worker's own grace (`manage.py up`), so that a leaving process is not killed."""
 
 
-class Asked(threading.Event):
+class ExitRequest(threading.Event):
     """Whether the process must end; remembers that its work has read this."""
 
     heard = False
@@ -33,7 +33,7 @@ class Asked(threading.Event):
         return self.heard
 
 
-class Leaving:
+class GracefulExit:
     """The end of this process. `give_back` releases its lease and must accept that there is none."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Leaving:
         pause: Callable[[float], object] = time.sleep,
         end: Callable[[int], object] = os._exit,
     ) -> None:
-        self.asked = Asked()
+        self.asked = ExitRequest()
         self._give_back = give_back
         self._pause = pause
         self._end = end

@@ -13,7 +13,7 @@ from webapp.doorbell import ask_to_launch
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.reasons import Reason, StateChange
-from webapp.jobs.running.lease_holders import life_of
+from webapp.jobs.running.lease_holders import find_liveness
 from webapp.jobs.running.leases import LEASE_TTL, idle
 from webapp.jobs.running.pausing import pause_idle
 from webapp.jobs.running.recovery import run_ended
@@ -25,9 +25,9 @@ ASK_AGAIN_AFTER = timedelta(seconds=4)
 _JOBS_AT_ONCE = 100
 
 
-def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
+def check_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Cancel, pause, restart and queue jobs that need it, and book what dead runs left open."""
-    free_leases_of_the_dead(clock=clock)
+    expire_dead_leases(clock=clock)
     now = clock.shared_now()
     for job in _to_cancel(now):
         cancel_idle(job.pk, clock=clock)
@@ -50,18 +50,18 @@ def look_after_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
         settle_leftovers(job_id=job.pk, before_epoch=job.lease_epoch + (not job.lease_owner), clock=clock)
 
 
-def free_leases_of_the_dead(*, clock: Clock = SYSTEM_CLOCK) -> None:
+def expire_dead_leases(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Expire the leases of workers that are known to have ended: their jobs died with them."""
     now = clock.shared_now()
     held = Job.objects.filter(lease_expires_at__gt=now).exclude(lease_owner="")
     for job_id, owner in held.values_list("pk", "lease_owner"):
-        if life_of(owner) == "gone":
+        if find_liveness(owner) == "gone":
             Job.objects.filter(pk=job_id, lease_owner=owner).update(lease_expires_at=now)
 
 
 def _why_lost(job: Job) -> StateChange:
     """Return why a run stopped renewing its lease, as far as this machine knows."""
-    life = life_of(job.lease_owner)
+    life = find_liveness(job.lease_owner)
     if life == "gone":
         return Reason.WORKER_KILLED.change()
     reason = Reason.MACHINE_BUSY if life == "alive" else Reason.MACHINE_GONE

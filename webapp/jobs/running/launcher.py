@@ -80,11 +80,11 @@ class _Watched:
         """Make every process hand its job over, and kill those that do not. Their watchers then return."""
         with self._lock:
             self.stopping = True
-            asked = [process for process in self._processes.values() if process is not None]
-        for process in asked:
+            processes = [process for process in self._processes.values() if process is not None]
+        for process in processes:
             process.send_signal(signal.SIGTERM)
         deadline_s = time.monotonic() + LEAVE_WITHIN_S + _HELD_UP_S
-        for process in asked:
+        for process in processes:
             try:
                 process.wait(max(0.0, deadline_s - time.monotonic()))
             except subprocess.TimeoutExpired:  # its watcher releases its lease

@@ -22,7 +22,7 @@ def new_owner() -> str:
     return f"{_this_machine()}.{os.getpid()}.{_started(os.getpid())}.{secrets.token_hex(8)}"
 
 
-def life_of(owner: str) -> Life:
+def find_liveness(owner: str) -> Life:
     """Return whether the process that started the holder lives; unknown for another machine or an unknown
     name."""
     machine, _, rest = owner.partition(".")

@@ -13,7 +13,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.events.event_log import LeaseLost, append_events, note, transition
 from webapp.jobs.models import Checkpoint, EventKind, Job, Round
-from webapp.jobs.reasons import Reason, ReasonCode, StateChange, given_up
+from webapp.jobs.reasons import Reason, ReasonCode, StateChange, fail_after_retries
 from webapp.jobs.running.leases import is_idle
 from webapp.jobs.running.recorder import NOT_HELD
 from webapp.money.services import close_books, settle_leftovers
@@ -125,7 +125,7 @@ def run_ended(
     if crashes > CRASHES_ALLOWED or losses > LOSSES_ALLOWED:
         close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
         times = losses if why.code == ReasonCode.LOST else crashes
-        transition(job_id, given_up(why, times), clock=clock, changes=changes)
+        transition(job_id, fail_after_retries(why, times), clock=clock, changes=changes)
     elif job.observed in (Observed.QUEUED, Observed.RECOVERING):
         append_events(job_id, [note(why.sentence)], clock=clock, changes=changes)
     else:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from django.conf import settings
 
 from training.messages import Event, Tick
-from webapp.jobs.events.event_text import told
+from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.running.recorder import as_json
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -85,7 +85,7 @@ class RunLog:
         """Write one of the engine's events as text; ticks are skipped."""
         if isinstance(event, Tick):
             return
-        words = told(event.kind, as_json(event))
+        words = describe_event(event.kind, as_json(event))
         level = LEVELS[_LEVEL_OF_TONE.get(words.tone, "info")]
         self._handler.handle(logging.LogRecord(f"run.{event.kind}", level, "", 0, words.text, None, None))
 

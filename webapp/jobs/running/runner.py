@@ -34,7 +34,7 @@ from webapp.jobs.actor_bounds import bounds_of
 from webapp.jobs.events.event_log import LeaseLost
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
-from webapp.jobs.lineage import beginning
+from webapp.jobs.lineage import load_first_checkpoint
 from webapp.jobs.models import Checkpoint, Desired, Job
 from webapp.jobs.reasons import Reason, StateChange
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
@@ -108,14 +108,14 @@ def _run_under(
         log.error("job %s: %s", job_id, error)
         unwritten = isinstance(error, CheckpointNotWritten)
         reason = Reason.CHECKPOINT_NOT_WRITTEN if unwritten else Reason.CANNOT_RUN
-        give_up(job_id=job_id, epoch=epoch, why=_shortened(reason.change(error=error)), clock=clock)
+        give_up(job_id=job_id, epoch=epoch, why=_shorten(reason.change(error=error)), clock=clock)
     except (LeaseLost, LedgerClosed, MailboxClosed, RegisterClosed) as error:
         log.error("job %s: %s", job_id, error)
         return LEASE_LOST_EXIT
     except Exception as error:
         log.exception("job %s failed", job_id)
         why = Reason.RUN_FAILED.change(error=f"{type(error).__name__}: {error}")
-        run_ended(job_id=job_id, epoch=epoch, why=_shortened(why), clock=clock)
+        run_ended(job_id=job_id, epoch=epoch, why=_shorten(why), clock=clock)
         return CRASHED_EXIT
     return 0
 
@@ -200,7 +200,7 @@ class _Run:
 
     def _recorded(self) -> Stopped:
         """Record all events but the last, which is returned."""
-        from webapp.jobs.running.assembly import assemble, remembered  # only a run needs it
+        from webapp.jobs.running.assembly import assemble, with_cache  # only a run needs it
 
         self._go_on_unless_stopped()
         failpoints.reach("before_open")
@@ -211,7 +211,7 @@ class _Run:
                 self._connect,
                 self._reach,
                 self._hold,
-                lambda opened: self._notes.of(remembered(opened, self._job.pk)),
+                lambda opened: self._notes.of(with_cache(opened, self._job.pk)),
             )
         except NoRay as error:
             raise CannotRun(str(error)) from None
@@ -265,7 +265,7 @@ class _Run:
 
     def _beginning(self) -> bytes | None:
         try:
-            return beginning(self._job.pk)
+            return load_first_checkpoint(self._job.pk)
         except CheckpointError as error:
             raise CannotRun(f"The checkpoint that this fork starts from is lost: {error}.") from None
 
@@ -325,7 +325,7 @@ class _Run:
         return self._platform.rent_ahead(A_LONG_ROUND * self._round_s) if self._platform is not None else 0
 
 
-def _shortened(why: StateChange) -> StateChange:
+def _shorten(why: StateChange) -> StateChange:
     """Return the change with a sentence of at most 500 characters: errors may be of any length."""
     sentence = why.sentence
     return why if len(sentence) <= 500 else why._replace(sentence=f"{sentence[:499]}…")

@@ -29,7 +29,7 @@ def making_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
         "may_change": membership is not None and membership.allows("editor"),
         "over": job.observed in TERMINAL,
         "origin": lineage.origin_of(job),
-        "descendants": lineage.launched_from(job),
+        "descendants": lineage.list_descendants(job),
         "has_checkpoint": job.has_checkpoint,
         "bounds": words(job.actors_least, job.actors_most) if bounded else "",
         "most": picodollars(Decimal(job.spec["budget_usd"])),

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from webapp.jobs.running.job_watchdog import free_leases_of_the_dead
+from webapp.jobs.running.job_watchdog import expire_dead_leases
 from webapp.static_files import collect_if_changed
 
 DEMO_SIGN_IN = "The demo account's sign-in: "  # what follows is a path; `manage.py up` reads this line
@@ -32,7 +32,7 @@ class Command(BaseCommand):
             self.stdout.write("The database is up to date.")
         if count := collect_if_changed():
             self.stdout.write(f"{count} static files collected.")
-        free_leases_of_the_dead()
+        expire_dead_leases()
         self._look_at_the_clouds()
         from webapp.jobs.demo import create_demo, demo_sign_in_path  # they need tables
 

@@ -71,7 +71,7 @@ def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
         book = book.merge(PriceBook.load(options["prices"]))
     place = _place(run, options["profile"], options["stack"], book)
     against = _place(run, options["against"], options["stack"], book) if options["against"] else None
-    document = retiming.retimed(run, place)
+    document = retiming.retime_run(run, place)
     if options["draws"]:
         document |= retiming.ranges(run, place, against, options["draws"], options["seed"])
     if against is not None:

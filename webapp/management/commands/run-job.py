@@ -28,10 +28,10 @@ class Command(BaseCommand):
         die_with_parent(parent)
         # Ctrl-C reaches the whole group of processes; the supervisor decides who ends when.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        from webapp.jobs.running.graceful_exit import Leaving
+        from webapp.jobs.running.graceful_exit import GracefulExit
         from webapp.jobs.running.recovery import hand_back
 
-        leaving = Leaving(lambda: hand_back(job_id=job_id, owner=owner))
+        leaving = GracefulExit(lambda: hand_back(job_id=job_id, owner=owner))
         leaving.listen()
         from webapp.jobs.models import Job
         from webapp.jobs.running.runner import run_job

@@ -13,7 +13,7 @@ from webapp.jobs.billing.bill_text import (
     actors_sentence,
     breakdown_sentence,
     numbers_behind,
-    shown_bill,
+    summarize_bill,
 )
 from webapp.money.models import BillSheet
 
@@ -50,21 +50,21 @@ USD = 10**12
 )
 def test_a_comparison_is_a_sentence(own: int, own_s: float, other: int, other_s: float, words: str) -> None:
     sheet = BillSheet(document=document(own, own_s, other, other_s))
-    (sentence,) = shown_bill(sheet, SimulatedOptions()).elsewhere
+    (sentence,) = summarize_bill(sheet, SimulatedOptions()).elsewhere
     assert sentence.startswith("On one c5.4xlarge this would have cost about $")
     assert sentence.endswith(f": {words}.")
 
 
 def test_while_a_job_runs_it_is_compared_by_what_it_would_come_to_now() -> None:
     made = document(0, 10, USD, 10) | {"own": {"picodollars": 2 * USD, "time_s": 10.0}}
-    (sentence,) = shown_bill(BillSheet(document=made), SimulatedOptions()).elsewhere
+    (sentence,) = summarize_bill(BillSheet(document=made), SimulatedOptions()).elsewhere
     assert sentence.endswith(": functions cost $1.00 more and took as long.")
 
 
 def test_what_cannot_be_priced_is_unknown_and_not_nothing() -> None:
     made = document(USD, 10, 0, 0)
     made["compared"][0]["problem"] = "there is no price for 'c5.4xlarge'"
-    (sentence,) = shown_bill(BillSheet(document=made), SimulatedOptions()).elsewhere
+    (sentence,) = summarize_bill(BillSheet(document=made), SimulatedOptions()).elsewhere
     assert sentence == "On one c5.4xlarge: unknown, because there is no price for 'c5.4xlarge'."
 
 

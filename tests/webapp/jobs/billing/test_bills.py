@@ -192,7 +192,7 @@ def test_nothing_is_due_before_the_first_round(job: Job) -> None:
 def test_the_regular_look_asks_for_what_is_due(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(bills.celery_app, "send_task", lambda name, args: asked.append((name, args)))
-    bills.look_after_bills(clock=FixedClock())
+    bills.queue_due_bills(clock=FixedClock())
     assert asked == [("webapp.jobs.tasks.draw_up_bill", [job.pk])]
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.factories import FixedClock, evaluated, make_job, make_running_job, make_spec, round_finished
 from tests.ledger_contract import reservation, settlement
 from webapp.jobs.billing.burn_rate import Burn, burn_of, burn_sentence
-from webapp.jobs.billing.limit_forecast import look_ahead, meets_at
+from webapp.jobs.billing.limit_forecast import announce_expected_limits, meets_at
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header, job_list
 from webapp.jobs.running.recorder import Recorder
@@ -146,7 +146,7 @@ def test_who_is_expected_to_meet_a_limit_is_told_once_and_again_after_it_was_rai
     budget = create_budget(project=job.project, name="b", limit_picodollars=USD // 10, clock=clock)
     quiet = _running(10, USD // 1000, spec=make_spec(training__stop={"env_steps": 3000, "rounds": None}))
     for _ in range(2):
-        look_ahead(clock=clock)
+        announce_expected_limits(clock=clock)
     rows = Crossing.objects.filter(kind="forecast")
     assert rows.filter(account=job.account).count() == 1
     assert not rows.filter(account=quiet.account).exists()
@@ -155,7 +155,7 @@ def test_who_is_expected_to_meet_a_limit_is_told_once_and_again_after_it_was_rai
     assert told.expected_at == clock.now() + timedelta(seconds=90)
     change_budget(budget=budget, limit_picodollars=USD // 5, clock=clock)
     raise_limit(job_id=job.pk, limit_usd=Decimal(2), clock=clock)
-    look_ahead(clock=clock)
+    announce_expected_limits(clock=clock)
     assert rows.filter(budget=budget).count() == 2
     assert rows.filter(account=job.account).count() == 2
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from tests.factories import call_failed, checkpoint_saved, evaluated, make_running_job, round_finished
 from webapp.jobs.actor_bounds import change_bounds
-from webapp.jobs.charts.buckets import bucketed
+from webapp.jobs.charts.buckets import make_buckets
 from webapp.jobs.charts.figures import LINES, NAMES, PACKING, PANELS, packed, point_of, unpacked
 from webapp.jobs.charts.history import MARKED, Histories, History, series_of
 from webapp.jobs.models import Event, EventKind, Job
@@ -35,7 +35,7 @@ def _history(rounds: int, **changes: Any) -> History:
 
 
 def test_each_round_is_a_point_while_there_is_room() -> None:
-    drawn = bucketed(_history(10).columns, 1, 10)
+    drawn = make_buckets(_history(10).columns, 1, 10)
     assert drawn.per_point == 1
     assert drawn.columns["return"] == [float(number) for number in range(1, 11)]
     assert drawn.columns["wall_s"] == [float(number) for number in range(1, 11)]
@@ -46,7 +46,7 @@ def test_a_spike_of_one_round_in_thousands_is_in_the_picture() -> None:
     history = _history(5_000)
     history.columns["return"][1234] = 1e6
     history.columns["return"][4321] = -1e6
-    drawn = bucketed(history.columns, 1, 5_000)
+    drawn = make_buckets(history.columns, 1, 5_000)
     assert drawn.per_point == 16
     assert max(drawn.high["return"]) == 1e6  # type: ignore[type-var]
     assert min(drawn.low["return"]) == -1e6  # type: ignore[type-var]
@@ -57,13 +57,13 @@ def test_rounds_without_an_episode_are_no_zeros() -> None:
     history = _history(1_300)
     for at in range(0, 1_300, 2):
         history.columns["return"][at] = float("nan")
-    drawn = bucketed(history.columns, 1, 1_300)
+    drawn = make_buckets(history.columns, 1, 1_300)
     assert drawn.columns["return"][0] == 4.0
     assert drawn.low["return"][0] == 2.0
 
 
 def test_looking_closer_brings_every_round_back() -> None:
-    drawn = bucketed(_history(5_000).columns, 1_001, 1_300)
+    drawn = make_buckets(_history(5_000).columns, 1_001, 1_300)
     assert drawn.per_point == 1
     assert drawn.columns["round"] == list(range(1_001, 1_301))
 
@@ -191,7 +191,7 @@ def test_a_hundred_thousand_rounds_are_cut_quickly() -> None:
         column.extend([1.0] * 99_999)
     history.columns["round"][:] = type(history.columns["round"])("d", range(1, 100_001))
     began_s = time.thread_time()
-    drawn = bucketed(history.columns, 1, 100_000)
+    drawn = make_buckets(history.columns, 1, 100_000)
     assert len(drawn.columns["round"]) <= 400
     assert set(drawn.low) <= set(LINES)
     assert time.thread_time() - began_s < 2.0

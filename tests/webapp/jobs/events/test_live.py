@@ -278,7 +278,7 @@ async def test_who_cannot_be_checked_does_not_look_on_for_ever(
         def away(asked: Any) -> Any:
             raise OperationalError("the database is away")
 
-        monkeypatch.setattr(viewers, "standing", away)
+        monkeypatch.setattr(viewers, "check_access", away)
         assert await viewer.closed() == 1011
 
 
@@ -290,7 +290,7 @@ async def test_many_viewers_are_checked_in_as_many_queries_as_one(seen: Seen) ->
             add_member(seen.job.project, person.email, "viewer")
             keys.append(_cookie(person))
         with CaptureQueriesContext(connection) as queries:
-            answers = viewers.standing([viewers.Viewer(key, seen.job.pk) for key in keys])
+            answers = viewers.check_access([viewers.Viewer(key, seen.job.pk) for key in keys])
         assert set(answers.values()) == {Role.VIEWER}
         return len(queries)
 

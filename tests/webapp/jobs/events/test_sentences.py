@@ -4,9 +4,9 @@ import pytest
 
 from tests.factories import make_running_job, make_spec, round_finished
 from webapp.jobs.actor_bounds import change_bounds
-from webapp.jobs.events.job_summary import told_live
+from webapp.jobs.events.job_summary import live_sentences
 from webapp.jobs.events.sentences import (
-    Judged,
+    PolicyScore,
     mean_interval,
     no_news_sentence,
     parts_sentence,
@@ -23,7 +23,7 @@ USD = 10**12
 
 
 def test_progress_with_what_it_is_held_against() -> None:
-    judged = Judged(41, 1840.0, 96.0, 20)
+    judged = PolicyScore(41, 1840.0, 96.0, 20)
     assert progress_sentence(1700.0, judged, (2383.0, "PPO after 1,000,000 steps")) == (
         "Return 1,840 (20 deterministic episodes, 95 % 1,794–1,886); reference 2,383 (PPO after 1,000,000 steps)."
     )
@@ -35,13 +35,16 @@ def test_progress_before_an_evaluation_and_before_anything() -> None:
 
 
 def test_one_episode_has_no_interval() -> None:
-    assert mean_interval(Judged(1, 10.0, 0.0, 1)) is None
-    assert progress_sentence(None, Judged(1, 10.0, 0.0, 1), None) == "Return 10.0 (1 deterministic episode)."
+    assert mean_interval(PolicyScore(1, 10.0, 0.0, 1)) is None
+    assert (
+        progress_sentence(None, PolicyScore(1, 10.0, 0.0, 1), None)
+        == "Return 10.0 (1 deterministic episode)."
+    )
 
 
 def test_the_interval_is_students() -> None:
     """Returns 8, 10, 12: mean 10, sample deviation 2, so 10 ± 4.303 · 2 / √3; what is stored is the population's."""
-    span = mean_interval(Judged(1, 10.0, (8 / 3) ** 0.5, 3))
+    span = mean_interval(PolicyScore(1, 10.0, (8 / 3) ** 0.5, 3))
     assert span == pytest.approx((10 - 4.9686, 10 + 4.9686), abs=1e-3)
 
 
@@ -67,14 +70,14 @@ def test_a_round_is_held_against_the_most_it_may_have() -> None:
     """Of a fixed number there is no most to speak of; bounds that people set count as well."""
     job, epoch = make_running_job(spec=make_spec())
     _told_why(job, epoch, 2, "fixed at 2")
-    assert told_live(job)["plan"] == "Round 1 used 2 actors: fixed at 2."
+    assert live_sentences(job)["plan"] == "Round 1 used 2 actors: fixed at 2."
     ramp = {"kind": "ramp", "actors_first": 1, "actors_last": 16, "over_rounds": 5}
     job, epoch = make_running_job(spec=make_spec(training__scaling=ramp))
     _told_why(job, epoch, 4, "a quarter of the way")
-    assert told_live(job)["plan"] == "Round 1 used 4 of 16 actors: a quarter of the way."
+    assert live_sentences(job)["plan"] == "Round 1 used 4 of 16 actors: a quarter of the way."
     change_bounds(job=job, user=job.created_by, least=None, most=6)
     job.refresh_from_db()
-    assert told_live(job)["plan"] == "Round 1 used 4 of 6 actors: a quarter of the way."
+    assert live_sentences(job)["plan"] == "Round 1 used 4 of 6 actors: a quarter of the way."
 
 
 def _told_why(job: Job, epoch: int, actors: int, why: str) -> None:
@@ -84,8 +87,8 @@ def _told_why(job: Job, epoch: int, actors: int, why: str) -> None:
     job.refresh_from_db()
 
 
-def _flat(*means: float) -> list[Judged]:
-    return [Judged(5 * at, mean, 1.0, 5) for at, mean in enumerate(means, start=1)]
+def _flat(*means: float) -> list[PolicyScore]:
+    return [PolicyScore(5 * at, mean, 1.0, 5) for at, mean in enumerate(means, start=1)]
 
 
 def test_no_news_only_after_several_evaluations() -> None:

@@ -12,7 +12,7 @@ from tests.factories import make_spec
 from webapp.jobs.form.form_page import sections
 from webapp.jobs.form.forms import SpecForm, job_form
 from webapp.jobs.form.presets import presets
-from webapp.jobs.form.spec_fields import Shape, as_meant, as_typed
+from webapp.jobs.form.spec_fields import Shape, as_typed, clean_value
 from webapp.jobs.spec import JobSpec
 
 
@@ -131,7 +131,7 @@ def test_further_checks_speak_on_fields_too() -> None:
     ],
 )
 def test_what_people_type_is_understood(kind: Any, typed: Any, meant: Any) -> None:
-    assert as_meant(Shape(kind), typed) == meant
+    assert clean_value(Shape(kind), typed) == meant
 
 
 @pytest.mark.parametrize(

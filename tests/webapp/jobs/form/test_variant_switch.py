@@ -16,7 +16,7 @@ from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.form.forms import SpecForm, job_form
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import read_spec
-from webapp.jobs.form.variant_switch import switched
+from webapp.jobs.form.variant_switch import switch_variant
 from webapp.jobs.spec import JobSpec, Limits
 
 _TO_A2C = {"training.algorithm.kind": "a2c"}
@@ -241,14 +241,14 @@ def test_a_form_begun_by_another_page_keeps_what_both_variants_have(monkeypatch:
 
 
 def test_what_means_something_else_in_another_variant_is_not_kept() -> None:
-    kept = switched(
+    kept = switch_variant(
         JobSpec, "training.algorithm", {"kind": "ppo", "kl_coefficient": 0.2, "clip": 0.1}, "impact"
     )
     assert kept == {"kind": "impact", "clip": 0.1}
     azure = {"kind": "azure_container", "connection": "con_1", "start_cap_s": 300.0, "region": "eastus"}
-    assert switched(JobSpec, "platform", azure, "aws_lambda") == {"kind": "aws_lambda"}
-    assert switched(JobSpec, "training.scaling", {"kind": "fixed", "actors": 8}, "schedule") == {
+    assert switch_variant(JobSpec, "platform", azure, "aws_lambda") == {"kind": "aws_lambda"}
+    assert switch_variant(JobSpec, "training.scaling", {"kind": "fixed", "actors": 8}, "schedule") == {
         "kind": "schedule"
     }
-    assert switched(JobSpec, "training.scaling", {"kind": "fixed"}, "nonsense") == {"kind": "nonsense"}
-    assert switched(JobSpec, "training.rollout", {"attempts": 2}, "fixed") == {}
+    assert switch_variant(JobSpec, "training.scaling", {"kind": "fixed"}, "nonsense") == {"kind": "nonsense"}
+    assert switch_variant(JobSpec, "training.rollout", {"attempts": 2}, "fixed") == {}

@@ -7,8 +7,8 @@ import pytest
 from cloud.forecast import Band
 from tests.factories import FixedClock, make_job, make_project, make_spec
 from webapp.jobs.launch.forecast_accuracy import calibration, calibration_sentence
-from webapp.jobs.launch.launch_forecasts import look_after_forecasts, store_forecast
-from webapp.jobs.launch.past_runs import Lesson, alike, lessons_of
+from webapp.jobs.launch.launch_forecasts import forecast_recent_job, store_forecast
+from webapp.jobs.launch.past_runs import Lesson, cost_key, lessons_of
 from webapp.jobs.models import Job
 from webapp.money.models import Account, LaunchForecast
 
@@ -32,10 +32,10 @@ def _ran(project: Any, times: float, spec: Any = None) -> Job:
 
 
 def test_the_kind_of_a_job_is_what_its_cost_depends_on() -> None:
-    base = alike(_spec())
-    assert alike(_spec(name="other", budget_usd="7", training__seed=9)) == base
-    assert alike(make_spec("hopper-simulated", training__stop__env_steps=1)) == base
-    assert alike(_spec(training__rollout__steps_per_call=64)) != base
+    base = cost_key(_spec())
+    assert cost_key(_spec(name="other", budget_usd="7", training__seed=9)) == base
+    assert cost_key(make_spec("hopper-simulated", training__stop__env_steps=1)) == base
+    assert cost_key(_spec(training__rollout__steps_per_call=64)) != base
 
 
 def test_past_runs_move_the_middle_and_their_number_narrows_the_range() -> None:
@@ -68,7 +68,7 @@ def test_the_worker_keeps_each_launchs_forecast_once() -> None:
     job = make_job(spec=_spec())
     free = make_job(job.project)
     for _ in range(4):
-        look_after_forecasts()
+        forecast_recent_job()
     assert list(LaunchForecast.objects.values_list("job_id", flat=True)) == [job.pk]
     assert free.pk not in LaunchForecast.objects.values_list("job_id", flat=True)
     row = LaunchForecast.objects.get()

@@ -15,7 +15,7 @@ from tests.webapp.api_callers import ApiCaller
 from webapp.jobs.invariants import job_findings
 from webapp.jobs.list import bulk, deleting, labels
 from webapp.jobs.models import Film, FilmState, Job
-from webapp.jobs.policies.downloads import kept
+from webapp.jobs.policies.downloads import list_checkpoints
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import stop_job
 from webapp.money.models import Account, Charge
@@ -42,7 +42,7 @@ def _ran() -> Job:
 
 
 def _of_a_checkpoint(job: Job) -> dict[str, Any]:
-    newest = kept(job)[0]
+    newest = list_checkpoints(job)[0]
     return {
         "job": job,
         "checkpoint": newest.name,

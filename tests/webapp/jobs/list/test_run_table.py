@@ -55,7 +55,7 @@ def known(project: Any) -> dict[str, Job]:
 
 
 def _found(project: Any, question: str, order: str = run_table.FIRST) -> list[str]:
-    rows = run_table.jobs_asked_for(project, parse(question), order, timezone.now())
+    rows = run_table.find_jobs(project, parse(question), order, timezone.now())
     return [job.name.split()[0].lower() for job in rows]
 
 
@@ -178,7 +178,7 @@ def test_a_row_is_drawn_anew_when_anything_in_it_changes(client: Client, project
 
 def test_which_jobs_are_listed_comes_from_an_index_alone(project: Any) -> None:
     """On 10,000 jobs, anything else takes longer than all the rest of the page."""
-    found = run_table.jobs_asked_for(project, (), run_table.FIRST, timezone.now())
+    found = run_table.find_jobs(project, (), run_table.FIRST, timezone.now())
     for asked in (found.values_list("pk", flat=True)[50:100], found.values("pk").order_by()):
         plan = asked.explain()
         if connection.vendor == "sqlite":

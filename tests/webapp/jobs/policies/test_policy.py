@@ -111,7 +111,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_the_tab_lists_what_is_kept_the_best_first(client: Client, project: Any) -> None:
     job = job_with_checkpoints(project, 3, best=2)
-    rows = policies.kept(job)
+    rows = policies.list_checkpoints(job)
     assert [(row.round_no, row.best, row.steps, row.evaluated) for row in rows] == [
         (2, True, 512, 102.0),
         (3, False, 768, 103.0),
@@ -144,13 +144,13 @@ def test_the_zip_holds_model_card_and_script(client: Client, project: Any) -> No
     Job.objects.filter(pk=job.pk).update(emulated=True)
     archive = zipfile.ZipFile(io.BytesIO(client.get(address(job, "policy.zip")).content))
     assert "2 rounds, **emulated**" in archive.read("README.md").decode()
-    older = client.get(address(job, "policy.zip"), {"checkpoint": policies.kept(job)[1].name})
+    older = client.get(address(job, "policy.zip"), {"checkpoint": policies.list_checkpoints(job)[1].name})
     assert "round-1.zip" in older["Content-Disposition"]
 
 
 def test_a_checkpoint_that_is_gone_or_damaged_is_told_in_words(client: Client, project: Any) -> None:
     job = job_with_checkpoints(project, 1)
-    path = policies.checkpoint_path(job.pk, policies.kept(job)[0].name)
+    path = policies.checkpoint_path(job.pk, policies.list_checkpoints(job)[0].name)
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     page = client.get(address(job, "policy.zip"), follow=True).content.decode()
     assert "This policy cannot be taken away: checkpoint" in page
@@ -220,7 +220,7 @@ def test_a_film_is_queued_made_and_shown(
 ) -> None:
     job = job_with_checkpoints(project, 1)
     with django_capture_on_commit_callbacks(execute=True):
-        answer = client.post(address(job, "films/"), {"checkpoint": policies.kept(job)[0].name})
+        answer = client.post(address(job, "films/"), {"checkpoint": policies.list_checkpoints(job)[0].name})
     assert answer["Location"] == f"{address(job)}checkpoints/"
     film = Film.objects.get()
     assert asked == [film.pk]
@@ -247,7 +247,7 @@ def test_a_film_that_fails_says_why_and_can_be_tried_again(
 
     monkeypatch.setattr(films, "shoot", no_picture)
     job = job_with_checkpoints(project, 1)
-    chosen = policies.kept(job)[0]
+    chosen = policies.list_checkpoints(job)[0]
     film = films.ask_for_film(job=job, chosen=chosen, user=job.created_by)
     films.make_film(film.pk)
     page = client.get(address(job, "checkpoints/")).content.decode()
@@ -266,17 +266,19 @@ def test_lost_messages_and_dead_workers_leave_no_film_waiting_for_ever(
 ) -> None:
     job = job_with_checkpoints(project, 1)
     clock = FixedClock()
-    film = films.ask_for_film(job=job, chosen=policies.kept(job)[0], user=job.created_by, clock=clock)
-    films.look_after_films(clock=clock)
+    film = films.ask_for_film(
+        job=job, chosen=policies.list_checkpoints(job)[0], user=job.created_by, clock=clock
+    )
+    films.recover_films(clock=clock)
     assert asked == []
     clock.forward(5)
-    films.look_after_films(clock=clock)
+    films.recover_films(clock=clock)
     assert asked == [film.pk]
     Film.objects.filter(pk=film.pk).update(state=FilmState.FILMING, since=clock.now())
     films.make_film(film.pk, clock=clock)  # a message that comes twice
     assert Film.objects.get().state == FilmState.FILMING
     clock.moment += films.GIVEN_UP_AFTER + timedelta(seconds=1)
-    films.look_after_films(clock=clock)
+    films.recover_films(clock=clock)
     film.refresh_from_db()
     assert (film.state, film.reason) == (FilmState.FAILED, films.INTERRUPTED)
 

@@ -8,7 +8,7 @@ from tests.factories import FixedClock, make_job, make_running_job
 from webapp.celery import app
 from webapp.jobs.models import Job
 from webapp.jobs.running import job_watchdog
-from webapp.jobs.running.job_watchdog import ASK_AGAIN_AFTER, look_after_jobs
+from webapp.jobs.running.job_watchdog import ASK_AGAIN_AFTER, check_jobs
 from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.services import stop_job
 from webapp.money.models import Charge
@@ -32,10 +32,10 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_lost_launch_message_is_sent_again(launched: list[str]) -> None:
     clock = FixedClock()
     job = make_job(clock=clock)
-    look_after_jobs(clock=clock)
+    check_jobs(clock=clock)
     assert launched == []  # the first message may still be on its way
     clock.forward(ASK_AGAIN_AFTER.total_seconds())
-    look_after_jobs(clock=clock)
+    check_jobs(clock=clock)
     assert launched == [job.pk]
 
 
@@ -43,12 +43,12 @@ def test_a_deserted_job_recovers_and_is_started_in_the_same_look(launched: list[
     clock = FixedClock()
     job, _ = make_running_job(clock=clock)
     clock.forward(LEASE_TTL.total_seconds() - 1)
-    look_after_jobs(clock=clock)
+    check_jobs(clock=clock)
     job.refresh_from_db()
     assert (job.observed, launched) == ("running", [])
     clock.forward(1)
     for _ in range(2):
-        look_after_jobs(clock=clock)
+        check_jobs(clock=clock)
     job.refresh_from_db()
     assert (job.observed, job.reason_code, job.lease_owner) == ("recovering", "lost", "")
     assert (job.crashes, job.losses) == (0, 1)
@@ -60,11 +60,11 @@ def test_a_deserted_job_that_is_to_stop_is_stopped_and_paid(launched: list[str],
     job, epoch = make_running_job(clock=clock)
     ledger_of(job, epoch, clock)
     stop_job(job=job, user=job.created_by, clock=clock)
-    look_after_jobs(clock=clock)
+    check_jobs(clock=clock)
     job.refresh_from_db()
     assert job.observed == "draining"
     clock.forward(LEASE_TTL.total_seconds())
-    look_after_jobs(clock=clock)
+    check_jobs(clock=clock)
     job.refresh_from_db()
     account = job.account
     assert (job.observed, launched) == ("cancelled", [])

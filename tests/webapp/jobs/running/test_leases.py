@@ -15,8 +15,8 @@ from webapp.clock import SystemClock
 from webapp.jobs.models import Job
 from webapp.jobs.running import heartbeat, job_watchdog, launcher
 from webapp.jobs.running.heartbeat import Heartbeat
-from webapp.jobs.running.job_watchdog import look_after_jobs
-from webapp.jobs.running.lease_holders import life_of, new_owner
+from webapp.jobs.running.job_watchdog import check_jobs
+from webapp.jobs.running.lease_holders import find_liveness, new_owner
 from webapp.jobs.running.leases import LEASE_TTL, renew_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, LOSSES_ALLOWED
@@ -44,7 +44,7 @@ def test_a_lease_survives_a_minute_in_which_its_holder_gets_no_time() -> None:
     clock = FixedClock()
     job, epoch = make_running_job(clock=clock)
     clock.forward(STARVED_S)
-    look_after_jobs(clock=clock)
+    check_jobs(clock=clock)
     job.refresh_from_db()
     assert (job.observed, job.crashes) == ("running", 0)
     assert take_lease(job_id=job.pk, owner="another", clock=clock) is None
@@ -112,23 +112,23 @@ class _AnHourAhead(SystemClock):
 def test_a_machine_whose_clock_is_wrong_takes_no_lease_that_is_held(launched: list[str]) -> None:
     job, _ = make_running_job()
     assert take_lease(job_id=job.pk, owner="another", clock=_AnHourAhead()) is None
-    look_after_jobs(clock=_AnHourAhead())
+    check_jobs(clock=_AnHourAhead())
     job.refresh_from_db()
     assert (job.observed, launched) == ("running", [])
 
 
 def test_it_is_known_which_holders_are_dead() -> None:
-    assert life_of(new_owner()) == "alive"
-    assert life_of(_owner_of_a_dead_process()) == "gone"
-    assert life_of("doomed") == life_of("") == "unknown"
-    assert life_of("another-machine" + new_owner()) == "unknown"
+    assert find_liveness(new_owner()) == "alive"
+    assert find_liveness(_owner_of_a_dead_process()) == "gone"
+    assert find_liveness("doomed") == find_liveness("") == "unknown"
+    assert find_liveness("another-machine" + new_owner()) == "unknown"
 
 
 def test_the_jobs_of_a_dead_worker_go_on_at_once_and_that_is_no_crash(launched: list[str]) -> None:
     job = make_job()
     assert take_lease(job_id=job.pk, owner=_owner_of_a_dead_process())
     Job.objects.filter(pk=job.pk).update(observed="running")
-    look_after_jobs()
+    check_jobs()
     job.refresh_from_db()
     assert (job.observed, job.reason_code, job.crashes, job.losses) == ("recovering", "lost", 0, 1)
     assert job.reason == "The worker that ran the job was killed."
@@ -140,7 +140,7 @@ def _starve(job: Job, clock: FixedClock, owner: str) -> None:
     assert take_lease(job_id=job.pk, owner=owner, clock=clock)
     Job.objects.filter(pk=job.pk).update(observed="running")
     clock.forward(LEASE_TTL.total_seconds())
-    look_after_jobs(clock=clock)
+    check_jobs(clock=clock)
     job.refresh_from_db()
 
 

@@ -11,7 +11,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.invariants import findings
 from webapp.jobs.models import Job, Round
 from webapp.jobs.running import runner
-from webapp.jobs.running.job_watchdog import look_after_jobs
+from webapp.jobs.running.job_watchdog import check_jobs
 from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.running.pausing import CannotPause, pause_job
 from webapp.jobs.running.recorder import Recorder
@@ -44,7 +44,7 @@ def test_one_whose_process_died_is_paused_by_the_next_look() -> None:
     job, _ = make_running_job(clock)
     pause_job(job=job, user="me", clock=clock)
     clock.forward(LEASE_TTL.total_seconds() + 1)
-    look_after_jobs(clock=clock)
+    check_jobs(clock=clock)
     job.refresh_from_db()
     assert job.observed == "paused"
 

@@ -15,7 +15,7 @@ from tests.webapp import scheduler_rows
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import films
 from webapp.jobs.running import launcher
-from webapp.jobs.running.graceful_exit import HEARD_WITHIN_S, LEAVE_WITHIN_S, Leaving
+from webapp.jobs.running.graceful_exit import HEARD_WITHIN_S, LEAVE_WITHIN_S, GracefulExit
 from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.recovery import hand_back
 from webapp.jobs.running.runner import run_job
@@ -38,7 +38,7 @@ def _leave(give_back: Any) -> int:
         codes.append(code)
         over.set()
 
-    Leaving(give_back, pause=lambda _: None, end=end).ask()
+    GracefulExit(give_back, pause=lambda _: None, end=end).ask()
     assert over.wait(60)
     return codes[0]
 
@@ -63,7 +63,7 @@ def test_only_work_that_looks_is_given_time_for_a_checkpoint(looks: bool, time_l
         if looks:
             assert leaving.asked.is_set()
 
-    leaving = Leaving(lambda: None, pause=pause, end=lambda _: over.set())
+    leaving = GracefulExit(lambda: None, pause=pause, end=lambda _: over.set())
     assert not leaving.asked.is_set()
     leaving.ask()
     assert over.wait(60)

@@ -30,10 +30,10 @@ class Command(BaseCommand):
         die_with_parent(parent)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides who ends when
         os.nice(_NICENESS)
-        from webapp.jobs.running.graceful_exit import Leaving
+        from webapp.jobs.running.graceful_exit import GracefulExit
         from webapp.schedulers.leases import hand_back
 
-        leaving = Leaving(lambda: hand_back(training_id, owner))
+        leaving = GracefulExit(lambda: hand_back(training_id, owner))
         leaving.listen()
         from webapp.schedulers.training_run import run_training
 
