@@ -95,7 +95,7 @@ def _below(budget_ids: Sequence[int]) -> dict[int, _Below]:
     burns = burns_of(running)
     for job in running:
         if job.pk in burns:
-            found[job.budget_id].burns.append(burns[job.pk])  # type: ignore[attr-defined]
+            found[job.budget_id].burns.append(burns[job.pk])
     return found
 
 

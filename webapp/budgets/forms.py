@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 
@@ -27,7 +27,8 @@ class LimitField(forms.DecimalField):
         control = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
         super().__init__(label="Limit", min_value=Decimal("0.000001"), max_value=1_000_000, widget=control)
 
-    def to_python(self, value: Any) -> Decimal | None:
+    # DecimalField has the same type, which its base IntegerField does not allow.
+    def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
         text = str(value or "").replace(",", "").strip().removeprefix("$")
         amount = super().to_python(text)
         if amount is not None and amount != round(amount, 6):
@@ -84,7 +85,7 @@ class NewBudgetForm(BudgetForm):
         """Without a project the budget belongs to the installation."""
         super().__init__(*args, **options)
         self._project = project
-        self.fields["counts"].choices = list(_what_may_count(project))
+        cast(forms.ChoiceField, self.fields["counts"]).choices = list(_what_may_count(project))
         self.order_fields(self.field_order)
 
     def clean(self) -> dict[str, Any]:

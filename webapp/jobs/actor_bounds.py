@@ -44,7 +44,7 @@ def change_bounds(
     if (least, most) == (job.actors_least, job.actors_most):
         return job
     text = f"{words(least, most)} Changed by {user}; before: {words(job.actors_least, job.actors_most)}"
-    facts = {"actors_least": least, "actors_most": most}
+    facts: dict[str, Any] = {"actors_least": least, "actors_most": most}
     append_events(job.pk, [note(text, **facts)], clock=clock, changes=facts)
     job.refresh_from_db()
     return job

@@ -60,9 +60,8 @@ def _rounds_without_holes() -> Iterator[str]:
     )
     for job in rows.exclude(kept=F("round_no")) | rows.filter(round_no__gt=0).exclude(first=1):
         yield f"{job.pk}: it is at round {job.round_no} and keeps {job.kept} rounds, {job.first} to {job.latest}"
-    late = Job.objects.filter(rounds__epoch__gt=F("lease_epoch")).distinct()
-    for job in late:
-        yield f"{job.pk}: a round was written under an epoch that never was"
+    for late in Job.objects.filter(rounds__epoch__gt=F("lease_epoch")).distinct():
+        yield f"{late.pk}: a round was written under an epoch that never was"
 
 
 def _steps_counted_once() -> Iterator[str]:

@@ -67,7 +67,6 @@ def launch_seeds(
     first = spec.training.seed
     name = spec.group or free_group_name(project, spec.name)
     specs = [with_seed(spec, seed).model_copy(update={"group": name}) for seed in range(first, first + count)]
-    options = {"key": key, "made_from": made_from, "clock": clock}
     with transaction.atomic():
         group, is_new = JobGroup.objects.get_or_create(
             project=project, name=name, defaults={"created_at": clock.now(), "of_seeds": True}
@@ -76,7 +75,7 @@ def launch_seeds(
             _share_budget(group, user, count * picodollars(spec.budget_usd), clock)
         elif group.of_seeds:
             _grow(group, count * picodollars(spec.budget_usd), clock)
-        launch_together(project=project, user=user, specs=specs, **options)
+        launch_together(project=project, user=user, specs=specs, key=key, made_from=made_from, clock=clock)
     return group
 
 

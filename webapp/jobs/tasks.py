@@ -1,5 +1,8 @@
 """The worker's tasks. Messages carry ids only; each task may arrive twice, late, or never."""
 
+# mypy: disallow-untyped-decorators=False
+# Celery has no types.
+
 from celery import shared_task
 from celery.signals import worker_ready
 

@@ -3,6 +3,8 @@
 Rows of several of these tables are locked in this order: job, account, budgets by id.
 """
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -16,7 +18,7 @@ class Account(models.Model):
     """
 
     job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="account")
-    budgets = models.ManyToManyField("Budget", related_name="accounts")
+    budgets: "models.ManyToManyField[Budget, Any]" = models.ManyToManyField("Budget", related_name="accounts")
     limit_picodollars = models.BigIntegerField()
     granted_picodollars = models.BigIntegerField(default=0)
     reserved_picodollars = models.BigIntegerField(default=0)

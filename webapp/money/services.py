@@ -2,9 +2,10 @@
 
 from dataclasses import asdict
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Model
+from django.db.models import F
 
 from training.ports import Settlement
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -19,7 +20,7 @@ class LimitTooLow(ValueError):
     """The new budget does not raise the old one. The text says what would."""
 
 
-def open_account(*, job: Model, limit_usd: Decimal) -> Account:
+def open_account(*, job: Any, limit_usd: Decimal) -> Account:
     """Create the job's account. Its whole limit is granted until budgets are attached."""
     limit = picodollars(limit_usd)
     return Account.objects.create(job=job, limit_picodollars=limit, granted_picodollars=limit)
@@ -102,7 +103,7 @@ def correct(
 
     What was booked too much is free again at once. A charge counts on the day of its first booking.
     """
-    if settlement.basis != Basis.METERED:
+    if settlement.basis != Basis.METERED.value:
         raise ValueError(f"{name} would be corrected by an assumption; only a metered figure may do that")
     account = Account.objects.select_for_update().get(pk=account_id)
     charge = Charge.objects.filter(

@@ -16,7 +16,7 @@ from cloud.local import LocalOptions
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Functions
-from cloud.numbers.quantity import ProfileError, quantities
+from cloud.numbers.quantity import Kind, ProfileError, quantities
 from cloud.platforms import PlatformOptions
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
@@ -36,7 +36,7 @@ _PAPER_TITLES = {
     "stellaris": "Stellaris",
     "siren": "Siren",
 }
-_KINDS = {
+_KINDS: dict[Kind, str] = {
     "measured": "measured",
     "documented": "documented",
     "paper": "from the papers",

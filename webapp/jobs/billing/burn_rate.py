@@ -144,7 +144,7 @@ def _doubt(points: Sequence[_Point], rate: float) -> float:
     ]
     if len(rates) < 2:
         return _LEAST_DOUBT
-    return max(_LEAST_DOUBT, _TENTH * pstdev(rates, fmean(rates)) / rate / len(rates) ** 0.5)
+    return max(_LEAST_DOUBT, _TENTH * pstdev(rates, fmean(rates)) / rate / float(len(rates) ** 0.5))
 
 
 def meets_limit_at(burn: Burn, now: datetime) -> datetime | None:

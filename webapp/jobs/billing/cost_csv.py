@@ -5,7 +5,7 @@ only the file by call lists them.
 """
 
 import csv
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -93,7 +93,7 @@ async def by_round(job: Job) -> AsyncIterator[str]:
     yield csv_line(_round_cells("total", rows, job))
 
 
-def _round_cells(name: Any, parts: list[Mapping[str, Any]], job: Job) -> list[Any]:
+def _round_cells(name: Any, parts: Sequence[Mapping[str, Any]], job: Job) -> list[Any]:
     def cost(**wanted: str) -> int:
         chosen = (part for part in parts if all(part[key] == value for key, value in wanted.items()))
         return sum(int(part["picodollars"]) for part in chosen)

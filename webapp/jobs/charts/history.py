@@ -152,8 +152,10 @@ class Histories:
     def of(self, job_id: str, started_at: datetime | None, upto: int) -> tuple[threading.Lock, History]:
         """Return the job's history up to event `upto` or later. Hold its lock while reading."""
         with self._lock:
-            lock, history = self._known.pop(job_id, None) or (threading.Lock(), History(started_at))
-            self._known[job_id] = lock, history
+            if job_id not in self._known:
+                self._known[job_id] = threading.Lock(), History(started_at)
+            self._known.move_to_end(job_id)
+            lock, history = self._known[job_id]
         with lock:
             if history.seq < upto:
                 _bring_up_to_date(job_id, history, upto)

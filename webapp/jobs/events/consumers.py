@@ -35,7 +35,7 @@ _open_sockets: Counter[int] = Counter()
 """By user. Anonymous clients are refused anyway."""
 
 
-class JobConsumer(AsyncWebsocketConsumer):
+class JobConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no types
     """One viewer of one job."""
 
     async def connect(self) -> None:

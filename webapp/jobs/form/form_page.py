@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from cloud.platform_kinds import CLOUD_OF
 from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
@@ -29,6 +30,7 @@ from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import cloud_requirements, forecast_panel
 from webapp.jobs.launch.past_runs import lessons_of
 from webapp.jobs.launch.scheduler_choice import schedulers
+from webapp.jobs.spec import JobSpec
 
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("what", "What is learned", ("name", "tags", "group", "training")),
@@ -83,7 +85,7 @@ def _page(
         "gone": drafts.unknown_fields(sheet.draft, form.fields) if sheet.draft else [],
         "action": sheet.address,
         "environments": catalogue.ENTRIES.values(),
-        "emulated_kinds": [kind for kind, cloud in cloud_requirements.CLOUD_OF.items() if emulated(cloud)],
+        "emulated_kinds": [kind for kind, cloud in CLOUD_OF.items() if emulated(cloud)],
         **sheet.beside,
         "checks": sheet.checks(looked_at),
         "seeds_problem": sheet.seeds_problem,
@@ -124,7 +126,7 @@ def _launch(request: HttpRequest, sheet: FormState, form: SpecForm) -> HttpRespo
     if sheet.seeds_problem:
         return _page(request, sheet, form, status=422, refused=True)
     key = request.POST.get("idempotency_key", "")[:100] or None
-    launch = {"project": project, "user": request.user, "spec": form.spec}
+    launch: dict[str, Any] = {"project": project, "user": request.user, "spec": form.spec}
     launch["made_from"] = sheet.begun.made_from(sheet.beside["checkpoint"])
     try:
         if count > 1:
@@ -167,7 +169,7 @@ def job_file(request: HttpRequest, project: Project) -> HttpResponse:
         if file is None:
             raise SpecError([Problem("", "Choose a JSON file first.")])
         name = (file.name or "spec.json")[:60]
-        spec = read_spec_file(file.file, name)
+        spec = read_spec_file(cast(BinaryIO, file.file), name)
     except SpecError as refusal:
         faults = [problem.sentence for problem in refusal.problems]
         return _page(request, sheet, sheet.form(None), status=422, file_faults=faults)
@@ -197,7 +199,9 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     if not form.is_valid():
         refusal = "The forecast appears once every field is valid."
         return render(request, "jobs/forecast.html", {"refusal": refusal})
-    spec = schedulers().fill_in_weights(project, cloud_requirements.fill_in_setup(project, form.spec))
+    spec = schedulers().fill_in_weights(
+        project, cloud_requirements.fill_in_setup(project, cast(JobSpec, form.spec))
+    )
     context = forecast_panel.panel(spec, lessons_of(project, spec))
     return render(request, "jobs/forecast.html", {**context, "simulated": spec.simulated})
 

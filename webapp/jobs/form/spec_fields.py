@@ -183,11 +183,11 @@ def means_the_same(shape: Shape, one: Any, other: Any) -> bool:
     return _comparable(clean_value(shape, one)) == _comparable(clean_value(shape, other))
 
 
-def _comparable(meant: Any) -> Any:
+def _comparable(value: Any) -> float | str:
     try:
-        return float(meant)
+        return float(value)
     except (TypeError, ValueError):
-        return str(meant)
+        return str(value)
 
 
 def clean_value(shape: Shape, typed: Any) -> Any:

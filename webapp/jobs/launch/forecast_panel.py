@@ -9,6 +9,7 @@ from typing import Any
 
 from cloud.billing.price_book import PriceError, UnknownSku
 from cloud.forecast import Band, Forecast, NoForecast, forecast
+from cloud.forecasting.bill import Part
 from training.environments.spaces import Spaces
 from webapp.jobs.launch.past_runs import NONE, Lessons, apply_lessons
 from webapp.jobs.launch.preflight import scheduler_obstacle
@@ -16,7 +17,7 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_least_usd, picodollars
 
 _KEPT = 128
-_PARTS = {
+_PARTS: dict[Part, str] = {
     "actors": "Actors",
     "learner": "Learner",
     "evaluation": "Evaluation",

@@ -41,7 +41,8 @@ class ListQuery:
 
     @classmethod
     def of(cls, address: QueryDict) -> ListQuery:
-        question, problem, terms = address.get("q", "").strip(), "", ()
+        question, problem = address.get("q", "").strip(), ""
+        terms: tuple[Term, ...] = ()
         try:
             terms = parse(question)
         except NotUnderstood as refusal:

@@ -95,9 +95,9 @@ def _word(key: str, value: str) -> Q:
         case "environment":
             return Q(environment__icontains=value)
         case "tag":
-            return Exists(Tag.objects.filter(jobs=OuterRef("pk"), name__iexact=value))
+            return Q(Exists(Tag.objects.filter(jobs=OuterRef("pk"), name__iexact=value)))
         case "group":
-            return Exists(JobGroup.objects.filter(jobs=OuterRef("pk"), name__iexact=value))
+            return Q(Exists(JobGroup.objects.filter(jobs=OuterRef("pk"), name__iexact=value)))
         case "by":
             return Q(created_by__email__icontains=value)
         case "is":

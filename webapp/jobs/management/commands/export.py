@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError
@@ -88,7 +88,7 @@ class Command(BaseCommand):
             f"{file} ({facts['byte_count']:,} bytes, {facts['seconds']:.1f} s, return {facts['episode_return']:.1f})"
         )
 
-    def _refuse(self, sentence: str) -> Any:
+    def _refuse(self, sentence: str) -> NoReturn:
         self.stderr.write(sentence if sentence.endswith(".") else f"{sentence}.")
         sys.exit(WRONG_INPUT_EXIT)
 
