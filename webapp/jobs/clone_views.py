@@ -1,4 +1,4 @@
-"""Views of `rerun` and `actor_bounds`, and the spec as a file."""
+"""Views of `run_again` and `actor_bounds`, and the spec as a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.jobs import queries
 from webapp.jobs.actor_bounds import BoundsRefused, change_bounds, number
-from webapp.jobs.rerun import run_again
+from webapp.jobs.seed_groups import run_again
 from webapp.jobs.services import SpecRefused
 
 

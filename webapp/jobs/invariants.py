@@ -30,7 +30,7 @@ def job_findings(now: datetime) -> Iterator[str]:
     yield from _rounds_without_holes()
     yield from _steps_counted_once()
     yield from _checkpoints_of_rounds_that_count()
-    yield from _nobody_forgotten(now)
+    yield from _no_job_abandoned(now)
 
 
 def _events_without_holes() -> Iterator[str]:
@@ -86,7 +86,7 @@ def _checkpoints_of_rounds_that_count() -> Iterator[str]:
         yield f"{job.pk}: it keeps a checkpoint of a round after its last"
 
 
-def _nobody_forgotten(now: datetime) -> Iterator[str]:
+def _no_job_abandoned(now: datetime) -> Iterator[str]:
     """A job that should run has a lease, lost it a short time ago, or waits while all cores are in use."""
     ago = now - FORGOTTEN_AFTER
     gone = Q(lease_expires_at__lt=ago) | Q(lease_expires_at__isnull=True, since__lt=ago)

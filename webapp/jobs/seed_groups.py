@@ -1,4 +1,4 @@
-"""Runs that differ only in their seed, as a group: launched together, or added later."""
+"""Runs that differ only in their seed: a group launched together, seeds added later, one job run again."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import launch_budget
 from webapp.jobs.lineage import Source, repeated_fork_source
-from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.models import Job, JobGroup, Way
 from webapp.jobs.services import SpecRefused, submit_job
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
@@ -110,7 +111,7 @@ def more_seeds(
     if not 1 <= count <= MOST_SEEDS:
         sentence = f"Between 1 and {MOST_SEEDS} seeds can be added at once; {count} were requested."
         raise SpecRefused([Problem("seeds", sentence)])
-    group = like.groups.order_by("pk").first() or _founded(like, clock)
+    group = like.groups.order_by("pk").first() or _create_group(like, clock)
     taken = [job.spec["training"]["seed"] for job in group.jobs.only("spec")]
     spec = like.parsed_spec().model_copy(update={"group": group.name, "name": without_seed(like.name)})
     specs = [with_seed(spec, max(taken) + at) for at in range(1, count + 1)]
@@ -156,7 +157,7 @@ def free_group_name(project: Any, wanted: str) -> str:
     return next(name for name in tries if name not in taken)
 
 
-def _founded(like: Job, clock: Clock) -> JobGroup:
+def _create_group(like: Job, clock: Clock) -> JobGroup:
     name = free_group_name(like.project, without_seed(like.name))
     group = JobGroup.objects.create(project=like.project, name=name, created_at=clock.now())
     like.groups.add(group)
@@ -167,3 +168,26 @@ def without_seed(name: str) -> str:
     """Return a job's name without its seed."""
     stem, found, rest = name.rpartition(", seed ")
     return stem if found and rest.isdecimal() else name
+
+
+def run_again(
+    *, job: Job, user: Any, new_seed: bool, key: str | None = None, clock: Clock = SYSTEM_CLOCK
+) -> Job:
+    """Launch a job like `job`, with the budget of its launch, outside its group. Raises SpecRefused.
+
+    A repetition of a fork starts from the same checkpoint.
+    """
+    spec = job.parsed_spec().model_copy(update={"group": ""})
+    if new_seed:
+        spec = with_seed(spec.model_copy(update={"name": without_seed(spec.name)}), _unused_seed(job))
+    made_from = repeated_fork_source(job) or Source(job, Way.AGAIN)
+    return submit_job(
+        project=job.project, user=user, spec=spec, idempotency_key=key, made_from=made_from, clock=clock
+    )
+
+
+def _unused_seed(job: Job) -> int:
+    """Return one more than the largest seed of the job, its group and its repetitions."""
+    alike = Q(pk=job.pk) | Q(origin__of=job) | Q(groups__in=job.groups.all())
+    specs = Job.objects.filter(alike).values_list("spec__training__seed", flat=True)
+    return max(int(seed) for seed in specs) + 1

@@ -14,9 +14,8 @@ from training.learner import LearnerState
 from webapp.jobs.lineage import first_checkpoint_path, fork_source, load_first_checkpoint
 from webapp.jobs.models import Job, Origin
 from webapp.jobs.policies.downloads import list_checkpoints
-from webapp.jobs.rerun import run_again
 from webapp.jobs.running.runner import run_job
-from webapp.jobs.seed_groups import launch_seeds, more_seeds
+from webapp.jobs.seed_groups import launch_seeds, more_seeds, run_again
 from webapp.jobs.services import SpecRefused, submit_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -138,10 +138,14 @@ def remove_view(project: EditorsProject, view_id: RowId) -> None:
 
 def _kept(sheet: FormState, wish: NewDraft | DraftChange) -> Draft:
     """Kept as the form keeps it: the spec, or what stood there, with the values over it."""
-    stood = job_form(start=wish.spec).as_typed() if wish.spec else sheet.typed or sheet.drawn(None).as_typed()
+    stood = (
+        job_form(start=wish.spec).as_typed()
+        if wish.spec
+        else sheet.typed or sheet.build_form(None).as_typed()
+    )
     if strange := [name for name in wish.values if name not in stood and name not in drafts.BESIDE]:
         raise spec_refused([Problem(f"values.{name}", f"The form has no {name}.") for name in strange])
-    sheet.sent = with_switches(sheet.drawn(stood).tree.choices(), stood, wish.values)
+    sheet.sent = with_switches(sheet.build_form(stood).tree.choices(), stood, wish.values)
     try:
         return sheet.save(sheet.form(sheet.sent))
     except drafts.DraftRefused as refusal:

@@ -17,7 +17,7 @@ from webapp.api.schemas.jobs import JobShape
 from webapp.jobs.lineage import fork_source
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
-from webapp.jobs.rerun import run_again
+from webapp.jobs.seed_groups import run_again
 from webapp.jobs.services import SpecRefused, submit_job
 from webapp.jobs.spec import JobSpec
 

@@ -147,10 +147,6 @@ def _doubt(points: Sequence[_Point], rate: float) -> float:
     return max(_LEAST_DOUBT, _TENTH * pstdev(rates, fmean(rates)) / rate / float(len(rates) ** 0.5))
 
 
-def meets_limit_at(burn: Burn, now: datetime) -> datetime | None:
-    return None if burn.limit_in_s is None else now + timedelta(seconds=burn.limit_in_s)
-
-
 def forecast_spending(job: Job, now: datetime) -> dict[str, Any]:
     """Return a running job's forecast: a sentence (`burn`) and its chart of spending (`ahead`, or None)."""
     burn = burn_of(job)

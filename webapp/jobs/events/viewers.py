@@ -103,15 +103,15 @@ class LiveViewer:
     role: Role
     lost: asyncio.Future[int] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
-    def lose(self, code: int) -> None:
+    def close(self, code: int) -> None:
         if not self.lost.done():
             self.lost.set_result(code)
 
-    def hear(self, answer: Role | int) -> None:
+    def update(self, answer: Role | int) -> None:
         if isinstance(answer, int):
-            self.lose(answer)
+            self.close(answer)
         elif not answer.allows(self.role):
-            self.lose(ROLE_LOWERED)
+            self.close(ROLE_LOWERED)
         else:
             self.role = answer
 
@@ -157,6 +157,6 @@ class LiveViewers:
                 answers, failed = {}, failed + 1
             for seat in list(self._taken):
                 if seat.viewer in answers:  # new viewers were checked when they connected
-                    seat.hear(answers[seat.viewer])
+                    seat.update(answers[seat.viewer])
                 elif failed >= _LOOKS_THAT_MAY_FAIL:
-                    seat.lose(TRY_AGAIN)
+                    seat.close(TRY_AGAIN)

@@ -49,7 +49,7 @@ class FormState:
         """What the user typed, now or when the draft was saved; None for a fresh form."""
         if self.sent is not None or self.draft is None:
             return self.sent
-        return {**self.drawn(None).as_typed(), **self.draft.values}
+        return {**self.build_form(None).as_typed(), **self.draft.values}
 
     @property
     def beside(self) -> dict[str, str]:
@@ -62,12 +62,12 @@ class FormState:
 
     def form(self, data: Any) -> SpecForm:
         """Return the form in this project, with each field compared with the starting point."""
-        form = self.drawn(data)
+        form = self.build_form(data)
         if self.begun.compared is not None:
             form.compare_with(self.begun.compared)
         return form
 
-    def drawn(self, data: Any) -> SpecForm:
+    def build_form(self, data: Any) -> SpecForm:
         """Return the form with the project's connections and schedulers, and with the obstacles to a launch."""
         return job_form(data, self.begun.start, self._obstacles, *self._offered)
 
@@ -81,14 +81,14 @@ class FormState:
         return (*connected, schedulers().list_options(project), schedulers().empty_text(project))
 
     def _obstacles(self, spec: JobSpec) -> list[Problem]:
-        whole = schedulers().fill_in_weights(self.project, spec)
+        complete = schedulers().fill_in_weights(self.project, spec)
         made_from = self.begun.made_from(self.beside["checkpoint"])
-        stands = [
+        problems = [
             *schedulers().obstacles(self.project, spec),
             *cloud_requirements.obstacles(self.project, spec),
         ]
-        stands += made_from.obstacles(spec) if made_from is not None else []
-        return [*whole.check_limits(services.limits()), *stands]
+        problems += made_from.obstacles(spec) if made_from is not None else []
+        return [*complete.check_limits(services.limits()), *problems]
 
     def count(self) -> int:
         """Return the number of seeds; 1 if it is invalid, with `seeds_problem` set."""

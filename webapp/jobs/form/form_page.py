@@ -71,7 +71,7 @@ def _page(
     refused: bool = False,
     file_faults: Sequence[str] = (),
 ) -> HttpResponse:
-    looked_at = form if form.is_bound else sheet.drawn(form.as_typed())
+    looked_at = form if form.is_bound else sheet.build_form(form.as_typed())
     looked_at.is_valid()
     context = {
         "section": "jobs",
@@ -105,7 +105,7 @@ def job_new(request: HttpRequest, project: Project) -> HttpResponse:
     if request.method != "POST" or "look" in request.POST:
         return _page(request, sheet, form)
     if "back" in request.POST:
-        return _page(request, sheet, _put_back(sheet, form, request.POST["back"]))
+        return _page(request, sheet, _reset_field(sheet, form, request.POST["back"]))
     if "save" in request.POST:
         return _save(request, sheet, form)
     if not form.is_valid():
@@ -115,7 +115,7 @@ def job_new(request: HttpRequest, project: Project) -> HttpResponse:
     return _launch(request, sheet, form)
 
 
-def _put_back(sheet: FormState, form: SpecForm, name: str) -> SpecForm:
+def _reset_field(sheet: FormState, form: SpecForm, name: str) -> SpecForm:
     """Return the form with one control reset to the value it is compared with."""
     leaf = next((one for one in form.tree.leaves() if one.name == name and one.was is not None), None)
     return form if leaf is None else sheet.form({**form.as_typed(), name: leaf.was})

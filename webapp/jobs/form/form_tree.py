@@ -160,13 +160,13 @@ class Choice:
         return next((one for one in self.variants if one.selected), None)
 
     @property
-    def drawn_name(self) -> str:
+    def initial_name(self) -> str:
         return f"{self.selector.name}.drawn"
 
     @property
-    def drawn(self) -> str:
+    def initial_state(self) -> str:
         """The chosen variant and its values as JSON. A page without JavaScript sends it back, so that typed
-        values can be told from initial ones."""
+        values can be distinguished from initial ones."""
         values = self.chosen.by_question() if self.chosen else {}
         tag = self.chosen.tag if self.chosen else ""
         return json.dumps({"tag": tag, "values": {key: leaf.typed for key, leaf in values.items()}})

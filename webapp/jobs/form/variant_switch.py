@@ -60,7 +60,7 @@ def _variants_at(model: type[BaseModel], path: str) -> Mapping[str, type[BaseMod
 # In a form
 
 
-class _Drawn(BaseModel):
+class _InitialState(BaseModel):
     """A choice as the page drew it, from a page without JavaScript."""
 
     tag: str
@@ -75,22 +75,22 @@ def sync_shared_values(choices: Iterable[Choice], sent: Mapping[str, Any]) -> Ma
     """
     found: dict[str, Any] = {}
     for choice in choices:
-        drawn = _drawn(sent.get(choice.drawn_name))
-        if drawn is not None:
+        initial = _initial_state(sent.get(choice.initial_name))
+        if initial is not None:
             for variant in choice.variants:
-                found |= _inherited_values(choice, drawn.tag, variant.tag, partial(_is_typed, drawn))
+                found |= _inherited_values(choice, initial.tag, variant.tag, partial(_is_typed, initial))
     return {**{name: sent[name] for name in sent}, **found} if found else sent
 
 
-def _drawn(sent: Any) -> _Drawn | None:
+def _initial_state(sent: Any) -> _InitialState | None:
     try:
-        return _Drawn.model_validate_json(sent) if sent else None
+        return _InitialState.model_validate_json(sent) if sent else None
     except ValidationError:
         return None
 
 
-def _is_typed(drawn: _Drawn, leaf: Leaf) -> bool:
-    was = drawn.values.get(leaf.question)
+def _is_typed(initial: _InitialState, leaf: Leaf) -> bool:
+    was = initial.values.get(leaf.question)
     return was is None or not means_the_same(leaf.shape, leaf.typed, was)
 
 

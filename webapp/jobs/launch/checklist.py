@@ -63,14 +63,14 @@ def checklist(
     project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: Source | None = None
 ) -> list[Check]:
     """Return every row for a valid spec that is launched with `count` seeds."""
-    stands, undecided = cloud_requirements.obstacles(project, spec), schedulers().obstacles(project, spec)
+    problems, undecided = cloud_requirements.obstacles(project, spec), schedulers().obstacles(project, spec)
     spec = schedulers().fill_in_weights(project, cloud_requirements.fill_in_setup(project, spec))
-    rows = [_credentials(project, spec, stands), _quota(project, spec, stands)]
+    rows = [_credentials(project, spec, problems), _quota(project, spec, problems)]
     if spec.training.scaling.kind == "learned":
         rows.append(_of("Scheduler", undecided, "It is trained and decides each round."))
     if not undecided:  # without a number of actors the cost of a round is unknown
         rows.append(_budget(project, user, spec, count))
-    unpriced = any(one.path == REGION for one in stands)
+    unpriced = any(one.path == REGION for one in problems)
     rows += [_environment(spec), Check("Learner", "failed" if unpriced else "ok", learner_words(spec))]
     if made_from is not None and (found := made_from.obstacles(spec)):
         rows.append(_of("Checkpoint", found, ""))
@@ -81,19 +81,19 @@ def _of(title: str, found: Sequence[Problem], fine: str) -> Check:
     return Check(title, "failed" if found else "ok", " ".join(one.sentence for one in found) or fine)
 
 
-def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
+def _credentials(project: Any, spec: JobSpec, problems: Sequence[Problem]) -> Check:
     title, page = "Credentials", reverse("connections:list", args=[project.slug])
     kind = spec.platform.kind
     if kind in COMPUTE_HERE:
         return Check(title, "ok", "None needed: nothing runs in your account.")
     if isinstance(spec.platform, HostsOptions):
         fine = "None needed: the job's page shows the command that your machines run."
-        return _of(title, stands, fine)
+        return _of(title, problems, fine)
     if kind not in CLOUD_OF:
         found = unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform)
         return _of(title, [found] if found else [], "None needed: the cluster has to be reachable from here.")
     connection = cloud_requirements.connection_of(project, spec)
-    missing = [one for one in stands if one.path == CONNECTION]
+    missing = [one for one in problems if one.path == CONNECTION]
     if missing or connection is None:
         to = reverse("connections:detail", args=[project.slug, connection.pk]) if connection else page
         words = " ".join(one.sentence for one in missing) or "Choose a connection."
@@ -107,10 +107,10 @@ def _credentials(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Chec
     )
 
 
-def _quota(project: Any, spec: JobSpec, stands: Sequence[Problem]) -> Check:
+def _quota(project: Any, spec: JobSpec, problems: Sequence[Problem]) -> Check:
     title, most = "Quota", spec.training.scaling.largest
     elsewhere = (CONNECTION, REGION)  # have rows of their own
-    found = [*spec.check_limits(services.limits()), *(one for one in stands if one.path not in elsewhere)]
+    found = [*spec.check_limits(services.limits()), *(one for one in problems if one.path not in elsewhere)]
     if found:
         return _of(title, found, "")
     allowed = services.limits().actors(spec.platform.kind)
@@ -143,8 +143,8 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
         return Check(title, "failed", words, link, "Budgets")
     if above and headroom(above[0]) < wanted:
         words = (
-            f"“{above[0].name}” has {display_usd(headroom(above[0]))} free, less than the {display_usd(wanted)} asked"
-            " for: it may stop the job first."
+            f"“{above[0].name}” has {display_usd(headroom(above[0]))} free, less than this launch's"
+            f" {display_usd(wanted)}: it may stop the job first."
         )
         return Check(title, "warning", words, link, "Budgets")
     first = (

@@ -69,17 +69,17 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     ids = found.values_list("pk", flat=True)
     # Counting a search would read every job, so one query returns both the number and the page.
     page = Paginator(list(ids) if query.terms else ids, JOBS_A_PAGE).get_page(request.GET.get("page"))
-    shown = run_table.load_columns(list(page.object_list), query.columns)
-    rows = render_rows(shown, query.columns, reverse("jobs:list", args=[project.slug]))
+    jobs = run_table.load_columns(list(page.object_list), query.columns)
+    rows = render_rows(jobs, query.columns, reverse("jobs:list", args=[project.slug]))
     context: dict[str, Any] = {"columns": query.columns, "rows": rows, "query": query}
     if request.GET.get("rows"):
         return render(request, "jobs/rows.html", context)
-    context |= {"section": "jobs", "page": page, **_around(project, query, page)}
+    context |= {"section": "jobs", "page": page, **_page_context(project, query, page)}
     context["undo"] = request.session.pop(UNDO, None)
     return render(request, "jobs/list.html", context)
 
 
-def _around(project: Project, query: ListQuery, page: Any) -> dict[str, Any]:
+def _page_context(project: Project, query: ListQuery, page: Any) -> dict[str, Any]:
     """Return the context of everything but the rows."""
     heads = [
         {

@@ -165,7 +165,7 @@ class _Run:
         self._desired = Desired.RUN
         self._control_now = Control(bounds=self._bounds)
         self._room_for_use = 0
-        self._no_beginning = ""
+        self._no_start = ""
         self._platform: MeteredPlatform | None = None
         self._round_s = 0.0
         self._asked_s = float("-inf")
@@ -175,9 +175,9 @@ class _Run:
         begin_run(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
         if found := unnamed_cluster(self._spec.platform) or obstacle(self._spec.training):
             raise CannotRun(found.sentence)
-        self._no_beginning = self._why_it_may_not_begin()
+        self._no_start = self._start_obstacle()
         self._go_on_unless_stopped()
-        return self._recorded()
+        return self._record_events()
 
     def _go_on_unless_stopped(self) -> None:
         """Check for a stop between the long steps before the engine runs; the engine calls `_control`."""
@@ -198,7 +198,7 @@ class _Run:
         else:
             self._recorder.finish(stopped)
 
-    def _recorded(self) -> Stopped:
+    def _record_events(self) -> Stopped:
         """Record all events but the last, which is returned."""
         from webapp.jobs.running.assembly import assemble, with_cache  # only a run needs it
 
@@ -227,7 +227,7 @@ class _Run:
                 self._log.tell(event)
                 self._notes.look()
                 if isinstance(event, RoundFinished):
-                    self._round_over(event)
+                    self._after_round(event)
         finally:
             platform.close()
             self._notes.end()
@@ -287,19 +287,19 @@ class _Run:
             self._asked_s = time.monotonic()
             wanted = Job.objects.values_list("desired", "actors_least", "actors_most").get(pk=self._job.pk)
             self._desired, self._bounds = Desired(wanted[0]), bounds_of(*wanted[1:], self._allowed)
-            self._control_now = self._near_the_line()
+            self._control_now = self._control_near_limit()
         return self._control_now
 
-    def _round_over(self, event: RoundFinished) -> None:
+    def _after_round(self, event: RoundFinished) -> None:
         """Check the limits between rounds if the next one might reach them: simulated rounds take far less
         than a second."""
         self._ledger.round_over()
         self._round_s = event.report.total_s
         needs = self._ledger.round_needs + self._rent_ahead()
         if self._control_now.drain or self._room_for_use - self._ledger.used < 2 * needs:
-            self._control_now = self._near_the_line()
+            self._control_now = self._control_near_limit()
 
-    def _near_the_line(self) -> Control:
+    def _control_near_limit(self) -> Control:
         limits = limits_of(self._job.account.pk, self._spec.at_line, self._clock.now())
         self._room_for_use = min(one.room for one in limits) + self._ledger.used
         return Control(
@@ -308,7 +308,7 @@ class _Run:
             drain=self._drain(limits),
         )
 
-    def _why_it_may_not_begin(self) -> str:
+    def _start_obstacle(self) -> str:
         """Return why the run may not begin; empty if it may. Other jobs may have spent since the launch."""
         least = least_of(self._spec, self._job.actors)
         limits = limits_of(self._job.account.pk, self._spec.at_line, self._clock.now())
@@ -317,7 +317,7 @@ class _Run:
     def _drain(self, limits: Sequence[Limit]) -> str:
         """Return why no further round may begin. The first round is never drained: it has its money."""
         if not self._ledger.rounds:
-            return self._no_beginning
+            return self._no_start
         return drain_reason(limits, self._ledger, self._rent_ahead())
 
     def _rent_ahead(self) -> int:

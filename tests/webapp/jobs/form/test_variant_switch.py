@@ -51,7 +51,7 @@ class _Controls(HTMLParser):
 
 def sent_by_a_browser(form: SpecForm, **switches: str) -> dict[str, Any]:
     """All that a drawn form sends without JavaScript, with other variants chosen, by the path of their choice."""
-    drawn = {choice.drawn_name: choice.drawn for choice in form.tree.choices()}
+    drawn = {choice.initial_name: choice.initial_state for choice in form.tree.choices()}
     kinds = {
         choice.selector.name: switches[".".join(choice.path)]
         for choice in form.tree.choices()
