@@ -86,7 +86,7 @@ def _budgets_add_up() -> Iterator[str]:
 
 def _budgets_stand_over_their_jobs() -> Iterator[str]:
     for budget in Budget.objects.filter(closed_at=None):
-        below = set(budget.accounts.values_list("pk", flat=True))
+        below = set(Account.objects.filter(budgets=budget).values_list("pk", flat=True))
         meant = set(accounts_of(budget).values_list("pk", flat=True))
         if below != meant:
             yield f"budget {budget.pk}: it wrongly covers or misses accounts {sorted(below ^ meant)[:5]}"

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal, cast
 
 from django.db.models import F, Q, QuerySet
 
@@ -32,7 +32,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.models import Job
 from webapp.jobs.spec import AnyPlatformOptions
-from webapp.money.models import Account, Basis, BillSheet, Charge, ChargeState
+from webapp.money.models import Account, BillSheet, Charge, ChargeState
 
 log = logging.getLogger(__name__)
 
@@ -160,9 +160,8 @@ def works_of(job: Job) -> list[Sitting]:
 
 def _settlement(charge: Charge) -> Settlement:
     lines = tuple(PriceLine(**line) for line in charge.lines)
-    return Settlement(
-        charge.name, charge.settled_picodollars or 0, Basis(charge.basis).value, lines, charge.usage
-    )
+    basis = cast(Literal["metered", "assumed"], charge.basis)
+    return Settlement(charge.name, charge.settled_picodollars or 0, basis, lines, charge.usage)
 
 
 def _region(options: AnyPlatformOptions) -> str:

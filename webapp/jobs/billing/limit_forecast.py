@@ -47,7 +47,7 @@ def _is_announced(one: Account | Budget) -> bool:
 @transaction.atomic
 def _look_at(budget_id: int, burns: dict[int, Burn], virtual: set[int], now: datetime) -> None:
     budget = roll_over(lock_budgets(Budget.objects.filter(pk=budget_id))[0], now)
-    below = set(budget.accounts.filter(pk__in=burns).values_list("pk", flat=True))
+    below = set(Account.objects.filter(budgets=budget, pk__in=burns).values_list("pk", flat=True))
     spent = budget.spent_picodollars + budget.overrun_picodollars
     expected_at = meets_at([burns[pk] for pk in below], spent, budget, now)
     if expected_at is not None and not _is_announced(budget):

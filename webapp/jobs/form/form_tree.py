@@ -17,10 +17,10 @@ from webapp.jobs.form.spec_fields import Shape, as_typed, means_the_same
 class Leaf:
     """One control.
 
-    `bound` is Django's bound field; the tree is built before the form. `question` identifies fields of
-    different variants that share their value; "" if none may. `was` is the value it is compared with, None
-    without one; `was_shown` the same as another variant's control shows it. `not_in` is the title of the
-    compared variant, if that has no such field.
+    `bound` is Django's bound field; the tree is built before the form. `is_chosen` is false in a variant that
+    is not chosen. `question` identifies fields of different variants that share their value; "" if none may.
+    `was` is the value it is compared with, None without one; `was_shown` the same as another variant's
+    control shows it. `not_in` is the title of the compared variant, if that has no such field.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Leaf:
     shape: Shape
     advanced: bool
     unit: str
+    is_chosen: bool = True
     question: str = ""
     bound: Any = None
     was: Any = None
