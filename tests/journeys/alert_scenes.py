@@ -57,7 +57,7 @@ _ROWS: tuple[tuple[str, str, str, str, float], ...] = (
         "forecast",
         "warning",
         "budget:1",
-        "The budget March is going to meet its limit of $50.00 at about 14:20 UTC on 28 March; $41.20 is spent."
+        "The budget March will reach its limit of $50.00 at about 14:20 UTC on 28 March; $41.20 is spent."
         " Raise the budget if its jobs should go on.",
         0.4,
     ),

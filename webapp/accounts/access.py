@@ -1,6 +1,6 @@
-"""The one door to a project: who asks, for which one, and needing which role.
+"""Access to projects: every page and API route checks here whether a person's role in a project is enough.
 
-A project that is not yours does not exist (404); one where your role is too low refuses (403).
+A project without a membership of the person answers 404. A role that is too low answers 403.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SESSION_KEY = "last_project"
 
 
 def membership_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") -> Membership:
-    """The person's membership of the project; Http404 for foreign projects, PermissionDenied for too low a role."""
+    """The person's membership of the project. Http404 if there is none, PermissionDenied if its role is too low."""
     if not user.is_authenticated:
         raise Http404("There is no such project.")
     membership = (
@@ -36,12 +36,12 @@ def membership_for(user: User | AnonymousUser, slug: str, needs: str = "viewer")
 
 
 def project_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") -> Project:
-    """The project, if the person may do there what `needs` stands for. Raises as `membership_for` does."""
+    """The project, if the person has at least the role `needs` there. Raises as `membership_for` does."""
     return membership_for(user, slug, needs).project
 
 
 def current_membership(request: HttpRequest) -> Membership | None:
-    """In the project that a page belongs to; on pages outside of projects, in the one last looked at."""
+    """The membership of the page's project. On other pages, of the project opened last."""
     if not hasattr(request, "membership"):
         memberships = Membership.objects.select_related("project").filter(user=request.user).order_by("pk")
         last = request.session.get(SESSION_KEY, "")
@@ -51,7 +51,7 @@ def current_membership(request: HttpRequest) -> Membership | None:
 
 
 def member_to_remove(user: User | AnonymousUser, project: Project, membership_id: int) -> Membership:
-    """The member, if this person may take them out: owners anybody, and everybody themselves."""
+    """The member, if this person may remove them: owners may remove anyone, and each member themselves."""
     member = member_in(project, membership_id)
     if member.user_id != user.pk:
         project_for(user, project.slug, needs="owner")
@@ -59,7 +59,7 @@ def member_to_remove(user: User | AnonymousUser, project: Project, membership_id
 
 
 def refusal(role: str, needs: str) -> str:
-    """Why a role is not enough, in words for the page."""
+    """Why a role is not enough: a sentence for the page."""
     may = "view it" if role == Role.VIEWER else "view and run it"
     return (
         f"You are {role} of this project and may {may}. This needs the role {needs}; ask one of its owners."
@@ -70,7 +70,7 @@ ProjectView = Callable[..., HttpResponseBase]
 
 
 def project_page(needs: str = "viewer") -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
-    """For views under /p/<slug>/: signed in, let in, and handed the project; the frame finds it on the request."""
+    """For views under /p/<slug>/: requires sign-in and the role, and passes the project to the view."""
     least = Role(needs)  # an unknown role is found when the module is read
 
     def decorate(view: ProjectView) -> Callable[..., HttpResponseBase]:

@@ -13,7 +13,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return bool(settings.STARLING_SIGNUP == "open")
 
     def send_confirmation_mail(self, request: HttpRequest, emailconfirmation: Any, signup: bool) -> None:
-        """To whoever has confirmed the address in another account: that there is one. The page says the same."""
+        """If another account has confirmed the address, mail that it exists. The page is the same."""
         address = emailconfirmation.email_address
         if address.can_set_verified():
             super().send_confirmation_mail(request, emailconfirmation, signup)
@@ -21,7 +21,7 @@ class AccountAdapter(DefaultAccountAdapter):
             self.send_account_already_exists_mail(address.email)
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """Whoever has no password yet sets one."""
+        """The ways to confirm a sign-in. A person without a password sets one."""
         if user.is_authenticated and not user.has_usable_password():
             page = reverse("account_set_password")
             return [{"id": "set_password", "description": "Set a password", "url": page}]
@@ -32,4 +32,4 @@ class AccountAdapter(DefaultAccountAdapter):
         return reverse("accounts:account")
 
     def add_message(self, *args: object, **kwargs: object) -> None:
-        """Says nothing: allauth's toasts repeat what its next page shows."""
+        """Adds no message: allauth's toasts repeat what its next page shows."""

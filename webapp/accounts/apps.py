@@ -1,4 +1,4 @@
-"""The accounts app; on start it listens for new people."""
+"""The accounts app. It connects the sign-up signal on start."""
 
 from importlib import import_module
 

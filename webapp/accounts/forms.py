@@ -1,4 +1,4 @@
-"""The forms of the members page, and of a forgotten password."""
+"""Forms of the members page and of a forgotten password."""
 
 from typing import Any
 
@@ -10,20 +10,20 @@ from webapp.accounts.queries import confirmed_addresses
 
 
 class MemberForm(forms.Form):
-    """An address and a role, for inviting somebody."""
+    """An address and a role, for an invitation."""
 
     email = forms.EmailField(label="E-mail address", max_length=254)
     role = forms.ChoiceField(label="Role", choices=Role.choices, initial=Role.VIEWER)
 
 
 class RoleForm(forms.Form):
-    """A role, for changing a member's."""
+    """A new role for a member."""
 
     role = forms.ChoiceField(label="Role", choices=Role.choices)
 
 
 class ResetForm(ResetPasswordForm):
-    """Where the link to a new password is sent: only to an address that its account has confirmed."""
+    """Sends the link to a new password only to an address that its account has confirmed."""
 
     users: list[Any]
 

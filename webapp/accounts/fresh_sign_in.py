@@ -1,7 +1,7 @@
-"""A fresh sign-in: what outlasts a session, or lets more be spent, wants the password that was just given.
+"""Fresh sign-in: actions that outlast a session, or let more be spent, require the password again.
 
-A stolen session must win nothing that stays. People who came by a sign-in link have no password yet: they set one
-first, within an hour of the link, so that a session of theirs that is stolen later cannot.
+A stolen session must gain nothing permanent. People who signed in by a link have no password yet. They set one within
+an hour of the link, so that a session that is stolen later cannot.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def may_set_first_password(request: HttpRequest) -> bool:
 
 
 def note_link(request: HttpRequest) -> None:
-    """This session was just begun with a sign-in link."""
+    """Record that a sign-in link has just started this session."""
     record_authentication(request, request.user, method=_BY_LINK)
 
 
 def go_on(request: HttpRequest) -> HttpResponseBase | None:
-    """What the first password was set for, which is as good as giving it: the answer, if anything waited for it."""
+    """Resume the action that required a password, after the first one was set. None if no action waits."""
     reauthenticate_by_password(request)
     answer: HttpResponseBase | None = resume_request(request)
     return answer
@@ -60,7 +60,7 @@ def _within(request: HttpRequest, methods: tuple[str, ...], seconds: float) -> b
 
 
 def fresh_sign_in(view: View) -> View:
-    """Asks for the password first, or for the first one to be set, and does afterwards what was asked for."""
+    """Requires the password, or that a first one is set, before the view runs. The request resumes afterwards."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -72,7 +72,7 @@ def fresh_sign_in(view: View) -> View:
 
 
 def fresh_sign_in_for_secrets(view: View) -> View:
-    """The same for forms with secrets: what was sent is not kept while the password is asked for. It is given again."""
+    """As `fresh_sign_in`, for forms with secrets: their data is not kept meanwhile, and the person sends it again."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -86,13 +86,13 @@ def fresh_sign_in_for_secrets(view: View) -> View:
 
 
 def confirm_url(request: HttpRequest, then: str) -> str:
-    """The address that asks for the password, or sets the first one, and goes on to `then`."""
+    """The address of the page that takes the password, or sets the first one, and redirects to `then`."""
     first, *_ = get_adapter().get_reauthentication_methods(request.user)
     return f"{first['url']}?{urlencode({REDIRECT_FIELD_NAME: then})}"
 
 
 def _page_before(request: HttpRequest) -> str:
-    """The page that a form was sent from, if it is ours; a page that was asked for itself."""
+    """The page that sent the form, if it is on this host. For a GET, the requested page."""
     if request.method in ("GET", "HEAD"):
         return request.get_full_path()
     referer = urlsplit(request.headers.get("Referer", ""))

@@ -1,4 +1,4 @@
-"""Invitations into projects: how people become members. Nothing here tells who has an account."""
+"""Invitations into projects: how people become members. Nothing here reveals who has an account."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class InvitationOver(Exception):
 def invite(
     project: Project, email: str, role: str, by: User, clock: Clock = SYSTEM_CLOCK
 ) -> tuple[Invitation, str]:
-    """An invitation of one person, and the path of its link, which nobody can be told again.
+    """A new invitation of one person, and the path of its link, which cannot be shown again.
 
-    Inviting an address anew replaces its invitation and the link. MembershipError if the address is a member's.
+    A second invitation of an address replaces the first one and its link. MembershipError if the address is a member's.
     """
     address = email.strip().lower()
     now, secret = clock.now(), secrets.token_urlsafe(24)
@@ -59,18 +59,18 @@ def invite(
 
 
 def open_invitations(project: Project, clock: Clock = SYSTEM_CLOCK) -> QuerySet[Invitation]:
-    """Those that still work, newest first."""
+    """The project's invitations that still work, newest first."""
     return project.invitations.filter(expires_at__gt=clock.now()).order_by("-created_at", "-pk")
 
 
 def invitations_of(user: User, clock: Clock = SYSTEM_CLOCK) -> QuerySet[Invitation]:
-    """Those for the addresses that this person has confirmed."""
+    """Open invitations for the addresses that this person has confirmed."""
     mine = Invitation.objects.filter(email__in=confirmed_addresses(user), expires_at__gt=clock.now())
     return mine.select_related("project", "invited_by").order_by("-created_at", "-pk")
 
 
 def invitation_behind(token: str, clock: Clock = SYSTEM_CLOCK) -> Invitation:
-    """The invitation of this link. InvitationOver if it is no link of ours, accepted, withdrawn or too old."""
+    """The invitation of this link. InvitationOver if the link is invalid, accepted, withdrawn or too old."""
     try:
         digest = _digest(_SIGNER.unsign(token))
     except signing.BadSignature:
@@ -86,12 +86,12 @@ def invitation_behind(token: str, clock: Clock = SYSTEM_CLOCK) -> Invitation:
 
 
 def must_confirm_first(user: User) -> bool:
-    """Whether this person can confirm an address, and has not. Without a mail server nobody can: the link has to do."""
+    """Whether this person can confirm an address and has not. Without a mail server no one can: the link is enough."""
     return bool(settings.STARLING_SMTP_URL) and not is_confirmed(user)
 
 
 def accept(invitation: Invitation, user: User) -> Membership:
-    """Makes the person a member and ends the invitation, whoever else holds it. MembershipError says why not."""
+    """Make the person a member and delete the invitation. MembershipError says why not."""
     if must_confirm_first(user):
         raise MembershipError(f"Confirm {user.email} first: a letter with a link was sent there.")
     with transaction.atomic():
@@ -104,7 +104,7 @@ def accept(invitation: Invitation, user: User) -> Membership:
 
 
 def withdraw(invitation: Invitation) -> None:
-    """The invitation and its link open nothing from now on."""
+    """Delete the invitation. Its link no longer works."""
     Invitation.objects.filter(pk=invitation.pk).delete()
 
 

@@ -1,4 +1,4 @@
-"""Pages about a project's members, and of people who are invited to become one."""
+"""Pages of a project's members, and of people who are invited."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def members(request: HttpRequest, project: Project) -> HttpResponse:
 @never_cache
 @sensitive_variables("path")
 def invite(request: HttpRequest, project: Project) -> HttpResponse:
-    """Invites one person. The link is in the answer to this, and nowhere after."""
+    """Invite one person. Only this response shows the link."""
     form = MemberForm(request.POST)
     if form.is_valid():
         try:
@@ -78,7 +78,7 @@ def change_role(request: HttpRequest, project: Project, membership_id: int) -> H
 @project_page()
 @require_POST
 def remove_member(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
-    """Owners remove anybody; everybody may leave."""
+    """Owners remove any member. Every member may leave."""
     membership = member_to_remove(request.user, project, membership_id)
     leaving = membership.user_id == request.user.pk
     try:
@@ -93,13 +93,13 @@ def remove_member(request: HttpRequest, project: Project, membership_id: int) ->
     return redirect("accounts:members", project.slug)
 
 
-# For whoever is invited
+# Pages of invited people
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """The page behind an invitation's link: what it is for, and a button that joins."""
+    """The page of an invitation's link: the project, the role, and a button that joins."""
     try:
         invitation = invitations.invitation_behind(token)
     except invitations.InvitationOver as over:
@@ -117,7 +117,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 @login_required
 @require_POST
 def accept(request: HttpRequest, invitation_id: int) -> HttpResponse:
-    """For whoever has confirmed the invited address; the account's page shows it."""
+    """Accept an invitation of an address that this person has confirmed. The account's page lists them."""
     return _accept(request, get_object_or_404(invitations.invitations_of(request.user), pk=invitation_id))
 
 

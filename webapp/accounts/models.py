@@ -15,7 +15,7 @@ from django.utils.crypto import salted_hmac
 
 
 class UserManager(BaseUserManager["User"]):
-    """Makes people from an e-mail address and a password; there are no user names."""
+    """Creates people from an e-mail address and a password. There are no user names."""
 
     use_in_migrations = True
 
@@ -31,7 +31,7 @@ class UserManager(BaseUserManager["User"]):
         return self.create_user(email, password, **{**fields, "is_staff": True, "is_superuser": True})
 
     def get_by_natural_key(self, username: str | None) -> User:
-        """Of several accounts with one address, the one that has confirmed it; else the oldest."""
+        """Of several accounts with one address, the account that has confirmed it, else the oldest."""
         confirmed = EmailAddress.objects.filter(
             user_id=OuterRef("pk"), email=OuterRef("email"), verified=True
         )
@@ -45,8 +45,8 @@ class UserManager(BaseUserManager["User"]):
 class User(AbstractBaseUser, PermissionsMixin):
     """A person. Signs in with an e-mail address, which is stored in lower case.
 
-    Several accounts may claim one address, so that signing up tells nobody who has an account; one of them at most
-    has confirmed it, and only then the address counts.
+    Several accounts may claim one address, so that sign-up reveals no account. At most one of them has confirmed it,
+    and only a confirmed address counts.
     """
 
     email = models.EmailField(db_index=True)
@@ -54,7 +54,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField(default=False)
     date_joined = models.DateTimeField(default=timezone.now)
     access_epoch = models.PositiveIntegerField(default=0)
-    """Raised by a new password and by signing out everywhere. Sessions and tokens of an earlier epoch open nothing."""
+    """Raised by a new password and by signing out everywhere. Sessions and tokens of an earlier epoch are invalid."""
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -73,7 +73,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         super().save(*args, update_fields=update_fields, **kwargs)
 
     def end_access(self) -> None:
-        """Every session, socket and token of this person opens nothing from now on."""
+        """End every session, socket and token of this person."""
         type(self).objects.filter(pk=self.pk).update(access_epoch=F("access_epoch") + 1)
         self.refresh_from_db(fields=["access_epoch"])
 
@@ -153,7 +153,7 @@ class SignInLink(models.Model):
 
 
 class Invitation(models.Model):
-    """A role in a project that waits for one person: whoever has confirmed the address, or holds the link.
+    """A role in a project for one person: the person who has confirmed the address, or who has the link.
 
     Only the hash of the link's secret is stored. Accepting deletes the row.
     """

@@ -1,4 +1,4 @@
-"""The places of the rail, which the palette and the list of keys have as well."""
+"""The entries of the navigation rail. The command palette and the list of keys show them too."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """One row of the rail. `key`: what goes there after a g. `of_project` places have the project's slug in their
-    address; on narrow screens those that are not `in_bar` stand below More."""
+    """One row of the rail. `key`: the key that opens it after a g. Addresses of `of_project` places contain the
+    project's slug. On narrow screens, places that are not `in_bar` are in the menu More."""
 
     section: str
     word: str

@@ -10,7 +10,7 @@ from webapp.accounts.models import Membership, Project, Role, User
 
 
 def confirmed_addresses(user: User) -> list[str]:
-    """The addresses that this person has shown to be theirs, in lower case; allauth's rows are the truth."""
+    """The addresses that this person has confirmed, in lower case. allauth's rows are the source."""
     return sorted(EmailAddress.objects.filter(user_id=user.pk, verified=True).values_list("email", flat=True))
 
 
@@ -20,18 +20,18 @@ def is_confirmed(user: User) -> bool:
 
 
 def confirmed_people(people: QuerySet[User]) -> QuerySet[User]:
-    """Those of them whose own address is confirmed: the only ones that letters may be sent to."""
+    """The people whose own address is confirmed. Mail is sent to no one else."""
     mine = EmailAddress.objects.filter(user_id=OuterRef("pk"), email=OuterRef("email"), verified=True)
     return people.filter(Exists(mine))
 
 
 def projects_of(user: User) -> QuerySet[Project]:
-    """What the project switcher offers, by name."""
+    """The person's projects, by name."""
     return Project.objects.filter(memberships__user=user).order_by("name", "pk")
 
 
 def members_of(project: Project) -> QuerySet[Membership]:
-    """Owners first, then by address; each with whether the address is confirmed."""
+    """The members, owners first, then by address, with `address_is_confirmed`."""
     confirmed = EmailAddress.objects.filter(
         user_id=OuterRef("user_id"), email=OuterRef("user__email"), verified=True
     )
@@ -45,7 +45,7 @@ def members_of(project: Project) -> QuerySet[Membership]:
 
 
 def member_in(project: Project, membership_id: int) -> Membership:
-    """The project's member of that number; Http404 for any other."""
+    """The member with this id. Http404 if the project has none."""
     found = project.memberships.select_related("user").filter(pk=membership_id).first()
     if found is None:
         raise Http404("There is no such member in this project.")

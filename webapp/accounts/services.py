@@ -29,7 +29,7 @@ class LinkError(Exception):
 
 
 def create_project(name: str, owner: User) -> Project:
-    """A project of `owner`. Its slug comes from the name, with a few letters added where that is taken."""
+    """A project of `owner`. Its slug comes from the name. If the slug is taken, a few letters are added."""
     base = slugify(name)[:50] or "project"
     for slug in (base, *(f"{base}-{secrets.token_hex(2)}" for _ in range(5))):
         if Project.objects.filter(slug=slug).exists():
@@ -39,13 +39,13 @@ def create_project(name: str, owner: User) -> Project:
                 project = Project.objects.create(name=name[:80], slug=slug)
                 Membership.objects.create(project=project, user=owner, role=Role.OWNER)
                 return project
-        except IntegrityError:  # somebody took the slug just now
+        except IntegrityError:  # a concurrent request took the slug
             continue
     raise RuntimeError(f"No free address for a project named {name!r}.")
 
 
 def ensure_personal_project(user: User) -> Project:
-    """The person's first project, made now if there is none. Called at sign-up, safe to call again."""
+    """The person's first project, created if there is none. Called at sign-up, idempotent."""
     existing = user.projects.order_by("memberships__created_at", "pk").first()
     if existing is not None:
         return existing
@@ -61,7 +61,7 @@ def create_person(email: str, password: str | None = None) -> User:
 
 
 def put_guide_away(membership: Membership, at: datetime | None) -> None:
-    """The first steps are shown to this person no more in this project; None: they are again."""
+    """Hide the first steps of this project from this person. `at=None` shows them again."""
     membership.guide_put_away_at = at
     membership.save(update_fields=["guide_put_away_at"])
 
@@ -110,8 +110,8 @@ def _keep_an_owner(membership: Membership) -> None:
     )
     if membership.role == Role.OWNER and not others.exists():
         raise MembershipError(
-            f"{membership.user.email} is the only owner. Make somebody else an owner first: "
-            "a project without one could not be looked after."
+            f"{membership.user.email} is the only owner. Make another member an owner first: "
+            "a project needs one."
         )
 
 
@@ -128,7 +128,7 @@ def one_time_sign_in_path(user: User, clock: Clock = SYSTEM_CLOCK) -> str:
 
 
 def sign_in_link(token: str, clock: Clock = SYSTEM_CLOCK) -> SignInLink:
-    """The link that this is, if it still works; looking at it does not use it up. LinkError says why it does not."""
+    """The link of this token. Reading it does not use it up. LinkError if it no longer works."""
     try:
         digest = _digest(_SIGNER.unsign(token))
     except signing.BadSignature:
@@ -143,7 +143,7 @@ def sign_in_link(token: str, clock: Clock = SYSTEM_CLOCK) -> SignInLink:
 
 
 def redeem_sign_in_link(token: str, clock: Clock = SYSTEM_CLOCK) -> User:
-    """The person this link signs in; marks it used. LinkError if it is no link of ours, used, or too old."""
+    """Mark the link used and return its person. LinkError if it is invalid, used or too old."""
     link = sign_in_link(token, clock)
     unused = SignInLink.objects.filter(pk=link.pk, used_at__isnull=True)
     if unused.update(used_at=clock.now()) != 1:

@@ -1,4 +1,4 @@
-"""Who holds a session, asked outside of a request's middleware: before a body is read."""
+"""The person of a session, outside of a request's middleware: before a body is read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from django.contrib.auth.models import AnonymousUser
 
 
 def session_holder(session_key: str | None) -> AbstractBaseUser | AnonymousUser:
-    """The person that the session in the database is of now; anonymous where it has ended."""
+    """The person of the session in the database now. Anonymous if it has ended."""
     engine: Any = import_module(settings.SESSION_ENGINE)
     return get_user(SimpleNamespace(session=engine.SessionStore(session_key)))  # type: ignore[arg-type]

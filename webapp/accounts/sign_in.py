@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 from webapp.accounts.models import User
 
 _PASSWORDS_TRIED = 2
-"""At least: an address with one account takes as long as one with two, so that time does not tell whose it is."""
+"""At least. An address with one account takes as long as one with two, so that timing reveals nothing."""
 
 
 class AddressBackend(AuthenticationBackend):

@@ -1,4 +1,4 @@
-"""What happens when somebody signs up: they get a project of their own."""
+"""A person who signs up gets a personal project."""
 
 from typing import Any
 

@@ -29,7 +29,7 @@ _CHANGES_ADDRESSES = ("action_add", "action_primary", "action_remove")
 @login_required
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """To the overview of the project last looked at."""
+    """Redirect to the overview of the project that was opened last."""
     projects = queries.projects_of(request.user)
     project = projects.filter(slug=request.session.get(SESSION_KEY, "")).first() or projects.first()
     project = project or services.ensure_personal_project(request.user)
@@ -39,7 +39,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def one_time_sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """Signs in whoever holds a fresh link, once, and at a click: programs that only look at links use none up."""
+    """Sign in by a fresh link, once, after a click. Programs that prefetch links use none up."""
     try:
         if request.method != "POST":
             link = services.sign_in_link(token)
@@ -67,19 +67,19 @@ def account(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def sign_out_everywhere(request: HttpRequest) -> HttpResponse:
-    """Ends every session, socket and token of this person, this browser's session as well."""
+    """End every session, socket and token of this person, including this browser's session."""
     if not request.user.has_usable_password():
         messages.info(request, "Set a password first: without one you could not sign in again.")
         return redirect("account_set_password")
     request.user.end_access()
     logout(request)
-    messages.success(request, "You are signed out everywhere. No token of yours opens anything any more.")
+    messages.success(request, "You are signed out everywhere. Your tokens no longer work.")
     return redirect("account_login")
 
 
 @login_required
 def email(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-    """The page of one's addresses. Changing them wants a fresh sign-in; only a confirmed one becomes the first."""
+    """The page of a person's addresses. Changes require a fresh sign-in. Only a confirmed address becomes primary."""
     if request.method != "POST" or not any(name in request.POST for name in _CHANGES_ADDRESSES):
         return allauth_views.email(request, *args, **kwargs)
     chosen = request.POST.get("email", "").lower()
@@ -90,9 +90,9 @@ def email(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
 
 
 def confirm_email(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Confirms an address for whoever is signed in to the account that gave it.
+    """Confirm an address. The person must be signed in to the account that gave it.
 
-    A letter that a stranger set off gives them nothing, even when its reader clicks.
+    So a stranger who caused the mail gains nothing when its reader clicks.
     """
     confirmation = EmailConfirmationHMAC.from_key(key)
     if confirmation is None or confirmation.email_address.user_id == request.user.pk:
@@ -109,7 +109,7 @@ _change_addresses = fresh_sign_in.fresh_sign_in(allauth_views.email)
 @sensitive_post_parameters("password1", "password2")
 @login_required
 def set_password(request: HttpRequest) -> HttpResponseBase:
-    """The first password, for people who came by a sign-in link within the last hour."""
+    """Set the first password. Only people who signed in by a link within the last hour may."""
     if not request.user.has_usable_password() and not fresh_sign_in.may_set_first_password(request):
         context = {"email": request.user.email}
         return render(request, "accounts/link_wanted.html", context, status=403)

@@ -1,1 +1,1 @@
-"""What people are told without asking: alerts, who looks after them, and the channels they go out by."""
+"""Alerts: what raises them, what people do about them, and the channels that send them."""

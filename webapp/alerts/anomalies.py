@@ -1,7 +1,7 @@
-"""Rules that tell when a running job spends money in a way nobody meant. Pure: facts in, findings out.
+"""Rules that detect unintended spending of a running job. Pure: facts in, findings out.
 
-Each rule gives a sentence, or None while all is well. What stands already is kept until it is clearly over, so that a
-figure near its line does not ring twice.
+Each rule returns a finding, or None. An open finding ends at a lower threshold than it begins, so that a figure near
+the threshold does not raise two alerts.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ BURN_WINDOW_S = 300.0
 RETRIES_AT_LEAST = 20
 RETRIES_SHARE = 0.5
 RETRIES_COUNT = 200
-"""So many failed calls in a window are a storm on a cloud that bills, however many others went well: retries cost."""
+"""So many failed calls in a window are an anomaly on a cloud that bills, at any share: each retry is billed."""
 NO_STEPS_SHARE = 0.02
 _PER_HOUR = 3600
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a running job. Rates are over the last five minutes of its own time, counts over the wall's."""
+    """Figures of a running job. Rates cover five minutes of the platform's time, counts those of the wall clock."""
 
     name: str
     limit_picodollars: int
@@ -46,7 +46,7 @@ class Finding:
 
 
 def burn(facts: Facts) -> Finding | None:
-    """Money goes several times faster than the forecast said it would."""
+    """The job spends several times faster than forecast."""
     expected, seen = facts.expected_picodollars_per_s, facts.burn_picodollars_per_s
     if not expected or seen is None:
         return None
@@ -63,7 +63,7 @@ def burn(facts: Facts) -> Finding | None:
 
 
 def retries(facts: Facts) -> Finding | None:
-    """Calls fail and are paid for again and again: a large share of them, or simply many."""
+    """Calls fail and are paid for again: a large share of them, or a large number."""
     calls = facts.failed_calls + facts.settled_calls
     share = facts.failed_calls / calls if calls else 0.0
     many = not facts.unreal and facts.failed_calls >= RETRIES_COUNT
@@ -74,12 +74,12 @@ def retries(facts: Facts) -> Finding | None:
         Kind.RETRIES,
         Severity.CRITICAL if share >= RETRIES_SHARE else Severity.WARNING,
         f"{facts.failed_calls:,} calls of {facts.name} failed in five minutes, {100 * share:.0f} % of all, and failed"
-        " calls are paid for as well. The events on its page tell why they fail; stop it if they go on.",
+        " calls are paid for as well. The events on its page say why they fail; stop it if they go on.",
     )
 
 
 def no_steps(facts: Facts) -> Finding | None:
-    """Money goes out and nothing is learned from."""
+    """The job spends money without a training step."""
     spent = facts.spent_since_steps_picodollars
     if spent < max(1, NO_STEPS_SHARE * facts.limit_picodollars):
         return None
@@ -93,14 +93,14 @@ def no_steps(facts: Facts) -> Finding | None:
 
 RULES: tuple[Callable[[Facts], Finding | None], ...] = (burn, retries, no_steps)
 OVER: dict[str, str] = {
-    Kind.BURN: "It spends about as was forecast again.",
+    Kind.BURN: "It spends about as forecast again.",
     Kind.RETRIES: "Its calls come back again.",
     Kind.NO_STEPS: "It makes steps again.",
 }
 WATCHED = frozenset(OVER)
-ENDED = "The job does not run any more."
+ENDED = "The job is no longer running."
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """What every rule has to say."""
+    """The findings of all rules."""
     return [found for rule in RULES if (found := rule(facts)) is not None]

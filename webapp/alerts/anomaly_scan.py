@@ -1,4 +1,4 @@
-"""The regular look at running jobs: gathers the facts of each, asks the rules, and raises or ends what they say."""
+"""Scans running jobs for anomalies: gathers each job's facts, applies the rules, raises and ends alerts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LEAST_ROUNDS = 3
 
 
 def look_at_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Raise what is wrong with running jobs and end what is right again or over; how many alerts stand."""
+    """Raise alerts for anomalies of running jobs and end those that are over. Returns the number of findings."""
     standing: dict[str, set[str]] = {}
     running: set[str] = set()
     for subject, kind in _watched().values_list("subject", "kind"):
@@ -63,7 +63,7 @@ def look_at_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
 
 
 def facts_of(job: Job, now: datetime, standing: frozenset[str] = frozenset()) -> Facts:
-    """What the rules want to know of a job."""
+    """The facts of a job for the rules."""
     recent = Event.objects.filter(
         job=job,
         kind=EventKind.CALL_FAILED,
@@ -91,7 +91,7 @@ def facts_of(job: Job, now: datetime, standing: frozenset[str] = frozenset()) ->
 
 
 def expected_rate(job: Job) -> float | None:
-    """Picodollars a second as the forecast of its spec has it; None where there is none."""
+    """Picodollars a second by the forecast of the job's spec. None without a forecast."""
     try:
         forecast = forecast_panel.forecast_of(job.parsed_spec())
     except (NoForecast, ValueError) as error:
@@ -103,7 +103,7 @@ def expected_rate(job: Job) -> float | None:
 
 
 def burn_rate(job: Job) -> float | None:
-    """Picodollars a second over the last rounds that make up five minutes of the platform's time."""
+    """Picodollars a second over the last rounds, at least five minutes of the platform's time. None if too few."""
     rows = Round.objects.filter(job=job).order_by("-round_no")[:_ROUNDS_LOOKED_AT]
     last: tuple[float, int] | None = None
     for number, (started_s, total_s, spent) in enumerate(
@@ -120,7 +120,7 @@ def burn_rate(job: Job) -> float | None:
 
 
 def _spent_without_steps(job: Job, now: datetime) -> int:
-    """What was settled in ten minutes in which no round ended and no call brought a step; 0 if one did."""
+    """Picodollars settled in the last ten minutes, if no round ended and no call returned a step in them. Else 0."""
     begins = now - _STEPS_WINDOW
     if job.started_at is None or job.started_at > begins:
         return 0

@@ -1,4 +1,4 @@
-"""The pages of channels: the list, a new one, and one with its settings and its log."""
+"""Pages of channels: the list, a new channel, and a channel with its settings and log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOG_A_PAGE = 25
 @project_page()
 @require_safe
 def channel_list(request: HttpRequest, project: Project) -> HttpResponse:
-    """All ways out. Those who only look see names and states."""
+    """All channels. Viewers see names and states."""
     services.built_in_channel(project.pk)
     cards = [
         {"channel": one, "standing": standing(one), "icon": WAY_ICONS[Way(one.way)], "to": _readers(one)}
@@ -44,7 +44,7 @@ def channel_list(request: HttpRequest, project: Project) -> HttpResponse:
 @fresh_sign_in_for_secrets
 @sensitive_variables("form", "key")
 def channel_new(request: HttpRequest, project: Project, way: str) -> HttpResponse:
-    """A new channel. A webhook's signing key is in the answer to this, and nowhere after."""
+    """A new channel. Only this response shows a webhook's signing key."""
     if way not in NEW_FORMS:
         raise Http404("There is no such way out.")
     form = NEW_FORMS[way](request.POST or None)
@@ -100,7 +100,7 @@ def channel_change(request: HttpRequest, project: Project, channel_id: str) -> H
 @project_page(needs="owner")
 @require_POST
 def channel_test(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
-    """Sends a test message, and to the log where it shows."""
+    """Send a test message and redirect to the channel's log."""
     channel = queries.channel_in(project, channel_id)
     try:
         channels.send_test(channel=channel, user=request.user)
@@ -114,7 +114,7 @@ def channel_test(request: HttpRequest, project: Project, channel_id: str) -> Htt
 @never_cache
 @fresh_sign_in
 def channel_key(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
-    """Another signing key; it is in the answer to this, and nowhere after."""
+    """Replace the signing key. Only this response shows the new one."""
     channel = queries.channel_in(project, channel_id)
     try:
         return _detail(request, channel, key=channels.renew_key(channel=channel))
@@ -131,7 +131,7 @@ def channel_remove(request: HttpRequest, project: Project, channel_id: str) -> H
     except channels.ChannelRefused as refusal:
         messages.error(request, str(refusal))
         return redirect("alerts:channel", project.slug, channel.pk)
-    messages.success(request, f"{channel.name} and its log are gone.")
+    messages.success(request, f"{channel.name} and its log are deleted.")
     return redirect("alerts:channels", project.slug)
 
 
@@ -185,5 +185,5 @@ def _log(request: HttpRequest, channel: Channel) -> dict[str, Any]:
 
 
 def _readers(channel: Channel) -> str:
-    """Who or what reads what goes out there."""
-    return ", ".join(readers(channel)) or "nobody"
+    """The channel's readers, in words."""
+    return ", ".join(readers(channel)) or "no one"

@@ -1,4 +1,4 @@
-"""What owners do to channels: add, change, test, send again, take away. All writes; each in one transaction."""
+"""Writes of owners to channels: add, change, test, send again, remove. Each is one transaction."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ ADDRESSES_A_CHANNEL = 20
 
 
 class ChannelRefused(Exception):
-    """A change that cannot be made; the text says why, for the page."""
+    """The change is refused; the text says why, for the page."""
 
 
 @sensitive_variables()
 def add(
     *, project: Any, way: str, clock: Clock = SYSTEM_CLOCK, **given: Any
 ) -> tuple[Channel, Secret | None]:
-    """A channel by that way, of what its form gave; of a webhook also its signing key, to be shown once."""
+    """A new channel from its form's values. For a webhook also its signing key, to be shown once."""
     if way == Way.EMAIL:
         return add_mail(project=project, clock=clock, **given), None
     if way == Way.CHAT:
@@ -51,7 +51,7 @@ def add(
 
 
 def add_mail(*, project: Any, name: str, addresses: Sequence[str], clock: Clock = SYSTEM_CLOCK) -> Channel:
-    """A channel that writes to these addresses, as soon as whoever is behind each has agreed."""
+    """A new mail channel. An address outside the project gets mails once its reader agrees."""
     with transaction.atomic():
         mail_consent.ask(project.pk, addresses, clock=clock)
         return _add(project, Way.EMAIL, name, clock, addresses=list(addresses))
@@ -59,7 +59,7 @@ def add_mail(*, project: Any, name: str, addresses: Sequence[str], clock: Clock 
 
 @sensitive_variables("url")
 def add_chat(*, project: Any, name: str, url: Secret, clock: Clock = SYSTEM_CLOCK) -> Channel:
-    """A channel through a chat service, by the address that it gave out."""
+    """A new chat channel, by the address that the chat service issued."""
     try:
         service = chat.service_of(chat.notifier(url.reveal()))
     except safe_http.Refused as refusal:
@@ -71,7 +71,7 @@ def add_chat(*, project: Any, name: str, url: Secret, clock: Clock = SYSTEM_CLOC
 def add_webhook(
     *, project: Any, name: str, url: Secret, clock: Clock = SYSTEM_CLOCK
 ) -> tuple[Channel, Secret]:
-    """A channel that posts there, and the key that its messages are signed with, to be shown once."""
+    """A new webhook channel, and the key that signs its messages, to be shown once."""
     try:
         safe_http.target_of(url.reveal())
     except (safe_http.Refused, safe_http.Away) as refusal:
@@ -115,7 +115,7 @@ def change(
     addresses: Sequence[str] | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> None:
-    """Set what the channel is called, whether anything goes out by it, and what does."""
+    """Set the channel's name, whether it is on, which kinds of alerts it sends, and its addresses."""
     silent = [kind for kind in Kind.values if kind not in kinds and kind != Kind.TEST]
     changes: dict[str, Any] = {"on": on, "silent_kinds": silent}
     if not channel.built_in:
@@ -132,7 +132,7 @@ def change(
 
 
 def renew_key(*, channel: Channel, clock: Clock = SYSTEM_CLOCK) -> Secret:
-    """Another signing key from now on, to be shown once."""
+    """A new signing key, to be shown once. It replaces the old one."""
     if channel.way != Way.WEBHOOK:
         raise ChannelRefused(f"{channel.name} signs nothing: only webhooks do.")
     key = alerts_secrets.new_signing_key()
@@ -142,9 +142,9 @@ def renew_key(*, channel: Channel, clock: Clock = SYSTEM_CLOCK) -> Secret:
 
 @transaction.atomic
 def send_test(*, channel: Channel, user: Any, clock: Clock = SYSTEM_CLOCK) -> Delivery:
-    """A message that somebody wants to see arrive; it goes the way of all others, but stands in no list.
+    """Send a test message. It goes the way of all others, but appears in no list.
 
-    Raises ChannelRefused, also when the project sent as many as an hour has.
+    ChannelRefused if one is on its way, or if the project has reached its hourly limit.
     """
     if channel.deliveries.filter(
         alert__kind=Kind.TEST, state__in=(DeliveryState.WAITING, DeliveryState.SENDING), attempts=0
@@ -173,9 +173,9 @@ def send_test(*, channel: Channel, user: Any, clock: Clock = SYSTEM_CLOCK) -> De
 
 @transaction.atomic
 def replay(*, delivery: Delivery, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """Send again what was sent or given up, with all its attempts; False if it is on its way anyhow.
+    """Send a finished delivery again, with all its attempts. False if it is still on its way.
 
-    A test message sent again is one more: raises ChannelRefused when the project sent as many as an hour has.
+    A test message counts again: ChannelRefused if the project has reached its hourly limit.
     """
     over = Delivery.objects.filter(pk=delivery.pk, state__in=(DeliveryState.SENT, DeliveryState.FAILED))
     again = over.update(
@@ -197,7 +197,7 @@ def _take_test(channel: Channel, clock: Clock) -> None:
 
 @transaction.atomic
 def remove(*, channel: Channel) -> None:
-    """Take the channel away with its secrets and its log. The built-in one can only be turned off."""
+    """Delete the channel, its secrets and its log. ChannelRefused for the built-in one."""
     if channel.built_in:
         raise ChannelRefused(f"{channel.name} belongs to the project. It can be turned off.")
     key = About.CHANNEL.subject(channel.pk)

@@ -1,8 +1,8 @@
-"""What a library may open while it sends for us: connections to one service's hosts, and no files.
+"""Limits what a library may open while it sends a message: connections to one service's hosts, and no files.
 
-Python reports every socket and file to its audit hooks before it opens them, and a hook that raises stops it. So the
-limit holds wherever the library does it, by whatever name or number, and for the address that a name led to at that
-moment. It is for the calling thread only: the rest of the process works as before.
+Python reports every socket and file to its audit hooks before it opens them, and a hook that raises prevents it. So the
+limit holds anywhere in the library, for names and numbers, and for the address that a name resolves to at that
+moment. It applies to the calling thread only.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _hook_added = False
 
 
 class NotAllowed(PermissionError):
-    """A connection or a file that the sender may not open; the text says why."""
+    """The sender may not open this connection or file; the text says why."""
 
 
 @dataclass(frozen=True)
 class Guard:
-    """What the thread may open, and why connections were refused."""
+    """The hosts and port that the thread may reach, and why connections were refused."""
 
     hosts: frozenset[str] = frozenset()
     port: int = 443
@@ -44,9 +44,9 @@ class Guard:
 
 @contextmanager
 def only(guard: Guard) -> Iterator[Guard]:
-    """This thread opens connections to the guard's hosts and port, and files of installed software, while the block
-    runs. Anything else raises NotAllowed where it is opened. Libraries keep that to themselves, so why a connection
-    was refused stands in `refusals`."""
+    """While the block runs, this thread can open only the guard's hosts and port, and files of installed software.
+
+    Anything else raises NotAllowed. Libraries hide that error, so `refusals` says why a connection was refused."""
     _add_hook()
     before = getattr(_thread, "guard", None)
     _thread.guard = guard
@@ -71,8 +71,8 @@ def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _judge_name(guard: Guard, arguments: tuple[Any, ...]) -> None:
-    asked = arguments[0]
-    host = (asked.decode("ascii", "replace") if isinstance(asked, bytes) else str(asked)).lower()
+    name = arguments[0]
+    host = (name.decode("ascii", "replace") if isinstance(name, bytes) else str(name)).lower()
     if host.rstrip(".") not in guard.hosts:
         guard.refuse(f"{host} is not a host of this service.")
 
@@ -80,12 +80,12 @@ def _judge_name(guard: Guard, arguments: tuple[Any, ...]) -> None:
 def _judge_connection(guard: Guard, arguments: tuple[Any, ...]) -> None:
     address = arguments[1]
     if not isinstance(address, tuple) or len(address) < 2:
-        guard.refuse("A socket of this machine is no host of this service.")
+        guard.refuse("A local socket is no host of this service.")
     host, port = str(address[0]), address[1]
     try:
         ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        guard.refuse(f"{host} was not looked up before it was to be reached.")
+        guard.refuse(f"{host} was not looked up before the connection.")
     if not guard.private_too and not safe_http.is_public(host):
         guard.refuse(f"Its host's name leads to {host}, an address of a private network.")
     if port != guard.port:
@@ -94,7 +94,7 @@ def _judge_connection(guard: Guard, arguments: tuple[Any, ...]) -> None:
 
 def _refuse_datagram(guard: Guard, arguments: tuple[Any, ...]) -> None:
     if arguments[1] is not None:
-        guard.refuse("This service is not spoken to by single packets.")
+        guard.refuse("This service is not reached by datagrams.")
 
 
 def _refuse_other_look_up(guard: Guard, arguments: tuple[Any, ...]) -> None:
@@ -118,7 +118,7 @@ _SOFTWARE = tuple(
     os.path.join(os.path.realpath(sysconfig.get_path(name)), "")
     for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
-"""Where installed modules are, which a library may load as it goes."""
+"""Where installed modules are, which a library may import later."""
 _JUDGES = {
     "socket.getaddrinfo": _judge_name,
     "socket.connect": _judge_connection,
@@ -131,4 +131,4 @@ _JUDGES = {
     "os.posix_spawn": _refuse_program,
     "subprocess.Popen": _refuse_program,
 }
-"""By Python's names of what is about to happen (docs.python.org/3/library/audit_events.html)."""
+"""By the names of Python's audit events (docs.python.org/3/library/audit_events.html)."""

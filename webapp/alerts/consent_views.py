@@ -1,4 +1,4 @@
-"""The page on which somebody outside a project agrees to its mails, or declines. The link in the mail is the key."""
+"""The page on which a person outside a project accepts or declines its mails. The link in the mail authorises it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webapp.alerts import mail_consent
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def consent(request: HttpRequest, token: str) -> HttpResponse:
-    """Looking changes nothing: programs that check mails open every link."""
+    """A GET changes nothing: programs that check mails open every link."""
     one = mail_consent.by_token(token)
     if one is None:
         raise Http404("This link is not complete. Copy the whole line from the mail.")

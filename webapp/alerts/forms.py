@@ -1,4 +1,4 @@
-"""The forms of channels. Addresses that are secrets go in and never come out."""
+"""Forms of channels. Secret addresses go in and never come out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = [(kind.value, kind.label) for kind in Kind if kind != Kind.TEST]
 
 
 class _Addresses(forms.CharField):
-    """Mail addresses, separated by whatever people put between them."""
+    """Mail addresses, separated by spaces, commas, semicolons or line breaks."""
 
     def __init__(self, **options: Any) -> None:
         control = forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"})
@@ -55,7 +55,7 @@ NEW_FORMS: dict[str, type[_Named]] = {Way.EMAIL: MailForm, Way.CHAT: ChatForm, W
 
 
 class ChannelForm(forms.Form):
-    """What can be changed of a channel; the built-in one keeps its name and its readers."""
+    """The changeable fields of a channel. The built-in one keeps its name and its readers."""
 
     name = forms.CharField(label="Name", max_length=60, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     addresses = _Addresses(label="Addresses")

@@ -36,7 +36,7 @@ class OverLimit(Exception):
 
 @transaction.atomic
 def take(project_id: int | None, what: str, count: int = 1, *, clock: Clock = SYSTEM_CLOCK) -> HourlyUse:
-    """Use up that much of the project's hour, all of it where more is asked for than an hour has. Raises OverLimit."""
+    """Use that much of the project's hourly limit, at most the whole limit. Raises OverLimit."""
     # One row of the project is the lock: two senders at once must not both take what is left.
     services.built_in_channel(project_id, clock)
     Channel.objects.select_for_update(no_key=True).get(project_id=project_id, built_in=True)

@@ -1,7 +1,7 @@
-"""Who outside a project agreed to get its alerts by mail.
+"""Consent to alert mails by people outside a project.
 
-The address that a member has confirmed needs no question. Any other is asked once, by a mail in which nothing stands
-that somebody of the project wrote, and gets nothing else before somebody answers yes there.
+An address that a member has confirmed needs no consent. Any other address gets one mail that asks for it. That mail
+contains no text by the project, and no other is sent before the reader agrees.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 log = logging.getLogger(__name__)
 
 ASKS_A_DAY = 3
-"""So many projects ask one address in a day; others wait."""
+"""At most so many projects ask one address in a day. Others wait."""
 ASK_AGAIN_AFTER = timedelta(days=30)
-"""Who did not answer for so long can be asked once more, when an owner gives the address again."""
+"""After so long without an answer, an address can be asked once more, when an owner enters it again."""
 _ATTEMPTS = 6
 _TRY_AGAIN_AFTER = timedelta(minutes=10)
 _AT_ONCE = 50
@@ -41,7 +41,7 @@ _on_the_internet = EmailValidator(allowlist=[])
 
 
 def is_mailable(address: str) -> bool:
-    """Whether it is at a domain name of the internet: not localhost, a host's bare name or a number in brackets."""
+    """Whether the address is at a public domain name: not localhost, a bare host name or a number in brackets."""
     try:
         _on_the_internet(address)
     except ValidationError:
@@ -50,7 +50,7 @@ def is_mailable(address: str) -> bool:
 
 
 def agreed(project_id: int | None, addresses: Iterable[str]) -> list[str]:
-    """Those of them that the project's mails may go to."""
+    """The addresses that the project's mails may go to."""
     wanted = list(addresses)
     free = _confirmed_by_members(project_id, wanted) | {
         one.address for one in asked_of(project_id) if one.answer == MailConsent.Answer.YES
@@ -59,13 +59,13 @@ def agreed(project_id: int | None, addresses: Iterable[str]) -> list[str]:
 
 
 def asked_of(project_id: int | None) -> list[MailConsent]:
-    """Everybody outside the project whom it asked, or is going to ask."""
+    """All consents of the project: requested, about to be requested, and answered."""
     return list(MailConsent.objects.filter(project_id=project_id).order_by("address"))
 
 
 @transaction.atomic
 def ask(project_id: int | None, addresses: Iterable[str], *, clock: Clock = SYSTEM_CLOCK) -> int:
-    """See to it that those are asked who have to be and were not yet; how many that is."""
+    """Schedule a consent mail for each address that needs one. Returns how many."""
     wanted = [address for address in addresses if is_mailable(address)]
     if project_id is None or not wanted:
         return 0
@@ -83,7 +83,7 @@ def ask(project_id: int | None, addresses: Iterable[str], *, clock: Clock = SYST
 
 
 def ask_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Send the mails that ask, each once; how many were sent."""
+    """Send the consent mails that are due, each once. Returns how many."""
     if not settings.STARLING_SMTP_URL:
         return 0
     due = MailConsent.objects.filter(ask_at__lte=clock.now()).order_by("ask_at", "pk")
@@ -92,7 +92,7 @@ def ask_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
 
 def _ask_one(one: MailConsent, clock: Clock) -> bool:
     now = clock.now()
-    # Taken before it is sent: a worker that dies in between asks nobody, and none asks twice.
+    # Claimed before it is sent: a worker that dies in between sends nothing, and no mail is sent twice.
     mine = MailConsent.objects.filter(pk=one.pk, ask_at__lte=now, answer="")
     if not mine.update(ask_at=None, asked_at=now, attempts=F("attempts") + 1):
         return False
@@ -106,7 +106,7 @@ def _ask_one(one: MailConsent, clock: Clock) -> bool:
         _put_off(one, timedelta(seconds=over.wait_s), clock)
         return False
     except (OSError, smtplib.SMTPException) as error:
-        log.warning("mail consent %s could not be asked for: %s", one.pk, type(error).__name__)
+        log.warning("mail consent %s could not be requested: %s", one.pk, type(error).__name__)
         if one.attempts + 1 < _ATTEMPTS:
             _put_off(one, _TRY_AGAIN_AFTER, clock, attempted=True)
         return False
@@ -122,14 +122,14 @@ def _put_off(one: MailConsent, pause: timedelta, clock: Clock, attempted: bool =
 
 @transaction.atomic
 def answer(one: MailConsent, *, agrees: bool, clock: Clock = SYSTEM_CLOCK) -> None:
-    """What they decide holds until they decide otherwise by the same link."""
+    """Store the answer. The same link can change it later."""
     said = MailConsent.Answer.YES if agrees else MailConsent.Answer.NO
     MailConsent.objects.filter(pk=one.pk).update(answer=said, answered_at=clock.now(), ask_at=None)
     one.refresh_from_db()
 
 
 def by_token(token: str) -> MailConsent | None:
-    """Whose link this is; None for no link of ours."""
+    """The consent of this link. None if the link is invalid."""
     try:
         number = _SIGNER.unsign(token)
     except signing.BadSignature:
@@ -138,7 +138,7 @@ def by_token(token: str) -> MailConsent | None:
 
 
 def path_for(one: MailConsent) -> str:
-    """The page on which they decide."""
+    """The address of the page that takes the answer."""
     return reverse("alerts:mail_consent", args=[_SIGNER.sign(str(one.pk))])
 
 
@@ -153,7 +153,7 @@ def _question(one: MailConsent) -> EmailMessage:
 
 
 def _confirmed_by_members(project_id: int | None, addresses: Iterable[str]) -> set[str]:
-    """Those of the addresses that a member of the project has confirmed, in lower case."""
+    """The addresses that a member of the project has confirmed, in lower case."""
     confirmed = EmailAddress.objects.filter(
         verified=True, user__is_active=True, email__in={address.lower() for address in addresses}
     )

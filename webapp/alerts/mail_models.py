@@ -1,4 +1,4 @@
-"""Tables about mails: who outside a project agreed to them, and how many of an hour's were used."""
+"""Tables about mails: consent by people outside a project, and the use of hourly limits."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from django.db.models import Q
 
 
 class MailConsent(models.Model):
-    """Whether somebody outside a project agreed to get its alerts by mail.
+    """Whether a person outside a project agreed to get its alerts by mail.
 
-    `ask_at` is when to ask them, null once they were asked. Who was asked gets nothing more before they answer.
+    `ask_at`: when to send the consent mail, null once it was sent. No other mail is sent before an answer.
     """
 
     class Answer(models.TextChoices):
@@ -42,7 +42,7 @@ class MailConsent(models.Model):
 
 
 class HourlyUse(models.Model):
-    """What a project used of one of its `hourly_limits`. Without a project it is the installation's."""
+    """The use of one of a project's `hourly_limits`. Without a project, of the installation's."""
 
     class What(models.TextChoices):
         MAIL = "mail", "Mails"

@@ -1,4 +1,4 @@
-"""What a delivery says, in each of the forms that go out: a mail, a line of chat, a document."""
+"""The message of a delivery, as a mail, a chat text and a JSON document."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACES: dict[str, str] = {
     About.CONNECTION: "connections:detail",
     About.CHANNEL: "alerts:channel",
 }
-"""The page of what an alert is about; bills are all on one page."""
+"""The page of an alert's subject. All bills are on one page."""
 
 
 Unreal = Literal[
@@ -63,7 +63,7 @@ class WebhookDocument(BaseModel):
 
 @dataclass(frozen=True)
 class Message:
-    """A delivery in words. `identity` is the same each time it is tried, and another when somebody replays it."""
+    """The text of a delivery. `identity` is the same for each attempt, and changes when a person sends it again."""
 
     delivery_id: str
     identity: str
@@ -86,7 +86,7 @@ class Message:
 
 
 def message_of(delivery: Delivery) -> Message:
-    """The message of a delivery whose alert and channel are at hand."""
+    """The message of a delivery. Its alert and channel should be loaded."""
     alert = delivery.alert
     project = alert.project
     where = f" – {project.name}" if project else ""
@@ -122,7 +122,7 @@ def message_of(delivery: Delivery) -> Message:
 
 
 def path_to(alert: Alert) -> str:
-    """Where the alert leads on the site: to what it is about, else to the list; empty for one without a project."""
+    """The path of the alert's subject, else of the list. Empty for an alert without a project."""
     if alert.project is None:
         return ""
     scope, _, name = alert.subject.partition(":")
@@ -135,5 +135,5 @@ def path_to(alert: Alert) -> str:
 
 
 def link_to(alert: Alert) -> str:
-    """The same from outside."""
+    """The absolute address of `path_to`."""
     return settings.STARLING_BASE_URL + (path_to(alert) or "/")

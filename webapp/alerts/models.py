@@ -1,8 +1,8 @@
 """Tables of alerts. Written only by services, read by `queries`.
 
-An alert stands for something that is so now: raised once when it begins, however often it is found, and free to be
-raised again once it is over. A delivery is an alert on its way out by one channel; its row is written together with
-the alert, so that no alert is lost, and there is one for each telling, so that none goes out twice.
+An alert describes a present condition. It is raised once when the condition begins, however often that is found, and
+can be raised again once it is over. A delivery is the sending of an alert by one channel. Its row is written together
+with the alert, so that no alert is lost, and there is one for each sending, so that none is sent twice.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def new_channel_id() -> str:
 
 
 def new_delivery_id() -> str:
-    """100 random bits: what receivers know a delivery again by."""
+    """100 random bits, by which receivers recognise a delivery."""
     return _new_id("dlv_", 20)
 
 
 class Kind(models.TextChoices):
-    """What alerts are about. A new kind is one row here and its icon in `wording`."""
+    """The kinds of alerts. A new kind is one row here and its icon in `text`."""
 
     BUDGET = "budget", "Budget line"
     FORECAST = "forecast", "Forecast over budget"
@@ -69,7 +69,7 @@ class Kind(models.TextChoices):
 
 
 class About(models.TextChoices):
-    """What an alert can be about. Its page is a row of `_PLACES` in `message`."""
+    """The subjects of alerts. Each has its page in `_PLACES` of `message`."""
 
     JOB = "job", "Job"
     BUDGET = "budget", "Budget"
@@ -83,7 +83,7 @@ class About(models.TextChoices):
 
 
 class Severity(models.TextChoices):
-    """How much it matters, least first."""
+    """The severity of an alert, least first."""
 
     INFO = "info", "Good to know"
     WARNING = "warning", "Look at it"
@@ -102,11 +102,11 @@ class State(models.TextChoices):
 
 
 class Alert(models.Model):
-    """Something people should know. `subject` is what it is about (`About`).
+    """An alert about `subject` (see `About`).
 
-    Without a project it belongs to the installation and is for its staff. `turn` counts how often it was told: once
-    when it began, and again when it grew worse or a snooze ran out. `unreal` is the word for money that nobody pays.
-    `over_words` say how it ended, where it ended by itself.
+    Without a project it belongs to the installation and is for its staff. `turn` counts how often it was sent: once
+    when it began, and again when it grew worse or a snooze ended. `unreal` names the kind of money if no one pays it.
+    `over_words` say how it ended, if it ended by itself.
     """
 
     project = models.ForeignKey(
@@ -169,15 +169,15 @@ SECRET_FIELDS: dict[str, tuple[str, ...]] = {
     Way.CHAT: ("url",),
     Way.WEBHOOK: ("url", "signing_key"),
 }
-"""What is sealed of a channel, by way."""
+"""A channel's sealed fields, by way."""
 
 
 class Channel(models.Model):
-    """A way out for a project's alerts. The bell is no channel: it shows everything, always.
+    """A channel that sends a project's alerts. The bell is no channel: it always shows all alerts.
 
-    `silent_kinds` are those that do not go out here; a kind made later does. The built-in one writes to the project's
-    owners (without a project: to the installation's staff) and needs no set-up. `place` is as much of a secret
-    address as may be seen. `failures` counts attempts that failed since the last that did not.
+    `silent_kinds` are not sent here; kinds added later are. The built-in channel mails the project's owners (without a
+    project: the installation's staff) and needs no set-up. `place` is the part of a secret address that may be shown.
+    `failures` counts failed attempts since the last success.
     """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_channel_id, editable=False)
@@ -216,12 +216,12 @@ class Channel(models.Model):
         return f"{self.name} ({self.id})"
 
     def sealed_place(self, field: str) -> Place:
-        """Where a secret of this channel belongs."""
+        """The place that a secret of this channel is sealed for."""
         return Place(self.project_id or 0, self.pk, field)
 
 
 class ChannelSecret(SealedRow):
-    """A secret of a channel, sealed."""
+    """A sealed secret of a channel."""
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="secrets")
 
@@ -243,10 +243,10 @@ class DeliveryState(models.TextChoices):
 
 
 class Delivery(models.Model):
-    """One telling of an alert by one channel, with what became of it. `over`: it tells that the alert is over.
+    """One sending of an alert by one channel, and its outcome. `over`: the message says that the alert is over.
 
-    Whoever sends holds the row: `holder` and `held_until` say who and for how long. `replays` counts how often people
-    had it sent again.
+    The sender holds the row: `holder` and `held_until` say which process, and until when. `replays` counts how often
+    people sent it again.
     """
 
     id = models.CharField(primary_key=True, max_length=30, default=new_delivery_id, editable=False)
@@ -281,7 +281,7 @@ class Delivery(models.Model):
 
 
 class Seen(models.Model):
-    """Up to when a person has looked at a project's alerts: what was told later is new to them."""
+    """When a person last looked at a project's alerts. Alerts sent later are new to them."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")

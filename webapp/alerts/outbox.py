@@ -1,8 +1,8 @@
-"""Deliveries on their way: each is held by one sender at a time, tried, and booked.
+"""Sends deliveries: one sender at a time holds a delivery, attempts it and records the outcome.
 
-A sender takes a row for itself before it sends and books what became of it after. One that dies in between leaves a
-held row; it is freed at once when its process is known to be gone, else when its time is up, and is sent again under
-the same delivery id, by which a receiver knows what it had already. In our book every delivery is sent once.
+A sender holds a row before it sends and records the outcome afterwards. If it dies in between, the row is released at
+once when its process is known to be gone, else when the hold ends. The delivery is then sent again under the same id,
+by which a receiver recognises a repetition. In the table every delivery is sent once.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ FIRST_PAUSE_S = 5.0
 PAUSE_GROWS = 3.0
 LONGEST_PAUSE_S = 3600.0
 TELL_AFTER_FAILURES = 3
-"""So many attempts of a channel in a row, and people hear of it by the others."""
-_NOT_TOLD = "The alert itself did not get out, so that its end is not told."
+"""After so many failed attempts of a channel in a row, the other channels send an alert about it."""
+_NOT_TOLD = "The alert itself was not sent, so its end is not sent either."
 _AT_ONCE = 2
 _LOOKED_AT = 20
 
@@ -49,7 +49,7 @@ _busy: set[str] = set()
 
 
 def send_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Send everything that is due, channel by channel; how many attempts that were. Returns at once when others do."""
+    """Send everything that is due, channel by channel. Returns the number of attempts, 0 if others are sending."""
     attempts = 0
     if not _places.acquire(blocking=False):
         return attempts
@@ -66,7 +66,7 @@ def send_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
 
 
 def take(channel_id: str, *, clock: Clock = SYSTEM_CLOCK) -> Delivery | None:
-    """The next due delivery of the channel, held by the caller from now on."""
+    """The next due delivery of the channel, which the caller now holds. None if none is due."""
     now = clock.now()
     due = _due(now).filter(channel_id=channel_id)
     for delivery_id in due.order_by("due_at", "created_at", "pk").values_list("pk", flat=True)[:_LOOKED_AT]:
@@ -80,25 +80,23 @@ def take(channel_id: str, *, clock: Clock = SYSTEM_CLOCK) -> Delivery | None:
 
 
 def attempt(delivery: Delivery, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Try once what the caller holds, and book what became of it."""
+    """Attempt a delivery that the caller holds, and record the outcome."""
     channel = delivery.channel
     if not channel.on:
         book(delivery, Outcome(False, "The channel is off."), clock=clock)
         return
     try:
         outcome = SENDERS[channel.way](channel, message_of(delivery), clock)
-    except Exception as error:  # a message that cannot be made or sent must not hold up those behind it
+    except Exception as error:  # a message that fails must not block the ones behind it
         log.exception("delivery %s could not be tried", delivery.pk)
-        outcome = later(
-            f"The message could not be sent: {type(error).__name__}. The log of the worker tells more."
-        )
+        outcome = later(f"The message could not be sent: {type(error).__name__}. See the worker's log.")
     failpoints.reach("after_alert_sent")
     book(delivery, outcome, clock=clock)
 
 
 @transaction.atomic
 def book(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """Write down what became of an attempt; False if somebody else holds the delivery by now."""
+    """Record the outcome of an attempt. False if another sender holds the delivery by now."""
     now = clock.now()
     changes: dict[str, object] = {
         "holder": "",
@@ -127,7 +125,7 @@ def book(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -
 
 
 def _due(now: datetime) -> QuerySet[Delivery]:
-    """What is to be sent now. That an alert is over waits until it was told that it began."""
+    """Deliveries to send now. The end of an alert waits until its beginning was sent."""
     under_way = Delivery.objects.filter(
         alert=OuterRef("alert"),
         channel=OuterRef("channel"),
@@ -139,7 +137,7 @@ def _due(now: datetime) -> QuerySet[Delivery]:
 
 
 def free_lost(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Make due again what somebody held who died; how many deliveries that were."""
+    """Release deliveries whose sender died. Returns how many."""
     now, freed = clock.now(), 0
     held = Delivery.objects.filter(state=DeliveryState.SENDING)
     for delivery_id, holder, until in held.values_list("pk", "holder", "held_until"):
@@ -150,7 +148,7 @@ def free_lost(*, clock: Clock = SYSTEM_CLOCK) -> int:
 
 
 def _pause(attempts: int, outcome: Outcome) -> timedelta:
-    """Longer each time, and never the same for all, so that a receiver that comes back is not run over."""
+    """Grows with each attempt, with jitter, so that a recovering receiver is not flooded."""
     pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * PAUSE_GROWS ** (attempts - 1)) * random.uniform(0.8, 1.2)
     return timedelta(seconds=max(pause_s, min(outcome.retry_after_s or 0.0, LONGEST_PAUSE_S)))
 
@@ -179,7 +177,7 @@ def _note_on_channel(channel: Channel, outcome: Outcome, now: datetime, clock: C
 
 @contextmanager
 def _a_free_channel(now: datetime) -> Iterator[str | None]:
-    """A channel with something due that no other thread of this process sends by; None if there is none."""
+    """A channel with a due delivery that no other thread of this process uses. None if there is none."""
     due = _due(now).order_by("due_at")
     waiting = list(dict.fromkeys(due.values_list("channel_id", flat=True)[:500]))
     with _busy_lock:
@@ -195,7 +193,7 @@ def _a_free_channel(now: datetime) -> Iterator[str | None]:
 
 
 def _place() -> str:
-    """Where process numbers mean the same as here: this machine, and this container on it."""
+    """The process namespace: this machine and container, within which process ids are comparable."""
     try:
         return f"{platform.node()}/{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:
@@ -207,7 +205,7 @@ def _process() -> str:
 
 
 def _is_gone(holder: str) -> bool:
-    """Whether the holder was a process of this place that is there no more. Not knowing is no."""
+    """Whether the holder was a process of this namespace that has ended. False if unknown."""
     place, _, rest = holder.partition(" ")
     number = rest.partition(" ")[0]
     if not place or place != _place() or not number.isdecimal():

@@ -1,4 +1,4 @@
-"""The one way by which mails of a project leave: counted, and without a mail server not at all."""
+"""The only function that sends a project's mails, so that all count against its hourly limit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 
 
 def post(project_id: int | None, mail: EmailMessage, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Send it. Raises hourly_limits.OverLimit before anything is sent, and what the mail server's library raises."""
+    """Send the mail. Raises OverLimit before anything is sent, and the errors of smtplib."""
     use = hourly_limits.take(project_id, "mail", len(mail.recipients()), clock=clock)
     try:
         mail.send()
-    except smtplib.SMTPException:  # it was not taken; where the connection broke off, nobody can tell
+    except smtplib.SMTPException:  # not accepted; after a broken connection it may have been
         use.delete()
         raise

@@ -1,4 +1,4 @@
-"""What pages read of alerts and channels. Nothing here writes."""
+"""Reads of alerts and channels for pages. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webapp.alerts.models import Alert, Channel, Delivery, Kind, Seen, Severity,
 IN_BELL = 6
 MOST_COUNTED = 100
 FILTERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "": ("Standing", (State.OPEN, State.ACKNOWLEDGED, State.SNOOZED)),
+    "": ("Active", (State.OPEN, State.ACKNOWLEDGED, State.SNOOZED)),
     "open": ("Open", (State.OPEN,)),
     "acknowledged": ("Acknowledged", (State.ACKNOWLEDGED,)),
     "snoozed": ("Snoozed", (State.SNOOZED,)),
@@ -55,7 +55,7 @@ def alert_for(user: Any, project: Any, alert_id: int) -> Alert:
 
 
 def bell_of(user: Any, project: Any) -> Bell:
-    """The open alerts, and how many of them were told since the person looked last. One query: it is on every page."""
+    """The open alerts, and how many of them are new to the person. One query, as it is on every page."""
     seen = Seen.objects.filter(user=user, project=project).values("at")
     standing = list(
         alerts_for(user, project)

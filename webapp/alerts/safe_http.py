@@ -1,4 +1,4 @@
-"""Posting to addresses that people gave us, without becoming their way into this network.
+"""HTTP posts to addresses that users enter, without giving them access to this network.
 
 A name is looked up once, every address it has is judged, and the connection goes to one of those addresses: a name
 that answers differently a moment later gains nothing. Redirects are not followed, and the whole exchange has a time
@@ -27,31 +27,31 @@ _NEVER = tuple(
         "192.0.0.0/24",  # protocol assignments, with the metadata service of one cloud
         "192.88.99.0/24",  # relays of 6to4, which lead into whatever network has one
         "168.63.129.16/32",  # Azure's host, seen from its machines only; public by its number
-        "2001::/32",  # Teredo and 6to4: IPv4 of somebody's choice inside
+        "2001::/32",  # Teredo and 6to4: they contain an arbitrary IPv4 address
         "2002::/16",
         "3fff::/20",  # documentation
     )
 )
 _INTERNET_BY_IPV6 = ipaddress.ip_network("2000::/3")
-"""All of IPv6 that anybody on the internet has. Outside it are networks' own addresses, the old site-local ones
+"""All of IPv6 that the internet uses. Outside it are networks' own addresses, the old site-local ones
 (fec0::/10) among them, and IPv4 in disguise: of old (::/96), and for translators (NAT64 by 64:ff9b::/96 and
 64:ff9b:1::/48)."""
 _ISATAP = 0x00005EFE
-"""What stands before an IPv4 address in IPv6 addresses of a tunnel inside a site. One bit more says "unique"."""
+"""The bits before the IPv4 address in ISATAP addresses, tunnels inside a site. One more bit means "unique"."""
 _ISATAP_MASK = 0xFDFFFFFF
 
 
 class Refused(Exception):
-    """An address that alerts are not sent to; the text says why and what to do."""
+    """Alerts are not sent to this address; the text says why and what to do."""
 
 
 class Away(Exception):
-    """Nobody could be reached there just now; the text says what happened."""
+    """The host cannot be reached now; the text says why."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a URL leads: what to say there, and the addresses that were looked up and judged."""
+    """A URL's host, port and path, and the addresses that its name resolved to and that were checked."""
 
     host: str
     port: int
@@ -67,13 +67,13 @@ class Answer:
 
 
 def is_exempt(host: str, port: int | None = None) -> bool:
-    """Whether the operator named this host of the own network."""
+    """Whether the operator allows this host, although it may be private."""
     named = settings.STARLING_ALERT_HOSTS
     return host.lower() in named or (port is not None and f"{host.lower()}:{port}" in named)
 
 
 def target_of(url: str) -> Target:
-    """Where the URL leads now. Refused for what is never to be reached, Away when the name cannot be looked up."""
+    """The URL's present target. Refused if it must not be reached, Away if its name cannot be resolved."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -101,7 +101,7 @@ def target_of(url: str) -> Target:
 
 
 def is_public(address: str) -> bool:
-    """Whether anybody on the internet could be meant: nothing private, local, reserved, shared or wrapped."""
+    """Whether the address is on the public internet: not private, local, reserved, shared or wrapped."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is not None:
@@ -114,7 +114,7 @@ def is_public(address: str) -> bool:
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], *, within_s: float = WITHIN_S) -> Answer:
-    """Post, to an address judged this moment, and say what was answered. Raises Refused or Away."""
+    """Post to an address that was just checked, and return the answer. Raises Refused or Away."""
     ends_s = time.monotonic() + within_s
     target = target_of(url)
     failure: Exception | None = None
@@ -133,7 +133,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, within_s: float =
 
 
 class _Pinned(http.client.HTTPConnection):
-    """Speaks to one address, whatever the name stands for by now; TLS still wants the name's certificate."""
+    """Connects to one address, whatever the name resolves to by now. TLS still requires the name's certificate."""
 
     def __init__(self, target: Target, address: str, timeout_s: float) -> None:
         super().__init__(target.host, target.port, timeout=timeout_s)
@@ -151,7 +151,7 @@ def _exchange(
     target: Target, address: str, body: bytes, headers: Mapping[str, str], within_s: float
 ) -> Answer:
     connection = _Pinned(target, address, within_s)
-    # The socket's own limit is for each read: whoever answers a letter at a time would hold us for ever.
+    # The socket's timeout is for each read: a host that sends a byte at a time would never time out.
     watchdog = threading.Timer(within_s, _cut, [connection])
     watchdog.daemon = True
     watchdog.start()

@@ -1,4 +1,4 @@
-"""The secrets of channels: sealed when they are set, opened for the moment of sending."""
+"""Secrets of channels: sealed when they are set, opened only to send."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from webapp.connections.secret import Secret
 
 
 class CannotOpen(Exception):
-    """A secret that is not there or cannot be opened; the text says why and what to do."""
+    """The secret does not exist or cannot be opened; the text says why and what to do."""
 
 
 def new_signing_key() -> Secret:
-    """What a webhook's messages are signed with: 256 random bits."""
+    """A new key that signs a webhook's messages: 256 random bits."""
     return Secret(f"whsec_{secrets.token_urlsafe(32)}")
 
 
@@ -48,7 +48,7 @@ def opened(channel: Channel, field: str) -> Secret:
     """The channel's secret. Raises CannotOpen."""
     row = ChannelSecret.objects.select_related("channel").filter(channel=channel, field=field).first()
     if row is None:
-        raise CannotOpen("The channel is not set up to its end. Remove it and add it again.")
+        raise CannotOpen("The set-up of this channel is incomplete. Remove it and add it again.")
     try:
         return unseal(row.sealed(), row.place(), key_ring.ring().by_id)
     except (CannotUnseal, KeysUnusable) as error:

@@ -1,4 +1,4 @@
-"""Raising alerts, and what people do to them. All writes; each in one transaction.
+"""Writes to alerts: raise, end, and what people do about them. Each is one transaction.
 
 Whoever finds something raises it under a key, as often as it is found: it is told once, until it is over. Deliveries
 are rows of the same transaction; the message that hurries them follows on commit and may be lost.
@@ -32,9 +32,9 @@ from webapp.money.queries import unreal_below
 BUILT_IN_NAME = "E-mail to the owners"
 _INSTALLATION_NAME = "E-mail to this installation's staff"
 GOOD_TO_KNOW_FOR = timedelta(days=7)
-"""After so long nobody needs to put away what was only good to know."""
+"""After so long, informational alerts end by themselves."""
 SNOOZES: dict[str, timedelta | None] = {"hour": timedelta(hours=1), "day": timedelta(days=1), "change": None}
-"""How long an alert can be put off. None: until it grows worse, or is over and comes back."""
+"""How long an alert can be snoozed. None: until it grows worse, or ends and is raised again."""
 
 
 @transaction.atomic
@@ -50,7 +50,7 @@ def raise_alert(
 ) -> Alert:
     """Raise an alert and send it once. Raising an open alert again only updates it.
 
-    One that grew worse is told again, whatever was done about it. Without a project it is for the installation's staff.
+    An alert that grew worse is sent again, also after a snooze. Without a project it is for the installation's staff.
     """
     now, severity = clock.now(), Severity(severity).value
     facts: dict[str, Any] = {"sentence": sentence, "severity": severity, "last_at": now}
@@ -69,7 +69,7 @@ def raise_alert(
                     state_at=now,
                     **facts,
                 )
-        except IntegrityError:  # somebody raised it just now
+        except IntegrityError:  # a concurrent call raised it
             alert = _standing(project_id, dedupe_key)
             if alert is None:
                 raise
@@ -93,9 +93,9 @@ def resolve_alert(
     silently: bool = False,
     clock: Clock = SYSTEM_CLOCK,
 ) -> bool:
-    """It is no longer so, and channels that told of it tell that too. False if nothing stood.
+    """End the alert, and send its end by the channels that sent the alert. False if none was open.
 
-    Raised under this key again, it is news. Silently: because other news takes its place.
+    A later alert under this key is new. `silently`: send no end, because another alert replaces this one.
     """
     alert = _standing(project_id, dedupe_key)
     if alert is None:
@@ -110,31 +110,31 @@ def resolve_alert(
 
 @transaction.atomic
 def acknowledge(*, alert: Alert, user: Any, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Somebody looks after it. What is over stays as it is."""
+    """Record that a person looks after the alert. An alert that is over stays as it is."""
     _set_state(alert, State.ACKNOWLEDGED, clock.now(), user)
 
 
 @transaction.atomic
 def snooze(*, alert: Alert, user: Any, how_long: str, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Put it off for one of SNOOZES; it comes back by itself if it still stands then."""
+    """Hide the alert for one of SNOOZES. It is sent again if it is still open then."""
     now, span = clock.now(), SNOOZES[how_long]
     _set_state(alert, State.SNOOZED, now, user, until=None if span is None else now + span)
 
 
 @transaction.atomic
 def settle(*, alert: Alert, user: Any, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Somebody says that it is over. If it is not, it is raised anew."""
+    """Record that a person considers the alert over. If it is not, it is raised again."""
     _set_state(alert, State.RESOLVED, clock.now(), user)
 
 
 def mark_seen(*, user: Any, project: Any, clock: Clock = SYSTEM_CLOCK) -> None:
-    """What was told until now is no longer new to this person."""
+    """Mark all alerts sent until now as seen by this person."""
     Seen.objects.update_or_create(user=user, project=project, defaults={"at": clock.now()})
 
 
 @transaction.atomic
 def wake_snoozed(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Tell again what was put off until now and still stands; how many those were."""
+    """Send alerts again whose snooze has ended. Returns how many."""
     now = clock.now()
     due = Alert.objects.filter(state=State.SNOOZED, snoozed_until__lte=now)
     woken = list(due.select_for_update().order_by("pk")[:100]) if due.exists() else []
@@ -144,14 +144,14 @@ def wake_snoozed(*, clock: Clock = SYSTEM_CLOCK) -> int:
 
 
 def put_away_old(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """End what was only good to know and is a week old; how many those were."""
+    """End informational alerts that are a week old. Returns how many."""
     now = clock.now()
     old = Alert.objects.filter(severity=Severity.INFO, last_at__lte=now - GOOD_TO_KNOW_FOR)
     return old.exclude(state=State.RESOLVED).update(state=State.RESOLVED, state_at=now, state_by=None)
 
 
 def built_in_channel(project_id: int | None, clock: Clock = SYSTEM_CLOCK) -> Channel:
-    """The channel that a project has without set-up, made now if need be."""
+    """The project's built-in channel, created if there is none."""
     made, _ = Channel.objects.get_or_create(
         project_id=project_id,
         built_in=True,
@@ -186,7 +186,7 @@ def _tell_again(alert: Alert, now: datetime) -> None:
 
 
 def _send_out(alert: Alert, now: datetime) -> None:
-    """A delivery for each channel that wants it, in the open transaction; a message once that is committed."""
+    """Create a delivery for each channel that takes this alert, and ring the worker after the commit."""
     built_in_channel(alert.project_id)
     channels = Channel.objects.filter(project_id=alert.project_id, on=True)
     wanted = [channel for channel in channels if _wants(channel, alert)]
@@ -199,9 +199,9 @@ def _send_out(alert: Alert, now: datetime) -> None:
 
 
 def _tell_end(alert: Alert, now: datetime) -> None:
-    """To the channels by which the alert went out, or is still going. What was given up there has no end to tell."""
-    told = alert.deliveries.exclude(state=DeliveryState.FAILED).filter(channel__on=True)
-    channels = {delivery.channel_id: delivery.channel for delivery in told.select_related("channel")}
+    """Create a delivery of the end for each channel that sent the alert, or is still sending it."""
+    sent = alert.deliveries.exclude(state=DeliveryState.FAILED).filter(channel__on=True)
+    channels = {delivery.channel_id: delivery.channel for delivery in sent.select_related("channel")}
     wanted = [channel for channel in channels.values() if _wants(channel, alert)]
     Delivery.objects.bulk_create(
         Delivery(alert=alert, channel=channel, turn=alert.turn + 1, over=True, created_at=now, due_at=now)
@@ -212,7 +212,7 @@ def _tell_end(alert: Alert, now: datetime) -> None:
 
 
 def _wants(channel: Channel, alert: Alert) -> bool:
-    """A channel does not tell of its own failure."""
+    """Whether the channel sends this alert. It does not send an alert about its own failure."""
     if alert.kind == Kind.CHANNEL and alert.subject == About.CHANNEL.subject(channel.pk):
         return False
     return alert.kind not in channel.silent_kinds

@@ -1,4 +1,4 @@
-"""What the database holds that people should hear of: limits that were reached, jobs that ended.
+"""Alerts from the database: limits that were reached, and jobs that ended.
 
 Each look raises what was not raised yet. Two looks at once do no harm, and one that dies takes back what it wrote.
 """
@@ -30,7 +30,7 @@ _ENDS = {
 
 
 def look(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Raise what is new and end what has passed."""
+    """Raise new alerts and end those that are over."""
     tell_crossings(clock=clock)
     tell_ends(clock=clock)
     end_what_passed(clock=clock)
@@ -40,7 +40,7 @@ def look(*, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 def tell_crossings(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """An alert for each limit of which a share was newly reached, the largest one where it is several; how many."""
+    """Raise an alert for each limit with a new crossing, for its largest share. Returns how many."""
     new = Crossing.objects.filter(handled_at=None)
     if not new.exists():
         return 0
@@ -58,17 +58,17 @@ def tell_crossings(*, clock: Clock = SYSTEM_CLOCK) -> int:
 
 
 def _tell_crossing(row: Crossing, clock: Clock) -> None:
-    """One alert stands for each limit: the news takes the place of what was told of it before."""
+    """Raise the alert of a crossing. Each limit has one open alert: the new one replaces it."""
     one = row.account or row.budget
     assert one is not None
     project_id = one.job.project_id if isinstance(one, Account) else one.project_id
     forecast = row.kind == CrossingKind.FORECAST
     if not forecast:
-        for told in Alert.objects.filter(_about(_limit_key(row)), project_id=project_id).exclude(
+        for older in Alert.objects.filter(_about(_limit_key(row)), project_id=project_id).exclude(
             state=State.RESOLVED
         ):
             services.resolve_alert(
-                project_id=project_id, dedupe_key=told.dedupe_key, silently=True, clock=clock
+                project_id=project_id, dedupe_key=older.dedupe_key, silently=True, clock=clock
             )
     services.raise_alert(
         project_id=project_id,
@@ -101,7 +101,7 @@ def _about(limit_key: str) -> Q:
 
 
 def tell_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """An alert for each job that failed, finished or met its budget and was not told of; how many."""
+    """Raise an alert for each job that failed, finished or met its budget and has none. Returns how many."""
     ended = list(_untold(clock.now())[:_AT_ONCE])
     for job in ended:
         kind, severity = _ENDS[Observed(job.observed)]
@@ -118,7 +118,7 @@ def tell_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
 
 
 def _untold(now: datetime) -> QuerySet[Job]:
-    """Ends of runs without an alert, whatever became of it. A run is known by the epoch of its lease."""
+    """Jobs that ended without an alert so far. The epoch of the lease identifies a run."""
     key = Concat(
         Value(About.JOB.subject("")),
         F("pk"),
@@ -130,18 +130,18 @@ def _untold(now: datetime) -> QuerySet[Job]:
     news = Job.objects.filter(
         STOPPED_BY_BUDGET | Q(observed__in=(Observed.FAILED, Observed.SUCCEEDED)), since__gte=now - _NEWS_FOR
     )
-    told = Alert.objects.filter(project_id=OuterRef("project_id"), dedupe_key=OuterRef("end_key"))
-    return news.annotate(end_key=key).filter(~Exists(told)).defer("spec").order_by("since")
+    raised = Alert.objects.filter(project_id=OuterRef("project_id"), dedupe_key=OuterRef("end_key"))
+    return news.annotate(end_key=key).filter(~Exists(raised)).defer("spec").order_by("since")
 
 
 # What is over
 
 
 def end_what_passed(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """End alerts whose limit was raised or begins anew, and those of jobs that go on; how many."""
+    """End alerts of limits that were raised or reset, and of jobs that resumed. Returns how many."""
     standing = Alert.objects.exclude(state=State.RESOLVED)
     goes_on = standing.filter(kind=Kind.JOB_STOPPED).filter(~Exists(_paused_job()))
-    passed = [(alert, "The job is not stopped any more.") for alert in goes_on]
+    passed = [(alert, "The job is no longer stopped.") for alert in goes_on]
     for alert in standing.filter(kind__in=(Kind.BUDGET, Kind.FORECAST)):
         words = _armed_anew(alert)
         if words:
@@ -154,16 +154,16 @@ def end_what_passed(*, clock: Clock = SYSTEM_CLOCK) -> int:
 
 
 def _armed_anew(alert: Alert) -> str:
-    """How a limit stands that was raised or begins anew since the alert; empty while the alert holds."""
+    """The text of a limit that was raised or reset after the alert. Empty while the alert is valid."""
     parts = alert.dedupe_key.split(":")
     if len(parts) != 6 or parts[0] != "limit":
         return ""
     table = Account if parts[1] == "account" else Budget
     one = table.objects.filter(pk=parts[2]).first()
     if one is None:
-        return "That limit is there no more."
+        return "That limit was removed."
     if isinstance(one, Budget) and one.closed_at is not None:
-        return "The budget was taken away."
+        return "The budget was closed."
     return text.rearmed_sentence(one) if one.arming != int(parts[5]) else ""
 
 

@@ -1,4 +1,4 @@
-"""What the worker does about alerts. Messages say nothing: what is to be done stands in the database."""
+"""The worker's tasks for alerts. Messages carry no data: the database says what to do."""
 
 import logging
 
@@ -20,23 +20,23 @@ _TURN = (
 
 @shared_task(name="webapp.alerts.tasks.tick")
 def tick() -> None:
-    """Every two seconds: tell what is new, free what dead senders held, and send what is due."""
+    """Every two seconds: raise new alerts, release deliveries of dead senders, and send what is due."""
     for part in _TURN:
         try:
             part()
-        except Exception:  # one source that fails must not keep what others found from going out
+        except Exception:  # a source that fails must not stop the others
             log.exception("alerts: %s failed and is tried again at the next turn", part.__name__)
 
 
 @shared_task(name="webapp.alerts.tasks.send_due")
 def send_due() -> None:
-    """Tell and send now: somebody has just crossed a line or raised an alert."""
+    """Raise and send alerts at once, after a crossing or a new alert."""
     sources.tell_crossings()
     outbox.send_due()
 
 
 @shared_task(name="webapp.alerts.tasks.look_for_anomalies")
 def look_for_anomalies() -> None:
-    """Every half minute: look at how running jobs spend."""
+    """Every half minute: scan running jobs for anomalies."""
     anomaly_scan.look_at_jobs()
     services.put_away_old()

@@ -1,4 +1,4 @@
-"""How alerts and channels are told: sentences, and the tone and icon of each kind and state."""
+"""Texts of alerts and channels, and the tone and icon of each kind and state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SNOOZE_WORDS = (("hour", "For an hour"), ("day", "For a day"), ("change", "Until
 
 
 class WayOffered(NamedTuple):
-    """One of the ways to add a channel, as the page offers it."""
+    """One way to add a channel, as the page offers it."""
 
     way: Way
     title: str
@@ -64,7 +64,7 @@ WAY_ICONS = {offered.way: offered.icon for offered in WAYS}
 
 
 class Standing(NamedTuple):
-    """Where a channel stands, in one pill and one sentence."""
+    """The status of a channel, for a pill and a sentence."""
 
     tone: Tone
     icon: str
@@ -73,7 +73,7 @@ class Standing(NamedTuple):
 
 
 def is_missing(channel: Channel) -> bool:
-    """Whether nothing can go out there before the operator or its readers do something: pages say so, no alert does."""
+    """Whether the channel can send nothing before the operator or its readers act. Pages say so, no alert does."""
     return channel.way == Way.EMAIL and (not mail.can_send() or bool(mail.why_nobody(channel)))
 
 
@@ -92,12 +92,12 @@ def standing(channel: Channel) -> Standing:
 
 
 def readers(channel: Channel) -> list[str]:
-    """Who or what reads what goes out there."""
+    """The channel's addresses, or its place."""
     return mail.addresses(channel) if channel.way == Way.EMAIL else [channel.place]
 
 
 class Reader(NamedTuple):
-    """An address of a mail channel: whether mails go there, as tone, icon and words."""
+    """An address of a mail channel, and whether mails go there, with tone, icon and text."""
 
     address: str
     gets_mails: bool
@@ -107,26 +107,26 @@ class Reader(NamedTuple):
 
 
 def mail_readers(channel: Channel) -> list[Reader]:
-    """Who is to get the mails of the channel, and why those who do not."""
+    """The addresses of a mail channel. Those without mails have the reason."""
     get = set(mail.recipients(channel))
-    asked = {one.address: one for one in mail_consent.asked_of(channel.project_id)}
+    consents = {one.address: one for one in mail_consent.asked_of(channel.project_id)}
     return [
         Reader(one, True, "ok", "check-lg", "Gets the mails")
         if one in get
-        else Reader(one, False, *_no_mails(channel, asked.get(one.lower())))
+        else Reader(one, False, *_no_mails(channel, consents.get(one.lower())))
         for one in mail.addresses(channel)
     ]
 
 
-def _no_mails(channel: Channel, asked: MailConsent | None) -> tuple[Tone, str, str]:
+def _no_mails(channel: Channel, consent: MailConsent | None) -> tuple[Tone, str, str]:
     if channel.built_in:
         return "warning", "hourglass", "Has not confirmed the address"
-    if asked is not None and asked.answer == MailConsent.Answer.NO:
+    if consent is not None and consent.answer == MailConsent.Answer.NO:
         return "waiting", "x-lg", "Does not want these mails"
-    if asked is not None and asked.asked_at:
-        return "warning", "hourglass", "Was asked and has not answered"
+    if consent is not None and consent.asked_at:
+        return "warning", "hourglass", "Got the mail that asks, and has not answered"
     soon = "soon" if mail.can_send() else "once a mail server is set"
-    return "warning", "hourglass", f"Is asked {soon}"
+    return "warning", "hourglass", f"Gets a mail that asks, {soon}"
 
 
 DELIVERY_SHOWN: dict[str, tuple[Tone, str]] = {
@@ -138,14 +138,14 @@ DELIVERY_SHOWN: dict[str, tuple[Tone, str]] = {
 
 
 def crossing_sentence(row: Crossing) -> str:
-    """What a limit came to, what happens at it, and what to do."""
+    """What was spent of a limit, what happens at the limit, and what to do."""
     one = row.account or row.budget
     assert one is not None
     name = one.job.name if isinstance(one, Account) else f"The budget {one.name}"
     spent, limit = display_usd(row.spent_picodollars), display_usd(row.limit_picodollars)
     if row.kind == CrossingKind.FORECAST:
         when = f" at about {format_moment(row.expected_at)}" if row.expected_at else ""
-        return f"{name} is going to meet its limit of {limit}{when}; {spent} is spent. {_what_then(one)}"
+        return f"{name} will reach its limit of {limit}{when}; {spent} is spent. {_what_then(one)}"
     if row.threshold >= 100:
         return f"{name} has spent all of its {limit}. {_what_then(one)}"
     past = "past " if 100 * row.spent_picodollars >= (row.threshold + 1) * row.limit_picodollars else ""
@@ -153,13 +153,13 @@ def crossing_sentence(row: Crossing) -> str:
 
 
 def rearmed_sentence(one: Account | Budget) -> str:
-    """Where a limit stands that was raised, or whose period has begun anew."""
+    """What was spent of a limit that was raised or reset."""
     spent = display_usd(one.spent_picodollars + one.overrun_picodollars)
     return f"{spent} of {display_usd(one.limit_picodollars)} is spent now."
 
 
 def _what_then(one: Account | Budget) -> str:
-    """What happens at the line, and what people can do about it."""
+    """What happens at the limit, and what people can do about it."""
     if isinstance(one, Account):
         return "At the limit it saves a checkpoint and pauses. Raise its budget if it should go on, or stop it now."
     line = {
@@ -175,7 +175,7 @@ def end_sentence(job: Job) -> str:
     reason = job.reason or ""
     match job.observed:
         case Observed.FAILED:
-            return f"{job.name} failed. {reason} Its page tells what led to it; a clone starts from the same settings."
+            return f"{job.name} failed. {reason} Its page shows what led to it; a clone starts from the same settings."
         case Observed.PAUSED:
             if job.has_checkpoint:
                 then = "Raise that budget and it goes on from there."

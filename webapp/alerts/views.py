@@ -1,4 +1,4 @@
-"""The pages of alerts: the list, the bell that stands on every page, and what people do to an alert."""
+"""Pages of alerts: the list, the bell of every page, and what people do about an alert."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALERTS_A_PAGE = 50
 @require_safe
 @never_cache
 def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
-    """All alerts, by state. With ?rows=1 only the rows, for the page that keeps itself fresh."""
+    """All alerts, by state. With ?rows=1 only the rows, for the page that refreshes itself."""
     chosen = request.GET.get("state", "")
     chosen = chosen if chosen in queries.FILTERS else ""
     everything = queries.alerts_for(request.user, project)

@@ -1,4 +1,4 @@
-"""The app of the API: what the window can do, for programs. On start it listens for members who go."""
+"""The app of the API. On start it connects the signal that revokes tokens of former members."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Who asks, whether the token may, and how often: every route of the API goes through here."""
+"""Authentication, scopes and rate limits: every route of the API passes here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pace = Pace()
 
 
 class Token(HttpBearer):
-    """A bearer token with a scope. Its answer stands at `request.auth`."""
+    """A bearer token with a scope. Its caller is at `request.auth`."""
 
     def __init__(self, scope: str = Scope.READ) -> None:
         super().__init__()
@@ -53,9 +53,9 @@ def _paced(request: HttpRequest, token_id: str) -> None:
         raise Refused(
             429,
             "pace",
-            "The request was not looked at.",
+            "The request was not processed.",
             f"This token has used its {a_minute:,} requests a minute.",
-            "Wait as many seconds as Retry-After says, and ask less often.",
+            "Wait as many seconds as Retry-After says, and send fewer requests.",
         )
 
 
@@ -65,8 +65,9 @@ def _out_of_scope(caller: Caller, scope: Scope) -> Refused:
             403,
             "fresh-sign-in",
             "The budget was not raised.",
-            "Letting more be spent wants a fresh sign-in, which a token cannot give; this one has no scope “budget”.",
-            "Raise it on the job's page, or use a token that was made with the scope “budget”.",
+            "Raising a budget requires a fresh sign-in, which a token cannot give,"
+            " or the scope “budget”, which this token lacks.",
+            "Raise it on the job's page, or use a token with the scope “budget”.",
         )
     return Refused(
         403,
@@ -78,19 +79,19 @@ def _out_of_scope(caller: Caller, scope: Scope) -> Refused:
 
 
 def require_scope(request: HttpRequest, scope: Scope) -> None:
-    """Where only some of what a route does wants more than the route itself."""
+    """For a part of a route that requires a further scope. Refused without it."""
     caller: Any = request.auth  # type: ignore[attr-defined]
     if scope not in caller.token.scopes:
         raise _out_of_scope(caller, scope)
 
 
 def project_of(request: HttpRequest, slug: str, needs: str = "viewer") -> Project:
-    """The caller's project, if their role there allows it and the token is not for another one."""
+    """The caller's project. Raises if their role there is too low, or if the token is for another project."""
     return member_of(request, slug, needs).project
 
 
 def member_of(request: HttpRequest, slug: str, needs: str = "viewer") -> Membership:
-    """What the caller is in that project, where `project_of` lets them in."""
+    """The caller's membership of the project. Raises as `project_of` does."""
     caller: Any = request.auth  # type: ignore[attr-defined]
     member = membership_for(caller, slug, needs)
     if caller.token.project_id not in (None, member.project_id):

@@ -1,4 +1,4 @@
-"""The command as people take it away: the client's folder as one file that Python runs."""
+"""The command as a download: the client's folder as one file that Python runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BEGINS = "import sys\n\nfrom starling.main import main\n\nsys.exit(main())\n"
 
 @cache
 def packed_command() -> bytes:
-    """The same bytes from the same sources. `from starling import Starling` works with it on the path, too."""
+    """The file, the same bytes from the same sources. On the path, it also serves `from starling import Starling`."""
     packed = io.BytesIO()
     files = {f"starling/{path.name}": path.read_text("utf-8") for path in sorted(FOLDER.glob("*.py"))}
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

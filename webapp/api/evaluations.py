@@ -1,4 +1,4 @@
-"""A job's evaluations that count: those which a resume repeats are gone."""
+"""A job's evaluations, without those that a resume repeated."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from webapp.jobs.models import Event, EventKind, Job
 
 
 def evaluations_of(job: Job) -> list[EvaluationShape]:
-    """By round, as the job's events tell them."""
+    """The job's evaluations by round, from its events."""
     kinds = (EventKind.EVALUATION, EventKind.RESUMED)
     rows = Event.objects.filter(job=job, kind__in=kinds, seq__lte=job.last_seq).order_by("seq")
     by_round: dict[int, EvaluationShape] = {}
-    for kind, told in rows.values_list("kind", "payload").iterator(chunk_size=500):
+    for kind, payload in rows.values_list("kind", "payload").iterator(chunk_size=500):
         if kind == EventKind.EVALUATION:
-            by_round[told["round_no"]] = EvaluationShape(
-                round_no=told["round_no"],
-                env_steps=told["total_env_steps"],
-                return_mean=told["return_mean"],
-                return_std=told["return_std"],
-                episode_returns=told["episode_returns"],
+            by_round[payload["round_no"]] = EvaluationShape(
+                round_no=payload["round_no"],
+                env_steps=payload["total_env_steps"],
+                return_mean=payload["return_mean"],
+                return_std=payload["return_std"],
+                episode_returns=payload["episode_returns"],
             )
         else:
-            by_round = {known: row for known, row in by_round.items() if known <= told["from_round"]}
+            by_round = {known: row for known, row in by_round.items() if known <= payload["from_round"]}
     return [by_round[number] for number in sorted(by_round)]

@@ -15,7 +15,7 @@ ABILITIES = (
     ("", "Read"),
     (Scope.JOBS, "Read and run jobs"),
     (Scope.BUDGET, "Run jobs and raise budgets"),
-    (Scope.MANAGE, "All that I may, people and clouds too"),
+    (Scope.MANAGE, "Everything my role allows, people and clouds too"),
 )
 _SCOPES: dict[str, tuple[str, ...]] = {
     "": (),
@@ -23,11 +23,11 @@ _SCOPES: dict[str, tuple[str, ...]] = {
     Scope.BUDGET: (Scope.JOBS, Scope.BUDGET),
     Scope.MANAGE: (Scope.JOBS, Scope.BUDGET, Scope.MANAGE),
 }
-"""By ability. Owners decide who raises budgets, so who manages may raise them as well."""
+"""Scopes by ability. Owners decide who may raise budgets, so “manage” includes “budget”."""
 
 
 class TokenForm(forms.Form):
-    """A name, what it may do, where, and until when."""
+    """A token's name, its ability, its project and its end."""
 
     name = forms.CharField(label="Name", max_length=60)
     ability = forms.ChoiceField(label="It may", choices=ABILITIES, initial=Scope.JOBS, required=False)
@@ -41,7 +41,7 @@ class TokenForm(forms.Form):
         self.fields["project"].queryset = projects_of(user)  # type: ignore[attr-defined]
 
     def given(self) -> dict[str, Any]:
-        """What `make_token` takes."""
+        """The arguments of `make_token`."""
         clean = self.cleaned_data
         scopes = _SCOPES[clean["ability"]]
         return {"name": clean["name"], "scopes": scopes, "project": clean["project"], "days": clean["days"]}

@@ -1,4 +1,4 @@
-"""What is asked for with an Idempotency-Key is made once, however often it is asked for."""
+"""A request with an Idempotency-Key takes effect once, however often it is sent."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from webapp.api.models import Made
 from webapp.api.problems import Refused
 
 
-def once(project: Project, kind: str, key: str, asked: BaseModel, make: Callable[[], Any]) -> str:
-    """The id of the row that `make` makes, or made when this key was first used in the project.
+def once(project: Project, kind: str, key: str, request: BaseModel, make: Callable[[], Any]) -> str:
+    """The id of the row that `make` creates, or created when this key was first used in the project.
 
-    Refused where the key stood for something else then. Whatever `make` raises leaves the key unused.
+    Refused if the key was used for another request. If `make` raises, the key stays unused.
     """
     if not key:
         return str(make().pk)
-    sha256 = hashlib.sha256(asked.model_dump_json().encode()).hexdigest()
+    sha256 = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
     with transaction.atomic():
         row, is_new = Made.objects.get_or_create(
             project=project, kind=kind, key=key, defaults={"sha256": sha256}
@@ -33,8 +33,8 @@ def once(project: Project, kind: str, key: str, asked: BaseModel, make: Callable
         raise Refused(
             409,
             "key-used",
-            f"No {kind} was asked for.",
-            f"This Idempotency-Key asked for {kind} {row.made_id}, in other words.",
+            f"No {kind} was requested.",
+            f"This Idempotency-Key belongs to another request, which created the {kind} {row.made_id}.",
             f"Use a new key for a new {kind}.",
         )
     return row.made_id

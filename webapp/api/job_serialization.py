@@ -1,4 +1,4 @@
-"""Jobs as the API tells them, found and filtered as it is asked to."""
+"""Jobs as the API returns them, searched and filtered."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from webapp.money.amounts import exact_usd
 
 
 def job_shape(job: Job) -> JobShape:
-    """The job as its page shows it."""
+    """The job in the form of the API, with the figures of its page."""
     training, account = job.spec["training"], job.account
     spent = account.spent_picodollars + account.overrun_picodollars
     free = max(0, account.limit_picodollars - spent - account.reserved_picodollars)
@@ -73,28 +73,32 @@ def job_shape(job: Job) -> JobShape:
 
 
 def etag_of(shape: BaseModel) -> str:
-    """Changes with whatever the answer says."""
+    """The job's ETag. It changes with any field of the response."""
     return f'"{hashlib.sha256(shape.model_dump_json().encode()).hexdigest()[:24]}"'
 
 
 def found_jobs(
     project: Project, question: str, filters: dict[str, str], cursor: str, limit: int
 ) -> Page[JobShape]:
-    """A page of the jobs that the question asks for and all filters let through, newest first."""
+    """A page of the jobs that match the query and all filters, newest first."""
     rows = job_list(project).filter(_asked(project, question), _passing(filters))
     rows = rows.select_related("project")
     return newest_first(rows.prefetch_related("tags", "groups"), "created_at", cursor, limit, job_shape)
 
 
 def _asked(project: Project, question: str) -> Q:
-    """Jobs for which all of the question holds, as the list in the window finds them."""
+    """Jobs that match the query, as in the list of jobs. Refused if the query is invalid."""
     if not question.strip():
         return Q()
     try:
         terms = parse(question)
     except NotUnderstood as refusal:
         raise Refused(
-            422, "question", "No jobs were looked for.", str(refusal), "Ask for less, or in other words."
+            422,
+            "question",
+            "No jobs were looked for.",
+            str(refusal),
+            "Simplify the query, or write it differently.",
         ) from None
     found = find_jobs(project, terms, FIRST, SYSTEM_CLOCK.now())
     return Q(pk__in=found.order_by().values("pk"))
@@ -127,5 +131,5 @@ def _states(value: str) -> Any:
         return (value,)
     known = ", ".join(dict.fromkeys([*FILTERS, *Observed.values]))
     raise Refused(
-        422, "state", "No jobs were looked for.", f"There is no state “{value}”.", f"Ask for one of: {known}."
+        422, "state", "No jobs were looked for.", f"There is no state “{value}”.", f"Use one of: {known}."
     )

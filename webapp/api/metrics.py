@@ -1,6 +1,6 @@
-"""/metrics for Prometheus: jobs, actors and money as they stand, read from the database at each scrape.
+"""/metrics for Prometheus: jobs, actors and money, read from the database at each scrape.
 
-For whoever holds STARLING_METRICS_TOKEN; without one, for this machine alone. Job ids are no labels: too many.
+Clients need STARLING_METRICS_TOKEN; without one, only this machine may read it. Job ids are no labels: too many.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Sample = tuple[dict[str, str], str]
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """403 for everybody else."""
+    """The metrics. 403 for clients that may not read them."""
     if not _may(request):
         words = (
             "Send STARLING_METRICS_TOKEN as a bearer token. Without one set, only this machine may read this, and only"
@@ -65,7 +65,7 @@ def _may(request: HttpRequest) -> bool:
 def _lines() -> Iterator[str]:
     for name, kind, words, samples in (
         ("starling_jobs", "gauge", "Jobs by state.", _jobs()),
-        ("starling_actors", "gauge", "Actors of running jobs, as their last rounds had them.", _actors()),
+        ("starling_actors", "gauge", "Actors of running jobs in their last rounds.", _actors()),
         ("starling_env_steps_total", "counter", "Environment steps that count.", _steps()),
         ("starling_calls_in_flight", "gauge", "Calls that are reserved and not settled.", _calls()),
         ("starling_cost_dollars_total", "counter", "US dollars spent.", _cost("spent")),
@@ -78,10 +78,10 @@ def _lines() -> Iterator[str]:
         (
             "starling_burn_rate_dollars_per_hour",
             "gauge",
-            "US dollars that running jobs spend in an hour, as of late; of simulated jobs in a simulated one.",
+            "US dollars that running jobs spend in an hour, by recent rounds; for simulated jobs in a simulated hour.",
             _burn(),
         ),
-        ("starling_alerts", "gauge", "Alerts that nobody has looked after yet.", _alerts()),
+        ("starling_alerts", "gauge", "Alerts that no one has acknowledged yet.", _alerts()),
         ("starling_budget_limit_dollars", "gauge", "A budget's limit.", _budgets("limit")),
         ("starling_budget_spent_dollars", "gauge", "Spent in a budget's period.", _budgets("spent")),
         ("starling_budget_reserved_dollars", "gauge", "Held for jobs in a budget.", _budgets("reserved")),

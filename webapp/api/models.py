@@ -1,4 +1,4 @@
-"""Tables of the API: tokens by hash, and what was done with them. Written only by `tokens` and `once`."""
+"""Tables of the API: tokens by hash, and their actions. Written only by `tokens` and `idempotency`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Scope(models.TextChoices):
     """What a token may do, beside what its person may: each of the later ones can read as well.
 
     MANAGE is for what only owners may do. In the window a person at a keyboard does that, in a session that ends; a
-    token lies in a file for months, and whoever finds one could make himself an owner, or have jobs run in another
-    account. So running jobs and raising budgets do not include it: it has to be asked for by itself.
+    token lies in a file for months, and a thief could become an owner with it, or run jobs in another account. So the
+    scopes for running jobs and raising budgets do not include it.
     """
 
     READ = "read", "Read"
@@ -31,9 +31,9 @@ class Scope(models.TextChoices):
 
 
 class ApiToken(models.Model):
-    """A person's key for programs, in one project or in all of theirs. The key itself was shown once.
+    """A person's key for programs, in one project or in all of theirs. The key itself is shown once.
 
-    It can do what the person's role allows at that moment, and no more than its scopes.
+    It allows what the person's present role allows, limited by its scopes.
     """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_token_id, editable=False)
@@ -50,7 +50,7 @@ class ApiToken(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     access_epoch = models.PositiveIntegerField(default=0)
-    """Its person's when it was made: a new password or signing out everywhere ends it."""
+    """The person's epoch at its creation: a new password or signing out everywhere ends the token."""
 
     class Meta:
         indexes = [models.Index(fields=["user", "-created_at"], name="api_token_of_person")]
@@ -60,9 +60,9 @@ class ApiToken(models.Model):
 
 
 class Deed(models.Model):
-    """A line that stays: a token was made or revoked, or something was changed with it. Reading leaves none.
+    """An audit record: a token was made or revoked, or it changed something. Reads are not recorded.
 
-    It outlives the token, its person and its project, and says itself which and whose the token was.
+    It outlives the token, its person and its project, and stores which token it was and whose.
     """
 
     token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="deeds")
@@ -81,7 +81,7 @@ class Deed(models.Model):
 
 
 class Made(models.Model):
-    """What an Idempotency-Key made, of those things that keep no key themselves, and the hash of what was asked."""
+    """The row that an Idempotency-Key created, for tables without a key of their own, and the hash of the request."""
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=40)
@@ -97,7 +97,7 @@ class Made(models.Model):
 
 
 class Caller(User):
-    """Whoever a token stands for; in words it says by which token something was asked for."""
+    """The person of a token. As text it names the token, for records of requests."""
 
     token: ApiToken
 

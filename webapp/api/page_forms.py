@@ -1,4 +1,4 @@
-"""The pages' own forms, filled in by programs: one check of what people and programs may ask for."""
+"""The pages' forms, filled in by programs, so that people and programs pass the same checks."""
 
 from __future__ import annotations
 

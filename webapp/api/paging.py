@@ -1,4 +1,4 @@
-"""Pages of results that stay what they are while rows come: a cursor says after which row to go on."""
+"""Pages of results that stay stable while rows are added: a cursor names the row after which the next page begins."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Page(BaseModel, Generic[Row]):
 
 
 class NumberedPage(BaseModel, Generic[Row]):
-    """Rows with numbers of their own."""
+    """A page of numbered rows."""
 
     results: list[Row]
     next: int | None = Field(
-        None, description="What to give as `after` for the next page; null on the last one."
+        None, description="The value of `after` for the next page; null on the last one."
     )
 
 
@@ -73,7 +73,7 @@ def oldest_first(
 
 
 def read_cursor(text: str) -> tuple[datetime, str]:
-    """The row a cursor names; Refused if it is none of ours."""
+    """The row that a cursor names. Refused if the cursor is invalid."""
     try:
         moment, key = json.loads(
             base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -92,6 +92,6 @@ def _no_cursor() -> Refused:
         422,
         "cursor",
         "No page was made.",
-        "The cursor is not one that an earlier page gave.",
-        "Begin without a cursor, and give `next` of each page on as it is.",
+        "No earlier page returned this cursor.",
+        "Start without a cursor, then send `next` of each page unchanged.",
     )

@@ -1,4 +1,4 @@
-"""What went wrong, as `application/problem+json`: what, why and what to do, in the words of the pages."""
+"""Errors as `application/problem+json`: what, why and what to do, with the sentences of the pages."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class FieldError(BaseModel):
 
 
 class Problem(BaseModel):
-    """RFC 9457, with the three things an error of Starling says."""
+    """RFC 9457, with the three fields of Starling's errors."""
 
-    type: str = Field("about:blank", description="Which problem; its words may change, this does not.")
+    type: str = Field("about:blank", description="Which problem. Its text may change, this does not.")
     title: str
     status: int
     what: str = Field(description="What happened.")
     why: str = Field(description="Why.")
     fix: str = Field(description="What to do.")
     detail: str = Field(description="All three in one text.")
-    instance: str = Field(description="The address that was asked for.")
+    instance: str = Field(description="The address of the request.")
     errors: list[FieldError] = []
 
 
 class Refused(Exception):
-    """Something that is not done; becomes a problem."""
+    """A refused request. It becomes a problem document."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Refused(Exception):
 
 
 def spec_refused(found: Sequence[FieldProblem]) -> Refused:
-    """A document that does not hold, with a sentence a field."""
+    """A refused document, with a sentence for each field."""
     why = " ".join(one.sentence for one in found[:3]) + (" …" if len(found) > 3 else "")
     return Refused(
         422, "invalid", "The request was not carried out.", why, "Correct what errors lists.", found
@@ -89,19 +89,19 @@ def answer(request: HttpRequest, refused: Refused) -> HttpResponse:
     return made
 
 
-# What services refuse in words of their own: what it is about, what did not happen, what to do.
+# Errors of services, which say why: problem type, what did not happen, what to do.
 _BY_SERVICES: dict[type[Exception], tuple[str, str, str]] = {
     BudgetRefused: ("budget", "Nothing was changed.", "Give a higher limit, or wait."),
     ChannelRefused: ("channel", "Nothing was changed.", "Put that right, and send it again."),
     ConnectionRefused: ("connection", "Nothing was changed.", "Read the connection, and try again then."),
     KeysUnusable: ("keys", "Nothing was stored.", "The operator puts that right; then send it again."),
     MembershipError: ("members", "Nothing was changed.", "See who is a member, and try again."),
-    ProfileRefused: ("profile", "No memory is profiled.", "Change what is asked for, or wait."),
+    ProfileRefused: ("profile", "No memory is profiled.", "Change the request, or wait."),
 }
 
 
 def refusal_of(error: Exception) -> Refused:
-    """Any exception as a refusal; what nobody foresaw is written to the log and said to be our fault."""
+    """Any exception as a refusal. An unexpected one is logged and reported as a fault of Starling."""
     for kind, (about, what, fix) in _BY_SERVICES.items():
         if isinstance(error, kind):
             return Refused(409, about, what, str(error), fix)
@@ -113,7 +113,7 @@ def refusal_of(error: Exception) -> Refused:
                 401,
                 "no-token",
                 "Nothing was read or changed.",
-                "The request has no token that holds: it is missing, mistyped, revoked, past its end,"
+                "The request has no valid token: it is missing, mistyped, revoked, expired,"
                 " or ended with an older password.",
                 "Send “Authorization: Bearer starling_pat_…” with a token made under Account, Tokens.",
             )

@@ -1,4 +1,4 @@
-"""The API's description as its page shows it: by subject, each address with its parameters and answers."""
+"""The API's description for its page: by subject, each address with its parameters and responses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Operation:
 
 @cache
 def groups() -> dict[str, list[Operation]]:
-    """By subject, in the order of the routes."""
+    """The operations by subject, in the order of the routes."""
     schema = api.get_openapi_schema()
     scopes = _scopes()
     found: dict[str, list[Operation]] = {}
@@ -60,7 +60,7 @@ def _operation(path: str, method: str, one: dict[str, Any], scope: str) -> Opera
     )
     body = one.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
     answers = tuple(
-        (str(status), _answer(told)) for status, told in one["responses"].items() if status != "4XX"
+        (str(status), _answer(response)) for status, response in one["responses"].items() if status != "4XX"
     )
     return Operation(
         one["operationId"],
@@ -77,19 +77,19 @@ def _operation(path: str, method: str, one: dict[str, Any], scope: str) -> Opera
 
 @cache
 def models() -> dict[str, list[Parameter]]:
-    """What is sent and answered, by name, with its fields."""
+    """The models of requests and responses, by name, with their fields."""
     found = {}
     for name, schema in api.get_openapi_schema()["components"]["schemas"].items():
         required = schema.get("required", ())
         found[_short(name)] = [
-            Parameter(field, "", _kind(told), field in required, told.get("description", ""))
-            for field, told in schema.get("properties", {}).items()
+            Parameter(field, "", _kind(value), field in required, value.get("description", ""))
+            for field, value in schema.get("properties", {}).items()
         ]
     return dict(sorted(found.items()))
 
 
 def _scopes() -> dict[str, str]:
-    """The scope that each operation wants, by its id."""
+    """The scope that each operation requires, by its id."""
     return {
         operation.operation_id or api.get_openapi_operation_id(operation): str(
             operation.auth_callbacks[0].scope
@@ -100,8 +100,8 @@ def _scopes() -> dict[str, str]:
     }
 
 
-def _answer(told: dict[str, Any]) -> str:
-    for content_type, content in told.get("content", {}).items():
+def _answer(response: dict[str, Any]) -> str:
+    for content_type, content in response.get("content", {}).items():
         return _kind(content["schema"]) if content_type == "application/json" else "a file"
     return "nothing"
 

@@ -1,4 +1,4 @@
-"""The API as a whole: its routes, its description (OpenAPI 3.1), and how each answer leaves the house."""
+"""The API: its routes, its description (OpenAPI 3.1), and the headers and errors of every response."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ _PROBLEM = "#/components/schemas/Problem"
 
 
 class NoNul(Parser):
-    """JSON as databases can keep it: short, without NUL characters and without halves of characters."""
+    """JSON that databases can store: short, without NUL characters and lone surrogates."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         document = json.loads(request.body, parse_constant=_no_such_number)
         check_values(document)
         if "\\u0000" in json.dumps(document):
             raise ValueError("no text may hold a NUL character")
-        json.dumps(document, ensure_ascii=False).encode()  # fails at half a character
+        json.dumps(document, ensure_ascii=False).encode()  # fails for a lone surrogate
         return document
 
 
@@ -66,13 +66,13 @@ def _no_such_number(name: str) -> float:
 
 
 class Api(NinjaAPI):
-    """Errors as problems; a description that says so."""
+    """The API, whose errors are problem documents, also in its description."""
 
     def on_exception(self, request: HttpRequest, exc: Any) -> HttpResponse:
         return problems.answer(request, problems.refusal_of(exc))
 
     def validation_error_from_error_contexts(self, error_contexts: list[ValidationErrorContext[Any]]) -> Any:
-        """Errors of a document in the sentences of the form; those of parameters as ninja has them."""
+        """Errors of a document with the form's sentences. Errors of parameters as ninja returns them."""
         for context in error_contexts:
             model, found = _document(context), context.pydantic_validation_error
             if model is not None:
@@ -95,7 +95,7 @@ class Api(NinjaAPI):
 
 
 def _document(context: ValidationErrorContext[Any]) -> type[BaseModel] | None:
-    """The model of the request's body, if that is what does not hold."""
+    """The model of the request's body, if the errors are about it."""
     model: Any = context.model
     if model.__ninja_param_source__ != "body":
         return None
@@ -104,9 +104,9 @@ def _document(context: ValidationErrorContext[Any]) -> type[BaseModel] | None:
 
 
 def _inside(error: ValidationError, hidden: bool) -> ValidationError:
-    """The same errors, with places counted from the document itself, not from the parameter that holds it.
+    """The same errors, with locations relative to the document instead of its parameter.
 
-    Hidden: without what was sent, which may be a secret, or one in the wrong place.
+    The values are removed: they may be secrets.
     """
     lines: list[Any] = []
     for one in error.errors(include_url=False):
@@ -123,7 +123,7 @@ def _problem_schemas() -> dict[str, Any]:
 
 
 def _sent(view: Any) -> Any:
-    """How often one may still ask is said with every answer, and every change leaves a line."""
+    """The view with rate-limit headers on every response and an audit record for every change."""
 
     @functools.wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -157,7 +157,7 @@ api = Api(
     title="Starling",
     version=VERSION,
     description=(
-        "What the window does with jobs and money, for programs."
+        "Everything the pages do with jobs and money, for programs."
         " Errors are application/problem+json with what, why and fix."
         " Money is exact US dollars as text; moments are RFC 3339 in UTC."
     ),
@@ -190,7 +190,7 @@ ROUTES = (
 
 
 def _asked_as_described(view: Any) -> Any:
-    """Refuses what an address does not take: a mistyped word would silently be answered as if it was not there."""
+    """Refuses unknown query parameters: a mistyped one would silently be ignored."""
     takes = set(inspect.signature(view).parameters)
 
     @functools.wraps(view)
@@ -211,7 +211,7 @@ for router in (*(one.router for one in ROUTES), choices.choices):
 
 
 def urls() -> tuple[list[Any], str, str]:
-    """ninja's addresses, each with what every answer has in common."""
+    """ninja's URL patterns, with the common parts of every response."""
     patterns, app, namespace = api.urls
     for pattern in patterns:
         pattern.callback = _sent(pattern.callback)
@@ -219,7 +219,7 @@ def urls() -> tuple[list[Any], str, str]:
 
 
 def nothing_here(request: HttpRequest, rest: str) -> HttpResponse:
-    """An address of the API that there is not."""
+    """404 for unknown addresses of the API."""
     return problems.answer(
         request,
         problems.Refused(

@@ -1,4 +1,4 @@
-"""A router that gives a route what its signature asks for: the project, a job in it, the person who asks.
+"""A router that passes to a route what its signature declares: the project, a job in it, the caller.
 
     @router.get("/projects/{slug}/jobs/{job_id}", response={200: JobShape, 304: None}, summary="One job")
     def get_job(job: ViewersJob) -> JobShape:
@@ -36,14 +36,14 @@ View = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Given:
-    """`find` is called with the request and its own parameters, which are read from the address. `needs`: the role."""
+    """`find` gets the request and its own parameters, which are read from the address. `needs`: the role."""
 
     find: View
     needs: str = ""
 
     @cached_property
     def parameters(self) -> list[Parameter]:
-        """What the address has to say."""
+        """The parameters of `find`, which the address must contain."""
         every = inspect.signature(self.find, eval_str=True).parameters
         return [one for name, one in every.items() if name not in ("request", "needs")]
 
@@ -112,6 +112,6 @@ def _given(parameter: Parameter) -> Given | None:
 
 
 def _unless_known(response: HttpResponse, shape: Any, if_none_match: str) -> Status[Any]:
-    """The shape with its ETag, or 304 for a caller who named that one."""
+    """The response with its ETag, or 304 if the caller has that version."""
     response["ETag"] = tag = etag_of(shape)
     return Status(304, None) if tag in if_none_match else Status(200, shape)

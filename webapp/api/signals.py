@@ -1,4 +1,4 @@
-"""What happens when somebody is no member any more: tokens for that project alone are revoked."""
+"""When a membership ends, the person's tokens for that project alone are revoked."""
 
 from typing import Any
 
@@ -11,6 +11,6 @@ from webapp.api.tokens import revoke_for_member
 
 @receiver(post_delete, sender=Membership, dispatch_uid="tokens_of_former_members")
 def revoke_tokens(instance: Membership, origin: Any, **_: Any) -> None:
-    # Where the person or the project goes as a whole, the tokens go with it.
+    # If the person or the project is deleted, the tokens are deleted too.
     if getattr(origin, "model", type(origin)) is Membership:
         revoke_for_member(user_id=instance.user_id, project_id=instance.project_id)

@@ -1,4 +1,4 @@
-"""A run as TensorBoard reads it: every figure of every round by environment step, under names that people know."""
+"""A run for TensorBoard: every figure of every round by environment step, under common names."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ TAGS = {
     "functions/cold_starts": ("cold_starts",),
     "functions/failed_calls": ("failed_calls",),
 }
-"""Beside the lines of the page's charts: by tag, where the figure is in a round's report."""
+"""Tags beside those of the page's charts: the figure's path in a round's report."""
 
 
 def event_file(job: Job) -> Iterator[bytes]:
-    """The file in pieces. Its clock is the platform's, counted from the job's start, so that simulated time is kept."""
+    """The file in chunks. Its times are the platform's, from the job's start, so that simulated time is kept."""
     began_s = (job.started_at or job.created_at).timestamp()
     yield record(file_version(began_s))
     evaluations = {row.round_no: row.return_mean for row in evaluations_of(job)}

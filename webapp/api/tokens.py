@@ -1,4 +1,4 @@
-"""Tokens made, looked up and revoked, and the lines about what was done with them. All writes of this app."""
+"""Tokens: create, look up, revoke, and audit their actions. All writes of this app."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from webapp.api.models import ApiToken, Caller, Deed, Scope
 from webapp.clock import SYSTEM_CLOCK, Clock
 
 PREFIX = "starling_pat_"
-"""So that a scanner of repositories finds one that slipped in."""
+"""A prefix by which scanners find tokens in repositories."""
 _USED_AGAIN_AFTER = timedelta(minutes=1)
 TOKENS_EACH = 50
 DAYS_BY_DEFAULT = 90
 
 
 class TooManyTokens(ValueError):
-    """Enough tokens of this person hold; the text says so."""
+    """The person has too many valid tokens; the text says so."""
 
 
 @transaction.atomic
@@ -35,12 +35,10 @@ def make_token(
     days: int = DAYS_BY_DEFAULT,
     clock: Clock = SYSTEM_CLOCK,
 ) -> tuple[ApiToken, str]:
-    """A new token and the key that goes with it, which nobody can be told again."""
+    """A new token and its key, which cannot be shown again. TooManyTokens at the limit."""
     now = clock.now()
     if holding(user, clock=clock).count() >= TOKENS_EACH:
-        raise TooManyTokens(
-            f"You have {TOKENS_EACH} tokens that hold. Revoke one that is not needed any more."
-        )
+        raise TooManyTokens(f"You have {TOKENS_EACH} valid tokens. Revoke one that you no longer need.")
     key = PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         user_id=user.pk,
@@ -59,19 +57,19 @@ def make_token(
 
 @transaction.atomic
 def revoke_token(*, token: ApiToken, clock: Clock = SYSTEM_CLOCK) -> None:
-    """The token opens nothing from now on. Revoking it again changes nothing."""
+    """Revoke the token. Revoking it again changes nothing."""
     if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=clock.now()):
         note(token, "Token revoked", clock=clock)
 
 
 def revoke_for_member(*, user_id: int, project_id: int, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Whoever is no member of a project any more has no token that was made for it alone."""
+    """Revoke the person's tokens for this project alone."""
     for token in ApiToken.objects.filter(user_id=user_id, project_id=project_id, revoked_at=None):
         revoke_token(token=token, clock=clock)
 
 
 def caller_with(key: str, *, clock: Clock = SYSTEM_CLOCK) -> Caller | None:
-    """Whom a key stands for; None if it is none of ours, has ended or was revoked, or its person is gone."""
+    """The caller of a key. None if the key is invalid, expired or revoked, or its person is inactive."""
     if not key.startswith(PREFIX):
         return None
     now = clock.now()
@@ -92,7 +90,7 @@ def caller_with(key: str, *, clock: Clock = SYSTEM_CLOCK) -> Caller | None:
 def note(
     token: ApiToken, what: str, *, outcome: str = "", address: str = "", clock: Clock = SYSTEM_CLOCK
 ) -> None:
-    """A line that stays."""
+    """Write an audit record."""
     Deed.objects.create(
         token=token,
         token_name=str(token),
@@ -105,13 +103,13 @@ def note(
 
 
 def holding(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
-    """The person's tokens that open something, newest first."""
+    """The person's valid tokens, newest first."""
     mine = ApiToken.objects.filter(_holds(clock.now()), user_id=user.pk)
     return mine.select_related("project").order_by("-created_at", "pk")
 
 
 def ended(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
-    """Those that did once, newest first."""
+    """The person's revoked and expired tokens, newest first."""
     mine = ApiToken.objects.filter(~_holds(clock.now()), user_id=user.pk)
     return mine.select_related("project").order_by("-created_at", "pk")
 

@@ -1,4 +1,4 @@
-"""Pages about the API: one's tokens, the description for people, and the client to take away."""
+"""Pages about the API: tokens, the reference, and downloads of the client."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DEEDS_SHOWN = 5
 @never_cache
 @sensitive_variables("key", "context")
 def token_list(request: HttpRequest) -> HttpResponse:
-    """One's tokens. A new one wants a fresh sign-in; its key is shown in the answer that makes it, and never again."""
+    """The person's tokens. A new one requires a fresh sign-in. Only the response that creates it shows its key."""
     form = TokenForm(request.POST or None, user=request.user)
     context: dict[str, Any] = {}
     if form.is_valid():
@@ -81,7 +81,7 @@ def token_revoke(request: HttpRequest, token_id: str) -> HttpResponse:
 @login_required
 @require_safe
 def reference_page(request: HttpRequest) -> HttpResponse:
-    """The API for people, drawn from its description."""
+    """The reference of the API, made from its OpenAPI description."""
     context = {
         "section": "account",
         "groups": reference.groups(),
@@ -93,7 +93,7 @@ def reference_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def client(request: HttpRequest) -> HttpResponseBase:
-    """The client: one file that needs Python alone."""
+    """The client: one file that needs only Python."""
     return FileResponse(
         CLIENT.open("rb"), as_attachment=True, filename="starling.py", content_type="text/x-python"
     )
@@ -101,7 +101,7 @@ def client(request: HttpRequest) -> HttpResponseBase:
 
 @require_safe
 def command(request: HttpRequest) -> HttpResponse:
-    """The command line: one file that runs by itself, and needs Python alone."""
+    """The command line: one executable file that needs only Python."""
     headers = {"Content-Disposition": 'attachment; filename="starling"'}
     return HttpResponse(packed_command(), content_type="application/zip", headers=headers)
 
@@ -109,5 +109,5 @@ def command(request: HttpRequest) -> HttpResponse:
 @project_page()
 @require_safe
 def job_tensorboard(request: HttpRequest, project: Project, job_id: str) -> HttpResponseBase:
-    """The run as TensorBoard's event file."""
+    """The run as an event file of TensorBoard."""
     return tensorboard_file(job_in(project, job_id))

@@ -1,1 +1,1 @@
-"""Connections to clouds: what is known of an account there, with its secrets sealed."""
+"""Connections to clouds: how a project reaches a cloud account, with sealed secrets."""

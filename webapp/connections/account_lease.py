@@ -1,7 +1,7 @@
-"""An account borrowed for a while by whoever measures there: functions of the sizes that are missing come and go.
+"""A lease of a connection's account, for a profile: missing functions are made for it and removed afterwards.
 
-Meanwhile the set-up's row is the borrower's: nobody sets the account up or clears it. Whoever dies while he has it
-leaves its sizes written down there, and after some minutes the next one may go on.
+Meanwhile the job holds the account's lease, so set-up and removal wait. The row lists the sizes, so that after a crash
+the next holder can continue some minutes later.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from webapp.connections.services import ConnectionRefused
 
 
 class NotBorrowed(Exception):
-    """The account cannot be had, or not any longer; the text says why."""
+    """The account cannot be leased, or the lease was lost; the text says why."""
 
 
 @dataclass(frozen=True)
 class Loan:
-    """What was asked for: `number` is that of the set-up's row, `made_mb` the sizes there is no function of yet."""
+    """A claimed account: `number` of the set-up's row, and in `made_mb` the sizes that have no function yet."""
 
     connection: Connection
     number: int
@@ -41,7 +41,7 @@ class Loan:
 
 
 def ask(connection: Connection, memory_mb: Sequence[int], *, clock: Clock = SYSTEM_CLOCK) -> Loan:
-    """Claim the account. NotBorrowed where it was not tested well, or somebody works on it."""
+    """Claim the account. LeaseRefused if its test did not succeed, or if the account is in use."""
     try:
         decrypt.require_usable(connection)
         if not (connection.test_report or {}).get("ok"):
@@ -55,22 +55,22 @@ def ask(connection: Connection, memory_mb: Sequence[int], *, clock: Clock = SYST
 
 
 class Borrowed:
-    """The account while one has it. `told` hears each step of making functions and of taking them away."""
+    """A leased account. `on_step` is called with each step of making and removing functions."""
 
-    def __init__(self, loan: Loan, told: Callable[[dict[str, Any]], None], clock: Clock) -> None:
+    def __init__(self, loan: Loan, on_step: Callable[[dict[str, Any]], None], clock: Clock) -> None:
         self._loan = loan
-        self._told = told
+        self._on_step = on_step
         self._clock = clock
         self._secrets: list[str] = []
         self._wanting: list[dict[str, Any]] = []
         self.clients: AwsClients
 
     def still_ours(self) -> bool:
-        """A sign of life in the set-up's row; False once it is somebody else's."""
+        """Renew the lease in the set-up's row. False once another set-up has claimed it."""
         return bool(self._row.filter(state=CheckState.RUNNING).update(since=self._clock.now()))
 
     def scrubbed(self, document: dict[str, Any]) -> dict[str, Any]:
-        """The same without the connection's secrets, whatever a cloud repeats of them."""
+        """The document without the connection's secrets, which a cloud may repeat."""
         cleaned: dict[str, Any] = scrubbed(document, self._secrets)
         return cleaned
 
@@ -79,9 +79,9 @@ class Borrowed:
         return SetUp.objects.filter(connection=self._loan.connection, number=self._loan.number)
 
     def _begin(self) -> None:
-        asked = self._row.filter(state=CheckState.ASKED)
-        if not asked.update(state=CheckState.RUNNING, since=self._clock.now()):
-            raise NotBorrowed("Somebody else set the account up meanwhile, and nothing was begun.")
+        requested = self._row.filter(state=CheckState.ASKED)
+        if not requested.update(state=CheckState.RUNNING, since=self._clock.now()):
+            raise NotBorrowed("Another set-up claimed the account meanwhile. Nothing was started.")
 
     @sensitive_variables()
     def _open(self) -> None:
@@ -103,7 +103,7 @@ class Borrowed:
             raise NotBorrowed("The functions could not be made; the steps say why.")
 
     def _take_away(self) -> bool:
-        """Whether all of them are gone."""
+        """Remove the functions that were made. Returns whether all are gone."""
         owner = account_setup.owner_of(self._loan.connection)
         return not self._missing_among(aws_removal.remove_sizes(self.clients, owner, self._loan.made_mb))
 
@@ -111,7 +111,7 @@ class Borrowed:
         missing = False
         for step in steps:
             document = self.scrubbed(step.as_dict())
-            self._told(document)
+            self._on_step(document)
             self.still_ours()
             if step.state == "missing":
                 missing = True
@@ -119,17 +119,17 @@ class Borrowed:
         return missing
 
     def _give_back(self, kept: Sequence[int], left: Sequence[int]) -> None:
-        """To whoever sets it up next: with what was kept, and with what could not be taken away."""
+        """End the lease. The row keeps the sizes that stay, and those that could not be removed."""
         made = self._row.first()
         if made is None:
             return
         before = {size for size in made.asked_mb if size not in self._loan.made_mb}
-        asked = sorted(before | {*kept, *left})
+        remaining = sorted(before | {*kept, *left})
         self._row.update(
             state=CheckState.DONE,
             since=self._clock.now(),
-            aim=Aim.SET_UP if asked or made.asked_bucket else Aim.TAKE_DOWN,
-            asked_mb=asked,
+            aim=Aim.SET_UP if remaining or made.asked_bucket else Aim.TAKE_DOWN,
+            asked_mb=remaining,
             ready_mb=sorted({*made.ready_mb, *kept}),
             steps=self._wanting,
         )
@@ -140,11 +140,11 @@ def borrowed(
     loan: Loan,
     *,
     keep: bool = False,
-    told: Callable[[dict[str, Any]], None] = lambda step: None,
+    on_step: Callable[[dict[str, Any]], None] = lambda step: None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Iterator[Borrowed]:
-    """The account with functions of all sizes; those that were missing are gone at the end unless they are to stay."""
-    account = Borrowed(loan, told, clock)
+    """The account with functions of all sizes. Functions that were made are removed at the end, unless `keep`."""
+    account = Borrowed(loan, on_step, clock)
     account._begin()
     kept: tuple[int, ...] = ()
     left: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""Set-ups and removals: asked for on a page, done by the worker step by step, told in the row."""
+"""Set-up and removal: a page requests them, the worker does them step by step, and the row reports each step."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from webapp.connections.services import ConnectionRefused
 log = logging.getLogger(__name__)
 
 _POLL_S, _EMULATED_POLL_S = 2.0, 0.2
-_UNFORESEEN = "Something unforeseen came back ({}), and it ended there."
+_UNFORESEEN = "An unexpected error ({}) ended it."
 
 
 @transaction.atomic
 def ask_for_set_up(
     *, connection: Connection, memory_mb: int, bucket: bool = False, clock: Clock = SYSTEM_CLOCK
 ) -> SetUp:
-    """Functions of this memory, beside those there are, and a bucket if asked for; the worker makes them."""
+    """Request functions of this memory beside the existing ones, and a bucket if `bucket`. The worker makes them."""
     made = _asked(connection, Aim.SET_UP, clock)
     made.asked_mb = sorted({*made.asked_mb, memory_mb})
     made.asked_bucket = made.asked_bucket or bucket
@@ -46,7 +46,7 @@ def ask_for_set_up(
 
 @transaction.atomic
 def ask_for_containers(*, connection: Connection, image: str, clock: Clock = SYSTEM_CLOCK) -> SetUp:
-    """Have the worker look whether jobs can run this image there. Until it has, none begins with another one."""
+    """Request a check whether jobs can run this image there. Until it is done, no job starts with another image."""
     made = _asked(connection, Aim.SET_UP, clock)
     made.image, made.ready_image = image, ""
     made.save()
@@ -55,7 +55,9 @@ def ask_for_containers(*, connection: Connection, image: str, clock: Clock = SYS
 
 @transaction.atomic
 def ask_for_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> SetUp:
-    """Everything away that was made there. From now on no job begins on it; jobs that need it stand against it."""
+    """Request the removal of everything that was made there. No job starts on it from now on.
+
+    ConnectionRefused if jobs need it."""
     made = _asked(connection, Aim.TAKE_DOWN, clock)
     needed = list(queries.jobs_going_on(connection).values_list("name", flat=True)[:4])
     if needed:
@@ -69,7 +71,7 @@ def ask_for_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> S
 
 @transaction.atomic
 def claim_for_profile(*, connection: Connection, memory_mb: list[int], clock: Clock = SYSTEM_CLOCK) -> SetUp:
-    """The account for a while, with functions of these sizes: whoever profiles makes them and gives it back."""
+    """Claim the account for a profile, which makes functions of these sizes and returns the account afterwards."""
     made = _claimed(connection, Aim.PROFILE, clock)
     made.asked_mb = sorted({*made.asked_mb, *memory_mb})
     made.save()
@@ -77,7 +79,7 @@ def claim_for_profile(*, connection: Connection, memory_mb: list[int], clock: Cl
 
 
 def _asked(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
-    """Claimed, and the worker told of it."""
+    """The claimed row. The worker gets a message after the commit."""
     made = _claimed(connection, aim, clock)
     number = made.number
     transaction.on_commit(lambda: _ask_worker(connection.pk, number), robust=True)
@@ -85,7 +87,7 @@ def _asked(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
 
 
 def _claimed(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
-    """The row as it is asked for anew, not yet saved. One thing at a time: two would undo each other's steps."""
+    """The row of a new request, not saved yet. Only one runs at a time: two would undo each other's steps."""
     locked = Connection.objects.select_for_update().get(pk=connection.pk)
     if not locked.has_identity:
         raise ConnectionRefused("The steps before are not done.")
@@ -99,7 +101,7 @@ def _claimed(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
 
 
 def run(connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Do what was asked for under that number. Harmless when it was overtaken, or is being done already."""
+    """Do the request of that number. Does nothing if a newer one replaced it or if it is running already."""
     mine = SetUp.objects.filter(connection_id=connection_id, number=number)
     if not mine.filter(state=CheckState.ASKED).update(state=CheckState.RUNNING, since=clock.now()):
         return
@@ -114,7 +116,7 @@ def run(connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK) -> None
 
 
 def _outcome(made: SetUp, steps: list[dict[str, Any]]) -> dict[str, Any]:
-    """What is there now, as far as it is known."""
+    """The row's fields after these steps: what the account contains, as far as known."""
     if any(step["state"] == "missing" for step in steps):
         return {}
     if made.aim == Aim.SET_UP:
@@ -131,7 +133,7 @@ def _outcome(made: SetUp, steps: list[dict[str, Any]]) -> dict[str, Any]:
 
 @sensitive_variables()
 def _steps(made: SetUp) -> Iterator[dict[str, Any]]:
-    """Each step as the row stores it: never with a secret in it. Never raises."""
+    """Each step as the row stores it, without secrets. Never raises."""
     connection = made.connection
     try:
         steps = _steps_on_azure(made) if connection.cloud == "azure" else _steps_on_aws(made)
@@ -142,9 +144,11 @@ def _steps(made: SetUp) -> Iterator[dict[str, Any]]:
     try:
         for step in steps:
             yield scrubbed(step.as_dict(), secrets)
-    except Exception as error:  # of a kind, not of a text: that may hold anything
+    except Exception as error:  # only its type: its text may contain anything
         words = _UNFORESEEN.format(type(error).__name__)
-        yield Step("It did not end", "missing", words, "Try again; what was made is found again.").as_dict()
+        yield Step(
+            "It did not finish", "missing", words, "Try again: the next set-up finds what was made."
+        ).as_dict()
 
 
 @sensitive_variables()
@@ -168,13 +172,13 @@ def _steps_on_azure(made: SetUp) -> Iterator[Step]:
 
 
 def owner_of(connection: Connection) -> Owner:
-    """As what is made for this connection says whose it is."""
+    """The owner tags of everything that is made for this connection."""
     return Owner(settings.STARLING_BASE_URL, connection.pk, connection.project.slug)
 
 
 @lru_cache(2)
 def package(emulated: bool) -> Bundle:
-    """What is shipped. An emulator runs on this machine, which has the packages already."""
+    """The code package. An emulator runs on this machine, which has the dependencies already."""
     return bundle.thin() if emulated else bundle.light()
 
 

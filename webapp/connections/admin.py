@@ -1,7 +1,7 @@
 """Connections as staff read them.
 
-Sealed secrets have no page. The external id is left out as well: only the account's owner and we know it. So is the
-report of a test, because it repeats what a cloud answered.
+Sealed secrets have no page. The external id is left out, because only the account's owner and this installation know
+it. So is the report of a test, because it repeats what a cloud answered.
 """
 
 from webapp.read_only_admin import ReadOnlyAdmin

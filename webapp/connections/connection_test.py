@@ -1,4 +1,4 @@
-"""Tests of connections: asked for on a page, made by the worker, told in the row. The page never waits for a cloud."""
+"""Tests of connections: a page requests one, the worker runs it and stores its report. Pages never wait for a cloud."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _places = threading.BoundedSemaphore(_AT_ONCE)
 
 @transaction.atomic
 def ask_for_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Connection:
-    """A test, to be made by the worker. One asked for before is overtaken. ConnectionRefused without an identity."""
+    """Request a test, which replaces an earlier request. ConnectionRefused without an identity."""
     if not connection.has_identity:
         raise ConnectionRefused("There is nothing to test yet: the steps before are not done.")
     Connection.objects.filter(pk=connection.pk).update(
@@ -50,17 +50,17 @@ def ask_for_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Conn
 def run_test(
     connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK, limit_s: float = LIMIT_S
 ) -> None:
-    """Make the test of that number. Harmless when it was overtaken, or is being made already."""
+    """Run the test of that number. Does nothing if a newer one replaced it or if it is running already."""
     if not _places.acquire(timeout=_PATIENCE_S):
         return
     try:
-        asked = Connection.objects.filter(pk=connection_id, test_no=number)
-        running = asked.filter(test_state=CheckState.ASKED)
+        row = Connection.objects.filter(pk=connection_id, test_no=number)
+        running = row.filter(test_state=CheckState.ASKED)
         if not running.update(test_state=CheckState.RUNNING, test_since=clock.now()):
             return
-        report = report_on(asked.get(), limit_s)
+        report = report_on(row.get(), limit_s)
         learned = {"account_id": report["account"]} if report["account"] else {}
-        asked.filter(test_state=CheckState.RUNNING).update(
+        row.filter(test_state=CheckState.RUNNING).update(
             test_state=CheckState.DONE, test_since=clock.now(), test_report=report, **learned
         )
     finally:
@@ -69,7 +69,7 @@ def run_test(
 
 @sensitive_variables()
 def report_on(connection: Connection, limit_s: float = LIMIT_S) -> dict[str, Any]:
-    """What the cloud says, as the row stores it: never with a secret in it. Never raises."""
+    """The cloud's report as the row stores it, without secrets. Never raises."""
     secrets: list[Secret] = []
     try:
         decrypt.require_usable(connection)
@@ -85,11 +85,11 @@ def report_on(connection: Connection, limit_s: float = LIMIT_S) -> dict[str, Any
 @sensitive_variables()
 def _ask(connection: Connection, findings: Findings) -> None:
     if connection.kind == Kind.AZURE_PRINCIPAL:
-        door = azure_clients(decrypt.azure_connection(connection))
-        check_azure(door, _azure_question(connection), findings)
+        clients = azure_clients(decrypt.azure_connection(connection))
+        check_azure(clients, _azure_question(connection), findings)
         return
-    asked = AwsQuestion(connection.region, connection.role_arn, connection.external_id)
-    check_aws(aws_clients(decrypt.aws_connection(connection)), asked, findings)
+    question = AwsQuestion(connection.region, connection.role_arn, connection.external_id)
+    check_aws(aws_clients(decrypt.aws_connection(connection)), question, findings)
 
 
 def _azure_question(connection: Connection) -> AzureQuestion:
@@ -103,7 +103,7 @@ def _azure_question(connection: Connection) -> AzureQuestion:
 
 
 def _ask_worker(connection_id: str, number: int) -> None:
-    """Send the message, with an id and a number. If it cannot be sent, the page says after a while that nobody came."""
+    """Send the worker a message. If that fails, the page says after a while that no worker answered."""
     try:
         celery_app.send_task("webapp.connections.tasks.test_connection", args=[connection_id, number])
     except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint

@@ -1,4 +1,4 @@
-"""The one place where a stored secret becomes a plaintext, for whoever talks to the cloud with it."""
+"""The only place where stored secrets become plaintext, for cloud clients."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from webapp.connections.secret import Secret
 
 
 class CannotOpen(Exception):
-    """A connection that cannot be used as it is; the text says why and what to do."""
+    """The connection cannot be used; the text says why and what to do."""
 
 
 @sensitive_variables()
 def secret(connection: Connection, field: str) -> Secret:
-    """The connection's secret. Raises CannotOpen, or CannotUnseal when the row or the master key is not right."""
+    """The connection's secret. CannotOpen if it has none, CannotUnseal if the row or the master key is wrong."""
     row = SealedSecret.objects.filter(connection=connection, field=field).first()
     if row is None:
         raise CannotOpen(f"{connection.name} has no credentials yet. Set it up first.")
@@ -28,7 +28,7 @@ def secret(connection: Connection, field: str) -> Secret:
 
 
 def require_usable(connection: Connection) -> None:
-    """Refuses a connection without an identity, one to a real account where an emulator is set, and the reverse."""
+    """CannotOpen without an identity, or if the connection and the installation differ in emulation."""
     if not connection.has_identity:
         raise CannotOpen(f"{connection.name} has no credentials yet. Set it up first.")
     if connection.emulated == services.emulated(connection.cloud):
@@ -43,7 +43,7 @@ def require_usable(connection: Connection) -> None:
 
 @sensitive_variables()
 def azure_connection(connection: Connection) -> AzureConnection:
-    """The same for Azure. Where it is emulated, only this installation's settings say."""
+    """The connection for Azure clients. Raises as `secret` does. Only this installation's settings name an emulator."""
     require_usable(connection)
     access = AzurePrincipal(
         connection.tenant_id, connection.client_id, secret(connection, "client_secret").reveal()
@@ -60,7 +60,7 @@ def azure_connection(connection: Connection) -> AzureConnection:
 
 @sensitive_variables()
 def aws_connection(connection: Connection) -> AwsConnection:
-    """What the platform and the test work with, opened for the moment. Raises as `secret` does."""
+    """The connection for AWS clients, with its plaintext secret. Raises as `secret` does."""
     require_usable(connection)
     access: AwsRole | AwsKeys = AwsRole(connection.role_arn, connection.external_id)
     if connection.kind == Kind.AWS_KEYS:
@@ -75,8 +75,8 @@ def aws_connection(connection: Connection) -> AwsConnection:
 
 
 def opened(project_id: int, connection_id: str) -> AwsConnection | AzureConnection:
-    """For a job of that project: the connection its spec names, with what is needed to use it."""
+    """The decrypted connection that a job's spec names. CannotOpen if it was removed; else raises as `secret` does."""
     found = Connection.objects.filter(project_id=project_id, pk=connection_id).first()
     if found is None:
-        raise CannotOpen("The cloud connection that this job names is not there any more.")
+        raise CannotOpen("The cloud connection of this job was removed.")
     return aws_connection(found) if found.cloud == "aws" else azure_connection(found)

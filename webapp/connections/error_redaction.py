@@ -1,4 +1,4 @@
-"""What reports of exceptions may say: everything but what people typed and what functions held."""
+"""Error reports without values that people sent and without local variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HIDDEN = "(not shown)"
 
 
 class NothingShown(SafeExceptionReporterFilter):
-    """Hides posted values and local variables always: a debugging page is copied into tickets as well."""
+    """Always hides posted values and local variables: debugging pages are copied into tickets too."""
 
     def is_active(self, request: HttpRequest | None) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""The forms of connections. Secrets go in and never come out: what was typed is gone once it was looked at."""
+"""Forms of connections. Secrets go in and never come out: a form drops them once it has validated them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Uuid(forms.CharField):
 
 
 class SecretField(forms.CharField):
-    """A plaintext, taken over as a Secret. The control is always empty, whatever was sent."""
+    """A plaintext that becomes a Secret. The control is always rendered empty."""
 
     def __init__(self, **options: Any) -> None:
         # Browsers offer to remember what looks like a password of this site; "new-password" keeps old ones out.
@@ -59,7 +59,7 @@ class SecretField(forms.CharField):
 
 
 class WriteOnlyForm(forms.Form):
-    """Forgets what it was sent: secrets always, and what was wrong, which may be a secret in the wrong field."""
+    """Drops its data: secrets always, and invalid values, which may be a secret in the wrong field."""
 
     def full_clean(self) -> None:
         super().full_clean()
@@ -73,7 +73,7 @@ class WriteOnlyForm(forms.Form):
 
 
 class NewConnectionForm(forms.Form):
-    """Name and region; for Azure also the place that the roles are made for."""
+    """Name and region. For Azure also the subscription and resource group that the roles apply to."""
 
     name = forms.CharField(label="Name", max_length=60)
     region = forms.CharField(label="Region", max_length=40, widget=forms.TextInput(attrs={"list": "regions"}))
@@ -94,7 +94,7 @@ class NewConnectionForm(forms.Form):
 
 
 class SetUpForm(forms.Form):
-    """For which functions an account is made ready: memory belongs to a function, not to a call."""
+    """The functions to set up: memory belongs to a function, not to a call."""
 
     memory_mb = forms.IntegerField(
         label="Memory of an actor",
@@ -107,7 +107,7 @@ class SetUpForm(forms.Form):
 
 
 class ContainersForm(forms.Form):
-    """Which image containers are made of. Somebody else's registry: it is named, never fetched by us."""
+    """The image of containers. Starling only names it: Azure fetches it from its registry."""
 
     image = forms.CharField(
         label="Image",
@@ -118,7 +118,7 @@ class ContainersForm(forms.Form):
 
 
 def set_up_form(connection: Connection, data: Any = None, image: str = "") -> forms.Form:
-    """What has to be known to set the connection's account up; `image` is the one that it was set up with."""
+    """The form that sets the connection's account up. `image` is the current one."""
     if connection.cloud == "azure":
         return ContainersForm(data, initial={"image": image})
     return SetUpForm(data)
@@ -163,7 +163,7 @@ _FORMS: dict[str, type[WriteOnlyForm]] = {
 
 
 def identity_form(connection: Connection, data: Any = None) -> WriteOnlyForm:
-    """The form of the connection's identity; what may be seen of a stored one is filled in."""
+    """The form of the connection's identity, with the stored values that are not secret."""
     seen = {field: getattr(connection, field) for field in PLAIN_FIELDS[connection.kind]}
     form = _FORMS[connection.kind](data, initial=seen)
     for field in form.fields.values():

@@ -1,4 +1,4 @@
-"""What an account's owner copies into the cloud's own tools, made for one connection."""
+"""Policy documents of one connection, which the account's owner copies into the cloud's own tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webapp.connections.models import Connection, Kind
 
 
 class Paper(NamedTuple):
-    """One document: where it goes, and under which name it is downloaded."""
+    """One policy document and the name of its file."""
 
     key: str
     title: str
@@ -21,7 +21,7 @@ class Paper(NamedTuple):
 
 
 def papers(connection: Connection) -> dict[str, Paper]:
-    """By key. A role without a principal to trust has none: nobody could take it on."""
+    """Policy documents by key. Empty for a role without a principal to trust: no one could assume it."""
     if connection.kind == Kind.AZURE_PRINCIPAL:
         return _azure(connection)
     if connection.kind == Kind.AWS_ROLE and not settings.STARLING_AWS_PRINCIPAL:
@@ -30,7 +30,7 @@ def papers(connection: Connection) -> dict[str, Paper]:
 
 
 def scope_of(connection: Connection) -> AwsScope:
-    """Where the connection's rights hold, as far as it is known yet."""
+    """The region and account that the connection's rights apply to, as far as known."""
     account = connection.account_id or "*"
     if connection.role_arn:
         account = connection.role_arn.split(":")[4]

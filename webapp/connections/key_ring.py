@@ -1,7 +1,7 @@
 """The master keys of this installation: from STARLING_MASTER_KEYS, else in a file of the data folder.
 
-One key a line (in the variable: separated by commas), 32 bytes as URL-safe base64. The first seals what is written;
-the others open what was written before. The file is made on first use, readable by its owner only.
+One key a line (in the variable: separated by commas), 32 bytes as URL-safe base64. The first seals new secrets;
+the others open older ones. The file is made on first use, readable by its owner only.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ FILE_NAME = "master_keys"
 
 
 class KeysUnusable(Exception):
-    """Master keys that cannot be worked with; the text says what to do."""
+    """The master keys cannot be used; the text says what to do."""
 
 
 class KeyRing:
-    """Master keys, the one that seals first."""
+    """Master keys. The first one seals."""
 
     def __init__(self, keys: Sequence[MasterKey]) -> None:
         self.first = keys[0]
@@ -39,7 +39,7 @@ class KeyRing:
 
 
 def new_key() -> str:
-    """A fresh master key, as it stands in the file."""
+    """A new master key, in the form of the file."""
     return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
 
 
@@ -48,12 +48,12 @@ def keys_file() -> Path:
 
 
 def from_environment() -> bool:
-    """Whether the operator keeps the keys; otherwise they are ours, in the file."""
+    """Whether the operator keeps the keys in the environment. Otherwise Starling keeps them in the file."""
     return bool(settings.STARLING_MASTER_KEYS)
 
 
 def ring() -> KeyRing:
-    """The keys as they are now. Raises KeysUnusable. Read again each time: another process may have added one."""
+    """The current keys, read again each time: another process may have added one. Raises KeysUnusable."""
     if from_environment():
         return _parsed(settings.STARLING_MASTER_KEYS, "STARLING_MASTER_KEYS")
     path = keys_file()
@@ -65,9 +65,9 @@ def ring() -> KeyRing:
 
 @contextmanager
 def held(*, alone: bool = False) -> Iterator[None]:
-    """While the block runs, no key that somebody may be sealing with is taken away.
+    """Lock the key ring, so that no key is removed while another process seals with it.
 
-    Who seals holds the ring beside others; who takes keys away holds it alone, until it is stored which ones are left.
+    A process that seals holds a shared lock. One that removes keys holds it alone until the remaining keys are stored.
     """
     if from_environment():
         yield
@@ -81,12 +81,12 @@ def held(*, alone: bool = False) -> Iterator[None]:
 
 
 def put_first(key: str) -> None:
-    """A further key in the file, which seals from now on."""
+    """Add a key to the file. It seals from now on."""
     _replace(keys_file(), [key, *_lines(keys_file())])
 
 
 def keep_only(key_ids: set[str]) -> list[str]:
-    """Takes the keys with other ids out of the file, the first one never; the ids that went."""
+    """Remove keys with other ids from the file, except the first. Returns the removed ids."""
     first, *rest = _lines(keys_file())
     kept = [first, *(line for line in rest if _key(line, "").id in key_ids)]
     gone = [_key(line, "").id for line in rest if line not in kept]
@@ -105,7 +105,7 @@ def _key(line: str, source: str) -> MasterKey:
     try:
         return MasterKey.of(base64.b64decode(line.encode(), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError):
-        # Not the line itself: it may be a key with one letter missing.
+        # The message omits the line: it may be a key with one letter missing.
         raise KeysUnusable(
             f"{source} holds something that is no master key: each is {KEY_BYTES} bytes in URL-safe base64."
             " `manage.py rotate-keys --new` prints one."
@@ -128,7 +128,7 @@ def _require_private(path: Path) -> None:
 
 
 def _make(path: Path) -> None:
-    """The file with one key. Several processes may be first at once: the first to link its file wins."""
+    """Make the file with one key. If several processes do so at once, the first to link its file wins."""
     candidate = _written(path, [new_key()])
     try:
         os.link(candidate, path)
@@ -143,7 +143,7 @@ def _replace(path: Path, lines: Sequence[str]) -> None:
 
 
 def _written(path: Path, lines: Sequence[str]) -> Path:
-    """A file beside `path`, on the disk for good: rows sealed under a key that is lost would be lost with it."""
+    """A file beside `path`, synced to disk: rows sealed under a lost key would be lost too."""
     beside = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:

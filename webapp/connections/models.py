@@ -1,4 +1,4 @@
-"""Tables of connections. Written only by `services`, `testing` and `setting_up`, read by `queries`."""
+"""Tables of connections. Written only by `services`, `connection_test`, `account_setup` and `account_lease`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def new_connection_id() -> str:
 
 
 def new_external_id() -> str:
-    """What only we and the account's owner know of a role: 160 random bits, in letters AWS takes."""
+    """The external id of a role: 160 random bits, known to this installation and the account's owner."""
     return f"starling-{secrets.token_hex(20)}"
 
 
@@ -39,7 +39,7 @@ PLAIN_FIELDS: dict[str, tuple[str, ...]] = {
     Kind.AWS_KEYS: ("access_key_id",),
     Kind.AZURE_PRINCIPAL: ("tenant_id", "client_id"),
 }
-"""What makes up an identity, by kind, as far as it may be seen."""
+"""The fields of an identity that are not secret, by kind."""
 SECRET_FIELDS: dict[str, tuple[str, ...]] = {
     Kind.AWS_ROLE: (),
     Kind.AWS_KEYS: ("secret_access_key",),
@@ -55,10 +55,10 @@ class CheckState(models.TextChoices):
 
 
 class Connection(models.Model):
-    """How a project reaches one account of a cloud. Its secrets lie sealed in rows of their own.
+    """How a project reaches one account of a cloud. Its secrets are sealed in `SealedSecret`.
 
-    `emulated` says what it was made for: it is never used against the other. `test_no` counts tests, so that one that
-    was overtaken does not write; `test_report` is that of the last one that ended (cloud.checks.Report).
+    An `emulated` connection is never used against a real cloud, nor the reverse. `test_no` counts tests, so that a
+    replaced test does not write. `test_report` is the report of the last finished test (cloud.checks.Report).
     """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_connection_id, editable=False)
@@ -107,18 +107,18 @@ class Connection(models.Model):
 
     @property
     def has_identity(self) -> bool:
-        """Whether it was said who we are there; the secret is stored in the same act."""
+        """Whether the identity is set. Its secret is stored in the same transaction."""
         return all(getattr(self, field) for field in PLAIN_FIELDS[self.kind])
 
     def place(self, field: str) -> Place:
-        """Where a secret of this connection belongs."""
+        """The place that a secret of this connection is sealed for."""
         return Place(self.project_id, self.pk, field)
 
 
 class SealedRow(models.Model):
-    """One secret of whatever has secrets, sealed. `hint` holds its last letters, for whoever wants to know it again.
+    """One sealed secret. `hint` holds its last letters, so that people can recognise it.
 
-    Master keys are changed for every table of this kind (see `rotation`).
+    `rotation` changes the master key of every table of this kind.
     """
 
     field = models.CharField(max_length=40)
@@ -135,7 +135,7 @@ class SealedRow(models.Model):
         return Sealed(self.key_id, bytes(self.wrapped_key), bytes(self.ciphertext))
 
     def place(self) -> Place:
-        """Where the secret belongs."""
+        """The place that the secret is sealed for."""
         raise NotImplementedError
 
 
@@ -162,12 +162,12 @@ class Aim(models.TextChoices):
 
 
 class SetUp(models.Model):
-    """What a connection's account was made to hold for us, and how far that has come.
+    """What is set up in a connection's account, and the progress of the latest request.
 
-    `asked_mb` names the functions that may be there, by memory; it is written before anything is made, and emptied once
-    everything is gone. `ready_mb` are those that jobs may use. A bucket for large networks is asked for and ready in
-    the same way; so is, on Azure, the image that containers run. `number` counts what was asked, so that one who was
-    overtaken does not write; `steps` are those of the last one (cloud.provision.steps.Step).
+    `asked_mb` lists the memory sizes of functions that may exist. It is written before anything is made, and emptied
+    once everything is removed. `ready_mb` are the sizes that jobs may use. A bucket for large networks and, on Azure,
+    the image of containers work in the same way. `number` counts requests, so that a replaced one does not write;
+    `steps` are those of the latest request (cloud.provision.steps.Step).
     """
 
     connection = models.OneToOneField(Connection, on_delete=models.CASCADE, related_name="set_up")
@@ -195,10 +195,10 @@ class SetUp(models.Model):
 
     @property
     def asked(self) -> bool:
-        """Whether anything of ours may be there."""
+        """Whether the account may contain anything that Starling made."""
         return bool(self.asked_mb or self.asked_bucket or self.image)
 
     @property
     def ready(self) -> bool:
-        """Whether jobs may begin there."""
+        """Whether jobs may start there."""
         return bool(self.ready_mb or self.ready_image)

@@ -12,8 +12,8 @@ from django.http import Http404
 from webapp.connections.models import CheckState, Connection, SealedRow, SealedSecret, SetUp
 from webapp.job_states import TERMINAL
 
-NOBODY_CAME_AFTER = timedelta(seconds=30)
-"""A test that no worker has taken up by then is one that nobody works on; one that began has three times that."""
+GIVEN_UP_AFTER = timedelta(seconds=30)
+"""A requested test counts as given up after this time, a running one after three times as long."""
 
 
 def connections_of(project: Any) -> QuerySet[Connection]:
@@ -22,7 +22,7 @@ def connections_of(project: Any) -> QuerySet[Connection]:
 
 
 def connection_in(project: Any, connection_id: str) -> Connection:
-    """The project's connection of that id; Http404 for any other."""
+    """The connection with this id. Http404 if the project has none."""
     found = connections_of(project).filter(pk=connection_id).first()
     if found is None:
         raise Http404("There is no such connection in this project.")
@@ -30,18 +30,18 @@ def connection_in(project: Any, connection_id: str) -> Connection:
 
 
 def secret_of(connection: Connection) -> SealedSecret | None:
-    """When its secret was set and how it ends, without the sealed bytes."""
+    """When the connection's secret was set, and its last letters, without the sealed bytes."""
     return connection.secrets.only("field", "hint", "set_at", "connection_id").first()
 
 
 def jobs_naming(connection: Connection) -> QuerySet[Any]:
-    """Every job that was launched on it, newest first."""
+    """Every job that was launched on this connection, newest first."""
     jobs = connection.project.jobs.filter(spec__platform__connection=connection.pk)
     return jobs.order_by("-created_at", "pk")
 
 
 def jobs_going_on(connection: Connection) -> QuerySet[Any]:
-    """Those of them that are not over, and so need it still."""
+    """The connection's jobs that are not over, and so still need it."""
     return jobs_naming(connection).exclude(observed__in=TERMINAL)
 
 
@@ -69,27 +69,27 @@ def in_use(connections: list[Connection]) -> dict[str, int]:
 
 
 def test_given_up(connection: Connection, now: datetime) -> bool:
-    """Whether a test was asked for that nobody seems to work on."""
+    """Whether a test was requested and no worker seems to run it."""
     if connection.test_state not in (CheckState.ASKED, CheckState.RUNNING) or connection.test_since is None:
         return False
-    patience = NOBODY_CAME_AFTER * (1 if connection.test_state == CheckState.ASKED else 3)
+    patience = GIVEN_UP_AFTER * (1 if connection.test_state == CheckState.ASKED else 3)
     return now - connection.test_since > patience
 
 
 SET_UP_GIVEN_UP_AFTER = timedelta(minutes=5)
-"""A set-up that began has told nothing for so long: whoever worked on it is gone. The slowest step fetches packages."""
+"""A running set-up without a report for so long has lost its worker. The slowest step fetches packages."""
 
 
 def set_up_of(connection: Connection) -> SetUp | None:
-    """What was made in its account, if anybody ever asked for it."""
+    """The set-up of the connection's account. None if it was never requested."""
     return SetUp.objects.filter(connection=connection).first()
 
 
 def set_up_given_up(made: SetUp, now: datetime) -> bool:
-    """Whether something was asked for that nobody seems to work on."""
+    """Whether a set-up was requested and no worker seems to run it."""
     if not under_way(made):
         return False
-    patience = NOBODY_CAME_AFTER if made.state == CheckState.ASKED else SET_UP_GIVEN_UP_AFTER
+    patience = GIVEN_UP_AFTER if made.state == CheckState.ASKED else SET_UP_GIVEN_UP_AFTER
     return now - made.since > patience
 
 

@@ -1,4 +1,4 @@
-"""Another master key for everything that is stored. Rows stay readable at every moment, also when it is cut off."""
+"""Rotation of the master key. Stored secrets stay readable throughout, also if the rotation is interrupted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROWS_AT_ONCE = 200
 
 @dataclass(frozen=True)
 class Rotation:
-    """What a rotation did: rows now under `key_id`, rows that could not be opened, and keys taken away."""
+    """The result of a rotation: rows now under `key_id`, rows that could not be opened, and removed keys."""
 
     key_id: str
     rewrapped: int
@@ -24,10 +24,10 @@ class Rotation:
 
 
 def rotate(*, retire: bool = False) -> Rotation:
-    """Wrap every row's data key with the first master key; where the keys are ours, a new one is made first.
+    """Wrap every row's data key with the first master key. If Starling keeps the keys, a new one is made first.
 
-    With `retire`, keys that no row needs any more are taken out of the file. A row that cannot be opened is left as it
-    is and named, and its key stays.
+    With `retire`, keys that no row needs are removed from the file. A row that cannot be opened stays unchanged and is
+    reported, and its key stays.
     """
     if not key_ring.from_environment():
         key_ring.ring()  # makes the file if there is none, and refuses one that is not private

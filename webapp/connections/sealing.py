@@ -1,4 +1,4 @@
-"""How a secret lies in the database: AES-256-GCM under a data key of its own, which a master key wraps.
+"""Sealed secrets in the database: AES-256-GCM under a data key of each secret, which a master key wraps.
 
 What a row belongs to (project, connection, field) is authenticated with both layers: a row that was changed, or whose
 ciphertext was moved here from elsewhere, cannot be opened. It never opens to a wrong plaintext.
@@ -24,7 +24,7 @@ _FORMAT = "starling/secret/1"
 
 
 class CannotUnseal(Exception):
-    """A stored secret that cannot be opened; the text says why and what to do, and nothing of the secret."""
+    """A stored secret cannot be opened; the text says why and what to do, without the secret."""
 
 
 class UnknownKey(CannotUnseal):
@@ -38,7 +38,7 @@ class UnknownKey(CannotUnseal):
 
 
 class RowChanged(CannotUnseal):
-    """The row is not what was written for this project, connection and field."""
+    """The row was not written for this project, connection and field."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -49,20 +49,20 @@ class RowChanged(CannotUnseal):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a sealed secret belongs, and nowhere else."""
+    """The place that a secret is sealed for. It cannot be opened for another place."""
 
     project_id: int
     connection_id: str
     field: str
 
     def bound(self, *more: str) -> bytes:
-        """The same bytes for the same place only: JSON keeps the parts apart."""
+        """Bytes that are unique to this place: JSON keeps the parts apart."""
         return json.dumps([_FORMAT, self.project_id, self.connection_id, self.field, *more]).encode()
 
 
 @dataclass(frozen=True)
 class MasterKey:
-    """Wraps data keys. Its id comes from its bytes, so an id can never stand for two keys."""
+    """Wraps data keys. Its id is a digest of its bytes, so two keys never share an id."""
 
     id: str
     _bytes: bytes
@@ -90,20 +90,20 @@ class Sealed:
 
 
 def seal(secret: Secret, place: Place, key: MasterKey) -> Sealed:
-    """The secret under a fresh data key, for this place only."""
+    """The secret sealed under a new data key, for this place only."""
     data_key = AESGCM.generate_key(bit_length=KEY_BYTES * 8)
     ciphertext = _encrypt(AESGCM(data_key), secret.reveal().encode(), place.bound("value"))
     return Sealed(key.id, _wrap(data_key, place, key), ciphertext)
 
 
 def unseal(sealed: Sealed, place: Place, keys: Mapping[str, MasterKey]) -> Secret:
-    """The secret. Raises UnknownKey or RowChanged, whose texts are for people."""
+    """The plaintext secret. Raises UnknownKey or RowChanged, whose texts are for people."""
     plaintext = _decrypt(AESGCM(_data_key(sealed, place, keys)), sealed.ciphertext, place.bound("value"))
     return Secret(plaintext.decode())
 
 
 def rewrap(sealed: Sealed, place: Place, keys: Mapping[str, MasterKey], key: MasterKey) -> Sealed:
-    """The same row under another master key: its data key is wrapped anew, its ciphertext stays unopened."""
+    """The same row under another master key: its data key is wrapped again, its ciphertext stays sealed."""
     return Sealed(key.id, _wrap(_data_key(sealed, place, keys), place, key), sealed.ciphertext)
 
 
@@ -127,7 +127,7 @@ def _encrypt(cipher: AESGCM, plaintext: bytes, bound: bytes) -> bytes:
 
 
 def _decrypt(cipher: AESGCM, data: bytes, bound: bytes) -> bytes:
-    # Shorter than nonce and tag: no ciphertext of ours, and the library would complain in its own way.
+    # Shorter than nonce and tag, so it is invalid. The library would raise an error of its own.
     if len(data) < _NONCE_BYTES + 16:
         raise RowChanged
     try:

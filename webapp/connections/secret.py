@@ -1,6 +1,6 @@
-"""A secret in memory, as a value that cannot be shown by accident.
+"""A secret in memory, as a value that cannot be printed by accident.
 
-Whoever needs the plaintext says so by `reveal()`; everything that turns values into text, JSON or bytes gets dots or
+Code that needs the plaintext calls `reveal()`; everything that turns values into text, JSON or bytes gets dots or
 a refusal.
 """
 
@@ -15,7 +15,7 @@ _LONG_ENOUGH_FOR_A_HINT = 20
 
 
 class Secret:
-    """A plaintext behind one door."""
+    """A plaintext that only `reveal` returns."""
 
     __slots__ = ("__plaintext",)
 
@@ -23,12 +23,12 @@ class Secret:
         self.__plaintext = plaintext
 
     def reveal(self) -> str:
-        """The plaintext. Hand it to whoever needs it, and keep it in no other value."""
+        """The plaintext. Pass it on, and keep it in no other value."""
         return self.__plaintext
 
     @property
     def hint(self) -> str:
-        """The last letters, by which an owner knows a long secret again; nothing of a short one."""
+        """The last letters of a long secret, so that its owner recognises it. Empty for a short one."""
         return self.__plaintext[-_HINT_LETTERS:] if len(self.__plaintext) >= _LONG_ENOUGH_FOR_A_HINT else ""
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What people do to connections: make, give an identity, take away. All writes; each in one transaction."""
+"""Writes to connections: create, set an identity, remove. Each is one transaction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from webapp.connections.secret import Secret
 
 
 class ConnectionRefused(Exception):
-    """A change that cannot be made; the text says why, for the page."""
+    """The change is refused; the text says why, for the page."""
 
 
 def emulated(cloud: Cloud) -> bool:
@@ -45,7 +45,7 @@ def create_connection(
     clock: Clock = SYSTEM_CLOCK,
     **places: str,
 ) -> Connection:
-    """A connection without an identity yet. A role's has the external id with which that role is to be made."""
+    """A new connection without an identity. A role's connection has the external id for that role."""
     chosen = Kind(kind)
     try:
         with transaction.atomic():
@@ -74,8 +74,8 @@ def create_with_identity(
     clock: Clock = SYSTEM_CLOCK,
     **made: str,
 ) -> Connection:
-    """Both at once or nothing: no connection is left without its secret where that cannot be stored."""
-    # Held until all is committed: a key that no stored row seems to need would be taken away in between.
+    """Create a connection with its identity in one transaction. KeysUnusable if the secret cannot be sealed."""
+    # Held until the commit: otherwise a rotation could remove the key before a stored row needs it.
     with key_ring.held(), transaction.atomic():
         connection = create_connection(project=project, user=user, clock=clock, **made)
         return set_identity(connection=connection, plain=plain, secrets=secrets, clock=clock)
@@ -123,7 +123,7 @@ def set_identity(
 
 @transaction.atomic
 def remove_connection(*, connection: Connection) -> None:
-    """Takes the connection away with its secrets, unless jobs that are not over need it."""
+    """Delete the connection and its secrets. ConnectionRefused if unfinished jobs or warm functions need it."""
     locked = Connection.objects.select_for_update().get(pk=connection.pk)
     going_on = list(queries.jobs_going_on(locked).values_list("name", flat=True)[:4])
     if going_on:
@@ -134,7 +134,7 @@ def remove_connection(*, connection: Connection) -> None:
         )
     if locked.holdings.filter(ended_at=None).exists():
         raise ConnectionRefused(
-            f"Something of ours stands in {locked.name} still, and could not be taken away without it. That takes"
-            " seconds; then remove it."
+            f"Resources of Starling still run in {locked.name}, and cannot be removed without it. Their removal takes"
+            " seconds; then remove the connection."
         )
     locked.delete()

@@ -1,4 +1,4 @@
-"""How connections and their tests are told on pages."""
+"""Texts, tones and icons of connections and their tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webapp.tones import Tone
 
 
 class Way(NamedTuple):
-    """One of the ways to connect an account, as the page offers it."""
+    """One way to connect an account, as the page offers it."""
 
     kind: Kind
     title: str
@@ -47,7 +47,7 @@ WAYS = (
 
 
 class Standing(NamedTuple):
-    """Where a connection stands, in one pill and one sentence."""
+    """The status of a connection, for a pill and a sentence."""
 
     tone: Tone
     icon: str
@@ -94,12 +94,14 @@ def _tested(report: dict[str, Any]) -> Standing:
             "ok", "check-circle-fill", "Ready", f"Everything needed is there; {what} could be better."
         )
     if unknown:
-        return Standing("ok", "check-circle-fill", "Ready", "Nothing is missing, as far as the cloud tells.")
+        return Standing(
+            "ok", "check-circle-fill", "Ready", "Nothing is missing, as far as the cloud reports."
+        )
     return Standing("ok", "check-circle-fill", "Ready", "Everything needed is there.")
 
 
 class Row(NamedTuple):
-    """One check as it is shown."""
+    """One check on the page."""
 
     name: str
     words: str
@@ -110,7 +112,7 @@ class Row(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The checks in two parts: those that want something done, the needed ones first; and all others."""
+    """Checks that need action, required ones first, and all other checks."""
 
     wanting: list[Row]
     fine: list[Row]
@@ -134,16 +136,19 @@ def _row(check: dict[str, Any]) -> Row:
 
 
 def set_up_standing(made: SetUp | None, now: datetime) -> Standing:
-    """Where the account stands: what was made in it, or is being made or taken away."""
+    """The status of the account's set-up or removal."""
     if made is None:
-        return Standing("waiting", "circle", "Not set up", "Nothing of ours is in the account yet.")
+        return Standing("waiting", "circle", "Not set up", "Starling has made nothing in this account yet.")
     making = made.aim == Aim.SET_UP
     if set_up_given_up(made, now):
-        words = "No worker finished it. See that `manage.py up` runs, then do it again; what was made is found again."
+        words = (
+            "No worker finished it. See that `manage.py up` runs, then do it again:"
+            " the next set-up finds what was made."
+        )
         return Standing("warning", "exclamation-triangle-fill", "No answer", words)
     if under_way(made):
         if made.aim == Aim.PROFILE:
-            words = "Functions of several sizes are tried; nothing else can be done meanwhile."
+            words = "A profile is measuring functions of several sizes. Set-up and removal wait for it."
             return Standing("running", "arrow-repeat", "Profiling", words, True)
         if making:
             return Standing("running", "arrow-repeat", "Setting up", "This takes up to some minutes.", True)
@@ -161,7 +166,7 @@ def set_up_standing(made: SetUp | None, now: datetime) -> Standing:
     if making:
         words = f"{sizes(made.ready_mb)} ready. Idle, nothing costs money."
         return Standing("ok", "check-circle-fill", "Set up", words)
-    return Standing("waiting", "circle", "Removed", "Nothing of ours is in the account any more.")
+    return Standing("waiting", "circle", "Removed", "The account contains nothing of Starling any more.")
 
 
 def sizes(memory_mb: list[int]) -> str:
@@ -172,13 +177,11 @@ def sizes(memory_mb: list[int]) -> str:
 
 
 def before_set_up(connection: Connection, book: PriceBook) -> list[str]:
-    """What should be done before the account is set up, in sentences; nothing where all is well."""
+    """Sentences about what to do before the account is set up. Empty if all is well."""
     found = []
     report = connection.test_report
     if report is None:
-        found.append(
-            "It has not been tested yet. The test says whether every right that this needs is there."
-        )
+        found.append("It has not been tested yet. The test says whether every right that this needs exists.")
     elif missing := [
         one["name"] for one in report.get("checks", []) if one["ok"] is False and not one["optional"]
     ]:

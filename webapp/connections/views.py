@@ -31,7 +31,7 @@ _JOBS_SHOWN = 8
 @project_page()
 @require_safe
 def connection_list(request: HttpRequest, project: Project) -> HttpResponse:
-    """All connections. Those who only look see their names and nothing else of them."""
+    """All connections. Viewers see only their names."""
     found = list(queries.connections_of(project))
     now, needed = SYSTEM_CLOCK.now(), queries.in_use(found)
     cards = [
@@ -49,7 +49,7 @@ def connection_list(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="owner")
 @require_http_methods(["GET", "HEAD", "POST"])
 def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpResponse:
-    """The first step: a name and a place. The rest follows on the connection's own page."""
+    """The first step: a name and a region. The rest follows on the connection's page."""
     if kind not in Kind.values:
         raise Http404("There is no such way to connect.")
     form = forms.NewConnectionForm(request.POST or None, kind=kind)
@@ -86,7 +86,7 @@ def connection_detail(request: HttpRequest, project: Project, connection_id: str
 @fresh_sign_in_for_secrets
 @sensitive_variables("form")
 def connection_identity(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
-    """Stores who we are there, and asks for a test at once."""
+    """Store the identity and request a test."""
     connection = queries.connection_in(project, connection_id)
     form = forms.identity_form(connection, request.POST)
     if not form.is_valid():
@@ -119,7 +119,7 @@ def connection_test(request: HttpRequest, project: Project, connection_id: str) 
 @require_safe
 @never_cache
 def connection_report(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
-    """The part of the page that tells of the test, for a page that waits for it."""
+    """The test's part of the page, for a page that waits for it."""
     connection = queries.connection_in(project, connection_id)
     return render(request, "connections/report.html", _report(connection))
 
@@ -127,7 +127,7 @@ def connection_report(request: HttpRequest, project: Project, connection_id: str
 @project_page(needs="owner")
 @require_POST
 def connection_set_up(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
-    """Has the worker make what functions need in the account, or try what containers need."""
+    """Request the set-up of the account: the functions' resources, or a check of the containers' image."""
     connection = queries.connection_in(project, connection_id)
     form = forms.set_up_form(connection, request.POST)
     azure = connection.cloud == "azure"
@@ -148,7 +148,7 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
 @project_page(needs="owner")
 @require_POST
 def connection_take_down(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
-    """Has the worker take away what a set-up made."""
+    """Request the removal of what a set-up made."""
     connection = queries.connection_in(project, connection_id)
     try:
         account_setup.ask_for_removal(connection=connection)
@@ -161,7 +161,7 @@ def connection_take_down(request: HttpRequest, project: Project, connection_id: 
 @require_safe
 @never_cache
 def connection_steps(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
-    """The part of the page that tells of the set-up, for a page that watches it."""
+    """The set-up's part of the page, for a page that watches it."""
     connection = queries.connection_in(project, connection_id)
     return render(request, "connections/steps.html", _set_up(connection))
 
@@ -187,7 +187,7 @@ def connection_remove(request: HttpRequest, project: Project, connection_id: str
     except services.ConnectionRefused as refusal:
         messages.error(request, str(refusal))
         return redirect("connections:detail", project.slug, connection.pk)
-    messages.success(request, f"{connection.name} and its credentials are gone from here.")
+    messages.success(request, f"{connection.name} and its credentials are deleted.")
     return redirect("connections:list", project.slug)
 
 

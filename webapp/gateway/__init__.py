@@ -1,1 +1,1 @@
-"""Machines and containers that fetch their calls: the mailbox in the database, and the door that pullers come to."""
+"""Machines and containers that pull their calls: the mailbox in the database, and the HTTP endpoint for pullers."""

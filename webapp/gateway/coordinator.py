@@ -32,9 +32,9 @@ class MailboxClosed(Exception):
 
 
 def reached(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
-    """The job's mailbox, opened for this run, and how pullers come to it.
+    """The job's mailbox, opened for this run, and what pullers need to reach it.
 
-    Machines of the user's own were told to come once: they outlive the job's process, though not the job.
+    A user starts their own machines once. These outlive the job's process, though not the job.
     """
     box = services.open_box(job_id=job_id, epoch=epoch, clock=clock)
     own_machines = box.job.spec["platform"]["kind"] == PlatformKind.HOSTS
@@ -46,7 +46,7 @@ def reached(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
 
 
 class DatabaseMailbox:
-    """To be used by one thread; `wake` by any. MailboxClosed once another run has opened the box."""
+    """For one thread, except `wake`. Raises MailboxClosed once another run has opened the box."""
 
     def __init__(
         self, job_id: str, epoch: int, *, clock: Clock = SYSTEM_CLOCK, sends_away: bool = True
@@ -147,7 +147,7 @@ class DatabaseMailbox:
         return [_delivery(call, answers.get(call.pk), now) for call in calls]
 
     def _forget(self, now: float) -> None:
-        """Ids of calls that ended long ago: no second answer to one is on its way any more."""
+        """Delete calls that ended long ago: no second answer to one can still arrive."""
         if time.monotonic() - self._forgot_s > _FORGET_EVERY_S:
             self._forgot_s = time.monotonic()
             self._calls.filter(taken=True, offered_unix_s__lt=now - _REMEMBERED_S).delete()
@@ -174,7 +174,7 @@ def _delivery(call: PulledCall, answer: bytes | memoryview | None, now: float) -
 
 
 class _Ear:
-    """Listens for bells in a thread that never touches the database. Without Redis one looks more often."""
+    """Listens for the doorbell in a thread without the database. Without Redis, the mailbox polls more often."""
 
     def __init__(self, job_id: str) -> None:
         self._channel = f"{notify.ANSWERS}{job_id}"
@@ -214,7 +214,7 @@ class _Ear:
                     while not self._over.is_set():
                         message = ear.get_message(timeout=0.5)
                         if message is not None:
-                            # The first says that we hear; look then, for what rang before.
+                            # The first message confirms the subscription. Look then: an earlier ring was missed.
                             self.hears = True
                             self._rung.set()
             except (redis.RedisError, OSError) as error:

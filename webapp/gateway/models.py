@@ -1,7 +1,7 @@
 """Tables of the mailboxes, one for each job whose actors fetch their calls.
 
-Written by `coordinator` (the job's process), `store` (the gateway) and `services`. Moments are seconds of the Unix
-clock, as they cross the wire. All but the box and its tokens is gone when the run closes.
+Written by `coordinator` (the job's process), `store` (the gateway) and `services`. Times are seconds of the Unix
+clock, as in the protocol. When the run closes, everything but the box and its tokens is deleted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from django.db.models import Q
 
 
 class Box(models.Model):
-    """A job's mailbox. Whoever holds the job's lease writes under its epoch; `closed`: everyone is to leave."""
+    """A job's mailbox. The holder of the job's lease writes under its epoch. `closed`: every puller must leave."""
 
     job = models.OneToOneField("jobs.Job", models.CASCADE, primary_key=True, related_name="box")
     epoch = models.BigIntegerField(default=0)
@@ -58,7 +58,7 @@ class CallState(models.TextChoices):
 
 
 class PulledCall(models.Model):
-    """A call that was laid out. `began` are the pullers to whom it was handed, in order; `taken`: its end was told."""
+    """An offered call. `began`: the pullers that received it, in order. `taken`: the coordinator has read its end."""
 
     box = models.ForeignKey(Box, models.CASCADE, related_name="calls")
     call_id = models.CharField(max_length=300)
@@ -88,7 +88,7 @@ class PulledCall(models.Model):
 
 
 class Parcel(models.Model):
-    """The bytes of a call: what is asked until it is answered, then the answer. Apart, as the row changes often."""
+    """The bytes of a call: the request, then the answer. A table of its own, because the call's row changes often."""
 
     call = models.OneToOneField(PulledCall, models.CASCADE, primary_key=True, related_name="parcel")
     data = models.BinaryField()
@@ -98,7 +98,7 @@ class Parcel(models.Model):
 
 
 class SeenPuller(models.Model):
-    """A puller that has called; `token` is a digest of the token it came by, which may name so many and no more."""
+    """A puller that has called. `token` is a digest of its token; each token may name a limited number of pullers."""
 
     box = models.ForeignKey(Box, models.CASCADE, related_name="pullers")
     name = models.CharField(max_length=100)

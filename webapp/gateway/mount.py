@@ -1,4 +1,4 @@
-"""The gateway's door in the web process: `/actor/v1/`, before any page, session or middleware."""
+"""The gateway in the web process: `/actor/v1/`, before any page, session or middleware."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTEN_AGAIN_AFTER_S = 1.0
 
 
 class _Post:
-    """What one event loop has: a desk, threads with database connections, and an ear for bells."""
+    """The gateway of one event loop: a desk, threads with database connections, and a subscription to the doorbell."""
 
     def __init__(self) -> None:
         self._readers = Readers()
@@ -54,7 +54,7 @@ _posts: WeakKeyDictionary[asyncio.AbstractEventLoop, _Post] = WeakKeyDictionary(
 
 
 def post() -> _Post:
-    """That of the running loop; a web process has one."""
+    """The gateway of the running loop. A web process has one."""
     loop = asyncio.get_running_loop()
     if loop not in _posts:
         _posts[loop] = _Post()
@@ -65,7 +65,7 @@ _door = Door(lambda: post().desk)
 
 
 def entrance(pages: object) -> object:
-    """An ASGI application that sends pullers to the door and everyone else to the pages."""
+    """An ASGI application that sends pullers to the gateway and all other requests to the pages."""
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith(PREFIX):

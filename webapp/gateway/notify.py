@@ -1,4 +1,4 @@
-"""Hints through Redis between a job's process and the gateway. A lost one costs a second, never truth."""
+"""Hints through Redis between a job's process and the gateway. A lost hint costs a second and no data."""
 
 from django.db import transaction
 
@@ -9,10 +9,10 @@ ANSWERS = "starling:answers:"
 
 
 def offers_on_commit(job_id: str) -> None:
-    """There may be something to hand out."""
+    """Tell the gateway after the commit that the job may have calls to hand out."""
     transaction.on_commit(lambda: doorbell.bell.ring(f"{OFFERS}{job_id}", 1), robust=True)
 
 
 def answers_on_commit(job_id: str) -> None:
-    """There may be something to take in."""
+    """Tell the job's process after the commit that answers may have arrived."""
     transaction.on_commit(lambda: doorbell.bell.ring(f"{ANSWERS}{job_id}", 1), robust=True)

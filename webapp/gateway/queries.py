@@ -1,4 +1,4 @@
-"""Who has called for a job, for its process and its page."""
+"""The pullers of a job, for its process and its page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PRESENT_S = 40.0
 
 @dataclass(frozen=True)
 class Machines:
-    """How many machines have called at all, and how many are here now, with how many actors at work."""
+    """How many machines have ever called, how many are present, and how many actors these run."""
 
     called: int
     present: int

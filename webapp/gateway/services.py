@@ -1,4 +1,4 @@
-"""Boxes and their tokens: opened by a run, closed with it."""
+"""Mailboxes and their tokens. A run opens its box and closes it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from webapp.gateway.models import Box, BoxToken, HeldWeights, PulledCall, SeenPu
 from webapp.job_states import TERMINAL
 
 TOKENS_KEPT = 50
-# Who comes before the job's process does waits so long for it.
+# A puller that arrives before the job's process waits this long for it.
 _EARLY_S = 600.0
 
 
 @transaction.atomic
 def open_box(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Box:
-    """The job's box, empty, for the run under this epoch. Its tokens go on holding: machines may wait for it."""
+    """The job's box, emptied, for the run under this epoch. Its tokens stay valid: machines may wait for it."""
     box, _ = Box.objects.select_for_update().get_or_create(pk=job_id)
     box.epoch, box.closed = epoch, False
     box.stay_until_unix_s = clock.now().timestamp() + _EARLY_S
@@ -31,7 +31,7 @@ def open_box(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Box:
 
 @transaction.atomic
 def close_box(*, job_id: str, epoch: int | None = None) -> bool:
-    """Tell everyone to leave, and forget what lay there; with an epoch, only if the box is still that run's."""
+    """Close the box, so that every puller leaves, and empty it. With an epoch, only if the box is still that run's."""
     boxes = Box.objects.filter(pk=job_id, closed=False)
     if not (boxes if epoch is None else boxes.filter(epoch=epoch)).update(closed=True):
         return False
@@ -42,7 +42,7 @@ def close_box(*, job_id: str, epoch: int | None = None) -> bool:
 
 @transaction.atomic
 def leave_box(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Empty the box, but let those who cost nothing wait for the job's next process, as long as it is to go on."""
+    """Empty the box, but let pullers that cost nothing wait for the job's next process, while the job continues."""
     mine = Box.objects.filter(pk=job_id, epoch=epoch, closed=False)
     if mine.update(stay_until_unix_s=clock.now().timestamp() + _EARLY_S):
         _empty(job_id)
@@ -72,7 +72,7 @@ def digest(secret: str) -> str:
 
 
 def tidy() -> int:
-    """Close what a run that died left open, once its job is over, and forget the tokens; how many boxes that were."""
+    """Close boxes that dead runs left open, once the job is over, and delete their tokens; how many."""
     over = Box.objects.filter(job__observed__in=TERMINAL).exclude(closed=True, tokens__isnull=True).distinct()
     found = list(over.values_list("pk", flat=True))
     for job_id in found:

@@ -1,6 +1,6 @@
 """The gateway's side of the mailboxes in the database (`cloud.gateway.store.Store`).
 
-Called from threads of several web processes at once. A call is handed to whoever's conditional UPDATE changes its row.
+Called from threads of several web processes at once. A thread hands out the calls that its conditional UPDATE changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from webapp.gateway.services import digest
 from webapp.job_states import TERMINAL, Observed
 
 _SEEN_EVERY_S = 5.0
-_NEEDS_NOBODY = (*TERMINAL, Observed.PAUSED)
+_NEEDS_NO_PULLER = (*TERMINAL, Observed.PAUSED)
 
 
 class DatabaseStore:
@@ -44,13 +44,13 @@ class DatabaseStore:
 
     def hand_out(self, box: str, callers: Sequence[Caller]) -> HandOut:
         now = self._now()
-        wanting = Box.objects.filter(pk=box, closed=False).exclude(job__observed__in=_NEEDS_NOBODY)
+        wanting = Box.objects.filter(pk=box, closed=False).exclude(job__observed__in=_NEEDS_NO_PULLER)
         stay = wanting.values_list("stay_until_unix_s", flat=True).first()
         if stay is None:
             return HandOut(open=False)
         leaving = self._seen(box, callers, now)
         staying = [caller.name for caller in callers if caller.name not in leaving]
-        # Most looks find nothing, and those write nothing.
+        # Most requests find no work, and then nothing is written.
         calls = PulledCall.objects.filter(box_id=box)
         work: dict[str, Given] = {}
         if calls.filter(due(now) | Q(state=CallState.WAITING) | _held_by(staying)).exists():
@@ -86,7 +86,7 @@ class DatabaseStore:
             return Receipt(word="unwanted")
         if call.state not in (CallState.WAITING, CallState.LEASED):
             return Receipt(word="known" if call.state == CallState.ANSWERED else "unwanted")
-        # Also from one whose lease had run out: a call's result does not depend on who runs it.
+        # Also from a puller whose lease has run out: a call's result does not depend on who runs it.
         PulledCall.objects.filter(pk=call.pk).update(
             state=CallState.ANSWERED, puller=puller, heard_unix_s=self._now()
         )
@@ -108,7 +108,7 @@ class DatabaseStore:
         return None if data is None else bytes(data)
 
     def _seen(self, box: str, callers: Sequence[Caller], now: float) -> set[str]:
-        """Note who called, every few seconds for each; the names of those who are to leave, or were too many."""
+        """Record the callers every few seconds. Returns the names that must leave or exceed their token's limit."""
         of_box = SeenPuller.objects.filter(box_id=box)
         known = {
             name: (seen, leaving)
@@ -133,7 +133,7 @@ class DatabaseStore:
 
 
 def _within_their_limits(box: str, new: Sequence[Caller], now: float) -> list[Caller]:
-    """Those whose token may still name them."""
+    """The new callers within their token's limit of names."""
     welcome: list[Caller] = []
     for token in {one.token for one in new}:
         named = SeenPuller.objects.filter(box_id=box, token=token)
@@ -151,11 +151,11 @@ def _held_by(names: Sequence[str]) -> Q:
 
 
 def _handed(box: str, names: Sequence[str], now: float) -> dict[str, Given]:
-    """A call for each, as far as there are any. Those who hold one did not hear of it, and get it again."""
+    """A call for each name, while there are any. A puller that holds a call missed the response, and gets it again."""
     calls = PulledCall.objects.filter(box_id=box)
     chosen = {call.puller: call for call in calls.filter(_held_by(names))}
     free = [name for name in names if name not in chosen]
-    # Where rows can be locked, another gateway passes over ours instead of waiting for us.
+    # Where rows can be locked, another gateway skips these rows instead of waiting.
     skips = connection.features.has_select_for_update_skip_locked
     waiting = calls.filter(state=CallState.WAITING).order_by("pk").select_for_update(skip_locked=skips)
     for name, call in zip(free, waiting[: len(free)], strict=False):

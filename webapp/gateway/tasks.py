@@ -1,4 +1,4 @@
-"""What the worker does for mailboxes now and then."""
+"""The periodic task for mailboxes."""
 
 from celery import shared_task
 
@@ -7,5 +7,5 @@ from webapp.gateway import services
 
 @shared_task
 def tidy() -> None:
-    """Close the boxes of jobs that are over but whose process could not."""
+    """Close the boxes of jobs that are over and whose process could not close them."""
     services.tidy()

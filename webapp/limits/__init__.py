@@ -1,4 +1,4 @@
-"""What was counted against limits: shared by all processes, and kept when they are started again.
+"""Counters for rate limits. All processes share them, and they outlive a restart.
 
-Rows are `models.Counted`. `shared_cache` is the cache that allauth counts attempts in, `pace` what API tokens may ask.
+Rows are `models.Counted`. `shared_cache` counts attempts for allauth; `request_rate` limits API tokens.
 """

@@ -1,4 +1,4 @@
-"""What has been counted lately, for whatever limits it."""
+"""The table of counters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Counted(models.Model):
-    """A value under a key, until it expires. Written by `shared_cache` and `pace`."""
+    """A value under a key, until it expires. Written by `shared_cache` and `request_rate`."""
 
     key = models.CharField(max_length=250, primary_key=True)
     value = models.JSONField()

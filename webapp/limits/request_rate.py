@@ -1,6 +1,6 @@
-"""So many requests a minute for each key, whichever processes they come to, and as many at once after a rest.
+"""A token bucket for each key, shared by all processes: a rate a minute, and the same number as a burst.
 
-A process takes a twentieth of a minute's requests from the shared row at a time, so that a look costs no write.
+A process reserves a twentieth of a minute's requests from the shared row at a time, so most requests cost no write.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _KEYS_REMEMBERED = 10_000
 
 
 class Share(NamedTuple):
-    """Requests that this process took for itself and has not used, and what it left to others when it took them."""
+    """Requests that this process has reserved and not used, and the number that it left for other processes."""
 
     mine: int
     left: float
@@ -27,14 +27,14 @@ class Share(NamedTuple):
 
 
 class Pace:
-    """The keys' paces, as one process sees them."""
+    """The rate limits of all keys, in one process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._shares: OrderedDict[str, Share] = OrderedDict()
 
     def take(self, key: str, a_minute: int, now_unix_s: float) -> tuple[int, float]:
-        """How many are left after this one, and in how many seconds there is one more; left < 0: not this one."""
+        """The requests left after this one, and the seconds until one more. Below 0: refuse this one."""
         with self._lock:
             share = self._shares.get(key)
             if share is None or not share.mine or now_unix_s - share.taken_unix_s > _SHARE_HOLDS_S:
@@ -50,7 +50,7 @@ class Pace:
 
 @transaction.atomic
 def _taken(key: str, a_minute: int, now_unix_s: float) -> Share:
-    """A share of what there is for all; of none, nothing is written."""
+    """Reserve a share of the key's remaining requests. An empty share writes nothing."""
     whole = {"left": float(a_minute), "at_unix_s": now_unix_s}
     kept = {"value": whole, "expires_unix_s": now_unix_s + 2 * 60}
     row, _ = Counted.objects.select_for_update().get_or_create(key=f"pace:{key}", defaults=kept)

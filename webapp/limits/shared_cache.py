@@ -1,7 +1,7 @@
 """A cache in the database, for counts that every process must see and that outlive a restart.
 
-Django's own database cache stores pickles, which can run code when they are read; this one stores JSON. Redis is no
-place for them: the Valkey that comes along keeps nothing on disk.
+Django's own database cache stores pickles, which can run code when they are read. This one stores JSON. Redis is no
+alternative: the embedded Valkey keeps nothing on disk.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TIDY_EVERY_S = 60.0
 
 
 class SharedCache(BaseCache):
-    """Keeps what JSON can say. Rows that have expired are deleted as others are written."""
+    """Stores JSON values. Writes delete expired rows."""
 
     def __init__(self, location: str, options: dict[str, Any]) -> None:
         super().__init__(options)
@@ -37,7 +37,7 @@ class SharedCache(BaseCache):
         Counted.objects.update_or_create(key=self._name(key, version), defaults=kept)
 
     def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """Set it unless it is there; whether it was set. Of several at once, one sets it."""
+        """Set the key unless it exists. Returns whether it was set; of concurrent calls, one sets it."""
         self._tidy()
         name = self._name(key, version)
         self._expired().filter(key=name).delete()
@@ -57,7 +57,7 @@ class SharedCache(BaseCache):
         Counted.objects.all().delete()
 
     def _name(self, key: Any, version: int | None) -> str:
-        """The key itself, or a digest of one that is too long for a column."""
+        """The key, or its digest if it is too long for the column."""
         name: str = self.make_key(key, version=version)
         return name if len(name) <= 250 else hashlib.sha256(name.encode()).hexdigest()
 

@@ -10,7 +10,8 @@ from django.http import Http404
 
 from cloud.profiling import Run
 from webapp.connections.models import Connection
-from webapp.connections.queries import NOBODY_CAME_AFTER, connection_in
+from webapp.connections.queries import GIVEN_UP_AFTER as REQUEST_GIVEN_UP_AFTER
+from webapp.connections.queries import connection_in
 from webapp.profiling.models import MemoryProfile, State
 
 SIMULATED = "simulated"
@@ -50,5 +51,5 @@ def given_up(profile: MemoryProfile, now: datetime) -> bool:
     """Whether nobody seems to work on it."""
     if not under_way(profile):
         return False
-    patience = NOBODY_CAME_AFTER if profile.state == State.ASKED else GIVEN_UP_AFTER
+    patience = REQUEST_GIVEN_UP_AFTER if profile.state == State.ASKED else GIVEN_UP_AFTER
     return now - profile.since > patience

@@ -9,12 +9,12 @@ async function follow() {
   try {
     const answer = await fetch(place.dataset.logUrl, { headers: { Accept: "text/html" } });
     if (answer.ok && !answer.redirected && !place.contains(document.activeElement)) {
-      // Our own server's page, with everything in it escaped there.
+      // The page comes from this server, which escapes everything in it.
       place.innerHTML = await answer.text();
       place.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
     }
   } catch {
-    // The network is away for a moment.
+    // The network is down for a moment.
   }
   if (place.querySelector("[data-waiting]")) setTimeout(follow, EVERY_MS);
 }

@@ -1,4 +1,4 @@
-/** Keeps the list of alerts fresh, unless somebody is about to press something in it. */
+/** Refreshes the list of alerts, unless the reader is about to press something in it. */
 import { setElapsed } from "../frame/clocks.js";
 
 const EVERY_MS = 4000;

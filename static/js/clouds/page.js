@@ -1,4 +1,4 @@
-/** A connection's page: copies what is to be pasted elsewhere, follows a set-up, and shows itself anew at an end. */
+/** A connection's page: copies text to paste elsewhere, follows a set-up, and reloads at its end. */
 import { exchange } from "../frame/exchange.js";
 import { startCopying } from "../jobs/copying.js";
 
@@ -8,7 +8,7 @@ showWhatCannotBeCopied();
 startCopying();
 for (const place of document.querySelectorAll("[data-report-place]")) watchReport(place);
 
-/** Where a browser gives no clipboard, the text is selected for the reader instead, and has to be seen for that. */
+/** Without access to the clipboard, the text is selected instead, for which it has to be visible. */
 function showWhatCannotBeCopied() {
   if (navigator.clipboard) return;
   for (const button of document.querySelectorAll(".paper [data-copy]")) {
@@ -21,14 +21,14 @@ function watchReport(place) {
   setTimeout(async () => {
     try {
       const answer = await fetch(place.dataset.reportUrl, { headers: { Accept: "text/html" } });
-      // Signed out meanwhile, or the connection is gone: the page itself says which.
-      const told = await answer.text();
-      const over = answer.redirected || !answer.ok || !told.includes("data-waiting");
+      // Signed out meanwhile, or the connection is gone: the page says which.
+      const html = await answer.text();
+      const over = answer.redirected || !answer.ok || !html.includes("data-waiting");
       if (over) return location.reload();
-      // Our own server's page, with everything in it escaped there. Steps come one by one.
-      if (place.innerHTML.trim() !== told.trim()) exchange(place, told);
+      // The page comes from this server, which escapes everything in it. Steps come one by one.
+      if (place.innerHTML.trim() !== html.trim()) exchange(place, html);
     } catch {
-      // The network is away for a moment.
+      // The network is down for a moment.
     }
     watchReport(place);
   }, EVERY_MS);

@@ -218,7 +218,7 @@ def test_members_page_changes_members_for_owners_only(client: Client) -> None:
     assert "editor of this project already" in refused.content.decode()
 
     sign_in(client, other)
-    assert "Invite somebody" not in client.get(address).content.decode()
+    assert "Invite a person" not in client.get(address).content.decode()
     assert client.post(f"{address}invite/", {"email": owner.email, "role": "viewer"}).status_code == 403
     first = project.memberships.get(user=owner)
     assert client.post(f"{address}{first.pk}/remove/").status_code == 403

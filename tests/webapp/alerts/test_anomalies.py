@@ -184,4 +184,4 @@ def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) 
     Job.objects.filter(pk=job.pk).update(observed="cancelled")
     anomaly_scan.look_at_jobs(clock=clock)
     assert not Alert.objects.exclude(state=State.RESOLVED).exists()
-    assert Alert.objects.latest("pk").over_words == "The job does not run any more."
+    assert Alert.objects.latest("pk").over_words == "The job is no longer running."

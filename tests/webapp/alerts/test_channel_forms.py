@@ -72,7 +72,7 @@ def test_a_form_says_what_is_wrong_and_stores_nothing(client: Client, project: A
         ("webhook", {"name": "x", "url": "http://example.org/"}, "by https only"),
         ("email", {"name": "x", "addresses": "ada@example.org, nobody"}, "nobody is no e-mail address"),
         ("chat", {"name": "x", "url": "https://example.org/hook"}, "no address of Slack"),
-        ("chat", {"name": "x", "url": "json://127.0.0.1:99/"}, "a host of somebody"),
+        ("chat", {"name": "x", "url": "json://127.0.0.1:99/"}, "a self-hosted server"),
     ):
         answer = client.post(f"{path}{way}/", given)
         assert answer.status_code == 422

@@ -185,7 +185,7 @@ def test_what_never_got_out_has_no_end_to_tell(project: Any, receiver: WebReceiv
     end = Delivery.objects.get(channel=made, over=True)
     assert (end.state, end.last_error) == (
         "failed",
-        "The alert itself did not get out, so that its end is not told.",
+        "The alert itself was not sent, so its end is not sent either.",
     )
 
 

@@ -318,7 +318,7 @@ def test_the_channels_page_says_who_has_not_agreed(
     page = client.get(path).content.decode()
     assert "Is asked soon" in page
     mail_consent.ask_due()
-    assert "Was asked and has not answered" in client.get(path).content.decode()
+    assert "Got the mail that asks, and has not answered" in client.get(path).content.decode()
     Client().post(_link(catcher, "eve@example.net"), {"answer": "no"})
     assert "Does not want these mails" in client.get(path).content.decode()
 

@@ -21,7 +21,7 @@ from tests.factories import make_alert, make_job, make_project, make_spec, make_
 from webapp.api import reference
 from webapp.api.client import Starling, StarlingError, starling
 from webapp.api.client.commands import COMMANDS
-from webapp.api.client.execute import Asking
+from webapp.api.client.execute import CommandRun
 from webapp.api.client.main import main, parser
 from webapp.api.client.tables import Part, shown, usd
 from webapp.api.command_file import FOLDER, packed_command
@@ -300,7 +300,7 @@ class TestAgainstTheApi:
         client = Starling()
         client.call = lambda *args, **query: next(states)  # type: ignore[method-assign]
         asked = parser().parse_args(["surfaces", "ask", "job_x", "--wait", "--json"])
-        asked_again = Asking(client, asked)
+        asked_again = CommandRun(client, asked)
         assert asked_again._waited({"id": 5, "state": "queued"}) == 0
         assert json.loads(capsys.readouterr().out)["points_done"] == 9
 

@@ -70,7 +70,7 @@ def test_a_test_that_nobody_took_up_is_told(project: Any, messages_sent: list[An
     clock = FixedClock()
     connection = connection_test.ask_for_test(connection=make_connection(project), clock=clock)
     assert text.standing(connection, clock.now()).waiting
-    late = clock.now() + queries.NOBODY_CAME_AFTER + timedelta(seconds=1)
+    late = clock.now() + queries.GIVEN_UP_AFTER + timedelta(seconds=1)
     assert "manage.py up" in text.standing(connection, late).sentence
 
 

@@ -82,7 +82,7 @@ def test_a_job_gets_the_connection_of_its_own_project_only(project: Any) -> None
     found = decrypt.opened(project.pk, connection.pk)
     assert found.access.secret_access_key == SECRET  # type: ignore[union-attr]
     assert SECRET not in repr(found)
-    with pytest.raises(decrypt.CannotOpen, match="not there"):
+    with pytest.raises(decrypt.CannotOpen, match="was removed"):
         decrypt.opened(make_project().pk, connection.pk)
     with pytest.raises(decrypt.CannotOpen, match="Set it up"):
         decrypt.opened(project.pk, make_connection(project, secret="").pk)

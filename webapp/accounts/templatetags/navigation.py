@@ -1,4 +1,4 @@
-"""What stands around every page: the rail of places and the project switcher."""
+"""The frame of every page: the navigation rail and the project switcher."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def rail(context: dict[str, Any]) -> dict[str, Any]:
 
 @register.inclusion_tag("frame/palette.html", takes_context=True)
 def palette(context: dict[str, Any]) -> dict[str, Any]:
-    """The way to find things, and the keys of all places; nothing for a person without a project."""
+    """The command palette, with the keys of all places. It is empty for a person without a project."""
     membership = current_membership(context["request"])
     return {"slug": membership.project.slug if membership else "", "places": PLACES}
 
 
 @register.inclusion_tag("frame/rate.html", takes_context=True)
 def spending_rate(context: dict[str, Any]) -> dict[str, Any]:
-    """Room for the rate at which the project spends, which a script fetches: pages do not wait for it."""
+    """A placeholder for the project's spending rate. A script fetches the rate, so that pages need not wait."""
     membership = current_membership(context["request"])
     return {"slug": membership.project.slug if membership else ""}
 
@@ -62,6 +62,6 @@ def project_switcher(context: dict[str, Any]) -> dict[str, Any]:
 
 @register.simple_tag(takes_context=True)
 def may(context: dict[str, Any], needs: str) -> bool:
-    """Whether this person's role here allows what `needs` stands for; pages hide what would be refused."""
+    """Whether this person has at least the role `needs` here. Pages hide what would be refused."""
     membership = current_membership(context["request"])
     return membership is not None and membership.allows(needs)

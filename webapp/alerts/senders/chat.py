@@ -1,8 +1,7 @@
-"""By chat, through Apprise: Slack, Teams, Discord and others, each by the address it gives out for a channel.
+"""Sends to Slack, Teams, Discord and others through Apprise, by the address that each service issues for a channel.
 
-Apprise does much more than send. So an address may carry the arguments that `chat_services` names and no others, only
-services are taken whose host nobody can choose, or that stand on hosts that the operator named, and what Apprise may
-open is guarded where it opens it.
+Apprise does much more than send. So an address may only have arguments that `chat_services` names, a service's host
+must be fixed or named by the operator, and a guard limits what Apprise opens.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ _CONNECT_S, _READ_S = 4.0, 6.0
 
 @sensitive_variables()
 def notifier(url: str) -> Any:
-    """Apprise's sender for this address. Raises outward.Refused."""
-    import apprise  # takes a while and reads many files: only who sends by chat pays for it
+    """Apprise's sender for this address. Raises safe_http.Refused."""
+    import apprise  # slow, and reads many files: imported only to send by chat
     from apprise.plugins import url_to_dict
 
-    # What Apprise read is judged, not the address: nothing can be written so that it reads it otherwise.
+    # Apprise's parse is checked, not the address, so that no address can be parsed in another way.
     parsed = url_to_dict(url.strip())
     if not parsed:
         raise safe_http.Refused(
@@ -50,13 +49,13 @@ def notifier(url: str) -> Any:
 
 
 def service_of(made: Any) -> str:
-    """Its name for people."""
+    """The service's name for people."""
     return str(made.service_name)
 
 
 @sensitive_variables("url", "made")
 def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Outcome:
-    """One attempt. Services tell no more than whether they took it."""
+    """One attempt. Services report only whether they accepted it."""
     import apprise
 
     kinds = {
@@ -74,11 +73,11 @@ def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Out
     except (secrets.CannotOpen, safe_http.Refused) as error:
         return refused(str(error))
     except Exception as error:  # whatever its plugins raise must not end the worker's turn
-        return later(f"{channel.place} could not be told: {type(error).__name__}.")
+        return later(f"{channel.place} could not be reached: {type(error).__name__}.")
     if taken:
         return Outcome(True)
     if guard.refusals:
-        return later(f"{channel.place} was not told. {guard.refusals[0]}")
+        return later(f"{channel.place} got no message. {guard.refusals[0]}")
     return later(f"{channel.place} did not take the message. See that its address is still valid.")
 
 
@@ -113,6 +112,6 @@ def _require_host(schema: str, host: str, port: int | None) -> None:
     if schema.startswith("workflow") and host.endswith(TEAMS_HOSTS) and port in (None, 443):
         return
     raise safe_http.Refused(
-        f"{host} is a host of somebody's own. Chat goes there once this installation's operator names it in"
+        f"{host} is a self-hosted server. Chat goes there once this installation's operator names it in"
         " STARLING_ALERT_HOSTS. For your own receiver, a webhook is the better channel."
     )

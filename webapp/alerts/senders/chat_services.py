@@ -1,7 +1,7 @@
 """The chat services that alerts go to: the hosts of each, and the arguments that its addresses may carry.
 
 An argument that is not named here refuses the address. Apprise has arguments that read a file or fetch an address
-(`template`), repeat and wait (`retry`, `wait`), or add headers (`+name`): none of them stands in this table, and one
+(`template`), repeat and wait (`retry`, `wait`), or add headers (`+name`): none of them is in this table, and one
 that a later version of Apprise brings does not either.
 """
 
@@ -68,7 +68,7 @@ SERVICES: dict[str, ChatService] = {
 }
 """By the word that an Apprise URL begins with."""
 TEAMS_HOSTS = (".logic.azure.com", ".api.powerplatform.com")
-"""Where Microsoft's workflows run, one of which stands behind each channel of Teams."""
+"""The hosts of Microsoft's workflows. Each channel of Teams has one."""
 SERVICE_NAMES = (
     "Slack, Discord, Microsoft Teams, Telegram, Google Chat, Webex, PagerDuty, Opsgenie, Pushover or"
     " Pushbullet"

@@ -1,6 +1,6 @@
 """By mail, to the addresses of the channel; the built-in one writes to the project's owners.
 
-Owners get mails at addresses that they confirmed, everybody else once they agreed (`mail_consent`).
+Owners get mails at addresses that they confirmed, other readers once they agreed (`mail_consent`).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ NO_SERVER = (
 NO_OWNER_CONFIRMED = (
     "None of them has confirmed an address yet. Each can do that on the account page, under e-mail."
 )
-NOBODY_AGREED = (
-    "Nobody at these addresses has agreed to get the mails yet. Each is asked once, by a mail with a link."
+NO_ONE_AGREED = (
+    "No one at these addresses has agreed to get the mails yet. Each gets one mail that asks, with a link."
 )
-NOBODY = "There is nobody to write to. Add an address to the channel."
+NO_ADDRESS = "There is no address to write to. Add an address to the channel."
 _FOR_GOOD = 500
 
 
@@ -40,24 +40,24 @@ def can_send() -> bool:
 
 
 def addresses(channel: Channel) -> list[str]:
-    """Whom the channel is meant for, whether or not they agreed."""
+    """The channel's addresses, whether or not their readers agreed."""
     return _emails(_owners(channel)) if channel.built_in else list(channel.addresses)
 
 
 def recipients(channel: Channel) -> list[str]:
-    """Who gets it now."""
+    """The addresses that get the channel's mails now."""
     if channel.built_in:
         return _emails(confirmed_people(_owners(channel)))
     return mail_consent.agreed(channel.project_id, channel.addresses)
 
 
 def why_nobody(channel: Channel) -> str:
-    """Why nobody gets it now, and what to do; empty where somebody does."""
+    """Why no one gets the channel's mails now, and what to do. Empty if someone does."""
     if recipients(channel):
         return ""
     if not addresses(channel):
-        return NOBODY
-    return NO_OWNER_CONFIRMED if channel.built_in else NOBODY_AGREED
+        return NO_ADDRESS
+    return NO_OWNER_CONFIRMED if channel.built_in else NO_ONE_AGREED
 
 
 def _owners(channel: Channel) -> QuerySet[User]:

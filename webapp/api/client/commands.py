@@ -1,8 +1,7 @@
-"""What the command `starling` can do, a row for each thing.
+"""The subcommands of `starling`, a row each.
 
-The words of a row are what is typed: lower case as it stands, CAPITALS for what is given. What is given and named in
-the path goes there, the rest into the body, or into the query of what is only read. `//` begins the path of what
-belongs to the installation, not to the project.
+The words of a row are typed: lower case literally, CAPITALS are arguments. Arguments that the path names go there, the
+others into the body, or into the query of a GET. A path of the installation, not of a project, begins with `//`.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Option(NamedTuple):
 
 class Command(NamedTuple):
     """`spec`: where in the body a job's spec goes, "." for the whole of it; it is a preset, a file, a job's, or a
-    draft's. `waits`: where to look, with --wait, until what was asked for is over. `then`: a GET whose answer is shown.
+    draft's. `waits`: with --wait, the address to poll until the request is done.
     """
 
     words: str
@@ -92,7 +91,7 @@ _CHECKPOINT = Option("--checkpoint", "its name (default: the best, else the newe
 _TIMES = Option(
     "--for", "hour (default), day, or until it changes", field="how_long", choices=("hour", "day", "change")
 )
-_THRESHOLDS = Option("--thresholds", "tell people at these percents, with commas between", "wholes")
+_THRESHOLDS = Option("--thresholds", "send alerts at these percents, with commas between", "wholes")
 _BY = Option("--by", "day (default), month, job, user, cloud, service, tag")
 _PRICES = Option(
     "--prices", "actual (default), simulated, emulated", choices=("actual", "simulated", "emulated")
@@ -114,7 +113,7 @@ _OF_ACCOUNT = "/connections/{connection}/profiles"
 
 COMMANDS: tuple[Command, ...] = (
     Command("jobs list", "Jobs, newest first.", "GET /jobs", JOBS, (
-        Option("--q", "as it is asked above the list, such as 'state:failed cost>1 -tag:keep'"),
+        Option("--q", "as in the search above the list, such as 'state:failed cost>1 -tag:keep'"),
         Option("--state", "a state, or active, paused, succeeded, failed, stopped"),
         Option("--name", "a part of it"), Option("--tag", "with this tag"), Option("--group", "of this group"),
         Option("--environment", "such as CartPole-v1"), Option("--algorithm", "such as ppo"),
@@ -126,30 +125,30 @@ COMMANDS: tuple[Command, ...] = (
     Command("jobs show JOB", "One job.", "GET /jobs/{job}", JOB),
     Command("jobs watch JOB", "Follow a job to its end.", "GET /jobs/{job}", JOBS, watches=True),
     Command("jobs stop JOB", "Stop a job; its checkpoint is kept.", "POST /jobs/{job}/stop", JOBS),
-    Command("jobs pause JOB", "Pause a job; it costs nothing more until it goes on.", "POST /jobs/{job}/pause", JOBS),
-    Command("jobs resume JOB", "Let a paused job go on.", "POST /jobs/{job}/resume", JOBS, watches=True),
+    Command("jobs pause JOB", "Pause a job; it costs nothing more until it resumes.", "POST /jobs/{job}/pause", JOBS),
+    Command("jobs resume JOB", "Resume a paused job.", "POST /jobs/{job}/resume", JOBS, watches=True),
     Command("jobs again JOB", "Run a job once more.", "POST /jobs/{job}/again", JOBS, (
-        Option("--new-seed", "with a seed it has not had", "yes"),), once=True, watches=True),
+        Option("--new-seed", "with an unused seed", "yes"),), once=True, watches=True),
     Command("jobs clone JOB", "Launch a job's spec again, with changes.", "POST /jobs", JOBS,
             spec=".", once=True, watches=True),
-    Command("jobs fork JOB", "Launch a job that begins with a checkpoint of this one.", "POST /jobs/{job}/forks", JOBS,
+    Command("jobs fork JOB", "Launch a job that starts from a checkpoint of this one.", "POST /jobs/{job}/forks", JOBS,
             (_CHECKPOINT,), spec="spec", once=True, watches=True),
-    Command("jobs seeds JOB COUNT", "Launch more seeds of a job's question.", "POST /jobs/{job}/seeds", GROUPS,
+    Command("jobs seeds JOB COUNT", "Launch more seeds of a job's settings.", "POST /jobs/{job}/seeds", GROUPS,
             once=True),
     Command("jobs label JOB", "Change a job's tags and note, or archive it.", "PUT /jobs/{job}/labels", JOB, (
         Option("--tags", "these and no others, with commas between", "list"), Option("--note", "its note"),
         Option("--archived", "leave it out of lists", "truth"))),
     Command("jobs delete JOB", "Delete an archived job for good; what it cost stays in reports.", "DELETE /jobs/{job}"),
-    Command("jobs actors JOB", "Change between how many actors a running job decides; no bound: as launched.",
+    Command("jobs actors JOB", "Change the bounds of a running job's number of actors; no bound: as launched.",
             "PUT /jobs/{job}/actors", JOB, (
                 Option("--least", "at least so many", "whole"), Option("--most", "at most so many", "whole"))),
     Command("jobs raise JOB LIMIT_USD", "Raise a job's budget (scope: budget).", "PUT /jobs/{job}/budget", JOBS),
     Command("jobs report JOB", "What a job has cost, to the last digit.", "GET /jobs/{job}/cost", COST),
     Command("jobs rounds JOB", "Its rounds, in order.", "GET /jobs/{job}/rounds", ROUNDS, (
         Option("--after", "only rounds after this one", "whole"), _LIMIT)),
-    Command("jobs evaluations JOB", "Its evaluations that count.", "GET /jobs/{job}/evaluations", EVALUATIONS),
-    Command("jobs checkpoints JOB", "Its checkpoints that are kept.", "GET /jobs/{job}/checkpoints", CHECKPOINTS),
-    Command("jobs spec JOB", "What was asked for, as JSON.", "GET /jobs/{job}/spec"),
+    Command("jobs evaluations JOB", "Its evaluations.", "GET /jobs/{job}/evaluations", EVALUATIONS),
+    Command("jobs checkpoints JOB", "Its kept checkpoints.", "GET /jobs/{job}/checkpoints", CHECKPOINTS),
+    Command("jobs spec JOB", "A job's spec, as JSON.", "GET /jobs/{job}/spec"),
     Command("jobs policy JOB TO", "Save its policy: ONNX, card, script.", "GET /jobs/{job}/policy starling-{job}.zip",
             options=(_CHECKPOINT,)),
     Command("jobs tensorboard JOB TO", "Save a run for TensorBoard, into a folder.",
@@ -164,14 +163,14 @@ COMMANDS: tuple[Command, ...] = (
                 Option("--points", "drawn by chance", "whole"), Option("--seeds", "of each point", "whole")),
             spec="base", once=True),
     Command("drafts list", "Your drafts of jobs.", "GET /drafts", DRAFTS),
-    Command("drafts save SPEC", "Keep a spec as a draft; nothing is launched.", "POST /drafts", DRAFTS, spec="spec",
+    Command("drafts save SPEC", "Save a spec as a draft; nothing is launched.", "POST /drafts", DRAFTS, spec="spec",
             once=True),
     Command("drafts launch DRAFT", "Launch a draft; it stays.", "POST /jobs", JOBS, spec=".", once=True, watches=True),
     Command("drafts delete DRAFT", "Delete a draft.", "DELETE /drafts/{draft}"),
-    Command("alerts list", "Alerts that stand, newest first.", "GET /alerts", ALERTS, (
-        Option("--state", "instead of those that stand", choices=("open", "acknowledged", "snoozed", "over", "all")),
+    Command("alerts list", "Open alerts, newest first.", "GET /alerts", ALERTS, (
+        Option("--state", "instead of open ones", choices=("open", "acknowledged", "snoozed", "over", "all")),
         _LIMIT)),
-    Command("alerts acknowledge ALERT", "Somebody looks after it.", "POST /alerts/{alert}", ALERTS,
+    Command("alerts acknowledge ALERT", "Mark that you look after it.", "POST /alerts/{alert}", ALERTS,
             sends={"do": "acknowledge"}),
     Command("alerts snooze ALERT", "Quiet for a while.", "POST /alerts/{alert}", ALERTS, (_TIMES,),
             {"do": "snooze"}),
@@ -181,17 +180,17 @@ COMMANDS: tuple[Command, ...] = (
         Option("--counts", "project (default), user:EMAIL, cloud:KIND, tag:NAME, group:NAME"),
         Option("--period", "monthly (default), weekly, total", choices=("total", "monthly", "weekly")),
         Option("--at-line", "drain (default), fewer, stop", choices=("fewer", "drain", "stop")), _THRESHOLDS)),
-    Command("budgets change BUDGET", "Change its name, line or when people are told (scope: budget).",
+    Command("budgets change BUDGET", "Change its name, line or alert thresholds (scope: budget).",
             "PUT /budgets/{budget}", BUDGETS, (
         Option("--name", "as people read it"),
         Option("--at-line", "drain, fewer, stop", choices=("fewer", "drain", "stop")), _THRESHOLDS)),
     Command("budgets raise BUDGET LIMIT_USD", "Change its limit (scope: budget).", "PUT /budgets/{budget}", BUDGETS),
-    Command("budgets close BUDGET", "Close it: it binds nobody any more (scope: budget).", "DELETE /budgets/{budget}",
+    Command("budgets close BUDGET", "Close it: it no longer binds (scope: budget).", "DELETE /budgets/{budget}",
             BUDGETS),
     Command("costs FIRST_DAY LAST_DAY", "What days cost (UTC, both included), by anything.", "GET /costs", COSTS, (
         _BY, _PRICES, Option("--job", "only this job"), Option("--tag", "only jobs with this tag"))),
-    Command("reports list", "Reports that were asked for, newest first.", "GET /reports", REPORTS),
-    Command("reports build FIRST_DAY LAST_DAY", "Have a report built, as a file.", "POST /reports", REPORTS, (
+    Command("reports list", "Requested reports, newest first.", "GET /reports", REPORTS),
+    Command("reports build FIRST_DAY LAST_DAY", "Build a report, as a file.", "POST /reports", REPORTS, (
         Option("--format", "csv (default), xlsx, pdf, json, focus", choices=("csv", "xlsx", "pdf", "json", "focus")),
         Option("--by", "day (default), month, job, user, cloud, service, tag, call"), _PRICES,
         Option("--job", "only this job"), Option("--user", "only of this person"),
@@ -204,9 +203,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("connections show CONNECTION", "One connection, with its last test.", "GET /connections/{connection}",
             CONNECTION),
     Command("connections make KIND NAME REGION", "Connect a cloud: aws_role, aws_keys, azure_principal (scope: manage)."
-            " Its secrets are handed over on its page.", "POST /connections", CONNECTION, (
+            " Enter its secrets on its page.", "POST /connections", CONNECTION, (
         Option("--subscription-id", "of Azure"), Option("--resource-group", "of Azure"))),
-    Command("connections role CONNECTION ROLE_ARN", "Say which role Starling takes on, and test it (scope: manage).",
+    Command("connections role CONNECTION ROLE_ARN", "Set the role that Starling assumes, and test it (scope: manage).",
             "PUT /connections/{connection}/identity", CONNECTION),
     Command("connections test CONNECTION", "Test it, right by right; look again with show.",
             "POST /connections/{connection}/test", CONNECTION),
@@ -216,7 +215,7 @@ COMMANDS: tuple[Command, ...] = (
         Option("--image", "of Azure's containers"))),
     Command("connections standing CONNECTION", "What was made in the account, step by step.",
             "GET /connections/{connection}/set-up", SET_UP),
-    Command("connections clear CONNECTION", "Take away what a set-up made in the account (scope: manage).",
+    Command("connections clear CONNECTION", "Remove what a set-up made in the account (scope: manage).",
             "DELETE /connections/{connection}/set-up", SET_UP),
     Command("connections remove CONNECTION", "Remove a connection with its secrets (scope: manage).",
             "DELETE /connections/{connection}"),
@@ -243,14 +242,14 @@ COMMANDS: tuple[Command, ...] = (
             "POST /scheduler-trainings/{training}/stop", TRAININGS),
     Command("surfaces list JOB", "Reward surfaces of a job's checkpoints.", "GET /jobs/{job}/surfaces", SURFACES,
             (_LIMIT,)),
-    Command("surfaces ask JOB", "Have the returns around a policy measured.", "POST /jobs/{job}/surfaces", SURFACES, (
+    Command("surfaces ask JOB", "Measure the returns around a policy.", "POST /jobs/{job}/surfaces", SURFACES, (
         _CHECKPOINT, Option("--grid", "points of a side: 9, 15, 21, 31", "whole"),
         Option("--span", "how far to each side", "number"), Option("--episodes", "for each point", "whole")),
             waits=_SURFACE_OF),
     Command("surfaces show JOB SURFACE", "A surface, its points with --json.", "GET /jobs/{job}/surfaces/{surface}",
             SURFACE, waits=_SURFACE_OF),
     Command("films list JOB", "Films of a job's policy.", "GET /jobs/{job}/films", FILMS, (_LIMIT,)),
-    Command("films ask JOB", "Have a checkpoint's policy filmed.", "POST /jobs/{job}/films", FILMS, (_CHECKPOINT,),
+    Command("films ask JOB", "Film a checkpoint's policy.", "POST /jobs/{job}/films", FILMS, (_CHECKPOINT,),
             waits="/jobs/{job}/films/{id}"),
     Command("films save JOB FILM TO", "Save a film.", "GET /jobs/{job}/films/{film}/file starling-{job}-{film}.webp"),
     Command("profiles list CONNECTION", "Memory profiles of an account, or of `simulated`.", f"GET {_OF_ACCOUNT}",
@@ -258,7 +257,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("profiles cost CONNECTION ENVIRONMENT", "What a profile would cost; nothing is made.",
             f"POST {_OF_ACCOUNT}/cost",
             PROFILE_COST, _MEASURED, _SIZES),
-    Command("profiles ask CONNECTION ENVIRONMENT", "Have memory profiled (in an account: scope manage).",
+    Command("profiles ask CONNECTION ENVIRONMENT", "Profile memory (in an account: scope manage).",
             f"POST {_OF_ACCOUNT}", PROFILE,
             (*_MEASURED, Option("--keep", "functions that were made for it", "yes")), _SIZES, once=True,
             waits=f"{_OF_ACCOUNT}/{{id}}"),
@@ -269,7 +268,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("papers list", "Stored experiments of the papers.", "GET //experiments", EXPERIMENTS),
     Command("papers show EXPERIMENT", "One experiment, with its verdicts.", "GET //experiments/{experiment}",
             EXPERIMENT),
-    Command("papers figures", "The papers' figures and what came of each.", "GET //figures", FIGURES),
+    Command("papers figures", "The papers' figures and the result of each.", "GET //figures", FIGURES),
     Command("presets list", "Specs to start from.", "GET //presets", PRESETS),
     Command("projects list", "Your projects.", "GET //projects", PROJECTS),
     Command("call METHOD PATH", "Any address of the API, such as GET /connections or GET //prices.", "", options=(

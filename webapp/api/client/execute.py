@@ -1,4 +1,4 @@
-"""A row of the table carried out: what was given becomes a request, and its answer is shown, saved or followed."""
+"""Runs a row of the table: its arguments become a request, whose response is shown, saved or followed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _IN_BODIES: dict[str, Callable[[str], Any]] = {
 
 
 class _Request(NamedTuple):
-    """`file`: under which name the answer is kept, if it is one to keep."""
+    """`file`: the name under which the response is saved, if it is a file."""
 
     method: str
     path: str
@@ -47,22 +47,22 @@ class _Request(NamedTuple):
 
 
 def wrong(why: str, fix: str) -> StarlingError:
-    """Nothing was sent, for a reason that lies here."""
+    """An error before anything was sent."""
     return StarlingError("Nothing was sent.", why, fix, status=400)
 
 
-class Asking:
-    """One run of the command."""
+class CommandRun:
+    """One run of a subcommand."""
 
-    def __init__(self, client: Starling, asked: argparse.Namespace) -> None:
-        self._client, self._asked = client, asked
-        self._row: Command = asked.row
+    def __init__(self, client: Starling, arguments: argparse.Namespace) -> None:
+        self._client, self._arguments = client, arguments
+        self._row: Command = arguments.row
 
     def done(self) -> int:
-        """The exit code, where nothing was refused."""
-        row, asked = self._row, self._asked
+        """Run it. Returns the exit code; StarlingError if the request is refused."""
+        row, arguments = self._row, self._arguments
         if row.name == ("jobs", "watch"):
-            return self._followed(asked.job)
+            return self._followed(arguments.job)
         request = self._request()
         if request.file:
             return self._saved(request)
@@ -70,10 +70,10 @@ class Asking:
             return self._listed(request)
         key = uuid.uuid4().hex if row.once else ""
         answer = self._client.call(request.method, request.path, request.body, key, **request.query)
-        if getattr(asked, "watch", False):
+        if getattr(arguments, "watch", False):
             self._tell(answer)
             return self._followed(answer["id"])
-        if getattr(asked, "wait", False):
+        if getattr(arguments, "wait", False):
             return self._waited(answer)
         self._tell(answer)
         return 0
@@ -102,7 +102,7 @@ class Asking:
         return _Request(method, path, body)
 
     def _given(self) -> dict[str, Any]:
-        """Whatever was given, by the name under which it is sent."""
+        """The arguments, by the names under which they are sent."""
         kinds = {one.to: one.kind for one in self._row.options}
         names = [*(word.rstrip(".").lower() for word in self._row.given), *kinds]
         found = {name: getattr(self._asked, name) for name in names}
@@ -113,27 +113,27 @@ class Asking:
                 if value is not None
             }
         except ValueError as error:
-            raise wrong(f"An option does not hold: {error}.", "See --help.") from None
+            raise wrong(f"An option is invalid: {error}.", "See --help.") from None
 
     def _spec(self) -> dict[str, Any]:
         """A preset's, a file's, a job's or a draft's, with what --set changes."""
-        asked, client = self._asked, self._client
-        if "job" in asked:
-            spec = client.job(asked.job, "spec")
-        elif "draft" in asked:
-            spec = client.call("GET", f"/drafts/{asked.draft}")["spec"]
-        elif asked.spec == "-" or asked.spec.endswith(".json"):
-            text = sys.stdin.read() if asked.spec == "-" else _text(Path(asked.spec))
-            spec = _document(text, asked.spec)
+        arguments, client = self._arguments, self._client
+        if "job" in arguments:
+            spec = client.job(arguments.job, "spec")
+        elif "draft" in arguments:
+            spec = client.call("GET", f"/drafts/{arguments.draft}")["spec"]
+        elif arguments.spec == "-" or arguments.spec.endswith(".json"):
+            text = sys.stdin.read() if arguments.spec == "-" else _text(Path(arguments.spec))
+            spec = _document(text, arguments.spec)
         else:
-            spec = client.preset(asked.spec)["spec"]
+            spec = client.preset(arguments.spec)["spec"]
         if not isinstance(spec, dict):
             raise wrong("There is no whole spec there yet.", "Complete it in the window, then launch it.")
-        _put_all(spec, asked.set)
+        _put_all(spec, arguments.set)
         return spec
 
     def _limit(self) -> int | None:
-        """How many rows are wanted; None where the answer is no list that goes on."""
+        """The number of rows to show. None if the response has no pages."""
         if all(one.name != "--limit" for one in self._row.options):
             return None
         return max(1, _SHOWN if self._asked.limit is None else self._asked.limit)
@@ -154,7 +154,7 @@ class Asking:
         return 0
 
     def _saved(self, request: _Request) -> int:
-        """Into that file, or under a name of its own into that folder, which is made."""
+        """Save the response into that file, or under its own name into that folder, which is created."""
         to = Path(self._asked.to)
         file = to if to.suffix and not to.is_dir() else to / request.file
         content = self._client.fetch(request.method, request.path, **request.query)
@@ -176,7 +176,7 @@ class Asking:
         return 0 if job["state"] in _WELL else _FAILED_EXIT
 
     def _waited(self, answer: dict[str, Any]) -> int:
-        """Look until it is over; what is new is said beside, not among the answers."""
+        """Poll until it is over. Progress goes to stderr, so that output holds only responses."""
         path = self._row.waits.format(**{**vars(self._asked), "id": answer["id"]})
         said = ""
         while answer["state"] not in _WELL | _BADLY:
@@ -191,7 +191,7 @@ class Asking:
         return 0 if answer["state"] in _WELL and not nothing_chosen else _FAILED_EXIT
 
     def _tell(self, answer: Any) -> None:
-        """Whole, as JSON, a line for each of a list; or what its row shows of it."""
+        """Print the response: as JSON, a line for each row, or as the row's table."""
         if isinstance(answer, dict) and "results" in answer:
             answer = answer["results"]
         if self._asked.json:
@@ -212,7 +212,7 @@ def _same(value: Any) -> Any:
 def _pair(text: str) -> tuple[str, str]:
     path, equals, value = text.partition("=")
     if not equals or not path:
-        raise wrong(f"PATH=VALUE is wanted, and {text!r} was given.", "Such as training.seed=7.")
+        raise wrong(f"This needs PATH=VALUE, not {text!r}.", "Such as training.seed=7.")
     return path, value
 
 
@@ -236,7 +236,7 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise wrong(f"A whole number is wanted, and {text!r} was given.", "Such as 5.") from None
+        raise wrong(f"This needs a whole number, not {text!r}.", "Such as 5.") from None
 
 
 def _text(path: Path) -> str:
@@ -254,15 +254,15 @@ def _document(text: str, where: str) -> Any:
 
 
 def _words(event: dict[str, Any]) -> str:
-    """An event as a line; empty for those that say nothing to people."""
-    told = event["payload"]
+    """An event as a line. Empty for internal events."""
+    payload = event["payload"]
     if event["kind"] == "round":
-        report = told["report"]
+        report = payload["report"]
         mean = report["episode_return_mean"]
         shown_mean = "–" if mean is None else f"{mean:,.1f}"
         return (
             f"round {report['round_no']:>5}  {report['total_env_steps']:>10,} steps  return {shown_mean:>8}"
         )
     if event["kind"] == "evaluation":
-        return f"evaluation after round {told['round_no']}: {told['return_mean']:,.1f}"
-    return str(told.get("text") or told.get("reason") or "")
+        return f"evaluation after round {payload['round_no']}: {payload['return_mean']:,.1f}"
+    return str(payload.get("text") or payload.get("reason") or "")

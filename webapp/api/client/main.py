@@ -8,15 +8,15 @@ import sys
 from typing import Any
 
 from .commands import COMMANDS, Command, Option
-from .execute import Asking
+from .execute import CommandRun
 from .starling import Starling, StarlingError
 
 _ENDS = """exit codes:
   0  done; with --watch and --wait: it ended well
   1  refused, and why
   2  the command line is not understood
-  3  nobody answered, or the server has a fault: later it may work
-  4  what was followed did not end well, or was paused
+  3  no answer, or an error of the server: it may work later
+  4  the followed job or task did not end well, or was paused
 """
 _FROM = "settings: STARLING_URL, STARLING_TOKEN, STARLING_PROJECT, or ~/.config/starling.json"
 _TYPES: dict[str, dict[str, Any]] = {
@@ -32,20 +32,20 @@ _TYPES: dict[str, dict[str, Any]] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Do what the words say; the exit code is one of those that --help lists."""
-    asked = parser().parse_args(arguments)
+    """Run the command. Returns one of the exit codes that --help lists."""
+    parsed = parser().parse_args(arguments)
     try:
-        return Asking(Starling(project=asked.project), asked).done()
+        return CommandRun(Starling(project=parsed.project), parsed).done()
     except StarlingError as error:
-        return _told(error, asked.json)
-    except BrokenPipeError:  # whoever read it has seen enough
+        return _report(error, parsed.json)
+    except BrokenPipeError:  # the reader of a pipe has closed it
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:
         return 130
 
 
-def _told(error: StarlingError, as_json: bool) -> int:
+def _report(error: StarlingError, as_json: bool) -> int:
     problem = error.problem
     if as_json:
         print(json.dumps(problem))
@@ -60,7 +60,7 @@ def _told(error: StarlingError, as_json: bool) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """All rows as subjects with verbs."""
+    """The parser of all rows, as subjects with verbs."""
     made = argparse.ArgumentParser(
         prog="starling",
         description="Jobs, money and policies of a Starling dashboard from the command line.",

@@ -1,4 +1,4 @@
-"""What is shown of each kind of answer; with --json all of it is. How columns are written: see `tables`."""
+"""The columns of each kind of response; --json shows all of it. `tables` explains the notation."""
 
 from __future__ import annotations
 

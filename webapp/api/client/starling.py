@@ -27,7 +27,7 @@ _TRIES, _SLOWEST_S = 4, 30.0
 
 
 class StarlingError(Exception):
-    """`problem` says what, why and fix and, field by field, errors; its status is 0 where nobody answered."""
+    """`problem` says what, why and fix and, field by field, errors; its status is 0 without an answer."""
 
     def __init__(self, what: str, why: str = "", fix: str = "", **rest: Any) -> None:
         super().__init__(" ".join(part for part in (what, why, fix) if part))
@@ -48,19 +48,17 @@ class Starling:
         if not self._project:
             found = self.call("GET", "//projects")
             if not found:
-                raise StarlingError(
-                    "Nothing was asked.", "This token can see no project.", "Use another one."
-                )
+                raise StarlingError("Nothing was sent.", "This token can see no project.", "Use another one.")
             self._project = found[0]["slug"]
         return str(self._project)
 
     def call(self, method: str, path: str, body: Any = None, key: str = "", **query: Any) -> Any:
-        """Any address: /jobs of the project, //presets of the whole. With a key it may be sent again."""
+        """Call any address: /jobs of the project, //presets of the installation. With a key it may be sent again."""
         answer = self.fetch(method, path, body, key, **query)
         return json.loads(answer) if answer else None
 
     def pages(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
-        """All of a list, page by page."""
+        """All rows of a list, page by page."""
         while True:
             page = self.call("GET", path, **query)
             yield from page["results"]
@@ -80,7 +78,7 @@ class Starling:
         return self.call("GET", f"//presets/{name}")
 
     def launch(self, spec: dict[str, Any], key: str = "") -> Any:
-        """Launch once, also where the answer is lost and the request is sent again."""
+        """Launch once, also if the answer is lost and the request is sent again."""
         return self.call("POST", "/jobs", spec, key or uuid.uuid4().hex)
 
     def act(self, job_id: str, deed: str) -> Any:
@@ -88,7 +86,7 @@ class Starling:
         return self.call("POST", f"/jobs/{job_id}/{deed}")
 
     def follow(self, job_id: str, after: int = 0, every_s: float = 1.0) -> Iterator[dict[str, Any]]:
-        """Events as they come, until the job is over or paused."""
+        """Yield events until the job is over or paused."""
         while True:
             job = self.job(job_id)
             for event in self.pages(f"/jobs/{job_id}/events", after=after, limit=200):
@@ -99,13 +97,13 @@ class Starling:
             time.sleep(every_s)
 
     def fetch(self, method: str, path: str, body: Any = None, key: str = "", **query: Any) -> bytes:
-        """An answer as it came, such as a file's."""
+        """The raw response, such as a file."""
         if not self._token:
             fix = f"Make one at {self.url}/account/tokens/ and set STARLING_TOKEN to it."
-            raise StarlingError("Nothing was asked.", "No token is set.", fix, status=401)
+            raise StarlingError("Nothing was sent.", "No token is set.", fix, status=401)
         place = path[1:] if path.startswith("//") else f"/projects/{self.project}{path}"
-        asked = {name: value for name, value in query.items() if value not in (None, "")}
-        text = f"?{urllib.parse.urlencode(asked, doseq=True)}" if asked else ""
+        given = {name: value for name, value in query.items() if value not in (None, "")}
+        text = f"?{urllib.parse.urlencode(given, doseq=True)}" if given else ""
         address = f"{self.url}/api/v1{urllib.parse.quote(place)}{text}"
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         headers.update({"Idempotency-Key": key} if key else {})
@@ -125,7 +123,7 @@ class Starling:
                 if tried == _TRIES or not may_repeat:
                     why = f"{self.url} cannot be reached: {getattr(error, 'reason', error)}."
                     fix = "See that it runs and that STARLING_URL names it."
-                    raise StarlingError("Nobody answered.", why, fix) from None
+                    raise StarlingError("No answer.", why, fix) from None
             time.sleep(min(wait_s, _SLOWEST_S))
         raise AssertionError("the last attempt answers or raises")
 

@@ -1,4 +1,4 @@
-"""How answers look in a terminal: tables with numbers to the right, and one thing as lines of name and value.
+"""Responses in a terminal: tables with right-aligned numbers, and one object as lines of name and value.
 
 A column is written heading=path:kind, such as spent=spent_usd:usd, with spaces between columns: the path leads through
 the answer with dots, without one the heading is the path, and underlines of a heading are shown as spaces. Kinds are
@@ -43,14 +43,14 @@ class _Column(NamedTuple):
 
 
 def found(answer: Any, path: str) -> Any:
-    """What lies there; None where nothing does."""
+    """The value at the path. None if there is none."""
     for name in path.split(".") if path else ():
         answer = answer.get(name) if isinstance(answer, dict) else None
     return answer
 
 
 def shown(answer: Any, parts: Iterable[Part]) -> str:
-    """All parts of it below each other; those with nothing in them are left out."""
+    """All parts, one below the other, without empty ones."""
     blocks = [_block(found(answer, part.at), part) for part in parts]
     return "\n\n".join(block for block in blocks if block)
 
@@ -69,7 +69,7 @@ def _block(there: Any, part: Part) -> str:
 
 
 def _table(rows: list[Any], columns: list[_Column]) -> str:
-    """Columns in which nothing stands are left out."""
+    """The table, without empty columns."""
     upright = [(one, [one.cell(row) for row in rows]) for one in columns]
     placed = []
     for column, cells in upright:
@@ -82,7 +82,7 @@ def _table(rows: list[Any], columns: list[_Column]) -> str:
 
 
 def usd(text: Any) -> str:
-    """For reading, as on pages: two decimals from one dollar on, below it three digits that count."""
+    """Dollars as on pages: two decimals from one dollar on, below it three significant digits."""
     amount = Decimal(str(text))
     if abs(amount) >= 1 or not amount:
         return f"${amount:,.2f}"
@@ -95,7 +95,7 @@ def _number(value: Any) -> str:
 
 
 def _seconds(value: Any) -> str:
-    """In the unit that fits."""
+    """A duration in a suitable unit."""
     for unit, seconds in (("h", 3600), ("min", 60)):
         if value >= 1.5 * seconds:
             return f"{value / seconds:,.1f} {unit}"
@@ -103,7 +103,7 @@ def _seconds(value: Any) -> str:
 
 
 def _moment(value: str) -> str:
-    """Here, where the reader is."""
+    """A time in the reader's time zone."""
     return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone().strftime("%Y-%m-%d %H:%M")
 
 

@@ -1,4 +1,4 @@
-"""Clouds' own bills: handed over, read by the worker, and put beside what was metered."""
+"""Clouds' bills: uploaded, read by the worker, and compared with metered costs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _File = Annotated[
 ]
 
 
-@router.get("/projects/{slug}/bills", response=NumberedPage[BillShape], summary="Clouds' bills handed over")
+@router.get("/projects/{slug}/bills", response=NumberedPage[BillShape], summary="Uploaded bills of clouds")
 def list_bills(project: ViewersProject, after: After = 0, limit: Limit = 50) -> NumberedPage[BillShape]:
-    """Whichever came first is first."""
+    """In order of their upload."""
     return oldest_first(queries.bills_of(project), after, limit, _bill)
 
 
@@ -37,17 +37,17 @@ def list_bills(project: ViewersProject, after: After = 0, limit: Limit = 50) -> 
     "/projects/{slug}/bills",
     auth=Token("manage"),
     response={202: BillShape},
-    summary="Hand a cloud's bill over",
+    summary="Upload a cloud's bill",
 )
 def hand_bill_over(project: OwnersProject, person: Person, response: HttpResponse, file: _File) -> BillShape:
-    """As multipart/form-data, with the file as `file`. The worker reads it: look at Location until its state is ready.
+    """As multipart/form-data, with the file as `file`. The worker reads it: poll Location until its state is ready.
     The same file or line twice changes nothing."""
     taken: dict[str, Any] = {"name": file.name or "bill.csv", "file": file.file, "size": file.size or 0}
     try:
         bill = hand_over(project=project, user=person, **taken)
     except NotTaken as refusal:
-        why, fix = str(refusal), "See which bills were read."
-        raise Refused(409, "bill", "The bill was not taken.", why, fix) from None
+        why, fix = str(refusal), "List the bills that were read."
+        raise Refused(409, "bill", "The bill was not accepted.", why, fix) from None
     response["Location"] = reverse("api_v1:get_bill", args=[project.slug, bill.pk])
     return _bill(bill)
 
@@ -62,10 +62,10 @@ def get_bill(project: ViewersProject, bill_id: RowId) -> BillShape:
 @router.get(
     "/projects/{slug}/difference",
     response=BilledDifference,
-    summary="What was metered beside what clouds charge",
+    summary="Metered costs compared with clouds' bills",
 )
 def get_difference(project: ViewersProject, first_day: date, last_day: date) -> BilledDifference:
-    """By day and service; only money that is paid is on a bill."""
+    """By day and service. Bills contain only real money."""
     rows, total = compared(question_of(project, first_day=first_day, last_day=last_day))
     return BilledDifference(
         first_day=first_day, last_day=last_day, rows=[_row(one) for one in rows], total=_row(total)

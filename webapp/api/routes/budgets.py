@@ -1,4 +1,4 @@
-"""Budgets above jobs: told, made, changed and closed. What lets more be spent wants the scope “budget”."""
+"""Budgets above jobs: list, make, change and close. Raising a limit requires the scope “budget”."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _Id = Annotated[int, Path(ge=0, le=2**63 - 1)]
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\x00]*$")]
 _Limit = Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=6)]
 _Thresholds = Annotated[
-    list[Annotated[int, Field(ge=1, le=100)]], Field(max_length=10, description="Told at, in percent.")
+    list[Annotated[int, Field(ge=1, le=100)]],
+    Field(max_length=10, description="Percentages at which alerts are sent."),
 ]
 _AtLine = Literal["fewer", "drain", "stop"]
 
@@ -52,7 +53,7 @@ class ProjectBudget(BaseModel):
 
 
 class BudgetChange(BaseModel):
-    """Only what is given is changed."""
+    """Only the fields that are sent change."""
 
     model_config = {"extra": "forbid"}
 
@@ -64,7 +65,7 @@ class BudgetChange(BaseModel):
 
 @router.get("/projects/{slug}/budgets", response=list[BudgetShape], summary="Budgets that bind this project")
 def list_budgets(project: ViewersProject) -> list[BudgetShape]:
-    """Those of the installation as well."""
+    """Including those of the installation."""
     now = SYSTEM_CLOCK.now()
     rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
     return [
@@ -80,7 +81,7 @@ def list_budgets(project: ViewersProject) -> list[BudgetShape]:
     summary="One budget of the project",
 )
 def get_budget(project: ViewersProject, budget_id: _Id) -> BudgetShape:
-    return _told(budget_in(project, budget_id, closed=True))
+    return _budget(budget_in(project, budget_id, closed=True))
 
 
 @router.post(
@@ -89,7 +90,7 @@ def get_budget(project: ViewersProject, budget_id: _Id) -> BudgetShape:
 def create(
     project: EditorsProject, person: Person, response: HttpResponse, budget: ProjectBudget
 ) -> BudgetShape:
-    """Over all jobs in its scope; what they have spent in the period counts."""
+    """It covers all jobs in its scope, with what they have spent in the period."""
     with transaction.atomic():
         made = create_budget(
             project=project,
@@ -102,7 +103,7 @@ def create(
             **_placed(project, budget.counts),
         )
     response["Location"] = reverse("api_v1:get_budget", args=[project.slug, made.pk])
-    return _told(made)
+    return _budget(made)
 
 
 @router.put(
@@ -119,7 +120,7 @@ def change(project: EditorsProject, budget_id: _Id, budget: BudgetChange) -> Bud
     if budget.limit_usd is not None:
         changes["limit_picodollars"] = picodollars(budget.limit_usd)
     change_budget(budget=held, **changes)
-    return _told(budget_in(held.project, held.pk))
+    return _budget(budget_in(held.project, held.pk))
 
 
 @router.delete(
@@ -129,14 +130,14 @@ def change(project: EditorsProject, budget_id: _Id, budget: BudgetChange) -> Bud
     summary="Close a budget of the project",
 )
 def close(project: EditorsProject, budget_id: _Id) -> BudgetShape:
-    """It binds nobody any more; what it saw spent stays readable. Closing it again changes nothing."""
+    """It no longer binds. Its spend stays readable. Closing it again changes nothing."""
     held = budget_in(project, budget_id, closed=True)
     close_budget(budget=held)
-    return _told(budget_in(held.project, held.pk, closed=True))
+    return _budget(budget_in(held.project, held.pk, closed=True))
 
 
 def _placed(project: Project, counts: str) -> dict[str, Any]:
-    """Scope, and what it is of, as `create_budget` takes them."""
+    """The scope and its object, as `create_budget` takes them. Refused if there is no such object."""
     scope, _, which = counts.partition(":")
     rows: dict[str, Any] = {
         "user": User.objects.filter(memberships__project=project, email=which),
@@ -166,7 +167,7 @@ def _tag(project: Project, name: str) -> Tag:
         raise Refused(422, "counts", "No budget was made.", str(refusal), "Give another tag.") from None
 
 
-def _told(budget: Budget) -> BudgetShape:
+def _budget(budget: Budget) -> BudgetShape:
     return _shape(summarize_budget(budget, SYSTEM_CLOCK.now()))
 
 

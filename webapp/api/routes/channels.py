@@ -1,4 +1,4 @@
-"""Channels by which alerts go out: told, made, changed, tried and removed; what went out, and sent again."""
+"""Channels of alerts: list, add, change, test and remove. Deliveries: list, and send again."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from webapp.connections.secret import Secret
 router = ApiRouter(tags=["alerts"])
 
 
-@router.get("/projects/{slug}/channels", response=list[ChannelShape], summary="Ways out for alerts")
+@router.get("/projects/{slug}/channels", response=list[ChannelShape], summary="Channels of alerts")
 def list_channels(member: Viewer) -> list[ChannelShape]:
-    """Viewers are not told who reads them."""
+    """Viewers do not see the readers."""
     services.built_in_channel(member.project_id)
     may_see = member.allows("editor")
-    return [ChannelShape(**_told(one, may_see)) for one in queries.channels_of(member.project)]
+    return [ChannelShape(**_channel_fields(one, may_see)) for one in queries.channels_of(member.project)]
 
 
 @router.get(
@@ -46,7 +46,7 @@ def list_channels(member: Viewer) -> list[ChannelShape]:
 )
 def get_channel(project: EditorsProject, channel_id: str) -> ChannelShape:
     channel = queries.channel_in(project, channel_id)
-    return ChannelShape(**_told(channel))
+    return ChannelShape(**_channel_fields(channel))
 
 
 @router.post(
@@ -56,25 +56,25 @@ def get_channel(project: EditorsProject, channel_id: str) -> ChannelShape:
     summary="Add a channel",
 )
 def add_channel(project: OwnersProject, response: HttpResponse, channel: NewChannel) -> AddedChannel:
-    """A webhook's signing key is in the answer. A name that is taken is refused (409), so that sending it again makes
-    no second one."""
+    """The response contains a webhook's signing key. A name that is taken is refused (409), so that a repeated request
+    adds no second channel."""
     made, key = _added(project, channel)
     response["Location"] = reverse("api_v1:get_channel", args=[project.slug, made.pk])
-    return AddedChannel(**_told(made), signing_key=key.reveal() if key else None)
+    return AddedChannel(**_channel_fields(made), signing_key=key.reveal() if key else None)
 
 
 @router.put(
     "/projects/{slug}/channels/{channel_id}",
     auth=Token("manage"),
     response=ChannelShape,
-    summary="Change what goes out by a channel",
+    summary="Change a channel",
 )
 def change_channel(project: OwnersProject, channel_id: str, change: ChannelChange) -> ChannelShape:
     channel = queries.channel_in(project, channel_id)
     given = change.model_dump(exclude_none=True)
-    fields = cleaned(ChannelForm(_typed(channel, given), channel=channel), given=given)
+    fields = cleaned(ChannelForm(_form_data(channel, given), channel=channel), given=given)
     channels.change(channel=channel, **{"name": channel.name, **fields})
-    return ChannelShape(**_told(channel))
+    return ChannelShape(**_channel_fields(channel))
 
 
 @router.post(
@@ -86,7 +86,7 @@ def change_channel(project: OwnersProject, channel_id: str, change: ChannelChang
 def send_test(
     project: OwnersProject, person: Person, response: HttpResponse, channel_id: str
 ) -> DeliveryShape:
-    """It goes the way of all others; look at Location for what became of it. One at a time."""
+    """It goes the way of all others. Location shows its outcome. One at a time."""
     channel = queries.channel_in(project, channel_id)
     sent = channels.send_test(channel=channel, user=person)
     response["Location"] = reverse("api_v1:get_delivery", args=[project.slug, sent.pk])
@@ -97,10 +97,10 @@ def send_test(
     "/projects/{slug}/channels/{channel_id}/key",
     auth=Token("manage"),
     response=SigningKey,
-    summary="Have a webhook sign with another key",
+    summary="Replace a webhook's signing key",
 )
 def renew_key(project: OwnersProject, channel_id: str) -> SigningKey:
-    """From now on; the key before it signs nothing any more."""
+    """At once. The previous key signs no more messages."""
     channel = queries.channel_in(project, channel_id)
     return SigningKey(signing_key=channels.renew_key(channel=channel).reveal())
 
@@ -120,7 +120,7 @@ def remove_channel(project: OwnersProject, channel_id: str) -> None:
 @router.get(
     "/projects/{slug}/channels/{channel_id}/deliveries",
     response=Page[DeliveryShape],
-    summary="What went out by a channel, newest first",
+    summary="Deliveries of a channel, newest first",
 )
 def list_deliveries(
     project: EditorsProject, channel_id: str, cursor: Cursor = "", limit: Limit = 50
@@ -133,7 +133,7 @@ def list_deliveries(
     "/projects/{slug}/deliveries/{delivery_id}",
     response=DeliveryShape,
     url_name="get_delivery",
-    summary="What became of one message",
+    summary="One delivery",
 )
 def get_delivery(project: EditorsProject, delivery_id: str) -> DeliveryShape:
     return _delivery(queries.delivery_in(project, delivery_id))
@@ -146,7 +146,7 @@ def get_delivery(project: EditorsProject, delivery_id: str) -> DeliveryShape:
     summary="Send a message again",
 )
 def replay(project: OwnersProject, delivery_id: str) -> DeliveryShape:
-    """What was sent or given up, under the same id. What is on its way stays as it is."""
+    """A delivery that was sent or given up, under the same id. One that is on its way stays as it is."""
     channels.replay(delivery=queries.delivery_in(project, delivery_id))
     return _delivery(queries.delivery_in(project, delivery_id))
 
@@ -162,8 +162,8 @@ def _added(project: Project, wish: NewChannel) -> tuple[Channel, Secret | None]:
     return channels.add(project=project, way=wish.way, **fields)
 
 
-def _typed(channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
-    """The channel's form as it would be sent, with what is given in place of what it is."""
+def _form_data(channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
+    """The data of the channel's form, with the changes in place of present values."""
     form = ChannelForm(channel=channel)
     typed = {name: form[name].value() for name in form.fields} | given
     if "addresses" in given:
@@ -171,7 +171,7 @@ def _typed(channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
     return typed
 
 
-def _told(channel: Channel, may_see: bool = True) -> dict[str, Any]:
+def _channel_fields(channel: Channel, may_see: bool = True) -> dict[str, Any]:
     where = standing(channel)
     return {
         "id": channel.pk,

@@ -1,4 +1,4 @@
-"""Projects, and what there is to choose from: presets, environments, prices."""
+"""Projects, and choices for jobs: presets, environments, prices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ choices = ApiRouter(tags=["what there is"])
 
 @router.get("/projects", response=list[ProjectShape], summary="Your projects")
 def list_projects(person: Person) -> list[ProjectShape]:
-    """Those that the token is for."""
+    """The projects that the token is for."""
     rows = (
         Membership.objects.filter(user_id=person.pk).select_related("project").order_by("project__name", "pk")
     )
@@ -61,7 +61,7 @@ def get_preset(name: str) -> PresetShape:
 
 @choices.get("/environments", response=list[EnvironmentShape], summary="Environments known well")
 def list_environments() -> list[EnvironmentShape]:
-    """Any other Gymnasium id that is installed works too."""
+    """Any other installed Gymnasium id works too."""
     return [
         EnvironmentShape(
             id=one.id,
@@ -80,7 +80,7 @@ def list_prices(
     region: Annotated[str, Query(max_length=60)] = "",
     sku: Annotated[str, Query(max_length=100, description="How its name begins.")] = "",
 ) -> list[PriceShape]:
-    """Every price with its source and day."""
+    """Every price with its source and date."""
     return [
         PriceShape(
             sku=row.sku,

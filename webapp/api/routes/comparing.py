@@ -1,4 +1,4 @@
-"""Runs beside each other: groups, comparisons, more seeds of a question, and sweeps."""
+"""Comparisons of runs: groups, comparisons, more seeds, and sweeps."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def list_groups(project: ViewersProject) -> list[GroupShape]:
 
 @router.get("/projects/{slug}/comparison", response=ComparisonShape, summary="Jobs and groups compared")
 def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
-    """Interquartile means with intervals, who is better and how sure that is, and what would tell."""
+    """Interquartile means with intervals, which side is better, how certain that is, and the seeds for a decision."""
     chosen = picked(project, of)
     curves = curves_of(chosen.jobs)
     found, goal = compared(chosen, curves), goal_of(chosen.sides, curves)
@@ -84,10 +84,10 @@ def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
     "/projects/{slug}/jobs/{job_id}/seeds",
     auth=Token("jobs"),
     response={201: GroupShape},
-    summary="Launch more seeds of a job's question",
+    summary="Launch more seeds of a job",
 )
 def add_seeds(job: EditorsJob, person: Person, seeds: NewSeeds, idempotency_key: Key = "") -> GroupShape:
-    """Seeds that none of its group has had. A job of no group founds one."""
+    """Seeds that no job of its group has. A job without a group gets one."""
     key = f"{idempotency_key[:60]}:{job.pk}" if idempotency_key else None
     try:
         group = more_seeds(user=person, like=job, count=seeds.count, key=key)
@@ -108,7 +108,7 @@ def create_sweep(
 ) -> GroupShape:
     """All of its runs or none, below one budget. The same Idempotency-Key gives the same sweep again."""
     try:
-        asked = Sweep(
+        planned = Sweep(
             base=sweep.base,
             name=sweep.name,
             axes=tuple(Axis.read(path, text) for path, text in sweep.fields.items()),
@@ -118,7 +118,7 @@ def create_sweep(
             limit_usd=sweep.limit_usd,
         )
         key = idempotency_key[:60] or None
-        group = launch_sweep(project=project, user=person, sweep=asked, key=key)
+        group = launch_sweep(project=project, user=person, sweep=planned, key=key)
     except SweepRefused as refusal:
         why = str(refusal)
         raise Refused(422, "sweep", "Nothing was launched.", why, "Change the sweep as it says.") from None

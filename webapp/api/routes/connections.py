@@ -1,4 +1,4 @@
-"""Connections to clouds: told without secrets, made and given secrets, tested, set up, cleared and removed."""
+"""Connections to clouds: list without secrets, make, set an identity, test, set up, clear and remove."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def list_connections(member: Editor) -> list[ConnectionShape]:
     summary="One connection",
 )
 def get_connection(member: Editor, connection_id: str) -> ConnectionShape:
-    return _told(member, connection_id)
+    return _connection(member, connection_id)
 
 
 @router.post(
@@ -62,25 +62,25 @@ def get_connection(member: Editor, connection_id: str) -> ConnectionShape:
 def create_connection(
     member: Owner, person: Person, response: HttpResponse, connection: NewConnection
 ) -> ConnectionShape:
-    """With its identity, which is tested at once, or to be given one. A name that is taken is refused (409), so that
-    sending it again makes no second one."""
+    """With an identity, which is tested at once, or without. A name that is taken is refused (409), so that a repeated
+    request makes no second connection."""
     made = _made(member.project, person, connection)
     response["Location"] = reverse("api_v1:get_connection", args=[member.project.slug, made.pk])
-    return _told(member, made.pk)
+    return _connection(member, made.pk)
 
 
 @router.put(
     "/projects/{slug}/connections/{connection_id}/identity",
     auth=Token("manage"),
     response={202: ConnectionShape},
-    summary="Say who we are in the account, in place of what was stored",
+    summary="Set the connection's identity",
 )
 def set_identity(member: Owner, connection_id: str, identity: Identity) -> ConnectionShape:
-    """Whole: a secret that was stored cannot be kept. What was tested is void, and a test begins."""
+    """It replaces the whole stored identity and its secrets. The last test is void, and a new one starts."""
     connection = queries.connection_in(member.project, connection_id)
     connection = services.set_identity(connection=connection, **_identity(connection, identity))
     connection_test.ask_for_test(connection=connection)
-    return _told(member, connection_id)
+    return _connection(member, connection_id)
 
 
 @router.post(
@@ -90,9 +90,9 @@ def set_identity(member: Owner, connection_id: str, identity: Identity) -> Conne
     summary="Test a connection",
 )
 def test_connection(member: Editor, connection_id: str) -> ConnectionShape:
-    """By the worker, right by right; read the connection again until `test` is done."""
+    """The worker tests each right. Poll the connection until `test` is done."""
     connection_test.ask_for_test(connection=queries.connection_in(member.project, connection_id))
-    return _told(member, connection_id)
+    return _connection(member, connection_id)
 
 
 @router.delete(
@@ -102,7 +102,7 @@ def test_connection(member: Editor, connection_id: str) -> ConnectionShape:
     summary="Remove a connection with its secrets",
 )
 def remove_connection(project: OwnersProject, connection_id: str) -> None:
-    """Refused while jobs need it (409). What was set up in the account stays there: clear it first."""
+    """Refused while jobs need it (409). The set-up stays in the account: clear it first."""
     connection = queries.connection_in(project, connection_id)
     services.remove_connection(connection=connection)
 
@@ -124,7 +124,7 @@ def list_papers(project: EditorsProject, connection_id: str) -> list[PaperShape]
 @router.get(
     "/projects/{slug}/connections/{connection_id}/set-up",
     response=SetUpShape,
-    summary="What was made in the account",
+    summary="The account's set-up",
 )
 def get_set_up(project: EditorsProject, connection_id: str) -> SetUpShape:
     return _set_up(queries.connection_in(project, connection_id))
@@ -137,15 +137,15 @@ def get_set_up(project: EditorsProject, connection_id: str) -> SetUpShape:
     summary="Set an account up",
 )
 def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUpShape:
-    """By the worker, step by step; read it again until `state` is done. Doing it again brings everything up to date."""
+    """The worker does it step by step. Poll it until `state` is done. A repeated set-up updates everything."""
     connection = queries.connection_in(project, connection_id)
     azure = connection.cloud == "azure"
     given = wish.model_dump(exclude_none=True)
-    asked = cleaned(
+    wanted = cleaned(
         forms.set_up_form(connection, given if azure else {"memory_mb": 1024, **given}), given=given
     )
     ask: Any = account_setup.ask_for_containers if azure else account_setup.ask_for_set_up
-    ask(connection=connection, **asked)
+    ask(connection=connection, **wanted)
     return _set_up(connection)
 
 
@@ -153,10 +153,10 @@ def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUp
     "/projects/{slug}/connections/{connection_id}/set-up",
     auth=Token("manage"),
     response={202: SetUpShape},
-    summary="Take away what a set-up made in the account",
+    summary="Remove an account's set-up",
 )
 def take_down(project: OwnersProject, connection_id: str) -> SetUpShape:
-    """By the worker; from now on no job begins there. Refused while jobs need it (409)."""
+    """The worker does it. No job starts there from now on. Refused while jobs need it (409)."""
     connection = queries.connection_in(project, connection_id)
     account_setup.ask_for_removal(connection=connection)
     return _set_up(connection)
@@ -176,7 +176,7 @@ def _made(project: Project, user: Any, wish: NewConnection) -> Connection:
 
 @sensitive_variables()
 def _identity(connection: Connection, identity: Identity) -> dict[str, Any]:
-    """As `set_identity` takes it, once the page's form has nothing against it."""
+    """The identity as `set_identity` takes it, validated by the page's form."""
     given = {
         name: value.get_secret_value() if isinstance(value, SecretStr) else value
         for name, value in identity
@@ -187,7 +187,7 @@ def _identity(connection: Connection, identity: Identity) -> dict[str, Any]:
     return {"plain": forms.plain_of(connection, form), "secrets": forms.secrets_of(connection, form)}
 
 
-def _told(member: Membership, connection_id: str) -> ConnectionShape:
+def _connection(member: Membership, connection_id: str) -> ConnectionShape:
     connection = queries.connection_in(member.project, connection_id)
     return _shape(connection, member, queries.jobs_going_on(connection).count())
 

@@ -1,4 +1,4 @@
-"""What people keep beside jobs: drafts of them, each its person's own, and saved views of their list."""
+"""Drafts of jobs, which belong to one person, and saved views of the list of jobs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ router = ApiRouter(tags=["jobs"])
 
 
 class _Asked(BaseModel):
-    """What an Idempotency-Key stands for: another person's draft is another one."""
+    """The request of an Idempotency-Key. It contains the person: keys of two people do not collide."""
 
     person: int
     draft: NewDraft
@@ -53,7 +53,7 @@ _OwnSheet = Annotated[FormState, Given(_sheet_of)]
 
 @router.get("/projects/{slug}/drafts", response=list[DraftShape], summary="Your drafts of jobs")
 def list_drafts(project: EditorsProject, person: Person) -> list[DraftShape]:
-    """The last saved first."""
+    """Last saved first."""
     return [DraftShape(**_about(project.slug, one)) for one in drafts.drafts_of(project, person)]
 
 
@@ -61,15 +61,15 @@ def list_drafts(project: EditorsProject, person: Person) -> list[DraftShape]:
     "/projects/{slug}/drafts/{draft_id}",
     response={200: DraftDetail, 304: None},
     url_name="get_draft",
-    summary="One draft, with what it asks for",
+    summary="One draft, with its spec",
 )
 def get_draft(sheet: _OwnSheet) -> DraftDetail:
-    """Launch its `spec` to make a job of it."""
+    """To launch it, send its `spec` to `jobs`."""
     return _detail(sheet)
 
 
 @router.post(
-    "/projects/{slug}/drafts", auth=Token("jobs"), response={201: DraftDetail}, summary="Keep a draft"
+    "/projects/{slug}/drafts", auth=Token("jobs"), response={201: DraftDetail}, summary="Save a draft"
 )
 def save_draft(
     project: EditorsProject,
@@ -78,7 +78,7 @@ def save_draft(
     draft: NewDraft,
     idempotency_key: Key = "",
 ) -> DraftDetail:
-    """Nothing is launched, and nothing need be right yet. The same Idempotency-Key gives the same draft again."""
+    """Nothing is launched, and the draft need not be valid yet. The same Idempotency-Key gives the same draft again."""
     query = QueryDict(draft.begun_with)
     sheet = FormState(
         project, person, starting_point(project, query or ({FILE: "spec.json"} if draft.spec else {}))
@@ -96,7 +96,7 @@ def save_draft(
     "/projects/{slug}/drafts/{draft_id}",
     auth=Token("jobs"),
     response=DraftDetail,
-    summary="Save over a draft",
+    summary="Change a draft",
 )
 def change_draft(sheet: _OwnSheet, draft: DraftChange) -> DraftDetail:
     kept = _kept(sheet, draft)
@@ -127,7 +127,7 @@ def save_view(project: EditorsProject, person: Person, view: NewView) -> ViewSha
 
 
 @router.delete(
-    "/projects/{slug}/views/{view_id}", auth=Token("jobs"), response={204: None}, summary="Forget a view"
+    "/projects/{slug}/views/{view_id}", auth=Token("jobs"), response={204: None}, summary="Delete a view"
 )
 def remove_view(project: EditorsProject, view_id: RowId) -> None:
     try:
@@ -137,7 +137,7 @@ def remove_view(project: EditorsProject, view_id: RowId) -> None:
 
 
 def _kept(sheet: FormState, wish: NewDraft | DraftChange) -> Draft:
-    """Kept as the form keeps it: the spec, or what stood there, with the values over it."""
+    """The form's fields: those of the spec, or the stored ones, with the values over them. Refuses unknown fields."""
     stood = (
         job_form(start=wish.spec).as_typed()
         if wish.spec
@@ -177,13 +177,13 @@ def _about(slug: str, draft: Draft) -> dict[str, Any]:
 
 
 def _view(slug: str, one: SavedView) -> ViewShape:
-    asked = QueryDict(one.address.lstrip("?"))
-    columns = asked.get("columns", "")
+    query = QueryDict(one.address.lstrip("?"))
+    columns = query.get("columns", "")
     return ViewShape(
         id=one.pk,
         name=one.name,
-        q=asked.get("q", ""),
-        sort=asked.get("sort", ""),
+        q=query.get("q", ""),
+        sort=query.get("sort", ""),
         columns=columns.split(",") if columns else [],
         url=f"{settings.STARLING_BASE_URL}{reverse('jobs:list', args=[slug])}{one.address}",
         created_at=one.created_at,

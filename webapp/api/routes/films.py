@@ -1,4 +1,4 @@
-"""Films of a job's policy by checkpoint: asked for, followed, and fetched."""
+"""Films of a job's policy by checkpoint: request, poll, and fetch."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _Part = Annotated[Literal["film", "still"], Query(description="The film, or its 
 
 @router.get(_ALL, response=NumberedPage[FilmShape], summary="Films of a job's policy")
 def list_films(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[FilmShape]:
-    """At most one of each checkpoint, in the order in which they were first asked for."""
+    """At most one for each checkpoint, in the order of their first requests."""
     return oldest_first(job.films.all(), after, limit, _film)
 
 
-@router.post(_ALL, auth=Token("jobs"), response={202: FilmShape}, summary="Have a checkpoint filmed")
+@router.post(_ALL, auth=Token("jobs"), response={202: FilmShape}, summary="Film a checkpoint")
 def ask_for_film(job: EditorsJob, person: Person, response: HttpResponse, film: NewFilm) -> FilmShape:
-    """By the worker. One that is there or on its way stays, one that failed is tried again."""
+    """The worker does it. A film that exists or is being made stays; a failed one is tried again."""
     chosen = policies.checkpoint_in(job, film.checkpoint)
     made = films.ask_for_film(job=job, chosen=chosen, user=person)
     response["Location"] = reverse("api_v1:get_film", args=[job.project.slug, job.pk, made.pk])
@@ -57,7 +57,7 @@ def get_film_file(job: ViewersJob, film_id: RowId, part: _Part = "film") -> Http
     film = _film_in(job, film_id)
     if film.state != FilmState.READY:
         why = f"The film is {film.get_state_display().lower()}. {film.reason}".strip()
-        raise Refused(409, "not-yet", "There is no file.", why, "Ask again later, or have it filmed again.")
+        raise Refused(409, "not-yet", "There is no file.", why, "Ask again later, or request the film again.")
     try:
         file = films.film_path(film, still=part == "still").open("rb")
     except OSError:

@@ -1,4 +1,4 @@
-"""What a job did: events, rounds, evaluations, checkpoints to take away, and its cost."""
+"""A job's history: events, rounds, evaluations, checkpoints, and its cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Name = Annotated[str, Query(max_length=200, description="A checkpoint; else the
 
 
 def a_file(content_type: str) -> dict[str, object]:
-    """What the description of an address says that answers with a file."""
+    """The OpenAPI description of a route that returns a file."""
     content = {content_type: {"schema": {"type": "string", "format": "binary"}}}
     return {"responses": {200: {"description": "The file", "content": content}}}
 
@@ -48,7 +48,7 @@ def a_file(content_type: str) -> dict[str, object]:
     "/projects/{slug}/jobs/{job_id}/events", response=NumberedPage[EventShape], summary="Events in order"
 )
 def list_events(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[EventShape]:
-    """Ask again with `next` to follow a job: events are numbered without a gap."""
+    """To follow a job, ask again with `next`: events are numbered without gaps."""
     return oldest_first(job.events.all(), after, limit, _event, "seq")
 
 
@@ -62,7 +62,7 @@ def list_rounds(job: ViewersJob, after: After = 0, limit: Limit = 100) -> Number
 @router.get(
     "/projects/{slug}/jobs/{job_id}/evaluations",
     response=list[EvaluationShape],
-    summary="Evaluations that count",
+    summary="Evaluations",
 )
 def list_evaluations(job: ViewersJob) -> list[EvaluationShape]:
     return evaluations_of(job)
@@ -71,7 +71,7 @@ def list_evaluations(job: ViewersJob) -> list[EvaluationShape]:
 @router.get(
     "/projects/{slug}/jobs/{job_id}/checkpoints",
     response=list[CheckpointShape],
-    summary="Checkpoints that are kept",
+    summary="Kept checkpoints",
 )
 def list_checkpoints(job: ViewersJob) -> list[CheckpointShape]:
     return [
@@ -95,7 +95,7 @@ def list_checkpoints(job: ViewersJob) -> list[CheckpointShape]:
     openapi_extra=a_file("application/octet-stream"),
 )
 def get_checkpoint(job: ViewersJob, name: _Name = "") -> HttpResponseBase:
-    """All that the learner knows, to go on from."""
+    """The learner's whole state, from which a job can resume."""
     chosen = policies.checkpoint_in(job, name)
     try:
         file = policies.checkpoint_path(job.pk, chosen.name).open("rb")
@@ -106,7 +106,7 @@ def get_checkpoint(job: ViewersJob, name: _Name = "") -> HttpResponseBase:
 
 @router.get(
     "/projects/{slug}/jobs/{job_id}/policy",
-    summary="The policy as a zip, with ONNX and a card",
+    summary="The policy as a zip, with ONNX and a model card",
     openapi_extra=a_file("application/zip"),
 )
 def get_policy(job: ViewersJob, checkpoint: _Name = "") -> HttpResponseBase:
@@ -114,7 +114,7 @@ def get_policy(job: ViewersJob, checkpoint: _Name = "") -> HttpResponseBase:
     try:
         content = policies.policy_zip(job, chosen)
     except CheckpointError as error:
-        why = f"This policy cannot be taken away: {error}."
+        why = f"This policy cannot be exported: {error}."
         raise Refused(
             409, "unreadable-policy", "No file was made.", why, "Take another checkpoint."
         ) from None

@@ -1,4 +1,4 @@
-"""What people do beside launching and stopping: labels, the archive, bounds of a running job, and alerts."""
+"""Actions beside launch and stop: labels, the archive, bounds of actors, and alerts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Tag = Annotated[
 
 
 class Labels(BaseModel):
-    """Only what is given is changed."""
+    """Only the fields that are sent change."""
 
     model_config = {"extra": "forbid"}
 
@@ -36,11 +36,13 @@ class Labels(BaseModel):
         None, max_length=list_labels.MOST_TAGS, description="These and no others."
     )
     note: Annotated[str, StringConstraints(max_length=list_labels.LONGEST_NOTE)] | None = None
-    archived: bool | None = Field(None, description="Left out of lists; only what is over can be.")
+    archived: bool | None = Field(
+        None, description="Hidden from lists. Only jobs that are over can be archived."
+    )
 
 
 class ActorBounds(BaseModel):
-    """From the next round on. Null: as at the launch."""
+    """From the next round on. Null: as launched."""
 
     model_config = {"extra": "forbid"}
 
@@ -54,7 +56,7 @@ class AlertShape(BaseModel):
     severity: str
     sentence: str
     subject: str
-    money: str = Field(description="The word for money in it that nobody pays; empty for real money.")
+    money: str = Field(description="simulated or emulated, for money that no one pays; empty for real money.")
     first_at: datetime
     last_at: datetime
     times: int
@@ -74,7 +76,7 @@ class AlertDeed(BaseModel):
     "/projects/{slug}/jobs/{job_id}/labels",
     auth=Token("jobs"),
     response=JobShape,
-    summary="Change a job's tags and note, or put it into the archive",
+    summary="Change a job's tags and note, or archive it",
 )
 def set_labels(done: Done, labels: Labels) -> JobShape:
     def deed(*, job: Job, user: Any) -> None:
@@ -107,12 +109,12 @@ def list_alerts(
     person: Person,
     state: Annotated[
         Literal["", "open", "acknowledged", "snoozed", "over", "all"],
-        Query(description="Empty: all that stand."),
+        Query(description="Empty: all that are not over."),
     ] = "",
     cursor: Cursor = "",
     limit: Limit = 50,
 ) -> Page[AlertShape]:
-    """What is raised again while you turn the pages stands on the first one again."""
+    """An alert that is sent again while you turn pages moves to the first one."""
     known = alerts.alerts_for(person, project)
     return newest_first(known.filter(state__in=alerts.FILTERS[state][1]), "told_at", cursor, limit, _alert)
 
@@ -124,7 +126,7 @@ def list_alerts(
     summary="Acknowledge, snooze or settle an alert",
 )
 def act_on_alert(project: EditorsProject, person: Person, alert_id: _Id, deed: AlertDeed) -> AlertShape:
-    """What is over stays as it is; what is settled and stands still is raised anew."""
+    """An alert that is over stays as it is. A settled one is raised again if its condition persists."""
     alert = alerts.alert_for(person, project, alert_id)
     if deed.do == "snooze":
         services.snooze(alert=alert, user=person, how_long=deed.how_long)

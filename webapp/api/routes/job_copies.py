@@ -1,4 +1,4 @@
-"""Jobs made from jobs: the same once more, and forks that begin with what another one has learned."""
+"""Copies of jobs: reruns, and forks that start from another job's checkpoint."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ router = ApiRouter(tags=["jobs"])
 class Again(BaseModel):
     model_config = {"extra": "forbid"}
 
-    new_seed: bool = Field(False, description="With a seed it has not had; else with its own.")
+    new_seed: bool = Field(False, description="With an unused seed; else with its own.")
 
 
 class Fork(BaseModel):
     model_config = {"extra": "forbid"}
 
-    spec: JobSpec = Field(description="With the environment and network of the job it begins with.")
+    spec: JobSpec = Field(description="With the environment and network of the parent job.")
     checkpoint: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00/]*$")] = Field(
         "", description="Its name; empty: the best, else the newest."
     )
@@ -48,7 +48,7 @@ class Fork(BaseModel):
 def again(
     job: EditorsJob, person: Person, response: HttpResponse, again: Again, idempotency_key: Key = ""
 ) -> JobShape:
-    """With the budget it was launched with, outside its group."""
+    """With the budget of its launch, outside its group."""
     try:
         made = run_again(job=job, user=person, new_seed=again.new_seed, key=idempotency_key or None)
     except SpecRefused as refusal:
@@ -60,14 +60,14 @@ def again(
     "/projects/{slug}/jobs/{job_id}/forks",
     auth=Token("jobs"),
     response={201: JobShape},
-    summary="Launch a job that begins with a checkpoint of this one",
+    summary="Launch a job that starts from a checkpoint of this one",
 )
 def fork(
     job: EditorsJob, person: Person, response: HttpResponse, fork: Fork, idempotency_key: Key = ""
 ) -> JobShape:
     made_from = fork_source(job, fork.checkpoint)
     if made_from is None:
-        raise Http404("This job has no such checkpoint to begin with.")
+        raise Http404("This job has no such checkpoint.")
     try:
         made = submit_job(
             project=job.project,

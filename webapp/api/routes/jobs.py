@@ -1,4 +1,4 @@
-"""Jobs: found, launched, stopped, paused, let go on, given more to spend, and deleted."""
+"""Jobs: list, launch, stop, pause, resume, raise the budget, and delete."""
 
 from __future__ import annotations
 
@@ -55,27 +55,29 @@ IfMatch = Annotated[
 
 
 _Question = Annotated[
-    str, Query(max_length=400, pattern=r"^[^\x00]*$", description="A question, as the list's own.")
+    str, Query(max_length=400, pattern=r"^[^\x00]*$", description="A search, as in the list of jobs.")
 ]
 
 
 class NewBudget(BaseModel):
     model_config = {"extra": "forbid"}
 
-    limit_usd: Decimal = Field(gt=0, le=1_000_000, decimal_places=6, description="More than it is now.")
+    limit_usd: Decimal = Field(
+        gt=0, le=1_000_000, decimal_places=6, description="More than the present limit."
+    )
 
 
 def _done(
     request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: IfMatch = ""
 ) -> Callable[[Any], JobShape]:
-    """Does something to the job, if it still is as the caller saw it, and returns the job as it is then."""
+    """Apply the action and return the job. Refused if its ETag has changed, or if the action is not possible."""
     job = job_of(request, slug, job_id, "editor")
     if if_match and if_match != "*" and etag_of(job_shape(job)) not in if_match:
         raise Refused(
             412,
             "changed",
             "Nothing was done.",
-            "The job is not as it was when its ETag was read.",
+            "The job has changed since its ETag was read.",
             "Read the job again, and send its ETag if you still want this.",
         )
 
@@ -84,7 +86,7 @@ def _done(
             deed(job=job, user=caller_of(request))
         except services.SpecRefused as refusal:
             raise spec_refused(refusal.problems) from None
-        except ValueError as refusal:  # over, too low, no room: the text says which, and what can be done
+        except ValueError as refusal:  # the text says why, and what to do
             raise Refused(
                 409, "not-now", "Nothing was done.", str(refusal), "Read the job to see what it waits for."
             ) from None
@@ -112,7 +114,7 @@ def list_jobs(
     cursor: Cursor = "",
     limit: Limit = 50,
 ) -> Page[JobShape]:
-    """`q` is what can be asked above the list in the window, and what saved views hold: state:failed cost>1 -tag:keep.
+    """`q` is a search, as above the list of jobs and in saved views: state:failed cost>1 -tag:keep.
     Beside it, `state` is a state, or active, paused, succeeded, failed or stopped; `name` is a part of it."""
     filters = {
         "state": state,
@@ -151,7 +153,7 @@ def create_job(
 
 
 def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
-    """A key that is used again for something else is a mistake, and not the job that was meant."""
+    """Refused if the key launched a job of another spec."""
     if job.spec != cloud_requirements.fill_in_setup(project, spec).model_dump(mode="json"):
         raise Refused(
             409,
@@ -172,7 +174,7 @@ def get_job(job: ViewersJob) -> JobShape:
     return job_shape(job)
 
 
-@router.get("/projects/{slug}/jobs/{job_id}/spec", response=dict[str, Any], summary="What was asked for")
+@router.get("/projects/{slug}/jobs/{job_id}/spec", response=dict[str, Any], summary="A job's spec")
 def get_spec(job: ViewersJob) -> dict[str, Any]:
     """The spec as it was launched; the same document launches it again."""
     spec: dict[str, Any] = job.spec
@@ -183,7 +185,7 @@ def get_spec(job: ViewersJob) -> dict[str, Any]:
     "/projects/{slug}/jobs/{job_id}/stop", auth=Token("jobs"), response=JobShape, summary="Stop a job"
 )
 def stop(done: Done) -> JobShape:
-    """It drains within seconds and keeps its checkpoint. Stopping one that is over changes nothing."""
+    """It drains within seconds and keeps its checkpoint. Stopping a job that is over changes nothing."""
     return done(services.stop_job)
 
 
@@ -199,10 +201,10 @@ def pause(done: Done) -> JobShape:
     "/projects/{slug}/jobs/{job_id}/resume",
     auth=Token("jobs"),
     response=JobShape,
-    summary="Let a paused job go on",
+    summary="Resume a paused job",
 )
 def resume(done: Done) -> JobShape:
-    """From its last checkpoint. Only a paused job changes by it."""
+    """From its last checkpoint. Only a paused job changes."""
     return done(services.go_on)
 
 
@@ -213,8 +215,8 @@ def resume(done: Done) -> JobShape:
     summary="Raise a job's budget",
 )
 def raise_budget(done: Done, budget: NewBudget) -> JobShape:
-    """Only with the scope “budget”: elsewhere, whoever lets more be spent signs in anew. A job that its budget
-    stopped goes on."""
+    """Requires the scope “budget”, where the page requires a fresh sign-in. A job that its budget stopped
+    resumes."""
 
     def deed(*, job: Job, user: Any) -> Job:
         return services.raise_budget(job=job, user=user, limit_usd=budget.limit_usd)

@@ -1,4 +1,4 @@
-"""Money: forecasts, budgets, costs by anything, and reports as files."""
+"""Money: forecasts, costs by dimension, and reports as files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _By = Literal["day", "month", "job", "user", "cloud", "service", "tag"]
 
 @router.post("/projects/{slug}/forecast", response=ForecastShape, summary="What a job would take and cost")
 def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
-    """Nothing is launched. Takes up to a second or two; the same spec is quick the second time."""
+    """Nothing is launched. Takes up to two seconds; the result for a spec is cached."""
     if refused := [*spec.check_limits(limits()), *cloud_requirements.obstacles(project, spec)]:
         raise spec_refused(refused)
     spec = cloud_requirements.fill_in_setup(project, spec)
@@ -54,7 +54,7 @@ def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
     return ForecastShape(sentence=headline(found, spec), **asdict(found))
 
 
-@router.get("/projects/{slug}/costs", response=CostTable, summary="Costs of a span of days, by anything")
+@router.get("/projects/{slug}/costs", response=CostTable, summary="Costs of a span of days, by dimension")
 def get_costs(
     project: ViewersProject,
     first_day: date,
@@ -64,7 +64,7 @@ def get_costs(
     job: Word = "",
     tag: Word = "",
 ) -> CostTable:
-    """As the page of reports has it: the total is the ledger's, to the last digit. Calls are in reports."""
+    """As on the page of reports: the total is the ledger's, to the last digit. Only reports list calls."""
     question = question_of(
         project, first_day=first_day, last_day=last_day, by=by, prices=prices, job=job[:20], tag=tag
     )
@@ -93,22 +93,22 @@ def _row(row: Row) -> CostRow:
     )
 
 
-@router.get("/projects/{slug}/reports", response=list[ReportShape], summary="Reports that were asked for")
+@router.get("/projects/{slug}/reports", response=list[ReportShape], summary="Requested reports")
 def list_reports(project: ViewersProject) -> list[ReportShape]:
     rows = ReportFile.objects.filter(project=project).order_by("-asked_at", "-pk")
     return [_report(project.slug, one) for one in rows[:50]]
 
 
-@router.post("/projects/{slug}/reports", response={202: ReportShape}, summary="Have a report built")
+@router.post("/projects/{slug}/reports", response={202: ReportShape}, summary="Build a report")
 def create_report(
     project: ViewersProject, person: Person, response: HttpResponse, question: ReportQuestion
 ) -> ReportShape:
-    """Built by the worker and kept for a week; look at Location until its state is ready."""
-    asked = question_of(project, **question.model_dump(exclude={"format"}))
+    """The worker builds it, and it is kept for a week. Poll Location until its state is ready."""
+    wanted = question_of(project, **question.model_dump(exclude={"format"}))
     try:
-        made = ask_for_file(question=asked, format_key=question.format, user=person)
+        made = ask_for_file(question=wanted, format_key=question.format, user=person)
     except TooMany as problem:
-        raise Refused(409, "too-many", "No report was asked for.", str(problem), "Ask again later.") from None
+        raise Refused(409, "too-many", "No report was requested.", str(problem), "Ask again later.") from None
     response["Location"] = reverse("api_v1:get_report", args=[project.slug, made.pk])
     return _report(project.slug, made)
 
@@ -135,7 +135,7 @@ def get_report_file(project: ViewersProject, report_id: _Id) -> HttpResponseBase
     try:
         file = (folder() / report.file).open("rb")
     except OSError:
-        raise Http404("The report's file is gone. Have it built again.") from None
+        raise Http404("The report's file is gone. Request it again.") from None
     chosen = FORMATS[report.format]
     answer = FileResponse(file, content_type=chosen.content_type)
     name = chosen.name_of_file(Question.model_validate(report.question), project.slug)
@@ -165,16 +165,16 @@ def _report(slug: str, one: ReportFile) -> ReportShape:
     )
 
 
-def question_of(project: Project, **asked: object) -> Question:
-    """A question about the project's costs; refused in words where it makes no sense."""
+def question_of(project: Project, **fields: object) -> Question:
+    """A question about the project's costs. Refused if it is invalid."""
     try:
-        return Question.model_validate({"project": project.pk, **asked})
+        return Question.model_validate({"project": project.pk, **fields})
     except ValidationError as error:
         raise spec_refused(problems(error, Question)) from None
 
 
 def _storable(number: int) -> int:
-    """A number that a row may have; 404 for others, which a database would stumble over."""
+    """The number, if a row can have it. 404 for others, which would be a database error."""
     if not 0 < number < 2**63:
         raise Http404("There is no such thing in this project.")
     return number

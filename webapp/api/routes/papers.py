@@ -1,4 +1,4 @@
-"""The papers' figures with what came of each here, and experiments, read from stored results alone."""
+"""The papers' figures with their results here, and experiments, read from stored results."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from webapp.papers.queries import find_result, result_names
 router = ApiRouter(tags=["the papers"])
 
 
-@router.get("/figures", response=list[FigureShape], summary="The papers' figures and what came of each")
+@router.get("/figures", response=list[FigureShape], summary="The papers' figures and the result of each")
 def list_figures() -> list[FigureShape]:
-    """All of both papers, also those that nothing repeats; they belong to the installation, not to a project."""
+    """All figures of both papers, also those without a repetition. They belong to the installation."""
     return [_figure(one) for one in FIGURES]
 
 

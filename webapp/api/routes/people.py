@@ -1,4 +1,4 @@
-"""Members of a project: told to everybody in it; invited, given roles and taken out by its owners."""
+"""Members of a project. Every member can list them; owners invite, change roles and remove."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class InvitationShape(BaseModel):
 
 
 class MadeInvitation(InvitationShape):
-    link: str = Field(description="For this person alone; in this answer and nowhere after.")
+    link: str = Field(description="For this person alone. Only this response contains it.")
 
 
 class NewInvitation(BaseModel):
-    """One person, whether or not they have signed up already."""
+    """One person, with or without an account."""
 
     model_config = {"extra": "forbid"}
 
@@ -62,7 +62,7 @@ class NewRole(BaseModel):
 def list_members(
     project: ViewersProject, person: Person, after: After = 0, limit: Limit = 50
 ) -> NumberedPage[MemberShape]:
-    """Whoever came first is first."""
+    """In the order in which they joined."""
     return oldest_first(queries.members_of(project), after, limit, lambda one: _member(person, one))
 
 
@@ -84,7 +84,7 @@ def get_member(project: ViewersProject, person: Person, member_id: RowId) -> Mem
 def list_invitations(
     project: OwnersProject, after: After = 0, limit: Limit = 50
 ) -> NumberedPage[InvitationShape]:
-    """Whoever was invited first is first."""
+    """In the order of the invitations."""
     rows = invitations.open_invitations(project)
     return oldest_first(rows, after, limit, _invitation)
 
@@ -93,10 +93,10 @@ def list_invitations(
     "/projects/{slug}/invitations",
     auth=Token("manage"),
     response={201: MadeInvitation},
-    summary="Invite somebody",
+    summary="Invite a person",
 )
 def invite(project: OwnersProject, person: Person, invitation: NewInvitation) -> MadeInvitation:
-    """They are a member once they accept, within 7 days. Inviting again makes another link; 409 for a member."""
+    """They are a member once they accept, within 7 days. A second invitation replaces the link; 409 for a member."""
     made, path = invitations.invite(project, by=person, **cleaned(MemberForm(invitation.model_dump())))
     link = f"{settings.STARLING_BASE_URL}{path}"
     return MadeInvitation(link=link, **_invitation(made).model_dump())
@@ -109,7 +109,7 @@ def invite(project: OwnersProject, person: Person, invitation: NewInvitation) ->
     summary="Withdraw an invitation",
 )
 def withdraw(project: OwnersProject, invitation_id: RowId) -> None:
-    """Its link opens nothing from now on."""
+    """Its link no longer works."""
     open_ones = invitations.open_invitations(project)
     invitations.withdraw(get_object_or_404(open_ones, pk=invitation_id))
 
@@ -121,7 +121,7 @@ def withdraw(project: OwnersProject, invitation_id: RowId) -> None:
     summary="Change a member's role",
 )
 def change_role(project: OwnersProject, person: Person, member_id: RowId, role: NewRole) -> MemberShape:
-    """A project keeps one owner at least."""
+    """A project keeps at least one owner."""
     services.change_role(queries.member_in(project, member_id), role.role)
     return _member(person, queries.member_in(project, member_id))
 
@@ -130,10 +130,10 @@ def change_role(project: OwnersProject, person: Person, member_id: RowId, role: 
     "/projects/{slug}/members/{member_id}",
     auth=Token("manage"),
     response={204: None},
-    summary="Take a member out, or leave",
+    summary="Remove a member, or leave",
 )
 def remove(project: ViewersProject, person: Person, member_id: RowId) -> None:
-    """Owners take out anybody; everybody may leave. Jobs go on."""
+    """Owners may remove any member, and every member may leave. Jobs continue."""
     services.remove_member(member_to_remove(person, project, member_id))
 
 

@@ -1,4 +1,4 @@
-"""Memory profiles of an account, or of the simulated cloud: priced, asked for, followed, and put to use."""
+"""Memory profiles of an account, or of the simulated cloud: price, request, poll, and use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ALL = "/projects/{slug}/connections/{connection_id}/profiles"
 def list_profiles(
     project: EditorsProject, connection_id: str, cursor: Cursor = "", limit: Limit = 50
 ) -> Page[ProfileShape]:
-    """Of an account, or with `simulated` instead of a connection's id of the simulated cloud."""
+    """Of an account, or of the simulated cloud with `simulated` instead of a connection's id."""
     rows = queries.profiles_of(project, queries.account_in(project, connection_id))
     return newest_first(rows.select_related("connection"), "asked_at", cursor, limit, _profile)
 
@@ -47,7 +47,7 @@ def cost(project: EditorsProject, connection_id: str, plan: NewProfile) -> Profi
     )
 
 
-@router.post(_ALL, auth=Token("jobs"), response={202: ProfileShape}, summary="Have memory profiled")
+@router.post(_ALL, auth=Token("jobs"), response={202: ProfileShape}, summary="Profile memory")
 def ask_for_profile(
     request: HttpRequest,
     project: EditorsProject,
@@ -57,8 +57,8 @@ def ask_for_profile(
     profile: NewProfile,
     idempotency_key: Key = "",
 ) -> ProfileShape:
-    """By the worker; read Location until its state is done. In an account it makes functions, as setting up does: that
-    is for its owners, with the scope “manage”."""
+    """The worker does it. Poll Location until its state is done. In an account it makes functions, as a set-up does,
+    and requires an owner and the scope “manage”."""
     connection = queries.account_in(project, connection_id)
     if connection is not None:
         require_scope(request, Scope.MANAGE)
@@ -82,7 +82,7 @@ def ask_for_profile(
     f"{_ALL}/{{profile_id}}",
     response={200: ProfileShape, 304: None},
     url_name="get_profile",
-    summary="One memory profile, with what was measured",
+    summary="One memory profile, with its measurements",
 )
 def get_profile(project: EditorsProject, connection_id: str, profile_id: RowId) -> ProfileShape:
     found = _profile_in(project, connection_id, profile_id)
@@ -91,7 +91,7 @@ def get_profile(project: EditorsProject, connection_id: str, profile_id: RowId) 
 
 @router.get(f"{_ALL}/{{profile_id}}/spec", response=JobSpec, summary="A job's spec with the chosen memory")
 def use_profile(project: EditorsProject, connection_id: str, profile_id: RowId) -> JobSpec:
-    """What the form begins with where a profile's page leads to it: launch it, or change it first."""
+    """The spec that the profile's page fills into the form. Launch it, or change it first."""
     found = _profile_in(project, connection_id, profile_id)
     filled = into_the_form(found)
     if not filled:
@@ -104,8 +104,8 @@ def _profile_in(project: Project, connection_id: str, profile_id: int) -> Memory
     return queries.profile_in(project, queries.account_in(project, connection_id), profile_id)
 
 
-def _plan(asked: NewProfile) -> Plan:
-    return Plan.model_validate(asked.model_dump(exclude={"keep"}))
+def _plan(wanted: NewProfile) -> Plan:
+    return Plan.model_validate(wanted.model_dump(exclude={"keep"}))
 
 
 def _money(connection: Connection | None) -> str:
@@ -115,13 +115,13 @@ def _money(connection: Connection | None) -> str:
 
 
 def _profile(one: MemoryProfile) -> ProfileShape:
-    stands, plan, result = profile_standing(one, SYSTEM_CLOCK.now()), one.parsed_plan, result_of(one)
+    status, plan, result = profile_standing(one, SYSTEM_CLOCK.now()), one.parsed_plan, result_of(one)
     return ProfileShape(
         id=one.pk,
         connection=one.connection_id or queries.SIMULATED,
         state=one.state,
-        state_words=stands.word,
-        sentence=stands.sentence,
+        state_words=status.word,
+        sentence=status.sentence,
         money=_money(one.connection),
         asked_at=one.asked_at,
         environment=plan.environment.id,

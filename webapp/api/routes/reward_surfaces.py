@@ -1,4 +1,4 @@
-"""Reward surfaces around checkpoints: asked for, followed while they are measured, and taken away as numbers."""
+"""Reward surfaces around checkpoints: request, poll, and fetch as numbers."""
 
 from __future__ import annotations
 
@@ -22,18 +22,16 @@ _ALL = "/projects/{slug}/jobs/{job_id}/surfaces"
 
 @router.get(_ALL, response=NumberedPage[SurfaceShape], summary="Reward surfaces of a job's checkpoints")
 def list_surfaces(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[SurfaceShape]:
-    """At most one of each checkpoint, in the order in which they were first asked for."""
+    """At most one for each checkpoint, in the order of their first requests."""
     rows = Surface.objects.filter(job=job)
     return oldest_first(rows, after, limit, lambda one: SurfaceShape(**_surface(one)))
 
 
-@router.post(
-    _ALL, auth=Token("jobs"), response={202: SurfaceShape}, summary="Have a checkpoint's surface measured"
-)
+@router.post(_ALL, auth=Token("jobs"), response={202: SurfaceShape}, summary="Measure a checkpoint's surface")
 def ask_for_surface(
     job: EditorsJob, person: Person, response: HttpResponse, surface: NewSurface
 ) -> SurfaceShape:
-    """By the worker; it costs the job nothing. One on its way stays as it is, one that is over is measured anew."""
+    """The worker does it, at no cost to the job. A running measurement stays as it is; a finished one is repeated."""
     made = services.ask_for_surface(
         job=job,
         chosen=policies.checkpoint_in(job, surface.checkpoint),
@@ -51,7 +49,7 @@ def ask_for_surface(
     summary="A surface with its points",
 )
 def get_surface(job: ViewersJob, surface_id: RowId) -> SurfaceResult:
-    """What is known of it so far, also while it is measured."""
+    """The points so far, also while it is measured."""
     found = Surface.objects.filter(job=job, pk=surface_id).first()
     if found is None:
         raise Http404("This job has no such surface.")

@@ -1,4 +1,4 @@
-"""Agents that decide how many actors: kept in versions, trained, watched, stopped, and trained on for another task."""
+"""Schedulers, agents that decide the number of actors: their versions, trainings and fine-tunings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def get_scheduler(project: ViewersProject, scheduler_id: str) -> SchedulerShape:
 
 @router.delete(_ONE, auth=Token("manage"), response={204: None}, summary="Remove a scheduler")
 def remove_scheduler(project: OwnersProject, scheduler_id: str) -> None:
-    """Its versions go with it; jobs that use them keep their own copy. For owners."""
+    """With its versions. Jobs that use them keep their own copy. For owners."""
     services.remove_scheduler(scheduler=queries.scheduler_in(project, scheduler_id))
 
 
@@ -69,7 +69,7 @@ def list_versions(
 
 @router.get(_VERSION, response=dict[str, Any], summary="A version with its weights, to keep")
 def get_version(project: ViewersProject, scheduler_id: str, number: RowId) -> dict[str, Any]:
-    """The page's own file: what stands below `scaling` can be put into any spec as it is."""
+    """The same file as on the page. Its part `scaling` can be copied into any spec."""
     return exported(_version_in(project, scheduler_id, number))
 
 
@@ -77,7 +77,7 @@ def get_version(project: ViewersProject, scheduler_id: str, number: RowId) -> di
     f"{_VERSION}/fine-tunings",
     auth=Token("jobs"),
     response={202: TrainingShape},
-    summary="Have a version trained on for another task",
+    summary="Fine-tune a version for another task",
 )
 def fine_tune(
     project: EditorsProject,
@@ -88,13 +88,13 @@ def fine_tune(
     tuning: FineTuning,
     idempotency_key: Key = "",
 ) -> TrainingShape:
-    """A training like any other; read Location until its state says that it is over."""
+    """A training like any other. Poll Location until its state says that it is over."""
     begun = services.going_on(Asked(), _version_in(project, scheduler_id, number))
     scheduling = begun.scheduling.model_copy(update={"episodes": tuning.episodes})
-    asked = Asked.model_validate(
+    wanted = Asked.model_validate(
         {**begun.model_dump(), **tuning.changes(), "scheduling": scheduling.model_dump()}
     )
-    return _asked_for(project, person, response, asked, idempotency_key)
+    return _asked_for(project, person, response, wanted, idempotency_key)
 
 
 @router.get(
@@ -115,7 +115,7 @@ def list_trainings(project: ViewersProject, cursor: Cursor = "", limit: Limit = 
     "/projects/{slug}/scheduler-trainings",
     auth=Token("jobs"),
     response={202: TrainingShape},
-    summary="Have a scheduler trained",
+    summary="Train a scheduler",
 )
 def train(
     project: EditorsProject,
@@ -124,7 +124,7 @@ def train(
     training: NewTraining,
     idempotency_key: Key = "",
 ) -> TrainingShape:
-    """On the simulated cloud, by the worker: nothing is paid. Read Location until its state says that it is over."""
+    """The worker trains it on the simulated cloud: nothing is paid. Poll Location until it is over."""
     return _asked_for(project, person, response, training, idempotency_key)
 
 
@@ -132,7 +132,7 @@ def train(
     _TRAINING,
     response={200: TrainingProgress, 304: None},
     url_name="get_training",
-    summary="How far a training is",
+    summary="A training's progress",
 )
 def get_training(project: ViewersProject, training_id: RowId) -> TrainingProgress:
     found = queries.training_in(project, training_id)
@@ -151,19 +151,19 @@ def list_episodes(
 
 @router.post(f"{_TRAINING}/stop", auth=Token("jobs"), response=TrainingShape, summary="Stop a training")
 def stop_training(project: EditorsProject, training_id: RowId) -> TrainingShape:
-    """The episode under way does not count, what was recorded stays. One that is over stays as it is."""
+    """The running episode is dropped, recorded ones stay. A training that is over stays as it is."""
     services.stop_training(training=queries.training_in(project, training_id))
     return TrainingShape(**_training(project.slug, queries.training_in(project, training_id)))
 
 
 def _asked_for(
-    project: Project, person: User, response: HttpResponse, asked: Asked, key: str
+    project: Project, person: User, response: HttpResponse, wanted: Asked, key: str
 ) -> TrainingShape:
     def make() -> SchedulerTraining:
-        return services.ask_for_training(project=project, user=person, asked=asked)
+        return services.ask_for_training(project=project, user=person, asked=wanted)
 
     try:
-        made = once(project, "training", key, asked, make)
+        made = once(project, "training", key, wanted, make)
     except services.TrainingRefused as refusal:
         raise spec_refused(refusal.problems) from None
     response["Location"] = reverse("api_v1:get_training", args=[project.slug, made])
@@ -232,14 +232,14 @@ def _facts(facts: dict[str, Any]) -> FactsShape:
 
 
 def _training(slug: str, one: SchedulerTraining) -> dict[str, Any]:
-    stands, spec = standing(one), one.spec
+    status, spec = standing(one), one.spec
     version = getattr(one, "version", None)
     return {
         "id": one.pk,
         "name": one.name,
         "state": one.state,
-        "state_words": stands.word,
-        "sentence": stands.sentence,
+        "state_words": status.word,
+        "sentence": status.sentence,
         "asked_at": one.asked_at,
         "asked_by": one.asked_by.email,
         "started_at": one.started_at,

@@ -1,4 +1,4 @@
-"""Reports that come by themselves: told, set up, changed and stopped."""
+"""Scheduled reports by mail: list, add, change and stop."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def list_schedules(project: ViewersProject) -> list[ReportScheduleShape]:
     summary="One report that comes by mail",
 )
 def get_schedule(project: ViewersProject, schedule_id: RowId) -> ReportScheduleShape:
-    """Also once it is stopped."""
+    """Also after it was stopped."""
     found = queries.schedule_in(project, schedule_id)
     return _schedule(found)
 
@@ -49,7 +49,7 @@ def get_schedule(project: ViewersProject, schedule_id: RowId) -> ReportScheduleS
     "/projects/{slug}/schedules",
     auth=Token("jobs"),
     response={201: ReportScheduleShape},
-    summary="Have a report come by mail",
+    summary="Schedule a report by mail",
 )
 def add_schedule(
     project: EditorsProject,
@@ -78,10 +78,10 @@ def add_schedule(
 def change_schedule(
     project: EditorsProject, person: Person, schedule_id: RowId, change: ScheduleChange
 ) -> ReportScheduleShape:
-    """From the next letter on."""
+    """From the next mail on."""
     held = queries.schedule_in(project, schedule_id)
     if held.stopped_at is not None:
-        why, fix = "It was stopped, and comes no more.", "Make another one."
+        why, fix = "It was stopped.", "Make another one."
         raise Refused(409, "stopped", "Nothing was changed.", why, fix)
     is_now = {
         "every": held.every,
@@ -103,13 +103,13 @@ def change_schedule(
     summary="Stop a report that comes by mail",
 )
 def stop_schedule(project: EditorsProject, schedule_id: RowId) -> ReportScheduleShape:
-    """What was sent stays on record. Stopping it again changes nothing."""
+    """Sent reports stay on record. Stopping it again changes nothing."""
     schedules.stop_schedule(queries.schedule_in(project, schedule_id))
     return _schedule(queries.schedule_in(project, schedule_id))
 
 
 def _asked(project: Project, user: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """What the page's form makes of it; it knows people by number, programs by their addresses."""
+    """The cleaned data of the page's form, which identifies people by number instead of address."""
     form = ScheduleForm(None, project=project, user=user)
     given["recipients"] = _numbers(form.fields["recipients"].queryset, given["recipients"] or [user.email])  # type: ignore[attr-defined]
     return cleaned(ScheduleForm(given, project=project, user=user))

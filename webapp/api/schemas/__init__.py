@@ -1,1 +1,1 @@
-"""What the API sends and takes, a module a subject."""
+"""Requests and responses of the API, one module a subject."""

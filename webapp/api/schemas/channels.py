@@ -1,4 +1,4 @@
-"""What the API takes and tells of channels and of what went out by them. Addresses that are secrets are never told."""
+"""Schemas of channels and deliveries. Responses contain no secret addresses."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _Addresses = Annotated[
 
 
 class NewChannel(BaseModel):
-    """`email` takes addresses; `chat` and `webhook` the one address to send to, which is sealed as it comes."""
+    """`email` takes addresses; `chat` and `webhook` one address to send to, which is sealed at once."""
 
-    # Refusals name fields, never what was in them: it may be a secret, or one in the wrong place.
+    # Errors name fields, never their values, which may be secrets.
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     way: _Way
@@ -32,59 +32,59 @@ class NewChannel(BaseModel):
 
 
 class ChannelChange(BaseModel):
-    """Only what is given is changed. The built-in channel keeps its name and its readers."""
+    """Only the fields that are sent change. The built-in channel keeps its name and its readers."""
 
     model_config = {"extra": "forbid"}
 
     name: _Name | None = None
     on: bool | None = None
     kinds: list[Annotated[str, StringConstraints(max_length=16)]] | None = Field(
-        None, max_length=20, description=f"These go out, and no others. There are: {_KINDS}."
+        None, max_length=20, description=f"Only these kinds are sent. There are: {_KINDS}."
     )
     addresses: _Addresses | None = Field(None, description="Of a channel by e-mail.")
 
 
 class ChannelShape(BaseModel):
-    """A way out for a project's alerts."""
+    """A channel of a project's alerts."""
 
     id: str
     way: _Way
     name: str
     built_in: bool
     on: bool
-    kinds: list[str] = Field(description="What goes out there.")
+    kinds: list[str] = Field(description="The kinds that it sends.")
     to: list[str] | None = Field(
-        description="Who or what reads it; of a secret address its host alone. Null: not for viewers."
+        description="Its readers; of a secret address only the host. Null for viewers."
     )
     unconfirmed: list[str] | None = Field(
-        description="Those of them who get no mails before they confirm the address or agree. Null: not for viewers."
+        description="Readers who get no mails before they confirm the address or agree. Null for viewers."
     )
     state: str = Field(description="Off, Missing, Unconfirmed, Failing, Working or Not used yet.")
     words: str
-    failures: int = Field(description="Attempts that failed since the last that did not.")
+    failures: int = Field(description="Failed attempts since the last success.")
     last_sent_at: datetime | None
     last_failed_at: datetime | None
 
 
 class SigningKey(BaseModel):
-    """Shown in this answer, and nowhere after."""
+    """Only this response contains it."""
 
     signing_key: str
 
 
 class AddedChannel(ChannelShape):
-    signing_key: str | None = Field(description="Of a webhook: shown in this answer, and nowhere after.")
+    signing_key: str | None = Field(description="Of a webhook. Only this response contains it.")
 
 
 class DeliveryShape(BaseModel):
-    """One telling of an alert by one channel, and what became of it."""
+    """One sending of an alert by one channel, and its outcome."""
 
     id: str
     channel: str
     alert: int
     kind: str
     sentence: str
-    over: bool = Field(description="Whether it tells that the alert is over.")
+    over: bool = Field(description="Whether it says that the alert is over.")
     state: Literal["waiting", "sending", "sent", "failed"]
     created_at: datetime
     due_at: datetime

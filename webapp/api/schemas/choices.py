@@ -1,4 +1,4 @@
-"""What the API tells of what there is to choose from: presets, environments, prices."""
+"""Schemas of choices for jobs: presets, environments, prices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PriceShape(BaseModel):
     sku: str
     region: str
     unit: str
-    usd: Usd | None = Field(description="US dollars for one unit; null: not known, never nothing.")
+    usd: Usd | None = Field(description="US dollars for one unit; null: not known, never zero.")
     from_quantity: int
     valid_from: date | None
     valid_to: date | None

@@ -1,4 +1,4 @@
-"""What the API tells of groups and comparisons, and how sweeps are asked for."""
+"""Schemas of groups, comparisons and sweeps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Text = Annotated[str, StringConstraints(min_length=1, max_length=2_000, pattern
 
 
 class GroupShape(BaseModel):
-    """Jobs that belong together: the seeds of one question, the points of a sweep."""
+    """Jobs that belong together: the seeds of one setting, the points of a sweep."""
 
     id: int
     key: str = Field(description="Names it in a comparison, beside the ids of jobs.")
@@ -36,7 +36,7 @@ class IntervalShape(BaseModel):
 
 
 class AgainstShape(BaseModel):
-    """How a side stands against the best one."""
+    """A side compared with the best one."""
 
     won: float = Field(
         description="In so many pairs a run of the best side beats one of this; ties count half."
@@ -45,7 +45,7 @@ class AgainstShape(BaseModel):
     better: IntervalShape = Field(description="The share of pairs that were won.")
     p: float = Field(description="By permutation of seeds.")
     told_apart: bool
-    more_seeds: int | None = Field(description="That each side needs to be told apart; null: more than 50.")
+    more_seeds: int | None = Field(description="That each side needs for a decision; null: more than 50.")
     more_usd: Usd | None = Field(description="What those would cost on this side, about.")
 
 
@@ -55,7 +55,7 @@ class GoalShape(BaseModel):
 
 
 class GettingShape(BaseModel):
-    """To the comparison's goal: by when half of all runs had got there; null where fewer than half did."""
+    """Median dollars and time to the comparison's goal; null if fewer than half of all runs reached it."""
 
     reached: int
     runs: int
@@ -64,7 +64,7 @@ class GettingShape(BaseModel):
 
 
 class SideShape(BaseModel):
-    """A job, a group, or those runs of a group that ask the same."""
+    """A job, a group, or the runs of a group with the same settings."""
 
     key: str
     name: str
@@ -72,11 +72,11 @@ class SideShape(BaseModel):
     scores: list[float] = Field(description="One a run that has any.")
     iqm: IntervalShape | None = Field(description="Of the scores.")
     cost_usd: Usd
-    cost_a_run_usd: Usd | None = Field(description="Of those that have begun; null: none has.")
-    time_a_run_s: float | None = Field(description="Of those that have begun; null: not known.")
+    cost_a_run_usd: Usd | None = Field(description="Of runs that have started; null: none has.")
+    time_a_run_s: float | None = Field(description="Of runs that have started; null: not known.")
     best: bool
     efficient: bool = Field(
-        description="Told apart as better than each other side: in return, dollars or time."
+        description="Significantly better than each other side: in return, dollars or time."
     )
     against_best: AgainstShape | None
     getting: GettingShape | None
@@ -89,7 +89,7 @@ class DifferenceShape(BaseModel):
 
 class ComparisonShape(BaseModel):
     scored_by: Literal["evaluation", "training"]
-    goal: GoalShape | None = Field(description="A return to get to, for comparing what that took.")
+    goal: GoalShape | None = Field(description="A return to reach, to compare the cost of reaching it.")
     sides: list[SideShape]
     verdicts: list[str]
     differences: list[DifferenceShape]

@@ -1,4 +1,4 @@
-"""What the API takes and tells of connections to clouds. Secrets are taken, and never told."""
+"""Schemas of connections to clouds. Requests may contain secrets, responses never do."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _WRITE_ONLY = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
 class Identity(BaseModel):
-    """Who we are in the account: all fields of the connection's kind, and no others.
+    """Starling's identity in the account: all fields of the connection's kind, and no others.
 
     `aws_role`: role_arn. `aws_keys`: access_key_id and secret_access_key. `azure_principal`: tenant_id, client_id and
-    client_secret. Secrets are sealed as they come, and never told again.
+    client_secret. Secrets are sealed at once, and never returned.
     """
 
     model_config = _WRITE_ONLY
@@ -45,12 +45,12 @@ class NewConnection(BaseModel):
     resource_group: _Plain | None = None
     identity: Identity | None = Field(
         None,
-        description="If it is known yet. A role is made with the external id that the connection gets first.",
+        description="Optional. A role needs the external id that the new connection gets.",
     )
 
 
 class StoredIdentity(BaseModel):
-    """As much of who we are there as may be seen: of the secret when it was set, and how it ends."""
+    """The identity without secrets: when the secret was set, and its last letters."""
 
     role_arn: str
     access_key_id: str
@@ -61,7 +61,7 @@ class StoredIdentity(BaseModel):
 
 
 class ConnectionShape(BaseModel):
-    """An account of a cloud. Secrets are never told."""
+    """An account of a cloud, without secrets."""
 
     id: str
     name: str
@@ -70,22 +70,24 @@ class ConnectionShape(BaseModel):
     region: str
     emulated: bool
     account: str
-    external_id: str = Field(description="What a role has to ask for, so that nobody else can take it on.")
+    external_id: str = Field(
+        description="The external id that a role must require, so that no one else can assume it."
+    )
     subscription_id: str
     resource_group: str
-    identity: StoredIdentity | None = Field(description="For owners alone. Null: not for you, or none yet.")
+    identity: StoredIdentity | None = Field(description="For owners. Null: not for you, or none yet.")
     created_at: datetime
     created_by: str
-    jobs: int = Field(description="That are not over and need it.")
+    jobs: int = Field(description="Unfinished jobs that need it.")
     state: str = Field(description="Not set up, Testing, Ready, …")
     words: str
     test: Literal["never", "asked", "running", "done"]
     tested_at: datetime | None
-    report: dict[str, Any] | None = Field(description="What the last test found, right by right.")
+    report: dict[str, Any] | None = Field(description="The last test's report on each right.")
 
 
 class PaperShape(BaseModel):
-    """A policy or template, to be given to the cloud's own tools."""
+    """A policy or template for the cloud's own tools."""
 
     key: str
     title: str
@@ -94,7 +96,7 @@ class PaperShape(BaseModel):
 
 
 class SetUpWish(BaseModel):
-    """On AWS a function of this memory, beside those there are; on Azure the image that containers run."""
+    """On AWS a function of this memory, beside existing ones; on Azure the image that containers run."""
 
     model_config = {"extra": "forbid"}
 
@@ -111,19 +113,21 @@ class StepShape(BaseModel):
 
 
 class SetUpShape(BaseModel):
-    """What was made in the account, and how far that has come."""
+    """The set-up of the account, and its progress."""
 
-    aim: Literal["set_up", "take_down", "profile"] | None = Field(description="Null: nothing was asked yet.")
+    aim: Literal["set_up", "take_down", "profile"] | None = Field(
+        description="Null: nothing was requested yet."
+    )
     state: Literal["never", "asked", "running", "done"]
     state_words: str
     words: str
     since: datetime | None
-    ready: bool = Field(description="Whether jobs may begin there.")
+    ready: bool = Field(description="Whether jobs may start there.")
     ready_mb: list[int]
     ready_bucket: bool
     ready_image: str
-    asked_mb: list[int] = Field(description="What of ours may be there.")
+    asked_mb: list[int] = Field(description="Memory sizes of functions that may exist.")
     asked_bucket: bool
     image: str
     steps: list[StepShape]
-    before: list[str] = Field(description="What should be done before it is set up.")
+    before: list[str] = Field(description="What to do before it is set up.")

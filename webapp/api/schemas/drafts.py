@@ -1,4 +1,4 @@
-"""What the API takes and tells of drafts of jobs and of saved views of the list of jobs."""
+"""Schemas of drafts of jobs and of saved views of the list of jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Values = Annotated[
     dict[_Control, _Typed],
     Field(
         max_length=1_000,
-        description="By control of the form, as a draft tells them, right or not; they go over the spec's."
+        description="By control of the form, as in a draft, valid or not. They override the spec's."
         " `seeds` and `checkpoint` are what the form has beside it.",
     ),
 ]
@@ -25,7 +25,7 @@ _Values = Annotated[
 class NewDraft(BaseModel):
     model_config = {"extra": "forbid"}
 
-    spec: JobSpec | None = Field(None, description="Its fields; null: those of what it is begun with.")
+    spec: JobSpec | None = Field(None, description="Its fields; null: those of its starting point.")
     values: _Values = {}
     begun_with: Annotated[str, StringConstraints(max_length=300, pattern=r"^[^\x00]*$")] = Field(
         "",
@@ -35,7 +35,7 @@ class NewDraft(BaseModel):
 
 
 class DraftChange(BaseModel):
-    """A spec goes over all that stands there, values over some of it."""
+    """A spec replaces all fields, values replace some."""
 
     model_config = {"extra": "forbid"}
 
@@ -55,9 +55,11 @@ class DraftShape(BaseModel):
 
 
 class DraftDetail(DraftShape):
-    values: dict[str, Any] = Field(description="What stands in each control.")
-    spec: dict[str, Any] | None = Field(description="What it asks for; null where that makes no spec yet.")
-    problems: list[FieldError] = Field(description="What stands against a launch, by control.")
+    values: dict[str, Any] = Field(description="The value of each control.")
+    spec: dict[str, Any] | None = Field(
+        description="The spec of its values; null if they are no valid spec yet."
+    )
+    problems: list[FieldError] = Field(description="What prevents a launch, by control.")
 
 
 class NewView(BaseModel):
@@ -67,7 +69,7 @@ class NewView(BaseModel):
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=60, pattern=r"^[^\x00]*$")]
     q: Annotated[str, StringConstraints(max_length=400, pattern=r"^[^\x00]*$")] = Field(
-        "", description="As it is asked above the list, such as state:failed cost>1."
+        "", description="A search as above the list, such as state:failed cost>1."
     )
     sort: Annotated[str, StringConstraints(max_length=40, pattern=r"^-?[a-z_]*$")] = Field(
         "", description="A column's key; with a minus, the most first."
@@ -78,12 +80,12 @@ class NewView(BaseModel):
 
 
 class ViewShape(BaseModel):
-    """A way to look at the list of jobs."""
+    """A saved view of the list of jobs."""
 
     id: int
     name: str
     q: str
     sort: str
     columns: list[str]
-    url: str = Field(description="The list, looked at that way.")
+    url: str = Field(description="The list in this view.")
     created_at: datetime

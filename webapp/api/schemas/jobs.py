@@ -1,4 +1,4 @@
-"""What the API tells of people's things. Money is exact dollars as text; moments are RFC 3339 in UTC."""
+"""Schemas of projects and jobs. Money is exact dollars as text; times are RFC 3339 in UTC."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ProjectShape(BaseModel):
 
 
 class JobShape(BaseModel):
-    """A job: what was asked, where it stands, and its latest figures."""
+    """A job: its settings, its state, and its latest figures."""
 
     id: str
     project: str
@@ -31,11 +31,11 @@ class JobShape(BaseModel):
     state: str = Field(description="queued, starting, running, recovering, draining, paused, succeeded, …")
     state_words: str
     reason_code: str
-    reason: str = Field(description="Why it is there, in words.")
+    reason: str = Field(description="Why it is in this state.")
     wanted: Literal["run", "paused", "cancelled"]
     since: datetime
     over: bool
-    money: Prices = Field(description="Whether somebody pays it.")
+    money: Prices = Field(description="Whether its money is real.")
     environment: str
     algorithm: str
     platform: str
@@ -43,7 +43,7 @@ class JobShape(BaseModel):
     tags: list[str]
     groups: list[str]
     note: str
-    archived_at: datetime | None = Field(description="Since when it is left out of lists.")
+    archived_at: datetime | None = Field(description="Since when it is hidden from lists.")
     actors_least: int | None = Field(description="Bounds set since the launch; null: none.")
     actors_most: int | None
     created_at: datetime
@@ -71,7 +71,7 @@ class EventShape(BaseModel):
 
 
 class RoundShape(BaseModel):
-    """A round's report, as the run told it; figures that were not finite are null."""
+    """A round's report by the run. Figures that were not finite are null."""
 
     round_no: int
     at: datetime
@@ -79,7 +79,7 @@ class RoundShape(BaseModel):
 
 
 class EvaluationShape(BaseModel):
-    """An evaluation that counts: those which a resume repeated are gone."""
+    """An evaluation. Those that a resume repeated are left out."""
 
     round_no: int
     env_steps: int
@@ -140,7 +140,7 @@ class MatterShape(BaseModel):
 
 
 class ForecastShape(BaseModel):
-    """What a job would take and cost. Dollars of a forecast are no money, so they are numbers."""
+    """What a job would take and cost. Dollars of a forecast are numbers, because they are no exact amounts."""
 
     sentence: str
     dollars: BandShape

@@ -1,4 +1,4 @@
-"""What the API tells of budgets and reports."""
+"""Schemas of budgets and reports."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class BudgetShape(BaseModel):
     free_usd: Usd
     limit_usd: Usd
     at_line: str
-    thresholds: list[int] = Field(description="People are told when so many percent of it are spent.")
+    thresholds: list[int] = Field(description="Percentages of the limit at which alerts are sent.")
     outlook: str
     closed: bool
 
 
 class ReportQuestion(BaseModel):
-    """Which costs, by what, as which kind of file. Days are whole and UTC."""
+    """The costs of a report, its dimension and its file format. Days are whole and UTC."""
 
     model_config = {"extra": "forbid"}
 
@@ -65,7 +65,9 @@ class CostRow(BaseModel):
     estimated_usd: Usd
     metered_usd: Usd
     billed_usd: Usd = Field(description="What clouds charge, by their own bills.")
-    metered_where_billed_usd: Usd | None = Field(description="What we metered of that; null without a bill.")
+    metered_where_billed_usd: Usd | None = Field(
+        description="Metered cost of the same usage; null without a bill."
+    )
     calls: int | None
 
 

@@ -1,4 +1,4 @@
-"""What the API tells of experiments, and of the papers' figures that they repeat."""
+"""Schemas of experiments, and of the papers' figures that they repeat."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class VerdictShape(BaseModel):
 
 
 class FigureShape(BaseModel):
-    """A figure or table of a paper, and what came of it here."""
+    """A figure or table of a paper, and its result here."""
 
     key: str
     paper: str
     number: str
     shows: str
     says: str = Field(description="What the paper says.")
-    remark: str = Field(description="How ours differs, or why there is none.")
+    remark: str = Field(description="How the repetition differs, or why there is none.")
     verdict: str
     leading: VerdictShape | None = Field(description="The claim that answers first.")
     experiments: list[str] = Field(description="What is stored of it.")
@@ -51,13 +51,13 @@ class ExperimentShape(BaseModel):
     runs: int | None
     runs_complete: int | None
     complete: bool
-    verdicts: dict[str, int] = Field(description="How many claims came to which word.")
+    verdicts: dict[str, int] = Field(description="The number of claims by verdict.")
     repeats: list[str] = Field(description="Keys of the papers' figures.")
     url: str = Field(description="Its page.")
 
 
 class ExperimentResult(ExperimentShape):
-    oracle: str = Field(description="By what one would see that it is wrong.")
+    oracle: str = Field(description="The check that would show that it is wrong.")
     can_claim: str
     beside: str = Field(description="What else is known of it.")
     figures: list[FigureShape]

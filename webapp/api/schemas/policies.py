@@ -1,4 +1,4 @@
-"""What the API tells of a policy's surroundings and films, and of memory profiles."""
+"""Schemas of reward surfaces, films and memory profiles."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class NewFilm(BaseModel):
 
 
 class FilmedShape(BaseModel):
-    """What a film shows."""
+    """The episode of a film."""
 
     frames: int
     width: int
@@ -89,13 +89,13 @@ class FilmShape(BaseModel):
 
 
 class NewProfile(Plan):
-    """At each size so many calls, one after the other; the first one starts a function and does not count."""
+    """So many calls at each size, one after the other. The first one starts a function and does not count."""
 
     keep: bool = Field(False, description="In an account: keep functions that were made for it.")
 
 
 class ProfileCost(BaseModel):
-    """Beforehand."""
+    """The expected cost of a profile, and its limit."""
 
     money: Prices
     likely_usd: Usd
@@ -121,7 +121,7 @@ class ProfileShape(BaseModel):
     connection: str = Field(description="A connection's id, or simulated.")
     state: Literal["asked", "running", "done"]
     state_words: str
-    sentence: str = Field(description="How far it is, what was chosen and why, or what went wrong.")
+    sentence: str = Field(description="Its progress, the choice and its reason, or the error.")
     money: Prices
     asked_at: datetime
     environment: str

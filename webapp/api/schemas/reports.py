@@ -1,4 +1,4 @@
-"""What the API takes and tells of reports that come by themselves, and of clouds' own bills."""
+"""Schemas of scheduled reports and of clouds' bills."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webapp.money.amounts import Prices
 _By = Literal["day", "month", "job", "project", "user", "cloud", "service", "tag"]
 _Formats = Annotated[
     list[Literal["pdf", "xlsx", "csv", "focus"]],
-    Field(min_length=1, max_length=4, description="The files that come with the letter."),
+    Field(min_length=1, max_length=4, description="The files attached to the mail."),
 ]
 _Recipients = Annotated[
     list[Annotated[str, StringConstraints(min_length=3, max_length=254)]],
@@ -30,11 +30,11 @@ class NewSchedule(BaseModel):
     by: _By = "day"
     prices: Prices = "actual"
     formats: _Formats = ["pdf", "csv"]
-    recipients: _Recipients | None = Field(None, description="Addresses of members; null: you alone.")
+    recipients: _Recipients | None = Field(None, description="Addresses of members; null: only you.")
 
 
 class ScheduleChange(BaseModel):
-    """Only what is given is changed. For another rhythm, stop it and make another one."""
+    """Only the fields that are sent change. For another rhythm, stop it and make another one."""
 
     model_config = {"extra": "forbid"}
 
@@ -60,41 +60,41 @@ class ReportScheduleShape(BaseModel):
     prices: Prices
     formats: list[str]
     recipients: list[str]
-    next_day: date | None = Field(description="When the next letter is due; null once it is stopped.")
+    next_day: date | None = Field(description="When the next mail is due; null once it is stopped.")
     created_at: datetime
     stopped_at: datetime | None
-    sendings: list[SendingShape] = Field(description="The latest letters, newest first.")
+    sendings: list[SendingShape] = Field(description="The latest mails, newest first.")
 
 
 class BillShape(BaseModel):
-    """A cloud's bill that was handed over."""
+    """An uploaded bill of a cloud."""
 
     id: int
     name: str
-    layout: str = Field(description="How it is written; empty until it is read.")
+    layout: str = Field(description="Its format; empty until it is read.")
     state: Literal["queued", "building", "ready", "failed"]
     reason: str
     lines: int
-    lines_kept: int = Field(description="Those of services that are used here.")
+    lines_kept: int = Field(description="Lines of services that are used here.")
     handed_over_by: str
     since: datetime
 
 
 class BilledRow(BaseModel):
-    """One service on one day; without either, all that is on a bill."""
+    """One service on one day; without either, the whole bill."""
 
     day: date | None
     service: str
     metered_usd: Usd
     billed_usd: Usd | None = Field(description="Null: not on a bill that was read.")
-    off_usd: Usd | None = Field(description="How much too high our figure is.")
+    off_usd: Usd | None = Field(description="How much too high the metered cost is.")
     off_percent: float | None
-    unmatched_usd: Usd = Field(description="On the bill, and nothing of ours.")
+    unmatched_usd: Usd = Field(description="On the bill, without metered usage.")
     unmatched_lines: int
 
 
 class BilledDifference(BaseModel):
-    """What was metered here beside what clouds charge."""
+    """Metered costs compared with clouds' bills."""
 
     first_day: date
     last_day: date

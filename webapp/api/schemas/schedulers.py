@@ -1,4 +1,4 @@
-"""What the API tells of schedulers and their trainings."""
+"""Schemas of schedulers and their trainings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Text = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 
 
 class SchedulerShape(BaseModel):
-    """A name in a project, under which versions are kept."""
+    """A scheduler: a name in a project, with its versions."""
 
     id: str
     name: str
@@ -37,7 +37,7 @@ class UsualShape(BaseModel):
 
 
 class FactsShape(BaseModel):
-    """What a training took. Its dollars are simulated: nobody pays them."""
+    """What a training took. Its dollars are simulated: no one pays them."""
 
     episodes: int = Field(description="Real ones: whole trainings on the simulated cloud.")
     reached: int = Field(description="Of those, how many reached the target.")
@@ -48,7 +48,7 @@ class FactsShape(BaseModel):
     platform_s: float = Field(description="Of the simulated cloud.")
     best_return: float | None
     rehearsed: UsualShape | None
-    real: UsualShape | None = Field(description="Far from `rehearsed`: recorded rounds told little.")
+    real: UsualShape | None = Field(description="If far from `rehearsed`, recorded rounds predict little.")
 
 
 class VersionShape(BaseModel):
@@ -72,7 +72,7 @@ class TrainingShape(BaseModel):
     name: str
     state: str = Field(description="queued, running, done, stopped, failed")
     state_words: str
-    sentence: str = Field(description="What it is at, or why it ended.")
+    sentence: str = Field(description="Its progress, or why it ended.")
     asked_at: datetime
     asked_by: str
     started_at: datetime | None
@@ -94,7 +94,7 @@ class TrainingProgress(TrainingShape):
 
 
 class EpisodeShape(BaseModel):
-    """An episode that counts, in the order in which they came; `id` goes on, also where a number begins anew."""
+    """An episode. `id` rises from episode to episode, also where the number restarts."""
 
     id: int
     kind: str = Field(description="grid, rehearsal, real, judged")
@@ -113,11 +113,11 @@ class EpisodeShape(BaseModel):
 
 
 class NewTraining(Asked):
-    """Asked for as in the form."""
+    """The fields of the form."""
 
 
 class FineTuning(BaseModel):
-    """Another task for a version: ten real episodes and no rehearsals, unless something else is said."""
+    """Another task for a version: by default ten real episodes and no rehearsals."""
 
     model_config = {"extra": "forbid", "allow_inf_nan": False}
 
@@ -131,5 +131,5 @@ class FineTuning(BaseModel):
     episodes: int = Field(10, ge=1, le=10_000)
 
     def changes(self) -> dict[str, Any]:
-        """What it says beside the scheduling's settings."""
+        """The fields other than the scheduler's settings."""
         return self.model_dump(exclude={"episodes"} | ({"name"} if not self.name else set()))
