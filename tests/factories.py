@@ -132,8 +132,8 @@ def make_webhook(
     at = (clock or SYSTEM_CLOCK).now()
     name = f"Hook {next(_numbers)}"
     channel = Channel.objects.create(project=project, way="webhook", name=name, created_at=at, on=on)
-    secrets.put(channel, "url", Secret(url))
-    secrets.put(channel, "signing_key", Secret("whsec_of_a_test"))
+    secrets.seal_secret(channel, "url", Secret(url))
+    secrets.seal_secret(channel, "signing_key", Secret("whsec_of_a_test"))
     return channel
 
 

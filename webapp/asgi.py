@@ -14,7 +14,7 @@ django.setup(set_prefix=False)
 
 # Only now are the models there that pages and consumers import.
 from webapp.asgi_handler import PageHandler  # noqa: E402
-from webapp.gateway.mount import entrance  # noqa: E402
+from webapp.gateway.mount import with_gateway  # noqa: E402
 from webapp.jobs.events.consumers import websocket_urlpatterns  # noqa: E402
 from webapp.origins import own_pages_only  # noqa: E402
 from webapp.proxies import behind_proxies  # noqa: E402
@@ -23,7 +23,7 @@ from webapp.upload_limit import upload_limit  # noqa: E402
 application = behind_proxies(
     ProtocolTypeRouter(
         {
-            "http": entrance(PageHandler(upload_limit)),
+            "http": with_gateway(PageHandler(upload_limit)),
             "websocket": own_pages_only(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
         }
     )

@@ -290,7 +290,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 # Reports of exceptions never show what was posted or what a function held, in debugging either.
-DEFAULT_EXCEPTION_REPORTER_FILTER = "webapp.connections.error_redaction.NothingShown"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "webapp.connections.error_redaction.ValueRedaction"
 
 # Accounts: an e-mail address and a password.
 AUTH_USER_MODEL = "accounts.User"

@@ -17,7 +17,7 @@ from webapp.accounts.session_user import session_holder
 from webapp.api.auth import project_of, require_scope
 from webapp.api.models import Scope
 from webapp.api.problems import Refused
-from webapp.api.tokens import caller_with
+from webapp.api.tokens import caller_of_key
 from webapp.reports.bills.bill_reading import MOST_UPLOADED_BYTES
 
 PAGE, API = "reports:hand_over_bill", "api_v1:list_bills"
@@ -51,7 +51,7 @@ def _may_by_session(request: HttpRequest, slug: str) -> bool:
 
 def _may_by_token(request: HttpRequest, slug: str) -> bool:
     kind, _, key = request.headers.get("Authorization", "").partition(" ")
-    caller = caller_with(key) if kind.lower() == "bearer" else None
+    caller = caller_of_key(key) if kind.lower() == "bearer" else None
     if caller is None:
         return False
     request.auth = caller  # type: ignore[attr-defined]

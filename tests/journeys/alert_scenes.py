@@ -122,7 +122,7 @@ def _channels(project: Project) -> dict[str, Channel]:
 
 def _answers(project: Project) -> None:
     """One agreed, one declined, one is to be asked."""
-    asked = {one.address.partition("@")[0]: one for one in mail_consent.asked_of(project.pk)}
+    asked = {one.address.partition("@")[0]: one for one in mail_consent.consents_of(project.pk)}
     mail_consent.answer(asked["night"], agrees=True)
     mail_consent.answer(asked["day"], agrees=False)
 
@@ -132,7 +132,7 @@ def _made(project: Project, way: Way, name: str, place: str, secrets: dict[str, 
         project=project, way=way, name=name, place=place, created_at=SYSTEM_CLOCK.now()
     )
     for field, value in secrets.items():
-        alerts_secrets.put(channel, field, Secret(value))
+        alerts_secrets.seal_secret(channel, field, Secret(value))
     return channel
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from webapp.api.models import ApiToken
-from webapp.api.tokens import make_token, note, revoke_token
+from webapp.api.tokens import make_token, record_action, revoke_token
 from webapp.clock import SYSTEM_CLOCK
 
 
@@ -20,6 +20,6 @@ def tokens_in_every_state(project: Any, user: Any) -> None:
     ApiToken.objects.filter(pk=nightly.pk).update(last_used_at=now - timedelta(minutes=3))
     ApiToken.objects.filter(pk=ending.pk).update(last_used_at=now - timedelta(days=1))
     jobs = f"POST /api/v1/projects/{project.slug}/jobs"
-    note(nightly, jobs, outcome="201", address="192.0.2.7")
-    note(nightly, f"{jobs}/job_k3j5n2q7xa/stop", outcome="200", address="192.0.2.7")
+    record_action(nightly, jobs, outcome="201", address="192.0.2.7")
+    record_action(nightly, f"{jobs}/job_k3j5n2q7xa/stop", outcome="200", address="192.0.2.7")
     revoke_token(token=old)

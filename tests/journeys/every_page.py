@@ -141,7 +141,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "alerts-channels": (f"{alerts}channels/", None),
         "alerts-channel": (f"{alerts}channels/{told['failing'].pk}/", None),
         "alerts-channel-mail": (f"{alerts}channels/{told['mail'].pk}/", None),
-        "alerts-consent": (mail_consent.path_for(mail_consent.asked_of(project.pk)[-1]), None),
+        "alerts-consent": (mail_consent.path_for(mail_consent.consents_of(project.pk)[-1]), None),
         "alerts-channel-new": (f"{alerts}channels/new/webhook/", None),
         "alerts-channel-key": (f"{alerts}channels/{told['failing'].pk}/", _renew_key),
         "reports": (f"/p/{project.slug}/reports/?range=last-30-days&prices=actual", None),

@@ -95,7 +95,7 @@ def _run(told: dict[str, Any]) -> None:
     options, memory_mb = spec.platform, spec.training.rollout.memory_mb
     there = options.connection
     holder = Holder(DatabaseRegister(there, job.pk, epoch), there, job.pk, epoch, job.project.slug)
-    connection = decrypt.opened(job.project_id, there)
+    connection = decrypt.open_connection(job.project_id, there)
     platform = MeteredPlatform(
         _opened(options, connection, holder),
         _ledger(job.account.pk, epoch, told["killed_at"]),

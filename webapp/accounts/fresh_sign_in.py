@@ -41,12 +41,12 @@ def may_set_first_password(request: HttpRequest) -> bool:
     return _within(request, (_BY_LINK,), LINK_GOOD_FOR_S)
 
 
-def note_link(request: HttpRequest) -> None:
+def record_sign_in_link(request: HttpRequest) -> None:
     """Record that a sign-in link has just started this session."""
     record_authentication(request, request.user, method=_BY_LINK)
 
 
-def go_on(request: HttpRequest) -> HttpResponseBase | None:
+def resume_request_after_password(request: HttpRequest) -> HttpResponseBase | None:
     """Resume the action that required a password, after the first one was set. None if no action waits."""
     reauthenticate_by_password(request)
     answer: HttpResponseBase | None = resume_request(request)

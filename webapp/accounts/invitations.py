@@ -69,7 +69,7 @@ def invitations_of(user: User, clock: Clock = SYSTEM_CLOCK) -> QuerySet[Invitati
     return mine.select_related("project", "invited_by").order_by("-created_at", "-pk")
 
 
-def invitation_behind(token: str, clock: Clock = SYSTEM_CLOCK) -> Invitation:
+def invitation_of_token(token: str, clock: Clock = SYSTEM_CLOCK) -> Invitation:
     """The invitation of this link. InvitationOver if the link is invalid, accepted, withdrawn or too old."""
     try:
         digest = _digest(_SIGNER.unsign(token))

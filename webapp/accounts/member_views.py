@@ -101,7 +101,7 @@ def remove_member(request: HttpRequest, project: Project, membership_id: int) ->
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """The page of an invitation's link: the project, the role, and a button that joins."""
     try:
-        invitation = invitations.invitation_behind(token)
+        invitation = invitations.invitation_of_token(token)
     except invitations.InvitationOver as over:
         return render(request, "accounts/invitation_over.html", {"reason": str(over)}, status=404)
     if request.method == "POST" and request.user.is_authenticated:

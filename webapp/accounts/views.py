@@ -48,7 +48,7 @@ def one_time_sign_in(request: HttpRequest, token: str) -> HttpResponse:
     except services.LinkError as error:
         return render(request, "accounts/link_refused.html", {"reason": str(error)}, status=403)
     login(request, user, backend=SIGN_IN_BACKEND)
-    fresh_sign_in.note_link(request)
+    fresh_sign_in.record_sign_in_link(request)
     return redirect("accounts:home")
 
 
@@ -115,5 +115,5 @@ def set_password(request: HttpRequest) -> HttpResponseBase:
         return render(request, "accounts/link_wanted.html", context, status=403)
     answer = allauth_views.password_set(request)
     if request.user.has_usable_password() and request.method == "POST":
-        return fresh_sign_in.go_on(request) or answer
+        return fresh_sign_in.resume_request_after_password(request) or answer
     return answer

@@ -28,11 +28,11 @@ _ROUNDS_OF_CALLS = 50
 _LEAST_ROUNDS = 3
 
 
-def look_at_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
+def scan_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """Raise alerts for anomalies of running jobs and end those that are over. Returns the number of findings."""
     standing: dict[str, set[str]] = {}
     running: set[str] = set()
-    for subject, kind in _watched().values_list("subject", "kind"):
+    for subject, kind in _open_anomalies().values_list("subject", "kind"):
         standing.setdefault(subject, set()).add(kind)
     found = 0
     for job in Job.objects.filter(observed=Observed.RUNNING).select_related("account"):
@@ -52,7 +52,7 @@ def look_at_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
                 clock=clock,
             )
     passed = {f"{subject}:{kind}" for subject, kinds in standing.items() for kind in kinds}
-    for alert in _watched().filter(dedupe_key__in=passed):
+    for alert in _open_anomalies().filter(dedupe_key__in=passed):
         services.resolve_alert(
             project_id=alert.project_id,
             dedupe_key=alert.dedupe_key,
@@ -134,5 +134,5 @@ def _spent_without_steps(job: Job, now: datetime) -> int:
     return settled.aggregate(total=Sum("settled_picodollars", default=0))["total"]
 
 
-def _watched() -> QuerySet[Alert]:
+def _open_anomalies() -> QuerySet[Alert]:
     return Alert.objects.filter(kind__in=anomalies.WATCHED).exclude(state=State.RESOLVED)

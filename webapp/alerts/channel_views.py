@@ -19,7 +19,7 @@ from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, DeliveryState, Way
 from webapp.alerts.senders import mail
-from webapp.alerts.text import DELIVERY_SHOWN, WAY_ICONS, WAYS, mail_readers, readers, standing
+from webapp.alerts.text import DELIVERY_SHOWN, WAY_ICONS, WAYS, channel_status, mail_readers, readers
 from webapp.connections.secret import Secret
 
 _LOG_A_PAGE = 25
@@ -31,7 +31,12 @@ def channel_list(request: HttpRequest, project: Project) -> HttpResponse:
     """All channels. Viewers see names and states."""
     services.built_in_channel(project.pk)
     cards = [
-        {"channel": one, "standing": standing(one), "icon": WAY_ICONS[Way(one.way)], "to": _readers(one)}
+        {
+            "channel": one,
+            "standing": channel_status(one),
+            "icon": WAY_ICONS[Way(one.way)],
+            "to": _readers(one),
+        }
         for one in queries.channels_of(project)
     ]
     return render(request, "alerts/channels.html", {"cards": cards, "ways": WAYS})
@@ -175,7 +180,7 @@ def _log(request: HttpRequest, channel: Channel) -> dict[str, Any]:
     ]
     return {
         "channel": channel,
-        "standing": standing(channel),
+        "standing": channel_status(channel),
         "page": page,
         "rows": rows,
         "waiting": any(

@@ -53,7 +53,7 @@ def add(
 def add_mail(*, project: Any, name: str, addresses: Sequence[str], clock: Clock = SYSTEM_CLOCK) -> Channel:
     """A new mail channel. An address outside the project gets mails once its reader agrees."""
     with transaction.atomic():
-        mail_consent.ask(project.pk, addresses, clock=clock)
+        mail_consent.request_consent(project.pk, addresses, clock=clock)
         return _add(project, Way.EMAIL, name, clock, addresses=list(addresses))
 
 
@@ -74,7 +74,7 @@ def add_webhook(
     """A new webhook channel, and the key that signs its messages, to be shown once."""
     try:
         safe_http.target_of(url.reveal())
-    except (safe_http.Refused, safe_http.Away) as refusal:
+    except (safe_http.Refused, safe_http.Unreachable) as refusal:
         raise ChannelRefused(str(refusal)) from None
     key = alerts_secrets.new_signing_key()
     place = urlsplit(url.reveal()).hostname or ""
@@ -98,7 +98,7 @@ def _add(
                 project=project, way=way, name=name, created_at=clock.now(), **fields
             )
             for field, secret in (secrets or {}).items():
-                alerts_secrets.put(made, field, secret, clock)
+                alerts_secrets.seal_secret(made, field, secret, clock)
             return made
     except IntegrityError:
         raise ChannelRefused(f"This project has a channel named {name} already.") from None
@@ -125,7 +125,7 @@ def change(
     try:
         with transaction.atomic():
             Channel.objects.filter(pk=channel.pk).update(**changes)
-            mail_consent.ask(channel.project_id, changes.get("addresses", ()), clock=clock)
+            mail_consent.request_consent(channel.project_id, changes.get("addresses", ()), clock=clock)
     except IntegrityError:
         raise ChannelRefused(f"This project has a channel named {name} already.") from None
     channel.refresh_from_db()
@@ -136,7 +136,7 @@ def renew_key(*, channel: Channel, clock: Clock = SYSTEM_CLOCK) -> Secret:
     if channel.way != Way.WEBHOOK:
         raise ChannelRefused(f"{channel.name} signs nothing: only webhooks do.")
     key = alerts_secrets.new_signing_key()
-    alerts_secrets.put(channel, "signing_key", key, clock)
+    alerts_secrets.seal_secret(channel, "signing_key", key, clock)
     return key
 
 

@@ -43,7 +43,7 @@ class Guard:
 
 
 @contextmanager
-def only(guard: Guard) -> Iterator[Guard]:
+def limit_to(guard: Guard) -> Iterator[Guard]:
     """While the block runs, this thread can open only the guard's hosts and port, and files of installed software.
 
     Anything else raises NotAllowed. Libraries hide that error, so `refusals` says why a connection was refused."""

@@ -49,22 +49,22 @@ def is_mailable(address: str) -> bool:
     return not address.endswith("]")
 
 
-def agreed(project_id: int | None, addresses: Iterable[str]) -> list[str]:
+def consenting_addresses(project_id: int | None, addresses: Iterable[str]) -> list[str]:
     """The addresses that the project's mails may go to."""
     wanted = list(addresses)
     free = _confirmed_by_members(project_id, wanted) | {
-        one.address for one in asked_of(project_id) if one.answer == MailConsent.Answer.YES
+        one.address for one in consents_of(project_id) if one.answer == MailConsent.Answer.YES
     }
     return [address for address in wanted if address.lower() in free]
 
 
-def asked_of(project_id: int | None) -> list[MailConsent]:
+def consents_of(project_id: int | None) -> list[MailConsent]:
     """All consents of the project: requested, about to be requested, and answered."""
     return list(MailConsent.objects.filter(project_id=project_id).order_by("address"))
 
 
 @transaction.atomic
-def ask(project_id: int | None, addresses: Iterable[str], *, clock: Clock = SYSTEM_CLOCK) -> int:
+def request_consent(project_id: int | None, addresses: Iterable[str], *, clock: Clock = SYSTEM_CLOCK) -> int:
     """Schedule a consent mail for each address that needs one. Returns how many."""
     wanted = [address for address in addresses if is_mailable(address)]
     if project_id is None or not wanted:
@@ -82,15 +82,15 @@ def ask(project_id: int | None, addresses: Iterable[str], *, clock: Clock = SYST
     return count + len(rows)
 
 
-def ask_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
+def send_due_requests(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """Send the consent mails that are due, each once. Returns how many."""
     if not settings.STARLING_SMTP_URL:
         return 0
     due = MailConsent.objects.filter(ask_at__lte=clock.now()).order_by("ask_at", "pk")
-    return sum(_ask_one(one, clock) for one in due[:_AT_ONCE])
+    return sum(_send_request(one, clock) for one in due[:_AT_ONCE])
 
 
-def _ask_one(one: MailConsent, clock: Clock) -> bool:
+def _send_request(one: MailConsent, clock: Clock) -> bool:
     now = clock.now()
     # Claimed before it is sent: a worker that dies in between sends nothing, and no mail is sent twice.
     mine = MailConsent.objects.filter(pk=one.pk, ask_at__lte=now, answer="")
@@ -98,22 +98,22 @@ def _ask_one(one: MailConsent, clock: Clock) -> bool:
         return False
     today = MailConsent.objects.filter(address=one.address, asked_at__gt=now - timedelta(days=1))
     if today.exclude(pk=one.pk).count() >= ASKS_A_DAY:
-        _put_off(one, timedelta(hours=1), clock)
+        _postpone(one, timedelta(hours=1), clock)
         return False
     try:
-        project_mail.post(one.project_id, _question(one), clock)
+        project_mail.post(one.project_id, _request_mail(one), clock)
     except hourly_limits.OverLimit as over:
-        _put_off(one, timedelta(seconds=over.wait_s), clock)
+        _postpone(one, timedelta(seconds=over.wait_s), clock)
         return False
     except (OSError, smtplib.SMTPException) as error:
         log.warning("mail consent %s could not be requested: %s", one.pk, type(error).__name__)
         if one.attempts + 1 < _ATTEMPTS:
-            _put_off(one, _TRY_AGAIN_AFTER, clock, attempted=True)
+            _postpone(one, _TRY_AGAIN_AFTER, clock, attempted=True)
         return False
     return True
 
 
-def _put_off(one: MailConsent, pause: timedelta, clock: Clock, attempted: bool = False) -> None:
+def _postpone(one: MailConsent, pause: timedelta, clock: Clock, attempted: bool = False) -> None:
     attempts = F("attempts") - (0 if attempted else 1)
     MailConsent.objects.filter(pk=one.pk, answer="").update(
         ask_at=clock.now() + pause, asked_at=one.asked_at, attempts=attempts
@@ -142,7 +142,7 @@ def path_for(one: MailConsent) -> str:
     return reverse("alerts:mail_consent", args=[_SIGNER.sign(str(one.pk))])
 
 
-def _question(one: MailConsent) -> EmailMessage:
+def _request_mail(one: MailConsent) -> EmailMessage:
     link = settings.STARLING_BASE_URL + path_for(one)
     return EmailMessage(
         subject="Starling: alerts for this address",

@@ -36,9 +36,9 @@ ATTEMPTS = 8
 FIRST_PAUSE_S = 5.0
 PAUSE_GROWS = 3.0
 LONGEST_PAUSE_S = 3600.0
-TELL_AFTER_FAILURES = 3
+ALERT_AFTER_FAILURES = 3
 """After so many failed attempts of a channel in a row, the other channels send an alert about it."""
-_NOT_TOLD = "The alert itself was not sent, so its end is not sent either."
+_NOT_SENT = "The alert itself was not sent, so its end is not sent either."
 _AT_ONCE = 2
 _LOOKED_AT = 20
 
@@ -55,7 +55,7 @@ def send_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
         return attempts
     try:
         while True:
-            with _a_free_channel(clock.now()) as channel_id:
+            with _free_channel(clock.now()) as channel_id:
                 if channel_id is None:
                     return attempts
                 while delivery := take(channel_id, clock=clock):
@@ -83,7 +83,7 @@ def attempt(delivery: Delivery, *, clock: Clock = SYSTEM_CLOCK) -> None:
     """Attempt a delivery that the caller holds, and record the outcome."""
     channel = delivery.channel
     if not channel.on:
-        book(delivery, Outcome(False, "The channel is off."), clock=clock)
+        record(delivery, Outcome(False, "The channel is off."), clock=clock)
         return
     try:
         outcome = SENDERS[channel.way](channel, message_of(delivery), clock)
@@ -91,11 +91,11 @@ def attempt(delivery: Delivery, *, clock: Clock = SYSTEM_CLOCK) -> None:
         log.exception("delivery %s could not be tried", delivery.pk)
         outcome = later(f"The message could not be sent: {type(error).__name__}. See the worker's log.")
     failpoints.reach("after_alert_sent")
-    book(delivery, outcome, clock=clock)
+    record(delivery, outcome, clock=clock)
 
 
 @transaction.atomic
-def book(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -> bool:
+def record(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -> bool:
     """Record the outcome of an attempt. False if another sender holds the delivery by now."""
     now = clock.now()
     changes: dict[str, object] = {
@@ -118,7 +118,7 @@ def book(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -
         return False
     if changes["state"] == DeliveryState.FAILED and not delivery.over:
         ends = Delivery.objects.filter(alert=delivery.alert_id, channel=delivery.channel_id, over=True)
-        ends.filter(state=DeliveryState.WAITING).update(state=DeliveryState.FAILED, last_error=_NOT_TOLD)
+        ends.filter(state=DeliveryState.WAITING).update(state=DeliveryState.FAILED, last_error=_NOT_SENT)
     if outcome.tried and delivery.channel.on and not text.is_missing(delivery.channel):
         _note_on_channel(delivery.channel, outcome, now, clock, changes["state"] == DeliveryState.FAILED)
     return True
@@ -136,7 +136,7 @@ def _due(now: datetime) -> QuerySet[Delivery]:
     return due.exclude(Q(over=True) & Exists(under_way))
 
 
-def free_lost(*, clock: Clock = SYSTEM_CLOCK) -> int:
+def release_lost(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """Release deliveries whose sender died. Returns how many."""
     now, freed = clock.now(), 0
     held = Delivery.objects.filter(state=DeliveryState.SENDING)
@@ -163,7 +163,7 @@ def _note_on_channel(channel: Channel, outcome: Outcome, now: datetime, clock: C
         return
     row.update(failures=F("failures") + 1, last_error=outcome.words, last_failed_at=now)
     failures = row.values_list("failures", flat=True).get()
-    if given_up or failures >= TELL_AFTER_FAILURES:
+    if given_up or failures >= ALERT_AFTER_FAILURES:
         services.raise_alert(
             project_id=channel.project_id,
             kind=Kind.CHANNEL,
@@ -176,7 +176,7 @@ def _note_on_channel(channel: Channel, outcome: Outcome, now: datetime, clock: C
 
 
 @contextmanager
-def _a_free_channel(now: datetime) -> Iterator[str | None]:
+def _free_channel(now: datetime) -> Iterator[str | None]:
     """A channel with a due delivery that no other thread of this process uses. None if there is none."""
     due = _due(now).order_by("due_at")
     waiting = list(dict.fromkeys(due.values_list("channel_id", flat=True)[:500]))

@@ -45,7 +45,7 @@ class Refused(Exception):
     """Alerts are not sent to this address; the text says why and what to do."""
 
 
-class Away(Exception):
+class Unreachable(Exception):
     """The host cannot be reached now; the text says why."""
 
 
@@ -90,7 +90,7 @@ def target_of(url: str) -> Target:
     exempt = is_exempt(host, port)
     if parts.scheme == "http" and not exempt:
         raise Refused("Messages go out by https only: on the way, http can be read and changed.")
-    addresses = _looked_up(host, port)
+    addresses = _resolve(host, port)
     if not exempt and not all(is_public(address) for address in addresses):
         raise Refused(
             f"{host} is an address of a private network. Alerts go to public hosts only, unless this installation's"
@@ -129,7 +129,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, within_s: float =
         except (OSError, http.client.HTTPException) as error:
             failure = error
             break
-    raise Away(_why(target, failure, within_s))
+    raise Unreachable(_why(target, failure, within_s))
 
 
 class _Pinned(http.client.HTTPConnection):
@@ -170,11 +170,11 @@ def _cut(connection: http.client.HTTPConnection) -> None:
             connection.sock.shutdown(socket.SHUT_RDWR)
 
 
-def _looked_up(host: str, port: int) -> tuple[str, ...]:
+def _resolve(host: str, port: int) -> tuple[str, ...]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Away(f"The name {host} could not be looked up.") from None
+        raise Unreachable(f"The name {host} could not be looked up.") from None
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 

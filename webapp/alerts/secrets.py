@@ -25,11 +25,11 @@ def new_signing_key() -> Secret:
 
 
 @sensitive_variables("secret")
-def put(channel: Channel, field: str, secret: Secret, clock: Clock = SYSTEM_CLOCK) -> None:
+def seal_secret(channel: Channel, field: str, secret: Secret, clock: Clock = SYSTEM_CLOCK) -> None:
     """Seal the channel's secret, in place of an older one. Raises KeysUnusable."""
     if field not in SECRET_FIELDS[channel.way]:
         raise ValueError(f"a channel by {channel.way} has no secret named {field}")
-    with key_ring.held(), transaction.atomic():
+    with key_ring.locked(), transaction.atomic():
         sealed = seal(secret, channel.sealed_place(field), key_ring.ring().first)
         ChannelSecret.objects.update_or_create(
             channel=channel,
@@ -44,7 +44,7 @@ def put(channel: Channel, field: str, secret: Secret, clock: Clock = SYSTEM_CLOC
 
 
 @sensitive_variables()
-def opened(channel: Channel, field: str) -> Secret:
+def open_secret(channel: Channel, field: str) -> Secret:
     """The channel's secret. Raises CannotOpen."""
     row = ChannelSecret.objects.select_related("channel").filter(channel=channel, field=field).first()
     if row is None:

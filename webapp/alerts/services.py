@@ -54,7 +54,7 @@ def raise_alert(
     """
     now, severity = clock.now(), Severity(severity).value
     facts: dict[str, Any] = {"sentence": sentence, "severity": severity, "last_at": now}
-    alert = _standing(project_id, dedupe_key)
+    alert = _open_alert(project_id, dedupe_key)
     if alert is None:
         try:
             with transaction.atomic():
@@ -70,7 +70,7 @@ def raise_alert(
                     **facts,
                 )
         except IntegrityError:  # a concurrent call raised it
-            alert = _standing(project_id, dedupe_key)
+            alert = _open_alert(project_id, dedupe_key)
             if alert is None:
                 raise
         else:
@@ -79,7 +79,7 @@ def raise_alert(
     worse = Severity(severity).rank > Severity(alert.severity).rank
     Alert.objects.filter(pk=alert.pk).update(times=F("times") + 1, **facts)
     if worse:
-        _tell_again(alert, now)
+        _send_again(alert, now)
     alert.refresh_from_db()
     return alert
 
@@ -97,14 +97,14 @@ def resolve_alert(
 
     A later alert under this key is new. `silently`: send no end, because another alert replaces this one.
     """
-    alert = _standing(project_id, dedupe_key)
+    alert = _open_alert(project_id, dedupe_key)
     if alert is None:
         return False
     now = clock.now()
     _set_state(alert, State.RESOLVED, now, None)
     if not silently:
         Alert.objects.filter(pk=alert.pk).update(over_words=words)
-        _tell_end(alert, now)
+        _send_end(alert, now)
     return True
 
 
@@ -139,7 +139,7 @@ def wake_snoozed(*, clock: Clock = SYSTEM_CLOCK) -> int:
     due = Alert.objects.filter(state=State.SNOOZED, snoozed_until__lte=now)
     woken = list(due.select_for_update().order_by("pk")[:100]) if due.exists() else []
     for alert in woken:
-        _tell_again(alert, now)
+        _send_again(alert, now)
     return len(woken)
 
 
@@ -164,7 +164,7 @@ def built_in_channel(project_id: int | None, clock: Clock = SYSTEM_CLOCK) -> Cha
     return made
 
 
-def _standing(project_id: int | None, dedupe_key: str) -> Alert | None:
+def _open_alert(project_id: int | None, dedupe_key: str) -> Alert | None:
     alerts = Alert.objects.select_for_update(of=("self",)).filter(
         project_id=project_id, dedupe_key=dedupe_key
     )
@@ -177,7 +177,7 @@ def _set_state(alert: Alert, state: State, now: datetime, user: Any, until: date
     alert.refresh_from_db()
 
 
-def _tell_again(alert: Alert, now: datetime) -> None:
+def _send_again(alert: Alert, now: datetime) -> None:
     Alert.objects.filter(pk=alert.pk).update(
         turn=F("turn") + 1, told_at=now, state=State.OPEN, state_at=now, state_by=None, snoozed_until=None
     )
@@ -198,7 +198,7 @@ def _send_out(alert: Alert, now: datetime) -> None:
         doorbell.alerts_on_commit()
 
 
-def _tell_end(alert: Alert, now: datetime) -> None:
+def _send_end(alert: Alert, now: datetime) -> None:
     """Create a delivery of the end for each channel that sent the alert, or is still sending it."""
     sent = alert.deliveries.exclude(state=DeliveryState.FAILED).filter(channel__on=True)
     channels = {delivery.channel_id: delivery.channel for delivery in sent.select_related("channel")}

@@ -29,17 +29,17 @@ _ENDS = {
 }
 
 
-def look(*, clock: Clock = SYSTEM_CLOCK) -> None:
+def scan(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Raise new alerts and end those that are over."""
-    tell_crossings(clock=clock)
-    tell_ends(clock=clock)
-    end_what_passed(clock=clock)
+    raise_crossings(clock=clock)
+    raise_job_ends(clock=clock)
+    end_outdated(clock=clock)
 
 
 # Limits
 
 
-def tell_crossings(*, clock: Clock = SYSTEM_CLOCK) -> int:
+def raise_crossings(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """Raise an alert for each limit with a new crossing, for its largest share. Returns how many."""
     new = Crossing.objects.filter(handled_at=None)
     if not new.exists():
@@ -52,12 +52,12 @@ def tell_crossings(*, clock: Clock = SYSTEM_CLOCK) -> int:
             if key not in largest or row.threshold > largest[key].threshold:
                 largest[key] = row
         for row in largest.values():
-            _tell_crossing(row, clock)
+            _raise_crossing(row, clock)
         Crossing.objects.filter(pk__in=[row.pk for row in rows]).update(handled_at=clock.now())
     return len(largest)
 
 
-def _tell_crossing(row: Crossing, clock: Clock) -> None:
+def _raise_crossing(row: Crossing, clock: Clock) -> None:
     """Raise the alert of a crossing. Each limit has one open alert: the new one replaces it."""
     one = row.account or row.budget
     assert one is not None
@@ -100,9 +100,9 @@ def _about(limit_key: str) -> Q:
 # Jobs
 
 
-def tell_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
+def raise_job_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """Raise an alert for each job that failed, finished or met its budget and has none. Returns how many."""
-    ended = list(_untold(clock.now())[:_AT_ONCE])
+    ended = list(_jobs_without_alert(clock.now())[:_AT_ONCE])
     for job in ended:
         kind, severity = _ENDS[Observed(job.observed)]
         services.raise_alert(
@@ -117,7 +117,7 @@ def tell_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
     return len(ended)
 
 
-def _untold(now: datetime) -> QuerySet[Job]:
+def _jobs_without_alert(now: datetime) -> QuerySet[Job]:
     """Jobs that ended without an alert so far. The epoch of the lease identifies a run."""
     key = Concat(
         Value(About.JOB.subject("")),
@@ -137,13 +137,13 @@ def _untold(now: datetime) -> QuerySet[Job]:
 # What is over
 
 
-def end_what_passed(*, clock: Clock = SYSTEM_CLOCK) -> int:
+def end_outdated(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """End alerts of limits that were raised or reset, and of jobs that resumed. Returns how many."""
     standing = Alert.objects.exclude(state=State.RESOLVED)
     goes_on = standing.filter(kind=Kind.JOB_STOPPED).filter(~Exists(_paused_job()))
     passed = [(alert, "The job is no longer stopped.") for alert in goes_on]
     for alert in standing.filter(kind__in=(Kind.BUDGET, Kind.FORECAST)):
-        words = _armed_anew(alert)
+        words = _reset_sentence(alert)
         if words:
             passed.append((alert, words))
     for alert, words in passed:
@@ -153,7 +153,7 @@ def end_what_passed(*, clock: Clock = SYSTEM_CLOCK) -> int:
     return len(passed)
 
 
-def _armed_anew(alert: Alert) -> str:
+def _reset_sentence(alert: Alert) -> str:
     """The text of a limit that was raised or reset after the alert. Empty while the alert is valid."""
     parts = alert.dedupe_key.split(":")
     if len(parts) != 6 or parts[0] != "limit":

@@ -8,12 +8,12 @@ from webapp.alerts import anomaly_scan, mail_consent, outbox, services, sources
 
 log = logging.getLogger(__name__)
 _TURN = (
-    sources.tell_crossings,
-    sources.tell_ends,
-    sources.end_what_passed,
+    sources.raise_crossings,
+    sources.raise_job_ends,
+    sources.end_outdated,
     services.wake_snoozed,
-    mail_consent.ask_due,
-    outbox.free_lost,
+    mail_consent.send_due_requests,
+    outbox.release_lost,
     outbox.send_due,
 )
 
@@ -31,12 +31,12 @@ def tick() -> None:
 @shared_task(name="webapp.alerts.tasks.send_due")
 def send_due() -> None:
     """Raise and send alerts at once, after a crossing or a new alert."""
-    sources.tell_crossings()
+    sources.raise_crossings()
     outbox.send_due()
 
 
 @shared_task(name="webapp.alerts.tasks.look_for_anomalies")
 def look_for_anomalies() -> None:
     """Every half minute: scan running jobs for anomalies."""
-    anomaly_scan.look_at_jobs()
+    anomaly_scan.scan_jobs()
     services.put_away_old()

@@ -63,7 +63,7 @@ WAYS = (
 WAY_ICONS = {offered.way: offered.icon for offered in WAYS}
 
 
-class Standing(NamedTuple):
+class Status(NamedTuple):
     """The status of a channel, for a pill and a sentence."""
 
     tone: Tone
@@ -74,21 +74,21 @@ class Standing(NamedTuple):
 
 def is_missing(channel: Channel) -> bool:
     """Whether the channel can send nothing before the operator or its readers act. Pages say so, no alert does."""
-    return channel.way == Way.EMAIL and (not mail.can_send() or bool(mail.why_nobody(channel)))
+    return channel.way == Way.EMAIL and (not mail.can_send() or bool(mail.why_no_reader(channel)))
 
 
-def standing(channel: Channel) -> Standing:
+def channel_status(channel: Channel) -> Status:
     if not channel.on:
-        return Standing("waiting", "pause-fill", "Off", "Nothing goes out here until an owner turns it on.")
+        return Status("waiting", "pause-fill", "Off", "Nothing goes out here until an owner turns it on.")
     if channel.way == Way.EMAIL and not mail.can_send():
-        return Standing("warning", "exclamation-triangle-fill", "Missing", mail.NO_SERVER)
-    if channel.way == Way.EMAIL and (why := mail.why_nobody(channel)):
-        return Standing("warning", "exclamation-triangle-fill", "Unconfirmed", why)
+        return Status("warning", "exclamation-triangle-fill", "Missing", mail.NO_SERVER)
+    if channel.way == Way.EMAIL and (why := mail.why_no_reader(channel)):
+        return Status("warning", "exclamation-triangle-fill", "Unconfirmed", why)
     if channel.failures:
-        return Standing("failed", "x-octagon-fill", "Failing", channel.last_error)
+        return Status("failed", "x-octagon-fill", "Failing", channel.last_error)
     if channel.last_sent_at is not None:
-        return Standing("ok", "check-circle-fill", "Working", "The last message got through.")
-    return Standing("waiting", "circle", "Not used yet", "Send a test message to see it work.")
+        return Status("ok", "check-circle-fill", "Working", "The last message got through.")
+    return Status("waiting", "circle", "Not used yet", "Send a test message to see it work.")
 
 
 def readers(channel: Channel) -> list[str]:
@@ -109,7 +109,7 @@ class Reader(NamedTuple):
 def mail_readers(channel: Channel) -> list[Reader]:
     """The addresses of a mail channel. Those without mails have the reason."""
     get = set(mail.recipients(channel))
-    consents = {one.address: one for one in mail_consent.asked_of(channel.project_id)}
+    consents = {one.address: one for one in mail_consent.consents_of(channel.project_id)}
     return [
         Reader(one, True, "ok", "check-lg", "Gets the mails")
         if one in get

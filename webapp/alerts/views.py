@@ -35,7 +35,7 @@ def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
     page = Paginator(alerts, ALERTS_A_PAGE).get_page(request.GET.get("page"))
     context = {
         "page": page,
-        "rows": [shown(alert) for alert in page],
+        "rows": [alert_row(alert) for alert in page],
         "state": chosen,
         "filters": [(key, word) for key, (word, _) in queries.FILTERS.items()],
         "snoozes": SNOOZE_WORDS,
@@ -95,13 +95,13 @@ def bell_context(user: Any, project: Project) -> dict[str, Any]:
     return {
         "bell": found,
         "tone": TONES.get(found.worst, ""),
-        "rows": [shown(alert) for alert in found.alerts],
+        "rows": [alert_row(alert) for alert in found.alerts],
         "bell_slug": project.slug,
         "mail_missing": not mail.can_send(),
     }
 
 
-def shown(alert: Alert) -> dict[str, Any]:
+def alert_row(alert: Alert) -> dict[str, Any]:
     """An alert with what a page draws it from."""
     return {
         "alert": alert,

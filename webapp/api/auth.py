@@ -13,7 +13,7 @@ from webapp.accounts.access import membership_for
 from webapp.accounts.models import Membership, Project
 from webapp.api.models import Caller, Scope
 from webapp.api.problems import Refused
-from webapp.api.tokens import caller_with
+from webapp.api.tokens import caller_of_key
 from webapp.limits.request_rate import Pace
 
 _WORDS = {
@@ -35,7 +35,7 @@ class Token(HttpBearer):
         self.scope = Scope(scope)
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
-        caller = caller_with(token)
+        caller = caller_of_key(token)
         if caller is None:
             return None
         request.caller = caller  # type: ignore[attr-defined]

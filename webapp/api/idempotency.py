@@ -14,7 +14,7 @@ from webapp.api.models import Made
 from webapp.api.problems import Refused
 
 
-def once(project: Project, kind: str, key: str, request: BaseModel, make: Callable[[], Any]) -> str:
+def create_once(project: Project, kind: str, key: str, request: BaseModel, make: Callable[[], Any]) -> str:
     """The id of the row that `make` creates, or created when this key was first used in the project.
 
     Refused if the key was used for another request. If `make` raises, the key stays unused.

@@ -25,7 +25,7 @@ from webapp.jobs.reasons import look_of_job, reason_in_words
 from webapp.money.amounts import exact_usd
 
 
-def job_shape(job: Job) -> JobShape:
+def serialize_job(job: Job) -> JobShape:
     """The job in the form of the API, with the figures of its page."""
     training, account = job.spec["training"], job.account
     spent = account.spent_picodollars + account.overrun_picodollars
@@ -77,16 +77,16 @@ def etag_of(shape: BaseModel) -> str:
     return f'"{hashlib.sha256(shape.model_dump_json().encode()).hexdigest()[:24]}"'
 
 
-def found_jobs(
+def search_jobs(
     project: Project, question: str, filters: dict[str, str], cursor: str, limit: int
 ) -> Page[JobShape]:
     """A page of the jobs that match the query and all filters, newest first."""
-    rows = job_list(project).filter(_asked(project, question), _passing(filters))
+    rows = job_list(project).filter(_matching_query(project, question), _matching_filters(filters))
     rows = rows.select_related("project")
-    return newest_first(rows.prefetch_related("tags", "groups"), "created_at", cursor, limit, job_shape)
+    return newest_first(rows.prefetch_related("tags", "groups"), "created_at", cursor, limit, serialize_job)
 
 
-def _asked(project: Project, question: str) -> Q:
+def _matching_query(project: Project, question: str) -> Q:
     """Jobs that match the query, as in the list of jobs. Refused if the query is invalid."""
     if not question.strip():
         return Q()
@@ -104,7 +104,7 @@ def _asked(project: Project, question: str) -> Q:
     return Q(pk__in=found.order_by().values("pk"))
 
 
-def _passing(filters: dict[str, str]) -> Q:
+def _matching_filters(filters: dict[str, str]) -> Q:
     paths = {
         "tag": "tags__name",
         "group": "groups__name",

@@ -41,7 +41,7 @@ Sample = tuple[dict[str, str], str]
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """The metrics. 403 for clients that may not read them."""
-    if not _may(request):
+    if not _is_allowed(request):
         words = (
             "Send STARLING_METRICS_TOKEN as a bearer token. Without one set, only this machine may read this, and only"
             " of a site whose address is this machine.\n"
@@ -50,7 +50,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     return HttpResponse("".join(_lines()), content_type=CONTENT_TYPE)
 
 
-def _may(request: HttpRequest) -> bool:
+def _is_allowed(request: HttpRequest) -> bool:
     token = settings.STARLING_METRICS_TOKEN
     if token:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")

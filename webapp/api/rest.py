@@ -37,7 +37,7 @@ from webapp.api.routes import (
     schedulers,
     schedules,
 )
-from webapp.api.tokens import note
+from webapp.api.tokens import record_action
 from webapp.connections.secret import Secret
 from webapp.document_limits import check_values
 from webapp.jobs.form.spec_problems import Problem as FieldProblem
@@ -53,7 +53,7 @@ class NoNul(Parser):
     """JSON that databases can store: short, without NUL characters and lone surrogates."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        document = json.loads(request.body, parse_constant=_no_such_number)
+        document = json.loads(request.body, parse_constant=_reject_constant)
         check_values(document)
         if "\\u0000" in json.dumps(document):
             raise ValueError("no text may hold a NUL character")
@@ -61,7 +61,7 @@ class NoNul(Parser):
         return document
 
 
-def _no_such_number(name: str) -> float:
+def _reject_constant(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
 
 
@@ -140,7 +140,7 @@ def _sent(view: Any) -> Any:
         if caller is not None:
             answer["Starling-Token-Ends"] = caller.token.expires_at.isoformat()
         if caller is not None and request.method not in _SAFE and answer.status_code != 429:
-            note(
+            record_action(
                 caller.token,
                 f"{request.method} {request.path}",
                 outcome=str(answer.status_code),

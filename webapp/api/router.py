@@ -2,7 +2,7 @@
 
     @router.get("/projects/{slug}/jobs/{job_id}", response={200: JobShape, 304: None}, summary="One job")
     def get_job(job: ViewersJob) -> JobShape:
-        return job_shape(job)
+        return serialize_job(job)
 
 An annotation with `Given` names the function that finds the value. Its parameters become parameters of the address, and
 what it raises is the answer: a project of others is not found, a role that is too low is refused. A route whose
@@ -35,7 +35,7 @@ View = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Given:
+class Dependency:
     """`find` gets the request and its own parameters, which are read from the address. `needs`: the role."""
 
     find: View
@@ -60,15 +60,15 @@ def job_of(request: HttpRequest, slug: str, job_id: str, needs: str = "viewer") 
     return job_in(project_of(request, slug, needs), job_id)
 
 
-Person = Annotated[User, Given(caller_of)]
-ViewersProject = Annotated[Project, Given(project_of, "viewer")]
-EditorsProject = Annotated[Project, Given(project_of, "editor")]
-OwnersProject = Annotated[Project, Given(project_of, "owner")]
-Viewer = Annotated[Membership, Given(member_of, "viewer")]
-Editor = Annotated[Membership, Given(member_of, "editor")]
-Owner = Annotated[Membership, Given(member_of, "owner")]
-ViewersJob = Annotated[Job, Given(job_of, "viewer")]
-EditorsJob = Annotated[Job, Given(job_of, "editor")]
+Person = Annotated[User, Dependency(caller_of)]
+ViewersProject = Annotated[Project, Dependency(project_of, "viewer")]
+EditorsProject = Annotated[Project, Dependency(project_of, "editor")]
+OwnersProject = Annotated[Project, Dependency(project_of, "owner")]
+Viewer = Annotated[Membership, Dependency(member_of, "viewer")]
+Editor = Annotated[Membership, Dependency(member_of, "editor")]
+Owner = Annotated[Membership, Dependency(member_of, "owner")]
+ViewersJob = Annotated[Job, Dependency(job_of, "viewer")]
+EditorsJob = Annotated[Job, Dependency(job_of, "editor")]
 
 
 class ApiRouter(Router):
@@ -77,13 +77,13 @@ class ApiRouter(Router):
     def add_api_operation(self, path: str, methods: list[str], view_func: View, **options: Any) -> None:
         response = options.get("response")
         has_etag = isinstance(response, dict) and 304 in response
-        super().add_api_operation(path, methods, _as_ninja_reads_it(view_func, has_etag), **options)
+        super().add_api_operation(path, methods, _with_flat_parameters(view_func, has_etag), **options)
 
 
-def _as_ninja_reads_it(view: View, has_etag: bool) -> View:
+def _with_flat_parameters(view: View, has_etag: bool) -> View:
     """The view with the parameters of its `Given` values in place of them."""
     signature = inspect.signature(view, eval_str=True)
-    given = {name: found for name, one in signature.parameters.items() if (found := _given(one))}
+    given = {name: found for name, one in signature.parameters.items() if (found := _dependency(one))}
     shown = {"request": Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=HttpRequest)}
     for name, parameter in signature.parameters.items():
         for one in given[name].parameters if name in given else [parameter]:
@@ -107,8 +107,8 @@ def _as_ninja_reads_it(view: View, has_etag: bool) -> View:
     return called
 
 
-def _given(parameter: Parameter) -> Given | None:
-    return next((one for one in get_args(parameter.annotation) if isinstance(one, Given)), None)
+def _dependency(parameter: Parameter) -> Dependency | None:
+    return next((one for one in get_args(parameter.annotation) if isinstance(one, Dependency)), None)
 
 
 def _unless_known(response: HttpResponse, shape: Any, if_none_match: str) -> Status[Any]:

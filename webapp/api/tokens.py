@@ -37,7 +37,7 @@ def make_token(
 ) -> tuple[ApiToken, str]:
     """A new token and its key, which cannot be shown again. TooManyTokens at the limit."""
     now = clock.now()
-    if holding(user, clock=clock).count() >= TOKENS_EACH:
+    if valid_tokens(user, clock=clock).count() >= TOKENS_EACH:
         raise TooManyTokens(f"You have {TOKENS_EACH} valid tokens. Revoke one that you no longer need.")
     key = PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
@@ -51,7 +51,7 @@ def make_token(
         expires_at=now + timedelta(days=days),
         access_epoch=user.access_epoch,
     )
-    note(token, "Token made", clock=clock)
+    record_action(token, "Token made", clock=clock)
     return token, key
 
 
@@ -59,7 +59,7 @@ def make_token(
 def revoke_token(*, token: ApiToken, clock: Clock = SYSTEM_CLOCK) -> None:
     """Revoke the token. Revoking it again changes nothing."""
     if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=clock.now()):
-        note(token, "Token revoked", clock=clock)
+        record_action(token, "Token revoked", clock=clock)
 
 
 def revoke_for_member(*, user_id: int, project_id: int, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -68,13 +68,13 @@ def revoke_for_member(*, user_id: int, project_id: int, clock: Clock = SYSTEM_CL
         revoke_token(token=token, clock=clock)
 
 
-def caller_with(key: str, *, clock: Clock = SYSTEM_CLOCK) -> Caller | None:
+def caller_of_key(key: str, *, clock: Clock = SYSTEM_CLOCK) -> Caller | None:
     """The caller of a key. None if the key is invalid, expired or revoked, or its person is inactive."""
     if not key.startswith(PREFIX):
         return None
     now = clock.now()
     token = (
-        ApiToken.objects.filter(_holds(now), sha256=_digest(key), user__is_active=True)
+        ApiToken.objects.filter(_is_valid(now), sha256=_digest(key), user__is_active=True)
         .select_related("project", "user")
         .first()
     )
@@ -87,7 +87,7 @@ def caller_with(key: str, *, clock: Clock = SYSTEM_CLOCK) -> Caller | None:
     return caller
 
 
-def note(
+def record_action(
     token: ApiToken, what: str, *, outcome: str = "", address: str = "", clock: Clock = SYSTEM_CLOCK
 ) -> None:
     """Write an audit record."""
@@ -102,19 +102,19 @@ def note(
     )
 
 
-def holding(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
+def valid_tokens(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
     """The person's valid tokens, newest first."""
-    mine = ApiToken.objects.filter(_holds(clock.now()), user_id=user.pk)
+    mine = ApiToken.objects.filter(_is_valid(clock.now()), user_id=user.pk)
     return mine.select_related("project").order_by("-created_at", "pk")
 
 
-def ended(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
+def ended_tokens(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
     """The person's revoked and expired tokens, newest first."""
-    mine = ApiToken.objects.filter(~_holds(clock.now()), user_id=user.pk)
+    mine = ApiToken.objects.filter(~_is_valid(clock.now()), user_id=user.pk)
     return mine.select_related("project").order_by("-created_at", "pk")
 
 
-def _holds(now: Any) -> Q:
+def _is_valid(now: Any) -> Q:
     return Q(revoked_at=None, expires_at__gt=now, access_epoch=F("user__access_epoch"))
 
 

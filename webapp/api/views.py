@@ -49,12 +49,12 @@ def token_list(request: HttpRequest) -> HttpResponse:
             form.add_error(None, str(refusal))
     now = SYSTEM_CLOCK.now()
     latest = Deed.objects.order_by("-at", "-pk")[:_DEEDS_SHOWN]
-    holding = tokens.holding(request.user).prefetch_related(Prefetch("deeds", latest, to_attr="latest"))
+    holding = tokens.valid_tokens(request.user).prefetch_related(Prefetch("deeds", latest, to_attr="latest"))
     context |= {
         "section": "account",
         "form": form,
         "tokens": [(one, _soon(one, now), one.latest) for one in holding],
-        "ended": tokens.ended(request.user)[:_ENDED_SHOWN],
+        "ended": tokens.ended_tokens(request.user)[:_ENDED_SHOWN],
         "base_url": settings.STARLING_BASE_URL,
     }
     return render(request, "api/tokens.html", context, status=422 if form.errors else 200)

@@ -27,12 +27,12 @@ from webapp.connections.sealing import CannotUnseal
 from webapp.connections.services import ConnectionRefused
 
 
-class NotBorrowed(Exception):
+class LeaseRefused(Exception):
     """The account cannot be leased, or the lease was lost; the text says why."""
 
 
 @dataclass(frozen=True)
-class Loan:
+class LeaseClaim:
     """A claimed account: `number` of the set-up's row, and in `made_mb` the sizes that have no function yet."""
 
     connection: Connection
@@ -40,24 +40,26 @@ class Loan:
     made_mb: tuple[int, ...]
 
 
-def ask(connection: Connection, memory_mb: Sequence[int], *, clock: Clock = SYSTEM_CLOCK) -> Loan:
+def claim_account(
+    connection: Connection, memory_mb: Sequence[int], *, clock: Clock = SYSTEM_CLOCK
+) -> LeaseClaim:
     """Claim the account. LeaseRefused if its test did not succeed, or if the account is in use."""
     try:
         decrypt.require_usable(connection)
         if not (connection.test_report or {}).get("ok"):
-            raise NotBorrowed("The connection has not been tested well yet. Test it first.")
+            raise LeaseRefused("The connection has not been tested well yet. Test it first.")
         before = queries.set_up_of(connection)
         missing = [size for size in memory_mb if before is None or size not in before.ready_mb]
         claimed = account_setup.claim_for_profile(connection=connection, memory_mb=missing, clock=clock)
     except (ConnectionRefused, decrypt.CannotOpen) as error:
-        raise NotBorrowed(str(error)) from None
-    return Loan(connection, claimed.number, tuple(missing))
+        raise LeaseRefused(str(error)) from None
+    return LeaseClaim(connection, claimed.number, tuple(missing))
 
 
-class Borrowed:
+class AccountLease:
     """A leased account. `on_step` is called with each step of making and removing functions."""
 
-    def __init__(self, loan: Loan, on_step: Callable[[dict[str, Any]], None], clock: Clock) -> None:
+    def __init__(self, loan: LeaseClaim, on_step: Callable[[dict[str, Any]], None], clock: Clock) -> None:
         self._loan = loan
         self._on_step = on_step
         self._clock = clock
@@ -65,7 +67,7 @@ class Borrowed:
         self._wanting: list[dict[str, Any]] = []
         self.clients: AwsClients
 
-    def still_ours(self) -> bool:
+    def renew(self) -> bool:
         """Renew the lease in the set-up's row. False once another set-up has claimed it."""
         return bool(self._row.filter(state=CheckState.RUNNING).update(since=self._clock.now()))
 
@@ -81,7 +83,7 @@ class Borrowed:
     def _begin(self) -> None:
         requested = self._row.filter(state=CheckState.ASKED)
         if not requested.update(state=CheckState.RUNNING, since=self._clock.now()):
-            raise NotBorrowed("Another set-up claimed the account meanwhile. Nothing was started.")
+            raise LeaseRefused("Another set-up claimed the account meanwhile. Nothing was started.")
 
     @sensitive_variables()
     def _open(self) -> None:
@@ -91,7 +93,7 @@ class Borrowed:
             fields = SECRET_FIELDS[connection.kind]
             self._secrets = [decrypt.secret(connection, field).reveal() for field in fields]
         except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
-            raise NotBorrowed(str(error)) from None
+            raise LeaseRefused(str(error)) from None
 
     def _make(self) -> None:
         connection, sizes = self._loan.connection, self._loan.made_mb
@@ -100,7 +102,7 @@ class Borrowed:
         packed = partial(account_setup.package, connection.emulated)
         steps = aws.set_up(self.clients, account_setup.owner_of(connection), sizes, packed)
         if self._missing_among(steps):
-            raise NotBorrowed("The functions could not be made; the steps say why.")
+            raise LeaseRefused("The functions could not be made; the steps say why.")
 
     def _take_away(self) -> bool:
         """Remove the functions that were made. Returns whether all are gone."""
@@ -112,7 +114,7 @@ class Borrowed:
         for step in steps:
             document = self.scrubbed(step.as_dict())
             self._on_step(document)
-            self.still_ours()
+            self.renew()
             if step.state == "missing":
                 missing = True
                 self._wanting.append(document)
@@ -136,15 +138,15 @@ class Borrowed:
 
 
 @contextmanager
-def borrowed(
-    loan: Loan,
+def leased_account(
+    loan: LeaseClaim,
     *,
     keep: bool = False,
     on_step: Callable[[dict[str, Any]], None] = lambda step: None,
     clock: Clock = SYSTEM_CLOCK,
-) -> Iterator[Borrowed]:
+) -> Iterator[AccountLease]:
     """The account with functions of all sizes. Functions that were made are removed at the end, unless `keep`."""
-    account = Borrowed(loan, on_step, clock)
+    account = AccountLease(loan, on_step, clock)
     account._begin()
     kept: tuple[int, ...] = ()
     left: tuple[int, ...] = ()

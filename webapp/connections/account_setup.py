@@ -33,11 +33,11 @@ _UNFORESEEN = "An unexpected error ({}) ended it."
 
 
 @transaction.atomic
-def ask_for_set_up(
+def request_set_up(
     *, connection: Connection, memory_mb: int, bucket: bool = False, clock: Clock = SYSTEM_CLOCK
 ) -> SetUp:
     """Request functions of this memory beside the existing ones, and a bucket if `bucket`. The worker makes them."""
-    made = _asked(connection, Aim.SET_UP, clock)
+    made = _request(connection, Aim.SET_UP, clock)
     made.asked_mb = sorted({*made.asked_mb, memory_mb})
     made.asked_bucket = made.asked_bucket or bucket
     made.save()
@@ -45,21 +45,21 @@ def ask_for_set_up(
 
 
 @transaction.atomic
-def ask_for_containers(*, connection: Connection, image: str, clock: Clock = SYSTEM_CLOCK) -> SetUp:
+def request_containers(*, connection: Connection, image: str, clock: Clock = SYSTEM_CLOCK) -> SetUp:
     """Request a check whether jobs can run this image there. Until it is done, no job starts with another image."""
-    made = _asked(connection, Aim.SET_UP, clock)
+    made = _request(connection, Aim.SET_UP, clock)
     made.image, made.ready_image = image, ""
     made.save()
     return made
 
 
 @transaction.atomic
-def ask_for_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> SetUp:
+def request_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> SetUp:
     """Request the removal of everything that was made there. No job starts on it from now on.
 
     ConnectionRefused if jobs need it."""
-    made = _asked(connection, Aim.TAKE_DOWN, clock)
-    needed = list(queries.jobs_going_on(connection).values_list("name", flat=True)[:4])
+    made = _request(connection, Aim.TAKE_DOWN, clock)
+    needed = list(queries.unfinished_jobs(connection).values_list("name", flat=True)[:4])
     if needed:
         shown = ", ".join(needed[:3]) + (" and others" if len(needed) > 3 else "")
         what = "functions" if connection.cloud == "aws" else "containers"
@@ -72,27 +72,27 @@ def ask_for_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> S
 @transaction.atomic
 def claim_for_profile(*, connection: Connection, memory_mb: list[int], clock: Clock = SYSTEM_CLOCK) -> SetUp:
     """Claim the account for a profile, which makes functions of these sizes and returns the account afterwards."""
-    made = _claimed(connection, Aim.PROFILE, clock)
+    made = _claim(connection, Aim.PROFILE, clock)
     made.asked_mb = sorted({*made.asked_mb, *memory_mb})
     made.save()
     return made
 
 
-def _asked(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
+def _request(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
     """The claimed row. The worker gets a message after the commit."""
-    made = _claimed(connection, aim, clock)
+    made = _claim(connection, aim, clock)
     number = made.number
-    transaction.on_commit(lambda: _ask_worker(connection.pk, number), robust=True)
+    transaction.on_commit(lambda: _notify_worker(connection.pk, number), robust=True)
     return made
 
 
-def _claimed(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
+def _claim(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
     """The row of a new request, not saved yet. Only one runs at a time: two would undo each other's steps."""
     locked = Connection.objects.select_for_update().get(pk=connection.pk)
     if not locked.has_identity:
         raise ConnectionRefused("The steps before are not done.")
     made = queries.set_up_of(locked) or SetUp(connection=locked, aim=aim, since=clock.now())
-    if queries.under_way(made) and not queries.set_up_given_up(made, clock.now()):
+    if queries.is_under_way(made) and not queries.set_up_given_up(made, clock.now()):
         raise ConnectionRefused("This is being worked on already.")
     made.aim, made.state, made.since = aim, CheckState.ASKED, clock.now()
     made.number += 1
@@ -182,7 +182,7 @@ def package(emulated: bool) -> Bundle:
     return bundle.thin() if emulated else bundle.light()
 
 
-def _ask_worker(connection_id: str, number: int) -> None:
+def _notify_worker(connection_id: str, number: int) -> None:
     try:
         celery_app.send_task("webapp.connections.tasks.set_up_connection", args=[connection_id, number])
     except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint

@@ -30,11 +30,11 @@ LIMIT_S = 45.0
 _AT_ONCE = 4
 _PATIENCE_S = 20.0
 # A worker's threads are for jobs: clouds that answer slowly must not take them all.
-_places = threading.BoundedSemaphore(_AT_ONCE)
+_worker_threads = threading.BoundedSemaphore(_AT_ONCE)
 
 
 @transaction.atomic
-def ask_for_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Connection:
+def request_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Connection:
     """Request a test, which replaces an earlier request. ConnectionRefused without an identity."""
     if not connection.has_identity:
         raise ConnectionRefused("There is nothing to test yet: the steps before are not done.")
@@ -43,7 +43,7 @@ def ask_for_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Conn
     )
     connection.refresh_from_db()
     number = connection.test_no
-    transaction.on_commit(lambda: _ask_worker(connection.pk, number), robust=True)
+    transaction.on_commit(lambda: _notify_worker(connection.pk, number), robust=True)
     return connection
 
 
@@ -51,7 +51,7 @@ def run_test(
     connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK, limit_s: float = LIMIT_S
 ) -> None:
     """Run the test of that number. Does nothing if a newer one replaced it or if it is running already."""
-    if not _places.acquire(timeout=_PATIENCE_S):
+    if not _worker_threads.acquire(timeout=_PATIENCE_S):
         return
     try:
         row = Connection.objects.filter(pk=connection_id, test_no=number)
@@ -64,7 +64,7 @@ def run_test(
             test_state=CheckState.DONE, test_since=clock.now(), test_report=report, **learned
         )
     finally:
-        _places.release()
+        _worker_threads.release()
 
 
 @sensitive_variables()
@@ -78,12 +78,12 @@ def report_on(connection: Connection, limit_s: float = LIMIT_S) -> dict[str, Any
         findings = Findings(connection.region)
         findings.found(Check("The stored credentials can be opened", False, str(error)))
         return findings.report().as_dict()
-    report = checks.within(limit_s, connection.region, lambda findings: _ask(connection, findings))
+    report = checks.within(limit_s, connection.region, lambda findings: _run_checks(connection, findings))
     return checks.scrubbed(report.as_dict(), [secret.reveal() for secret in secrets])
 
 
 @sensitive_variables()
-def _ask(connection: Connection, findings: Findings) -> None:
+def _run_checks(connection: Connection, findings: Findings) -> None:
     if connection.kind == Kind.AZURE_PRINCIPAL:
         clients = azure_clients(decrypt.azure_connection(connection))
         check_azure(clients, _azure_question(connection), findings)
@@ -102,7 +102,7 @@ def _azure_question(connection: Connection) -> AzureQuestion:
     )
 
 
-def _ask_worker(connection_id: str, number: int) -> None:
+def _notify_worker(connection_id: str, number: int) -> None:
     """Send the worker a message. If that fails, the page says after a while that no worker answered."""
     try:
         celery_app.send_task("webapp.connections.tasks.test_connection", args=[connection_id, number])

@@ -31,7 +31,7 @@ def require_usable(connection: Connection) -> None:
     """CannotOpen without an identity, or if the connection and the installation differ in emulation."""
     if not connection.has_identity:
         raise CannotOpen(f"{connection.name} has no credentials yet. Set it up first.")
-    if connection.emulated == services.emulated(connection.cloud):
+    if connection.emulated == services.is_emulated(connection.cloud):
         return
     made_for, here = "a real account", "reaches an emulator"
     if connection.emulated:
@@ -74,7 +74,7 @@ def aws_connection(connection: Connection) -> AwsConnection:
     )
 
 
-def opened(project_id: int, connection_id: str) -> AwsConnection | AzureConnection:
+def open_connection(project_id: int, connection_id: str) -> AwsConnection | AzureConnection:
     """The decrypted connection that a job's spec names. CannotOpen if it was removed; else raises as `secret` does."""
     found = Connection.objects.filter(project_id=project_id, pk=connection_id).first()
     if found is None:

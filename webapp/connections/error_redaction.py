@@ -10,7 +10,7 @@ from django.views.debug import SafeExceptionReporterFilter
 HIDDEN = "(not shown)"
 
 
-class NothingShown(SafeExceptionReporterFilter):
+class ValueRedaction(SafeExceptionReporterFilter):
     """Always hides posted values and local variables: debugging pages are copied into tickets too."""
 
     def is_active(self, request: HttpRequest | None) -> bool:

@@ -11,7 +11,7 @@ from cloud.provision.policies import AwsScope, Document
 from webapp.connections.models import Connection, Kind
 
 
-class Paper(NamedTuple):
+class PolicyDocument(NamedTuple):
     """One policy document and the name of its file."""
 
     key: str
@@ -20,7 +20,7 @@ class Paper(NamedTuple):
     text: str
 
 
-def papers(connection: Connection) -> dict[str, Paper]:
+def policy_documents(connection: Connection) -> dict[str, PolicyDocument]:
     """Policy documents by key. Empty for a role without a principal to trust: no one could assume it."""
     if connection.kind == Kind.AZURE_PRINCIPAL:
         return _azure(connection)
@@ -40,23 +40,23 @@ def scope_of(connection: Connection) -> AwsScope:
     return scope
 
 
-def _aws(connection: Connection) -> dict[str, Paper]:
+def _aws(connection: Connection) -> dict[str, PolicyDocument]:
     scope = scope_of(connection)
     trust = None
     if connection.kind == Kind.AWS_ROLE:
         trust = policies.aws_trust(settings.STARLING_AWS_PRINCIPAL, connection.external_id)
     found = [
-        _paper(
+        _document(
             "stack", "CloudFormation template", "starling-stack.json", policies.cloudformation(scope, trust)
         ),
-        _paper("policy", "Permissions policy", "starling-policy.json", policies.aws_policy(scope)),
-        _paper(
+        _document("policy", "Permissions policy", "starling-policy.json", policies.aws_policy(scope)),
+        _document(
             "actor_trust",
             "Trust policy of the actor role",
             "starling-actor-trust.json",
             policies.actor_trust(),
         ),
-        _paper(
+        _document(
             "actor_policy",
             "Policy of the actor role",
             "starling-actor-policy.json",
@@ -64,21 +64,21 @@ def _aws(connection: Connection) -> dict[str, Paper]:
         ),
     ]
     if trust is not None:
-        found.insert(1, _paper("trust", "Trust policy", "starling-trust.json", trust))
+        found.insert(1, _document("trust", "Trust policy", "starling-trust.json", trust))
     return {paper.key: paper for paper in found}
 
 
-def _azure(connection: Connection) -> dict[str, Paper]:
+def _azure(connection: Connection) -> dict[str, PolicyDocument]:
     group = policies.azure_role(connection.subscription_id, connection.resource_group)
     reader = policies.azure_reader_role(connection.subscription_id)
     found = [
-        _paper("group_role", "Role in the resource group", "starling-role.json", group),
-        _paper(
+        _document("group_role", "Role in the resource group", "starling-role.json", group),
+        _document(
             "limits_role", "Role in the subscription, for its limits", "starling-limits-role.json", reader
         ),
     ]
     return {paper.key: paper for paper in found}
 
 
-def _paper(key: str, title: str, file_name: str, document: Document) -> Paper:
-    return Paper(key, title, file_name, policies.as_text(document))
+def _document(key: str, title: str, file_name: str, document: Document) -> PolicyDocument:
+    return PolicyDocument(key, title, file_name, policies.as_text(document))

@@ -64,7 +64,7 @@ def ring() -> KeyRing:
 
 
 @contextmanager
-def held(*, alone: bool = False) -> Iterator[None]:
+def locked(*, alone: bool = False) -> Iterator[None]:
     """Lock the key ring, so that no key is removed while another process seals with it.
 
     A process that seals holds a shared lock. One that removes keys holds it alone until the remaining keys are stored.
@@ -80,12 +80,12 @@ def held(*, alone: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
-def put_first(key: str) -> None:
+def add_first(key: str) -> None:
     """Add a key to the file. It seals from now on."""
     _replace(keys_file(), [key, *_lines(keys_file())])
 
 
-def keep_only(key_ids: set[str]) -> list[str]:
+def remove_others(key_ids: set[str]) -> list[str]:
     """Remove keys with other ids from the file, except the first. Returns the removed ids."""
     first, *rest = _lines(keys_file())
     kept = [first, *(line for line in rest if _key(line, "").id in key_ids)]

@@ -34,15 +34,15 @@ def secret_of(connection: Connection) -> SealedSecret | None:
     return connection.secrets.only("field", "hint", "set_at", "connection_id").first()
 
 
-def jobs_naming(connection: Connection) -> QuerySet[Any]:
+def jobs_on(connection: Connection) -> QuerySet[Any]:
     """Every job that was launched on this connection, newest first."""
     jobs = connection.project.jobs.filter(spec__platform__connection=connection.pk)
     return jobs.order_by("-created_at", "pk")
 
 
-def jobs_going_on(connection: Connection) -> QuerySet[Any]:
+def unfinished_jobs(connection: Connection) -> QuerySet[Any]:
     """The connection's jobs that are not over, and so still need it."""
-    return jobs_naming(connection).exclude(observed__in=TERMINAL)
+    return jobs_on(connection).exclude(observed__in=TERMINAL)
 
 
 def secrets_by_key() -> dict[str, int]:
@@ -54,7 +54,7 @@ def secrets_by_key() -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def in_use(connections: list[Connection]) -> dict[str, int]:
+def unfinished_job_counts(connections: list[Connection]) -> dict[str, int]:
     """How many jobs that are not over need each of the connections."""
     wanted = Q()
     for connection in connections:
@@ -87,11 +87,11 @@ def set_up_of(connection: Connection) -> SetUp | None:
 
 def set_up_given_up(made: SetUp, now: datetime) -> bool:
     """Whether a set-up was requested and no worker seems to run it."""
-    if not under_way(made):
+    if not is_under_way(made):
         return False
     patience = GIVEN_UP_AFTER if made.state == CheckState.ASKED else SET_UP_GIVEN_UP_AFTER
     return now - made.since > patience
 
 
-def under_way(made: SetUp) -> bool:
+def is_under_way(made: SetUp) -> bool:
     return made.state in (CheckState.ASKED, CheckState.RUNNING)

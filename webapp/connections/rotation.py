@@ -31,13 +31,13 @@ def rotate(*, retire: bool = False) -> Rotation:
     """
     if not key_ring.from_environment():
         key_ring.ring()  # makes the file if there is none, and refuses one that is not private
-        with key_ring.held(alone=True):
-            key_ring.put_first(key_ring.new_key())
+        with key_ring.locked(alone=True):
+            key_ring.add_first(key_ring.new_key())
     rewrapped, unopened = _rewrap_all()
     retired: list[str] = []
     if retire and not key_ring.from_environment():
-        with key_ring.held(alone=True):
-            retired = key_ring.keep_only(set(queries.secrets_by_key()))
+        with key_ring.locked(alone=True):
+            retired = key_ring.remove_others(set(queries.secrets_by_key()))
     return Rotation(key_ring.ring().first.id, rewrapped, tuple(unopened), tuple(retired))
 
 

@@ -30,7 +30,7 @@ class ConnectionRefused(Exception):
     """The change is refused; the text says why, for the page."""
 
 
-def emulated(cloud: Cloud) -> bool:
+def is_emulated(cloud: Cloud) -> bool:
     """Whether this installation reaches an emulator instead of that cloud."""
     return bool(settings.STARLING_AWS_ENDPOINT if cloud == "aws" else settings.STARLING_AZURE_ENDPOINT)
 
@@ -54,7 +54,7 @@ def create_connection(
                 kind=chosen,
                 name=name,
                 region=region,
-                emulated=emulated(chosen.cloud),
+                emulated=is_emulated(chosen.cloud),
                 external_id=new_external_id() if chosen == Kind.AWS_ROLE else "",
                 created_by=user,
                 created_at=clock.now(),
@@ -76,7 +76,7 @@ def create_with_identity(
 ) -> Connection:
     """Create a connection with its identity in one transaction. KeysUnusable if the secret cannot be sealed."""
     # Held until the commit: otherwise a rotation could remove the key before a stored row needs it.
-    with key_ring.held(), transaction.atomic():
+    with key_ring.locked(), transaction.atomic():
         connection = create_connection(project=project, user=user, clock=clock, **made)
         return set_identity(connection=connection, plain=plain, secrets=secrets, clock=clock)
 
@@ -97,7 +97,7 @@ def set_identity(
         SECRET_FIELDS[connection.kind]
     ):
         raise ValueError(f"an identity of {connection.kind} is given whole or not at all")
-    with key_ring.held(), transaction.atomic():
+    with key_ring.locked(), transaction.atomic():
         locked = Connection.objects.select_for_update().get(pk=connection.pk)
         key = key_ring.ring().first
         for field, secret in secrets.items():
@@ -125,7 +125,7 @@ def set_identity(
 def remove_connection(*, connection: Connection) -> None:
     """Delete the connection and its secrets. ConnectionRefused if unfinished jobs or warm functions need it."""
     locked = Connection.objects.select_for_update().get(pk=connection.pk)
-    going_on = list(queries.jobs_going_on(locked).values_list("name", flat=True)[:4])
+    going_on = list(queries.unfinished_jobs(locked).values_list("name", flat=True)[:4])
     if going_on:
         shown = ", ".join(going_on[:3]) + (" and others" if len(going_on) > 3 else "")
         raise ConnectionRefused(

@@ -9,7 +9,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.provision.regions import has_prices
 from cloud.provision.steps import StepState
 from webapp.connections.models import Aim, CheckState, Connection, Kind, SetUp
-from webapp.connections.queries import set_up_given_up, test_given_up, under_way
+from webapp.connections.queries import is_under_way, set_up_given_up, test_given_up
 from webapp.formatting import plural
 from webapp.tones import Tone
 
@@ -46,7 +46,7 @@ WAYS = (
 )
 
 
-class Standing(NamedTuple):
+class Status(NamedTuple):
     """The status of a connection, for a pill and a sentence."""
 
     tone: Tone
@@ -56,11 +56,11 @@ class Standing(NamedTuple):
     waiting: bool = False
 
 
-def standing(connection: Connection, now: datetime) -> Standing:
+def connection_status(connection: Connection, now: datetime) -> Status:
     if not connection.has_identity:
-        return Standing("waiting", "hourglass", "Not set up", "Some steps are left to do.")
+        return Status("waiting", "hourglass", "Not set up", "Some steps are left to do.")
     if test_given_up(connection, now):
-        return Standing(
+        return Status(
             "warning",
             "exclamation-triangle-fill",
             "No answer",
@@ -68,15 +68,15 @@ def standing(connection: Connection, now: datetime) -> Standing:
         )
     match connection.test_state:
         case CheckState.ASKED | CheckState.RUNNING:
-            return Standing(
+            return Status(
                 "running", "arrow-repeat", "Testing", "Asking the cloud; this takes some seconds.", True
             )
         case CheckState.DONE:
-            return _tested(connection.test_report or {})
-    return Standing("waiting", "circle", "Not tested", "Test it to see what it may do.")
+            return _test_status(connection.test_report or {})
+    return Status("waiting", "circle", "Not tested", "Test it to see what it may do.")
 
 
-def _tested(report: dict[str, Any]) -> Standing:
+def _test_status(report: dict[str, Any]) -> Status:
     checks = report.get("checks", [])
     missing = [check for check in checks if check["ok"] is False and not check["optional"]]
     unknown = [check for check in checks if check["ok"] is None and not check["optional"]]
@@ -87,17 +87,15 @@ def _tested(report: dict[str, Any]) -> Standing:
             if len(missing) == 1
             else f"{len(missing)} of {len(checks)} checks need a look."
         )
-        return Standing("failed", "x-octagon-fill", "Not ready", words)
+        return Status("failed", "x-octagon-fill", "Not ready", words)
     if lesser:
         what = plural(len(lesser), "thing")
-        return Standing(
+        return Status(
             "ok", "check-circle-fill", "Ready", f"Everything needed is there; {what} could be better."
         )
     if unknown:
-        return Standing(
-            "ok", "check-circle-fill", "Ready", "Nothing is missing, as far as the cloud reports."
-        )
-    return Standing("ok", "check-circle-fill", "Ready", "Everything needed is there.")
+        return Status("ok", "check-circle-fill", "Ready", "Nothing is missing, as far as the cloud reports.")
+    return Status("ok", "check-circle-fill", "Ready", "Everything needed is there.")
 
 
 class Row(NamedTuple):
@@ -135,38 +133,38 @@ def _row(check: dict[str, Any]) -> Row:
     return Row(check["name"], check["words"], check["fix"], *shown)
 
 
-def set_up_standing(made: SetUp | None, now: datetime) -> Standing:
+def set_up_status(made: SetUp | None, now: datetime) -> Status:
     """The status of the account's set-up or removal."""
     if made is None:
-        return Standing("waiting", "circle", "Not set up", "Starling has made nothing in this account yet.")
+        return Status("waiting", "circle", "Not set up", "Starling has made nothing in this account yet.")
     making = made.aim == Aim.SET_UP
     if set_up_given_up(made, now):
         words = (
             "No worker finished it. See that `manage.py up` runs, then do it again:"
             " the next set-up finds what was made."
         )
-        return Standing("warning", "exclamation-triangle-fill", "No answer", words)
-    if under_way(made):
+        return Status("warning", "exclamation-triangle-fill", "No answer", words)
+    if is_under_way(made):
         if made.aim == Aim.PROFILE:
             words = "A profile is measuring functions of several sizes. Set-up and removal wait for it."
-            return Standing("running", "arrow-repeat", "Profiling", words, True)
+            return Status("running", "arrow-repeat", "Profiling", words, True)
         if making:
-            return Standing("running", "arrow-repeat", "Setting up", "This takes up to some minutes.", True)
-        return Standing("running", "arrow-repeat", "Removing", "This takes some seconds.", True)
+            return Status("running", "arrow-repeat", "Setting up", "This takes up to some minutes.", True)
+        return Status("running", "arrow-repeat", "Removing", "This takes some seconds.", True)
     missing = [step for step in made.steps if step["state"] == "missing"]
     if missing:
-        return Standing("failed", "x-octagon-fill", "Not done", missing[0]["words"])
+        return Status("failed", "x-octagon-fill", "Not done", missing[0]["words"])
     if making and made.ready_image:
         words = f"Containers of {made.ready_image} run there. Idle, nothing costs money."
-        return Standing("ok", "check-circle-fill", "Set up", words)
+        return Status("ok", "check-circle-fill", "Set up", words)
     if making and not made.ready:
-        return Standing(
+        return Status(
             "waiting", "circle", "Not sure", "The credentials were replaced. Set the account up again."
         )
     if making:
         words = f"{sizes(made.ready_mb)} ready. Idle, nothing costs money."
-        return Standing("ok", "check-circle-fill", "Set up", words)
-    return Standing("waiting", "circle", "Removed", "The account contains nothing of Starling any more.")
+        return Status("ok", "check-circle-fill", "Set up", words)
+    return Status("waiting", "circle", "Removed", "The account contains nothing of Starling any more.")
 
 
 def sizes(memory_mb: list[int]) -> str:

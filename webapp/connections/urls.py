@@ -15,6 +15,10 @@ urlpatterns = [
     path("p/<slug:slug>/clouds/<str:connection_id>/set-up/", views.connection_set_up, name="set_up"),
     path("p/<slug:slug>/clouds/<str:connection_id>/take-down/", views.connection_take_down, name="take_down"),
     path("p/<slug:slug>/clouds/<str:connection_id>/steps", views.connection_steps, name="steps"),
-    path("p/<slug:slug>/clouds/<str:connection_id>/files/<slug:paper>", views.connection_paper, name="paper"),
+    path(
+        "p/<slug:slug>/clouds/<str:connection_id>/files/<slug:paper>",
+        views.connection_policy_document,
+        name="paper",
+    ),
     path("p/<slug:slug>/clouds/<str:connection_id>/remove/", views.connection_remove, name="remove"),
 ]

@@ -23,7 +23,7 @@ from webapp.connections import account_setup, forms, iam_documents, queries, ser
 from webapp.connections import connection_test as connections_connection_test
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import Connection, Kind
-from webapp.connections.text import WAYS, before_set_up, rows, set_up_standing, standing, step_rows
+from webapp.connections.text import WAYS, before_set_up, connection_status, rows, set_up_status, step_rows
 
 _JOBS_SHOWN = 8
 
@@ -33,11 +33,11 @@ _JOBS_SHOWN = 8
 def connection_list(request: HttpRequest, project: Project) -> HttpResponse:
     """All connections. Viewers see only their names."""
     found = list(queries.connections_of(project))
-    now, needed = SYSTEM_CLOCK.now(), queries.in_use(found)
+    now, needed = SYSTEM_CLOCK.now(), queries.unfinished_job_counts(found)
     cards = [
         {
             "connection": one,
-            "standing": standing(one, now),
+            "standing": connection_status(one, now),
             "jobs": needed.get(one.pk, 0),
             "way": _way(one.kind),
         }
@@ -67,7 +67,7 @@ def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpRes
         "form": form,
         "way": _way(kind),
         "regions": regions.offered(cloud, PriceBook.load()),
-        "emulated": services.emulated(cloud),
+        "emulated": services.is_emulated(cloud),
     }
     return render(request, "connections/new.html", context, status=422 if request.method == "POST" else 200)
 
@@ -100,7 +100,7 @@ def connection_identity(request: HttpRequest, project: Project, connection_id: s
     except KeysUnusable as refusal:
         form.add_error(None, f"Nothing was stored. {refusal}")
         return _detail(request, connection, form, status=422)
-    connections_connection_test.ask_for_test(connection=connection)
+    connections_connection_test.request_test(connection=connection)
     return redirect("connections:detail", project.slug, connection.pk)
 
 
@@ -109,7 +109,7 @@ def connection_identity(request: HttpRequest, project: Project, connection_id: s
 def connection_test(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
     try:
-        connections_connection_test.ask_for_test(connection=connection)
+        connections_connection_test.request_test(connection=connection)
     except services.ConnectionRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("connections:detail", project.slug, connection.pk)
@@ -137,7 +137,7 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
             wrong = str(next(iter(form.errors["image"])))
         messages.error(request, f"{wrong} Nothing was made.")
         return redirect("connections:detail", project.slug, connection.pk)
-    ask: Any = account_setup.ask_for_containers if azure else account_setup.ask_for_set_up
+    ask: Any = account_setup.request_containers if azure else account_setup.request_set_up
     try:
         ask(connection=connection, **form.cleaned_data)
     except services.ConnectionRefused as refusal:
@@ -151,7 +151,7 @@ def connection_take_down(request: HttpRequest, project: Project, connection_id: 
     """Request the removal of what a set-up made."""
     connection = queries.connection_in(project, connection_id)
     try:
-        account_setup.ask_for_removal(connection=connection)
+        account_setup.request_removal(connection=connection)
     except services.ConnectionRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("connections:detail", project.slug, connection.pk)
@@ -168,9 +168,11 @@ def connection_steps(request: HttpRequest, project: Project, connection_id: str)
 
 @project_page(needs="editor")
 @require_safe
-def connection_paper(request: HttpRequest, project: Project, connection_id: str, paper: str) -> HttpResponse:
+def connection_policy_document(
+    request: HttpRequest, project: Project, connection_id: str, paper: str
+) -> HttpResponse:
     """A policy or template as a file."""
-    found = iam_documents.papers(queries.connection_in(project, connection_id)).get(paper)
+    found = iam_documents.policy_documents(queries.connection_in(project, connection_id)).get(paper)
     if found is None:
         raise Http404("There is no such document.")
     answer = HttpResponse(found.text, content_type="application/json")
@@ -192,7 +194,7 @@ def connection_remove(request: HttpRequest, project: Project, connection_id: str
 
 
 def _detail(request: HttpRequest, connection: Connection, form: Any, status: int = 200) -> HttpResponse:
-    jobs = queries.jobs_naming(connection)
+    jobs = queries.jobs_on(connection)
     made = queries.set_up_of(connection)
     context = {
         "section": "clouds",
@@ -202,12 +204,12 @@ def _detail(request: HttpRequest, connection: Connection, form: Any, status: int
         "confirm_url": confirm_url(
             request, reverse("connections:detail", args=[connection.project.slug, connection.pk])
         ),
-        "papers": iam_documents.papers(connection),
+        "papers": iam_documents.policy_documents(connection),
         "principal": settings.STARLING_AWS_PRINCIPAL,
         "secret": queries.secret_of(connection),
         "jobs": jobs[:_JOBS_SHOWN],
         "jobs_count": jobs.count(),
-        "jobs_going_on": queries.jobs_going_on(connection).count(),
+        "unfinished_jobs": queries.unfinished_jobs(connection).count(),
         **_report(connection),
         **_set_up(connection),
         "set_up_form": forms.set_up_form(connection, image=made.image if made else ""),
@@ -221,7 +223,7 @@ def _set_up(connection: Connection) -> dict[str, Any]:
     return {
         "connection": connection,
         "made": made,
-        "set_up_standing": set_up_standing(made, SYSTEM_CLOCK.now()),
+        "set_up_standing": set_up_status(made, SYSTEM_CLOCK.now()),
         "step_rows": step_rows(made.steps) if made else [],
     }
 
@@ -230,7 +232,7 @@ def _report(connection: Connection) -> dict[str, Any]:
     report = connection.test_report or {}
     return {
         "connection": connection,
-        "standing": standing(connection, SYSTEM_CLOCK.now()),
+        "standing": connection_status(connection, SYSTEM_CLOCK.now()),
         "report": report,
         "rows": rows(report),
     }

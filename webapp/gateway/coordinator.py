@@ -31,7 +31,7 @@ class MailboxClosed(Exception):
     """The box is no longer this run's: another run opened it, or the job is over."""
 
 
-def reached(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
+def open_mailbox(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
     """The job's mailbox, opened for this run, and what pullers need to reach it.
 
     A user starts their own machines once. These outlive the job's process, though not the job.
@@ -56,7 +56,7 @@ class DatabaseMailbox:
         self._epoch = epoch
         self._clock = clock
         self._calls = PulledCall.objects.filter(box_id=job_id)
-        self._ear = _Ear(job_id)
+        self._ear = _DoorbellListener(job_id)
         self._forgot_s = time.monotonic()
 
     @transaction.atomic
@@ -173,7 +173,7 @@ def _delivery(call: PulledCall, answer: bytes | memoryview | None, now: float) -
     )
 
 
-class _Ear:
+class _DoorbellListener:
     """Listens for the doorbell in a thread without the database. Without Redis, the mailbox polls more often."""
 
     def __init__(self, job_id: str) -> None:

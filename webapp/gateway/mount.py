@@ -22,7 +22,7 @@ PREFIX = LEASE.removesuffix("lease")
 _LISTEN_AGAIN_AFTER_S = 1.0
 
 
-class _Post:
+class _LoopGateway:
     """The gateway of one event loop: a desk, threads with database connections, and a subscription to the doorbell."""
 
     def __init__(self) -> None:
@@ -50,26 +50,26 @@ class _Post:
             await asyncio.sleep(_LISTEN_AGAIN_AFTER_S)
 
 
-_posts: WeakKeyDictionary[asyncio.AbstractEventLoop, _Post] = WeakKeyDictionary()
+_gateways: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopGateway] = WeakKeyDictionary()
 
 
-def post() -> _Post:
+def loop_gateway() -> _LoopGateway:
     """The gateway of the running loop. A web process has one."""
     loop = asyncio.get_running_loop()
-    if loop not in _posts:
-        _posts[loop] = _Post()
-    return _posts[loop]
+    if loop not in _gateways:
+        _gateways[loop] = _LoopGateway()
+    return _gateways[loop]
 
 
-_door = Door(lambda: post().desk)
+_endpoint = Door(lambda: loop_gateway().desk)
 
 
-def entrance(pages: object) -> object:
+def with_gateway(pages: object) -> object:
     """An ASGI application that sends pullers to the gateway and all other requests to the pages."""
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith(PREFIX):
-            await _door(scope, receive, send)
+            await _endpoint(scope, receive, send)
         else:
             await pages(scope, receive, send)  # type: ignore[operator]
 

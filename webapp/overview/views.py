@@ -15,7 +15,7 @@ from webapp.accounts.access import project_page
 from webapp.accounts.models import Membership, Project
 from webapp.alerts.models import Severity
 from webapp.alerts.queries import bell_of
-from webapp.alerts.views import shown
+from webapp.alerts.views import alert_row
 from webapp.clock import SYSTEM_CLOCK
 from webapp.money.models import Budget, Period, Scope
 from webapp.overview import month, running_jobs, search
@@ -40,7 +40,7 @@ def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
     membership: Membership = request.membership  # type: ignore[attr-defined]
     burn, rows = rate(project), running_jobs.running(project)
     told = bell_of(request.user, project).alerts
-    needs = [shown(alert) for alert in told if alert.severity != Severity.INFO]
+    needs = [alert_row(alert) for alert in told if alert.severity != Severity.INFO]
     recent = running_jobs.recent(project)
     return {
         "guide": guide_for(membership) if membership.allows("editor") else None,

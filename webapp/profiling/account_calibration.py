@@ -21,7 +21,7 @@ from cloud.numbers.profile import Profile
 from cloud.profiling_runs import first_weights, likely_picodollars
 from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.connections.account_lease import Borrowed, NotBorrowed, ask, borrowed
+from webapp.connections.account_lease import AccountLease, LeaseRefused, claim_account, leased_account
 from webapp.connections.models import Connection
 from webapp.profiling.budget_check import require_room
 
@@ -64,17 +64,17 @@ def calibrate_account(
     tell: Callable[[str], None],
     clock: Clock = SYSTEM_CLOCK,
 ) -> Measured:
-    """Measure it. NotBorrowed where the account cannot be had, NotMeasured where a call fails, NoRoom in no budget.
+    """Measure it. LeaseRefused where the account cannot be had, NotMeasured where a call fails, NoRoom in no budget.
 
     Functions that are missing are made for it and taken away; no more than the limit is spent, whatever happens.
     """
     require_room(connection.project, None, LIMIT_PICODOLLARS, clock.now())
-    loan = ask(connection, sizes, clock=clock)
+    loan = claim_account(connection, sizes, clock=clock)
 
     def told(step: dict[str, Any]) -> None:
         tell(f"{step['name']}: {step['words']}")
 
-    with borrowed(loan, told=told, clock=clock) as account:
+    with leased_account(loan, on_step=told, clock=clock) as account:
         weights = first_weights(ENVIRONMENT)
         options = LambdaOptions(region=connection.region)
         ledger = MemoryLedger(LIMIT_PICODOLLARS)
@@ -94,13 +94,13 @@ def calibrate_account(
     return Measured(found, samples, ledger.spend().spent_picodollars)
 
 
-def _and_look(account: Borrowed, tell: Callable[[str], None]) -> Callable[[str], None]:
+def _and_look(account: AccountLease, tell: Callable[[str], None]) -> Callable[[str], None]:
     """Tell a line, and end where somebody else has the account by now."""
 
     def told(line: str) -> None:
         tell(line)
-        if not account.still_ours():
-            raise NotBorrowed("Somebody else set the account up meanwhile, and it ended there.")
+        if not account.renew():
+            raise LeaseRefused("Somebody else set the account up meanwhile, and it ended there.")
 
     return told
 

@@ -16,7 +16,7 @@ from cloud.simulated_options import SimulatedOptions
 from cloud.workers.executor import LocalExecutor
 from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.connections.account_lease import Borrowed, Loan, NotBorrowed, borrowed
+from webapp.connections.account_lease import AccountLease, LeaseClaim, LeaseRefused, leased_account
 from webapp.connections.models import Connection
 from webapp.profiling.models import MemoryProfile, State
 from webapp.profiling.services import tariff_of
@@ -36,7 +36,7 @@ def run(profile_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
     work = _Work(profile, clock)
     try:
         work.simulated() if profile.connection is None else work.in_account(profile.connection)
-    except (NotBorrowed, NoWeights, _Stopped) as error:
+    except (LeaseRefused, NoWeights, _Stopped) as error:
         work.tell(problem=str(error)[:500])
     except Exception as error:  # of a kind, not of a text: that may hold anything
         log.exception("profile %s failed", profile_id)
@@ -74,8 +74,8 @@ class _Work:
         """Each call is paid from a ledger that holds what the profile may cost, and no more."""
         number = self._profile.set_up_number
         assert number is not None
-        loan = Loan(connection, number, tuple(self._profile.made_mb))
-        with borrowed(loan, keep=self._profile.keep, told=self._step, clock=self._clock) as account:
+        loan = LeaseClaim(connection, number, tuple(self._profile.made_mb))
+        with leased_account(loan, keep=self._profile.keep, on_step=self._step, clock=self._clock) as account:
             weights = first_weights(self._plan.environment)
             options = LambdaOptions(region=connection.region)
             inner = LambdaPlatform(options, account.clients, learner=NoLearner)
@@ -87,10 +87,10 @@ class _Work:
         self._steps.append(step)
         self.tell(steps=self._steps)
 
-    def _paid(self, account: Borrowed, runs: list[dict[str, Any]], spent: int) -> None:
+    def _paid(self, account: AccountLease, runs: list[dict[str, Any]], spent: int) -> None:
         self.tell(runs=[account.scrubbed(run) for run in runs], spent_picodollars=spent)
-        if not account.still_ours():
-            raise NotBorrowed("Somebody else set the account up meanwhile, and it ended there.")
+        if not account.renew():
+            raise LeaseRefused("Somebody else set the account up meanwhile, and it ended there.")
 
     def _measure(
         self, platform: MeteredPlatform, weights: bytes, told: Callable[[list[dict[str, Any]], int], None]

@@ -80,8 +80,8 @@ def ask_for_profile(
             )
         try:
             require_room(project, user, cost.most, clock.now())
-            loan = account_lease.ask(connection, plan.memory_mb, clock=clock)
-        except (account_lease.NotBorrowed, NoRoom) as error:
+            loan = account_lease.claim_account(connection, plan.memory_mb, clock=clock)
+        except (account_lease.LeaseRefused, NoRoom) as error:
             raise ProfileRefused(str(error)) from None
         number, missing = loan.number, list(loan.made_mb)
     profile = MemoryProfile.objects.create(

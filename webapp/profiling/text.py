@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cloud.profiling import Choice, Size, choice, sizes_of
 from webapp.connections.models import Connection
-from webapp.connections.text import Standing
+from webapp.connections.text import Status
 from webapp.profiling import queries
 from webapp.profiling.models import MemoryProfile, State
 
@@ -69,22 +69,22 @@ def into_the_form(profile: MemoryProfile) -> dict[str, str]:
     return {"memory_mb": str(found.memory_mb), "environment": environment, **place}
 
 
-def profile_standing(profile: MemoryProfile | None, now: datetime) -> Standing:
+def profile_standing(profile: MemoryProfile | None, now: datetime) -> Status:
     if profile is None:
-        return Standing("waiting", "circle", "Not profiled", "Nothing has been measured yet.")
+        return Status("waiting", "circle", "Not profiled", "Nothing has been measured yet.")
     if queries.given_up(profile, now):
         words = "No worker finished it. See that `manage.py up` runs, then profile again."
-        return Standing("warning", "exclamation-triangle-fill", "No answer", words)
+        return Status("warning", "exclamation-triangle-fill", "No answer", words)
     if queries.under_way(profile):
-        return Standing("running", "arrow-repeat", "Profiling", _progress(profile), True)
+        return Status("running", "arrow-repeat", "Profiling", _progress(profile), True)
     if profile.problem:
-        return Standing("failed", "x-octagon-fill", "Not done", profile.problem)
+        return Status("failed", "x-octagon-fill", "Not done", profile.problem)
     found = result_of(profile).choice
     if found is None:
-        return Standing(
+        return Status(
             "failed", "x-octagon-fill", "No result", "No size could be measured; the table says why."
         )
-    return Standing("ok", "check-circle-fill", "Profiled", found.why)
+    return Status("ok", "check-circle-fill", "Profiled", found.why)
 
 
 def _progress(profile: MemoryProfile) -> str:

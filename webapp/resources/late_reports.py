@@ -88,7 +88,7 @@ def read(job_id: str, *, clock: Clock = SYSTEM_CLOCK, connect: Open | None = Non
 
 
 def _connected(job: Job) -> AwsConnection:
-    found = decrypt.opened(job.project_id, job.spec["platform"]["connection"])
+    found = decrypt.open_connection(job.project_id, job.spec["platform"]["connection"])
     if not isinstance(found, AwsConnection):
         raise decrypt.CannotOpen("The job's connection is not one to AWS.")
     return found

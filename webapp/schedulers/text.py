@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from training.environments import catalogue
-from webapp.connections.text import Standing
+from webapp.connections.text import Status
 from webapp.formatting import display_usd, format_duration, format_score
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.trainer import Step, grid_sizes
@@ -45,10 +45,10 @@ class Line(NamedTuple):
     real: str
 
 
-def standing(training: SchedulerTraining) -> Standing:
+def standing(training: SchedulerTraining) -> Status:
     tone, icon, word = _STANDINGS[TrainingState(training.state)]
     waiting = training.state in (TrainingState.QUEUED, TrainingState.RUNNING)
-    return Standing(tone, icon, word, _sentence(training), waiting)
+    return Status(tone, icon, word, _sentence(training), waiting)
 
 
 def _sentence(training: SchedulerTraining) -> str:

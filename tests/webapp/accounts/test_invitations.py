@@ -67,13 +67,13 @@ def test_the_link_works_for_seven_days(project: Any, owner: Any) -> None:
     made, path = invitations.invite(project, "bob@example.org", "viewer", owner, clock)
     token = path.split("/")[2]
     clock.forward(timedelta(days=7).total_seconds() - 1)
-    assert invitations.invitation_behind(token, clock) == made
+    assert invitations.invitation_of_token(token, clock) == made
     clock.forward(1)
     with pytest.raises(invitations.InvitationOver, match="older than 7 days"):
-        invitations.invitation_behind(token, clock)
+        invitations.invitation_of_token(token, clock)
     assert not invitations.open_invitations(project, clock).exists()
     with pytest.raises(invitations.InvitationOver, match="not complete"):
-        invitations.invitation_behind(token[:-1], clock)
+        invitations.invitation_of_token(token[:-1], clock)
 
 
 def test_an_owner_withdraws_an_invitation(project: Any, owner: Any) -> None:

@@ -168,13 +168,13 @@ def test_each_share_of_a_limit_is_told_once_and_the_next_takes_its_place() -> No
     clock = FixedClock()
     job = _job(clock)
     _spend(job, 0.40, 0.55, clock)
-    assert sources.tell_crossings(clock=clock) == 1
-    assert sources.tell_crossings(clock=clock) == 0
+    assert sources.raise_crossings(clock=clock) == 1
+    assert sources.raise_crossings(clock=clock) == 0
     half = Alert.objects.get()
     assert (half.kind, half.severity, half.subject) == ("budget", "info", f"job:{job.pk}")
     assert half.sentence.startswith("Hopper has spent $0.550 of $1.00, past 50 % of its limit.")
     _spend(job, 0.55, 0.83, clock)
-    sources.look(clock=clock)
+    sources.scan(clock=clock)
     (standing,) = Alert.objects.exclude(state=State.RESOLVED)
     assert "80 %" in standing.sentence
     # That 80 % took the place of 50 % is no end of anything.
@@ -189,7 +189,7 @@ def test_a_jump_over_several_shares_is_one_alert() -> None:
     job = _job(clock)
     _spend(job, 0.0, 1.0, clock)
     assert Crossing.objects.count() == 4
-    assert sources.tell_crossings(clock=clock) == 1
+    assert sources.raise_crossings(clock=clock) == 1
     alert = Alert.objects.get()
     assert (alert.severity, Delivery.objects.count()) == ("critical", 1)
     assert "all of its $1.00" in alert.sentence
@@ -199,15 +199,15 @@ def test_a_raised_limit_ends_what_was_told_and_arms_anew() -> None:
     clock = FixedClock()
     job = _job(clock)
     _spend(job, 0.40, 0.55, clock)
-    sources.look(clock=clock)
+    sources.scan(clock=clock)
     raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1.10"), clock=clock)
-    sources.look(clock=clock)
+    sources.scan(clock=clock)
     assert not Alert.objects.exclude(state=State.RESOLVED).exists()
     over = Delivery.objects.select_related("alert").get(over=True)
     assert over.alert.over_words == "$0.00 of $1.10 is spent now."
     job.account.refresh_from_db()
     _spend(job, 0.5, 0.6, clock)
-    sources.look(clock=clock)
+    sources.scan(clock=clock)
     assert Alert.objects.exclude(state=State.RESOLVED).count() == 1
 
 
@@ -231,13 +231,13 @@ def test_the_end_of_a_job_is_told_once(to: Observed, code: str, kind: str, sever
     clock = FixedClock()
     job = make_job(clock=clock)
     _ended(job, to, code, clock)
-    sources.look(clock=clock)
-    sources.look(clock=clock)
+    sources.scan(clock=clock)
+    sources.scan(clock=clock)
     alert = Alert.objects.get()
     assert (alert.kind, alert.severity, alert.subject) == (kind, severity, f"job:{job.pk}")
     assert "That was it." in alert.sentence
     services.settle(alert=alert, user=job.created_by, clock=clock)
-    assert sources.tell_ends(clock=clock) == 0, "an end that was put away is not news again"
+    assert sources.raise_job_ends(clock=clock) == 0, "an end that was put away is not news again"
 
 
 def test_a_job_that_goes_on_ends_its_alert_and_its_next_stop_is_news() -> None:
@@ -246,10 +246,10 @@ def test_a_job_that_goes_on_ends_its_alert_and_its_next_stop_is_news() -> None:
     for epoch in (1, 2):
         Job.objects.filter(pk=job.pk).update(lease_epoch=epoch)
         _ended(job, Observed.PAUSED, "budget", clock)
-        sources.look(clock=clock)
+        sources.scan(clock=clock)
         assert Alert.objects.count() == epoch
         Job.objects.filter(pk=job.pk).update(observed=Observed.QUEUED, reason_code="")
-        sources.look(clock=clock)
+        sources.scan(clock=clock)
         assert not Alert.objects.exclude(state=State.RESOLVED).exists()
 
 
@@ -258,14 +258,14 @@ def test_what_somebody_stopped_and_what_ended_long_ago_is_no_news() -> None:
     _ended(make_job(clock=clock), Observed.CANCELLED, "cancelled", clock)
     _ended(make_job(clock=clock), Observed.FAILED, "crashed", clock)
     clock.forward(86_401)
-    assert sources.tell_ends(clock=clock) == 0
+    assert sources.raise_job_ends(clock=clock) == 0
 
 
 def test_a_simulated_jobs_alert_carries_the_word() -> None:
     clock = FixedClock()
     job = make_job(clock=clock, spec=make_spec("hopper-simulated"))
     _ended(job, Observed.FAILED, "crashed", clock)
-    sources.look(clock=clock)
+    sources.scan(clock=clock)
     assert Alert.objects.get().unreal == "simulated"
 
 

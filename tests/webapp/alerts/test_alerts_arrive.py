@@ -239,7 +239,7 @@ def test_a_sender_that_dies_between_sending_and_booking_sends_again_under_the_sa
     delivery.refresh_from_db()
     assert (delivery.state, delivery.attempts, len(outside.web.posts)) == ("sending", 1, 1)
     assert outbox.send_due() == 0, "it is held"
-    assert outbox.free_lost() == 1, "by a process that is gone"
+    assert outbox.release_lost() == 1, "by a process that is gone"
     assert outbox.send_due() == 1
     delivery.refresh_from_db()
     assert (delivery.state, delivery.attempts) == ("sent", 2)

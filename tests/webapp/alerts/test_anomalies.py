@@ -169,19 +169,19 @@ def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) 
         Event(job=job, seq=first + number, at=NOW, kind=EventKind.CALL_FAILED) for number in range(50)
     )
     Job.objects.filter(pk=job.pk).update(last_seq=first + 49)
-    assert anomaly_scan.look_at_jobs(clock=clock) == 1
-    assert anomaly_scan.look_at_jobs(clock=clock) == 1
+    assert anomaly_scan.scan_jobs(clock=clock) == 1
+    assert anomaly_scan.scan_jobs(clock=clock) == 1
     alert = Alert.objects.get()
     assert (alert.kind, alert.times, alert.severity) == ("retries", 2, "critical")
     assert alert.sentence.startswith("50 calls of Hopper failed in five minutes, 100 % of all")
     clock.forward(301)
-    assert anomaly_scan.look_at_jobs(clock=clock) == 0
+    assert anomaly_scan.scan_jobs(clock=clock) == 0
     alert.refresh_from_db()
     assert (alert.state, alert.over_words) == (State.RESOLVED, "Its calls come back again.")
     # And one of a job that runs no more.
     clock.moment = NOW
-    anomaly_scan.look_at_jobs(clock=clock)
+    anomaly_scan.scan_jobs(clock=clock)
     Job.objects.filter(pk=job.pk).update(observed="cancelled")
-    anomaly_scan.look_at_jobs(clock=clock)
+    anomaly_scan.scan_jobs(clock=clock)
     assert not Alert.objects.exclude(state=State.RESOLVED).exists()
     assert Alert.objects.latest("pk").over_words == "The job is no longer running."

@@ -31,7 +31,7 @@ def test_a_signing_key_is_shown_once_and_an_address_never(
     secret_path = "http://127.0.0.1:9/t0p-s3cret-token"
     page = client.post(f"/p/{project.slug}/alerts/channels/new/webhook/", {"name": "Ops", "url": secret_path})
     channel = Channel.objects.get(way="webhook")
-    key = secrets.opened(channel, "signing_key").reveal()
+    key = secrets.open_secret(channel, "signing_key").reveal()
     assert page.status_code == 200
     assert key in page.content.decode()
     assert "no-store" in page.headers["Cache-Control"]
@@ -46,7 +46,7 @@ def test_a_signing_key_is_shown_once_and_an_address_never(
     assert "127.0.0.1" in shown
     renewed = client.post(f"/p/{project.slug}/alerts/channels/{channel.pk}/key/").content.decode()
     assert key not in renewed
-    assert secrets.opened(channel, "signing_key").reveal() in renewed
+    assert secrets.open_secret(channel, "signing_key").reveal() in renewed
 
 
 def test_secrets_of_channels_get_other_master_keys_and_a_moved_one_does_not_open(project: Any) -> None:
@@ -57,12 +57,12 @@ def test_secrets_of_channels_get_other_master_keys_and_a_moved_one_does_not_open
     before = key_ring.ring().first.id
     done = rotation.rotate(retire=True)
     assert (done.rewrapped, done.retired) == (4, (before,))
-    assert secrets.opened(first, "url").reveal() == "https://one.example.org/"
+    assert secrets.open_secret(first, "url").reveal() == "https://one.example.org/"
     row, other = (ChannelSecret.objects.get(channel=one, field="url") for one in (first, second))
     row.wrapped_key, row.ciphertext = other.wrapped_key, other.ciphertext
     row.save()
     with pytest.raises(secrets.CannotOpen):
-        secrets.opened(first, "url")
+        secrets.open_secret(first, "url")
 
 
 def test_a_form_says_what_is_wrong_and_stores_nothing(client: Client, project: Any) -> None:

@@ -77,7 +77,7 @@ def test_a_mail_reaches_the_owners_without_any_set_up(project: Any, catcher: Mai
     assert "Hopper has spent &lt;half&gt; &amp; more." in page.get_content()
     assert (delivery.state, delivery.attempts, delivery.last_error) == ("sent", 1, "")
     assert outbox.send_due() == 0
-    assert alerts_text.standing(delivery.channel).word == "Working"
+    assert alerts_text.channel_status(delivery.channel).word == "Working"
 
 
 def test_without_a_mail_server_the_channel_is_missing_and_says_so(owner: Any, project: Any) -> None:
@@ -85,7 +85,7 @@ def test_without_a_mail_server_the_channel_is_missing_and_says_so(owner: Any, pr
     outbox.send_due()
     delivery = Delivery.objects.get()
     assert (delivery.state, delivery.last_error) == ("failed", mail.NO_SERVER)
-    assert alerts_text.standing(delivery.channel).word == "Missing"
+    assert alerts_text.channel_status(delivery.channel).word == "Missing"
     assert not Alert.objects.filter(kind=Kind.CHANNEL).exists(), "the page says it; an alert would be noise"
     page = _client(owner).get(f"/p/{project.slug}/alerts/channels/").content.decode()
     assert mail.NO_SERVER in page
@@ -255,7 +255,7 @@ def test_a_failing_channel_is_told_by_the_others_once_and_over_when_it_works(
     alert.refresh_from_db()
     assert alert.state == State.RESOLVED
     bad.refresh_from_db()
-    assert (bad.failures, alerts_text.standing(bad).word) == (0, "Working")
+    assert (bad.failures, alerts_text.channel_status(bad).word) == (0, "Working")
 
 
 def test_a_channel_takes_what_it_was_told_to_and_nothing_while_off(
@@ -278,15 +278,15 @@ def test_what_one_holds_nobody_else_takes(project: Any) -> None:
     held = outbox.take(channel.pk, clock=clock)
     assert held is not None
     assert outbox.take(channel.pk, clock=clock) is None
-    assert outbox.free_lost(clock=clock) == 0, "its holder, this process, lives"
+    assert outbox.release_lost(clock=clock) == 0, "its holder, this process, lives"
     clock.forward(61)
-    assert outbox.free_lost(clock=clock) == 1
+    assert outbox.release_lost(clock=clock) == 1
     second = outbox.take(channel.pk, clock=clock)
     assert second is not None
     assert (second.pk, second.attempts) == (held.pk, 2)
     sent = outbox.Outcome(True)
-    assert not outbox.book(held, sent, clock=clock), "the first came back too late"
-    assert outbox.book(second, sent, clock=clock)
+    assert not outbox.record(held, sent, clock=clock), "the first came back too late"
+    assert outbox.record(second, sent, clock=clock)
 
 
 def test_what_a_dead_process_held_is_free_at_once(project: Any) -> None:
@@ -299,7 +299,7 @@ def test_what_a_dead_process_held_is_free_at_once(project: Any) -> None:
     place = held.holder.partition(" ")[0]
     for holder, freed in ((f"elsewhere/1 {gone.pid} x", 0), (f"{place} {gone.pid} x", 1)):
         Delivery.objects.filter(pk=held.pk).update(holder=holder)
-        assert outbox.free_lost() == freed
+        assert outbox.release_lost() == freed
 
 
 def test_a_message_that_cannot_be_made_holds_up_nobody(project: Any, receiver: WebReceiver) -> None:

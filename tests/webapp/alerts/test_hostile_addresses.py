@@ -156,9 +156,9 @@ def here(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
 def _stored(project: Any, way: str, address: str) -> Channel:
     """A channel that was stored before its address would have been refused."""
     channel = Channel.objects.create(project=project, way=way, name="Old", created_at=project.created_at)
-    secrets.put(channel, "url", Secret(address))
+    secrets.seal_secret(channel, "url", Secret(address))
     if way == "webhook":
-        secrets.put(channel, "signing_key", Secret("whsec_of_a_test"))
+        secrets.seal_secret(channel, "signing_key", Secret("whsec_of_a_test"))
     return channel
 
 

@@ -50,7 +50,7 @@ def catcher(settings: Any) -> Iterator[MailCatcher]:
 
 def _turn(clock: FixedClock) -> None:
     """What the worker does about mails every two seconds."""
-    mail_consent.ask_due(clock=clock)
+    mail_consent.send_due_requests(clock=clock)
     outbox.send_due(clock=clock)
 
 
@@ -69,8 +69,8 @@ def _link(catcher: MailCatcher, address: str) -> str:
 
 def _agree(project: Any, *addresses: str, clock: FixedClock) -> None:
     """As if each had been asked and had agreed."""
-    mail_consent.ask(project.pk, addresses, clock=clock)
-    for one in mail_consent.asked_of(project.pk):
+    mail_consent.request_consent(project.pk, addresses, clock=clock)
+    for one in mail_consent.consents_of(project.pk):
         mail_consent.answer(one, agrees=True, clock=clock)
 
 
@@ -151,7 +151,7 @@ def test_a_hundred_mails_an_hour_leave_a_project_and_the_rest_waits(
     assert waiting.exists()
     assert {one.attempts for one in waiting} == {0}, "nothing was tried"
     assert "100 mails an hour" in waiting[0].last_error
-    assert text.standing(Channel.objects.get(name="All")).word == "Working"
+    assert text.channel_status(Channel.objects.get(name="All")).word == "Working"
     assert not Alert.objects.filter(kind=Kind.CHANNEL).exists()
     for _ in range(3):
         clock.forward(3601)
@@ -316,8 +316,8 @@ def test_the_channels_page_says_who_has_not_agreed(
     client.force_login(project.people.get(), backend="django.contrib.auth.backends.ModelBackend")
     path = f"/p/{project.slug}/alerts/channels/{channel.pk}/"
     page = client.get(path).content.decode()
-    assert "Is asked soon" in page
-    mail_consent.ask_due()
+    assert "Gets a mail that asks, soon" in page
+    mail_consent.send_due_requests()
     assert "Got the mail that asks, and has not answered" in client.get(path).content.decode()
     Client().post(_link(catcher, "eve@example.net"), {"answer": "no"})
     assert "Does not want these mails" in client.get(path).content.decode()

@@ -118,7 +118,7 @@ def test_a_name_that_changes_its_mind_gains_nothing(
 
     asked = _answers(monkeypatch, ["93.184.215.14"], ["127.0.0.1"])
     monkeypatch.setattr(socket, "create_connection", create_connection)
-    with pytest.raises(safe_http.Away):
+    with pytest.raises(safe_http.Unreachable):
         safe_http.post(f"https://flips.example.org:{receiver.port}/hook", b"{}", {})
     assert asked == ["flips.example.org"]
     assert gone_to == [("93.184.215.14", receiver.port)]
@@ -128,7 +128,7 @@ def test_a_name_that_changes_its_mind_gains_nothing(
 
 
 def test_a_name_that_nobody_knows_may_be_known_later() -> None:
-    with pytest.raises(safe_http.Away, match="could not be looked up"):
+    with pytest.raises(safe_http.Unreachable, match="could not be looked up"):
         safe_http.target_of("https://no-such-host.invalid/")
 
 
@@ -154,7 +154,7 @@ def test_whoever_answers_slowly_is_left(receiver: WebReceiver, settings: Any, dr
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{receiver.port}"]
     receiver.pause_s, receiver.drip = (0.0, True) if drip else (60.0, False)
     began = time.monotonic()
-    with pytest.raises(safe_http.Away):
+    with pytest.raises(safe_http.Unreachable):
         safe_http.post(receiver.url, b"{}", {}, within_s=0.3)
     assert time.monotonic() - began < 20.0
 
@@ -162,13 +162,13 @@ def test_whoever_answers_slowly_is_left(receiver: WebReceiver, settings: Any, dr
 def test_nobody_there_is_said_in_words(settings: Any) -> None:
     port = reserved_port()
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{port}"]
-    with pytest.raises(safe_http.Away, match=f"takes no connections on port {port}"):
+    with pytest.raises(safe_http.Unreachable, match=f"takes no connections on port {port}"):
         safe_http.post(f"http://127.0.0.1:{port}/hook", b"{}", {})
 
 
 def test_a_certificate_of_somebody_else_is_not_taken(settings: Any, receiver: WebReceiver) -> None:
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{receiver.port}"]
-    with pytest.raises(safe_http.Away):
+    with pytest.raises(safe_http.Unreachable):
         safe_http.post(f"https://127.0.0.1:{receiver.port}/hook", b"{}", {})
     assert receiver.posts == []
 

@@ -48,7 +48,7 @@ def test_a_webhook_is_added_tried_and_its_messages_sent_again(
     made = call.post(_base(project), {"way": "webhook", "name": "Ops", "url": url})
     assert made.status_code == 201, made.content
     channel = Channel.objects.get(way="webhook")
-    key = secrets.opened(channel, "signing_key").reveal()
+    key = secrets.open_secret(channel, "signing_key").reveal()
     assert made.json()["signing_key"] == key
     assert made.headers["Cache-Control"] == "no-store"
     address = f"{_base(project)}/{channel.pk}"
@@ -63,7 +63,7 @@ def test_a_webhook_is_added_tried_and_its_messages_sent_again(
     outbox.send_due()
     assert [json.loads(post.body)["type"] for post in receiver.posts] == ["test", "test"]
     renewed = call.post(f"{address}/key").json()["signing_key"]
-    assert renewed == secrets.opened(channel, "signing_key").reveal() != key
+    assert renewed == secrets.open_secret(channel, "signing_key").reveal() != key
     everything = [
         call.get(path).content.decode() for path in (_base(project), address, f"{address}/deliveries")
     ]

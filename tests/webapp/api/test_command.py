@@ -259,9 +259,9 @@ class TestAgainstTheApi:
         ("words", "why"),
         [
             (["jobs", "run", "none.json"], "none.json cannot be read"),
-            (["jobs", "run", "cartpole", "--set", "seed"], "PATH=VALUE is wanted"),
+            (["jobs", "run", "cartpole", "--set", "seed"], "needs PATH=VALUE"),
             (["jobs", "run", "cartpole", "--set", "name.x=1"], "name in name.x is no table"),
-            (["jobs", "seeds", "job_x", "few"], "A whole number is wanted"),
+            (["jobs", "seeds", "job_x", "few"], "needs a whole number"),
             (["call", "POST", "/jobs", "--body", "{"], "--body is no JSON"),
         ],
     )
@@ -300,8 +300,8 @@ class TestAgainstTheApi:
         client = Starling()
         client.call = lambda *args, **query: next(states)  # type: ignore[method-assign]
         asked = parser().parse_args(["surfaces", "ask", "job_x", "--wait", "--json"])
-        asked_again = CommandRun(client, asked)
-        assert asked_again._waited({"id": 5, "state": "queued"}) == 0
+        command = CommandRun(client, asked)
+        assert command._poll({"id": 5, "state": "queued"}) == 0
         assert json.loads(capsys.readouterr().out)["points_done"] == 9
 
     def test_a_file_is_saved_under_its_name(self, there: Any, capsys: Any, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from webapp.accounts.models import Invitation, Membership
 from webapp.alerts.models import Channel
 from webapp.api import reference
 from webapp.api.models import Deed
-from webapp.api.tokens import caller_with, make_token, revoke_token
+from webapp.api.tokens import caller_of_key, make_token, revoke_token
 from webapp.connections.models import Connection, SealedSecret
 from webapp.jobs.form.drafts import save_draft
 from webapp.jobs.list.saved_views import save_view
@@ -333,21 +333,21 @@ def test_a_token_ends_when_it_expires_is_revoked_or_its_person_is_gone(scene: Sc
     clock = FixedClock()
     user = scene.people["owner"]
     token, key = make_token(user=user, name="t", scopes=(), days=7, clock=clock)
-    assert caller_with(key, clock=clock) == user
+    assert caller_of_key(key, clock=clock) == user
     token.refresh_from_db()
     assert token.last_used_at == clock.now()
     clock.forward(7 * 86_400 + 1)
-    assert caller_with(key, clock=clock) is None
+    assert caller_of_key(key, clock=clock) is None
     again, key = make_token(user=user, name="t", scopes=(), clock=clock)
-    assert caller_with(key, clock=clock) == user
+    assert caller_of_key(key, clock=clock) == user
     revoke_token(token=again, clock=clock)
     revoke_token(token=again, clock=clock)
-    assert caller_with(key, clock=clock) is None
+    assert caller_of_key(key, clock=clock) is None
     assert list(again.deeds.values_list("what", flat=True)) == ["Token made", "Token revoked"]
     _, key = make_token(user=user, name="t", scopes=(), clock=clock)
     user.is_active = False
     user.save()
-    assert caller_with(key, clock=clock) is None
+    assert caller_of_key(key, clock=clock) is None
 
 
 def test_only_the_hash_is_kept(scene: Scene) -> None:

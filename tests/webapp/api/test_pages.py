@@ -95,7 +95,7 @@ def test_there_are_so_many_tokens_and_no_more(monkeypatch: pytest.MonkeyPatch) -
     make_token(user=user, name="t", scopes=())
     refused = client.post(reverse("api:tokens"), {"name": "u", "ability": "", "days": "7"})
     assert refused.status_code == 422
-    assert "Revoke one that is not needed" in refused.content.decode()
+    assert "Revoke one that you no longer need" in refused.content.decode()
 
 
 def test_the_reference_names_every_address_and_every_model() -> None:

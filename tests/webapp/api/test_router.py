@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest
 from ninja import NinjaAPI, Schema
 from ninja.testing import TestClient
 
-from webapp.api.router import ApiRouter, Given
+from webapp.api.router import ApiRouter, Dependency
 
 
 class Shape(Schema):
@@ -20,7 +20,7 @@ def _house(request: HttpRequest, town: str, street: str = "main", needs: str = "
     return f"{town}, {street}, {needs}"
 
 
-Key = Annotated[str, Given(_house, "key")]
+Key = Annotated[str, Dependency(_house, "key")]
 
 
 @pytest.fixture(scope="module")

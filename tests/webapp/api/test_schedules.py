@@ -55,7 +55,7 @@ def test_a_report_is_set_up_once_changed_sent_and_stopped(call: ApiCaller, proje
     assert call("DELETE", address).json()["stopped_at"] is not None
     assert call("DELETE", address).json()["next_day"] is None
     assert call.get(base).json() == []
-    assert "comes no more" in call("PUT", address, {"by": "day"}).json()["why"]
+    assert "It was stopped." in call("PUT", address, {"by": "day"}).json()["why"]
 
 
 def test_strangers_are_not_written_to(call: ApiCaller, project: Any) -> None:

@@ -10,7 +10,7 @@ from tests.factories import FixedClock, make_project, make_user
 from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller
 from webapp.api.models import ApiToken, Deed
-from webapp.api.tokens import holding, make_token
+from webapp.api.tokens import make_token, valid_tokens
 
 pytestmark = pytest.mark.django_db
 
@@ -47,7 +47,7 @@ def test_a_token_ends_after_ninety_days_unless_it_says_otherwise() -> None:
     token, _ = make_token(user=user, name="CI", scopes=(), clock=clock)
     assert token.expires_at == clock.now() + timedelta(days=90)
     clock.forward(90 * 86_400)
-    assert not holding(user, clock=clock).exists()
+    assert not valid_tokens(user, clock=clock).exists()
 
 
 def test_each_answer_says_when_the_token_ends() -> None:

@@ -82,14 +82,14 @@ def connection(owner: Any, aws: AwsEmulator, account: tuple[AwsEmulator, DemoAcc
 
 
 def _set_up(connection: Connection, memory_mb: int = 1024, **options: Any) -> SetUp:
-    made = account_setup.ask_for_set_up(connection=connection, memory_mb=memory_mb, **options)
+    made = account_setup.request_set_up(connection=connection, memory_mb=memory_mb, **options)
     account_setup.run(connection.pk, made.number)
     made.refresh_from_db()
     return made
 
 
 def _remove(connection: Connection) -> SetUp:
-    made = account_setup.ask_for_removal(connection=connection)
+    made = account_setup.request_removal(connection=connection)
     account_setup.run(connection.pk, made.number)
     made.refresh_from_db()
     return made
@@ -220,18 +220,18 @@ def test_what_failed_is_told_and_the_next_one_completes_it(
 
 def test_only_one_thing_at_a_time_until_nobody_works_on_it(connection: Connection) -> None:
     clock = FixedClock()
-    account_setup.ask_for_set_up(connection=connection, memory_mb=1024, clock=clock)
+    account_setup.request_set_up(connection=connection, memory_mb=1024, clock=clock)
     with pytest.raises(services.ConnectionRefused, match="worked on already"):
-        account_setup.ask_for_removal(connection=connection, clock=clock)
+        account_setup.request_removal(connection=connection, clock=clock)
     clock.forward(31)
-    assert account_setup.ask_for_removal(connection=connection, clock=clock).aim == Aim.TAKE_DOWN
+    assert account_setup.request_removal(connection=connection, clock=clock).aim == Aim.TAKE_DOWN
 
 
 def test_one_that_was_overtaken_does_nothing(connection: Connection, aws: AwsEmulator) -> None:
     clock = FixedClock()
-    first = account_setup.ask_for_set_up(connection=connection, memory_mb=1024, clock=clock)
+    first = account_setup.request_set_up(connection=connection, memory_mb=1024, clock=clock)
     clock.forward(31)
-    account_setup.ask_for_set_up(connection=connection, memory_mb=2048, clock=clock)
+    account_setup.request_set_up(connection=connection, memory_mb=2048, clock=clock)
     account_setup.run(connection.pk, first.number)
     assert _alive(aws) == []
     assert SetUp.objects.get().state == CheckState.ASKED
@@ -257,7 +257,7 @@ def test_other_credentials_have_it_set_up_again(
 def test_a_connection_without_credentials_is_not_set_up(owner: Any) -> None:
     bare = make_connection(make_project(owner), owner, secret="")
     with pytest.raises(services.ConnectionRefused, match="not done"):
-        account_setup.ask_for_set_up(connection=bare, memory_mb=1024)
+        account_setup.request_set_up(connection=bare, memory_mb=1024)
 
 
 def test_credentials_that_cannot_be_opened_are_a_step(connection: Connection, settings: Any) -> None:
@@ -349,7 +349,7 @@ def test_what_a_job_needs_is_not_removed(owner: Any, connection: Connection) -> 
     _set_up(connection)
     job = submit_job(project=connection.project, user=owner, spec=_spec(connection))
     with pytest.raises(services.ConnectionRefused, match=f"needed by {job.name}"):
-        account_setup.ask_for_removal(connection=connection)
+        account_setup.request_removal(connection=connection)
     made = queries.set_up_of(connection)
     assert made is not None
     assert made.ready_mb == [1024]

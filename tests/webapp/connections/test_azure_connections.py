@@ -75,7 +75,7 @@ def _tested(connection: Connection) -> Connection:
 
 
 def _set_up(connection: Connection, image: str = IMAGE) -> Any:
-    made = account_setup.ask_for_containers(connection=connection, image=image)
+    made = account_setup.request_containers(connection=connection, image=image)
     account_setup.run(connection.pk, made.number)
     made.refresh_from_db()
     return made
@@ -119,7 +119,7 @@ def test_set_up_runs_one_container_and_remove_leaves_nothing(
     assert {step["state"] for step in made.steps} == {"done", "made", "gone"}, made.steps
     assert made.ready_image == IMAGE
     assert account[0].groups.all() == []
-    removal = account_setup.ask_for_removal(connection=connection)
+    removal = account_setup.request_removal(connection=connection)
     account_setup.run(connection.pk, removal.number)
     made.refresh_from_db()
     assert (made.asked, made.ready, made.image) == (False, False, "")

@@ -223,7 +223,11 @@ def test_the_canary_is_found_nowhere(
 
     held = "\n".join(
         repr(one)
-        for one in (connection, SealedSecret.objects.get(), decrypt.opened(project.pk, connection.pk))
+        for one in (
+            connection,
+            SealedSecret.objects.get(),
+            decrypt.open_connection(project.pk, connection.pk),
+        )
     )
     exported = serializers.serialize("json", [*Connection.objects.all(), *SealedSecret.objects.all()])
     _assert_absent(

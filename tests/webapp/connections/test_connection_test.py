@@ -36,7 +36,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
 
 
 def test_a_test_is_told_in_the_row(project: Any, messages_sent: list[Any], reports: list[Connection]) -> None:
-    connection = connection_test.ask_for_test(connection=make_connection(project))
+    connection = connection_test.request_test(connection=make_connection(project))
     connection_test.run_test(connection.pk, connection.test_no)
     connection.refresh_from_db()
     assert connection.test_state == CheckState.DONE
@@ -48,9 +48,9 @@ def test_a_test_is_told_in_the_row(project: Any, messages_sent: list[Any], repor
 def test_a_test_that_was_overtaken_says_nothing(
     project: Any, messages_sent: list[Any], reports: list[Connection]
 ) -> None:
-    connection = connection_test.ask_for_test(connection=make_connection(project))
+    connection = connection_test.request_test(connection=make_connection(project))
     old = connection.test_no
-    connection_test.ask_for_test(connection=connection)
+    connection_test.request_test(connection=connection)
     connection_test.run_test(connection.pk, old)
     assert not reports
     services.remove_connection(connection=connection)
@@ -68,10 +68,10 @@ def test_a_page_waits_for_nobody(as_owner: Client, project: Any, messages_sent: 
 
 def test_a_test_that_nobody_took_up_is_told(project: Any, messages_sent: list[Any]) -> None:
     clock = FixedClock()
-    connection = connection_test.ask_for_test(connection=make_connection(project), clock=clock)
-    assert text.standing(connection, clock.now()).waiting
+    connection = connection_test.request_test(connection=make_connection(project), clock=clock)
+    assert text.connection_status(connection, clock.now()).waiting
     late = clock.now() + queries.GIVEN_UP_AFTER + timedelta(seconds=1)
-    assert "manage.py up" in text.standing(connection, late).sentence
+    assert "manage.py up" in text.connection_status(connection, late).sentence
 
 
 def test_there_is_nothing_to_test_before_it_is_set_up(as_owner: Client, project: Any) -> None:
@@ -109,6 +109,6 @@ def _checked(**fields: Any) -> dict[str, Any]:
 def test_how_a_report_is_told(checks: list[Any], word: str, first: str, project: Any) -> None:
     connection = make_connection(project)
     connection.test_state, connection.test_report = CheckState.DONE, {"checks": checks}
-    assert text.standing(connection, FixedClock().now()).word == word
+    assert text.connection_status(connection, FixedClock().now()).word == word
     told = text.rows({"checks": checks})
     assert [*told.wanting, *told.fine][0].word == first

@@ -30,7 +30,7 @@ def test_the_first_step_makes_a_connection_without_an_identity(
     assert bool(connection.external_id) == (kind == "aws_role")
     page = as_owner.get(url(project, connection.pk)).content.decode()
     assert "Not set up" in page
-    for paper in iam_documents.papers(connection).values():
+    for paper in iam_documents.policy_documents(connection).values():
         assert paper.title in page
         file = as_owner.get(url(project, connection.pk) + f"files/{paper.key}")
         assert json.loads(file.content) == json.loads(paper.text)
@@ -107,15 +107,15 @@ def test_a_role_without_a_principal_to_trust_says_whom_to_ask(
 
 def test_the_shown_trust_policy_has_our_principal_and_this_connections_id(project: Any) -> None:
     connection = make_connection(project, kind="aws_role")
-    trust = iam_documents.papers(connection)["trust"].text
+    trust = iam_documents.policy_documents(connection)["trust"].text
     assert connection.external_id in trust
     assert "arn:aws:iam::999988887777:role/starling" in trust
 
 
 def test_policies_narrow_to_the_account_once_it_is_known(project: Any) -> None:
     connection = make_connection(project, kind="aws_role")
-    assert ":eu-central-1:*:function:" in iam_documents.papers(connection)["policy"].text
+    assert ":eu-central-1:*:function:" in iam_documents.policy_documents(connection)["policy"].text
     connection.role_arn = "arn:aws:iam::123456789012:role/mine"
-    text = iam_documents.papers(connection)["policy"].text
+    text = iam_documents.policy_documents(connection)["policy"].text
     assert ":eu-central-1:123456789012:function:" in text
     assert '"arn:aws:iam::123456789012:role/mine"' in text

@@ -73,19 +73,19 @@ def test_other_projects_jobs_do_not_count(project: Any) -> None:
     connection = make_connection(project)
     theirs = make_job(make_project())
     Job.objects.filter(pk=theirs.pk).update(spec={"platform": {"connection": connection.pk}})
-    assert not queries.jobs_naming(connection).exists()
+    assert not queries.jobs_on(connection).exists()
     services.remove_connection(connection=connection)
 
 
 def test_a_job_gets_the_connection_of_its_own_project_only(project: Any) -> None:
     connection = make_connection(project, secret=SECRET)
-    found = decrypt.opened(project.pk, connection.pk)
+    found = decrypt.open_connection(project.pk, connection.pk)
     assert found.access.secret_access_key == SECRET  # type: ignore[union-attr]
     assert SECRET not in repr(found)
     with pytest.raises(decrypt.CannotOpen, match="was removed"):
-        decrypt.opened(make_project().pk, connection.pk)
+        decrypt.open_connection(make_project().pk, connection.pk)
     with pytest.raises(decrypt.CannotOpen, match="Set it up"):
-        decrypt.opened(project.pk, make_connection(project, secret="").pk)
+        decrypt.open_connection(project.pk, make_connection(project, secret="").pk)
 
 
 def test_what_was_made_for_an_emulator_never_meets_the_cloud(
@@ -96,10 +96,10 @@ def test_what_was_made_for_an_emulator_never_meets_the_cloud(
     made_here = make_connection(project)
     assert made_here.emulated
     assert "emulated" in as_owner.get(url(project, made_here.pk)).content.decode()
-    assert decrypt.opened(project.pk, made_here.pk).endpoint_url == "http://127.0.0.1:1"
+    assert decrypt.open_connection(project.pk, made_here.pk).endpoint_url == "http://127.0.0.1:1"
     with pytest.raises(decrypt.CannotOpen, match="real account"):
-        decrypt.opened(project.pk, real.pk)
+        decrypt.open_connection(project.pk, real.pk)
     settings.STARLING_AWS_ENDPOINT = ""
-    assert decrypt.opened(project.pk, real.pk).endpoint_url is None
+    assert decrypt.open_connection(project.pk, real.pk).endpoint_url is None
     with pytest.raises(decrypt.CannotOpen, match="emulator"):
-        decrypt.opened(project.pk, made_here.pk)
+        decrypt.open_connection(project.pk, made_here.pk)

@@ -16,7 +16,7 @@ from cloud.actor import protocol
 from tests.factories import make_running_job
 from tests.servers import wait_until
 from training.ports import Offer
-from webapp.gateway.coordinator import reached
+from webapp.gateway.coordinator import open_mailbox
 from webapp.gateway.models import SeenPuller
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.stack, pytest.mark.slow]
@@ -91,7 +91,7 @@ def _cpu_s() -> float:
 
 def test_two_hundred_wait_cheaply_and_each_call_goes_to_one(live_site: str) -> None:
     job, epoch = make_running_job()
-    site = reached(job_id=job.pk, epoch=epoch)
+    site = open_mailbox(job_id=job.pk, epoch=epoch)
     mailbox = site.mailbox
     mailbox.stay(300.0)
     threads = _Threads(live_site, site.new_token())

@@ -18,7 +18,7 @@ from tests.servers import wait_until
 from tests.webapp.bookkeeping import assert_whole
 from training.ports import Offer
 from webapp.gateway import services
-from webapp.gateway.coordinator import reached
+from webapp.gateway.coordinator import open_mailbox
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, PulledCall, SeenPuller
 from webapp.gateway.queries import Machines
 from webapp.gateway.store import Caller, DatabaseStore
@@ -159,7 +159,7 @@ def test_machines_wait_for_a_job_that_changes_its_process_and_for_no_other(
 ) -> None:
     clock = FixedClock()
     job, epoch = make_running_job(clock=clock, spec=_hosts())
-    mailbox = reached(job_id=job.pk, epoch=epoch, clock=clock).mailbox
+    mailbox = open_mailbox(job_id=job.pk, epoch=epoch, clock=clock).mailbox
     mailbox.stay(5.0)
     mailbox.offer([Offer("c", b"", 2e9, 10.0, 10.0, 10)])
     mailbox.close()

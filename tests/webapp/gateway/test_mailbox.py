@@ -11,7 +11,7 @@ from tests.factories import FixedClock, make_job, make_running_job
 from tests.mailbox_contract import WEIGHTS, MailboxContract, Post
 from training.ports import Offer
 from webapp.gateway import services
-from webapp.gateway.coordinator import DatabaseMailbox, MailboxClosed, reached
+from webapp.gateway.coordinator import DatabaseMailbox, MailboxClosed, open_mailbox
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
 from webapp.gateway.store import DatabaseStore
 from webapp.jobs.models import Job
@@ -23,7 +23,7 @@ class TestDatabaseMailbox(MailboxContract):
     def post(self, db: None) -> Iterator[Post]:
         clock = FixedClock()
         job, epoch = make_running_job(clock=clock)
-        found = reached(job_id=job.pk, epoch=epoch, clock=clock)
+        found = open_mailbox(job_id=job.pk, epoch=epoch, clock=clock)
         yield Post(
             found.mailbox,
             DatabaseStore(clock),
@@ -76,10 +76,10 @@ def test_a_token_of_one_job_does_not_open_anothers_box() -> None:
 @pytest.mark.django_db
 def test_a_later_run_finds_an_empty_box_and_the_earlier_one_cannot_write() -> None:
     job, epoch = make_running_job()
-    earlier = reached(job_id=job.pk, epoch=epoch).mailbox
+    earlier = open_mailbox(job_id=job.pk, epoch=epoch).mailbox
     earlier.offer([Offer("e1-c", b"", 2e9, 10.0, 10.0, 10)])
     token = services.new_token(job_id=job.pk)
-    later = reached(job_id=job.pk, epoch=epoch + 1)
+    later = open_mailbox(job_id=job.pk, epoch=epoch + 1)
     assert not PulledCall.objects.exists()
     with pytest.raises(MailboxClosed):
         earlier.offer([Offer("e1-d", b"", 2e9, 10.0, 10.0, 10)])
@@ -97,7 +97,7 @@ def test_a_later_run_finds_an_empty_box_and_the_earlier_one_cannot_write() -> No
 @pytest.mark.django_db
 def test_what_a_dead_run_left_is_tidied_once_its_job_is_over() -> None:
     job, epoch = make_running_job()
-    mailbox = reached(job_id=job.pk, epoch=epoch).mailbox
+    mailbox = open_mailbox(job_id=job.pk, epoch=epoch).mailbox
     mailbox.offer([Offer("c", b"", 2e9, 10.0, 10.0, 10)])
     services.new_token(job_id=job.pk)
     assert services.tidy() == 0
@@ -141,7 +141,7 @@ def test_gateways_that_race_hand_each_call_to_one_puller() -> None:
 @pytest.mark.django_db
 def test_looking_into_an_empty_box_writes_nothing(django_assert_num_queries: object) -> None:
     job, epoch = make_running_job()
-    mailbox = reached(job_id=job.pk, epoch=epoch).mailbox
+    mailbox = open_mailbox(job_id=job.pk, epoch=epoch).mailbox
     store, callers = DatabaseStore(), [Caller(f"p{n}", "u") for n in range(200)]
     store.hand_out(job.pk, callers)
     with django_assert_num_queries(3) as queries:  # type: ignore[operator]

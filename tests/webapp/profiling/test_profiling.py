@@ -108,7 +108,7 @@ def _alive(aws: AwsEmulator) -> list[str]:
 
 
 def test_functions_come_and_go_and_the_account_is_as_it_was(connection: Connection, aws: AwsEmulator) -> None:
-    made = account_setup.ask_for_set_up(connection=connection, memory_mb=1024)
+    made = account_setup.request_set_up(connection=connection, memory_mb=1024)
     account_setup.run(connection.pk, made.number)
     profile = _profiled(connection)
     assert (profile.state, profile.problem, profile.made_mb) == (State.DONE, "", [2048])
@@ -173,16 +173,16 @@ def test_one_thing_at_a_time_in_an_account(connection: Connection) -> None:
     with pytest.raises(ProfileRefused, match="worked on already"):
         _ask(connection, clock=clock)
     with pytest.raises(connections.ConnectionRefused, match="worked on already"):
-        account_setup.ask_for_removal(connection=connection, clock=clock)
+        account_setup.request_removal(connection=connection, clock=clock)
     clock.forward(31)
-    account_setup.ask_for_removal(connection=connection, clock=clock)
+    account_setup.request_removal(connection=connection, clock=clock)
 
 
 def test_one_that_was_overtaken_touches_nothing(connection: Connection, aws: AwsEmulator) -> None:
     clock = FixedClock()
     profile = _ask(connection, clock=clock)
     clock.forward(31)
-    account_setup.ask_for_removal(connection=connection, clock=clock)
+    account_setup.request_removal(connection=connection, clock=clock)
     profile_run.run(profile.pk)
     profile.refresh_from_db()
     assert "nothing was begun" in profile.problem

@@ -38,7 +38,7 @@ def notifier(url: str) -> Any:
         )
     _require_service(parsed)
     asset = apprise.AppriseAsset(http_redirects=False, app_id="Starling", app_desc="Starling", app_url="")
-    with connection_guard.only(connection_guard.Guard()):
+    with connection_guard.limit_to(connection_guard.Guard()):
         made = apprise.Apprise.instantiate(parsed, asset=asset, suppress_exceptions=True)
     if made is None:
         raise safe_http.Refused("The service does not know this address. Copy the whole webhook URL again.")
@@ -64,11 +64,11 @@ def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Out
         Severity.CRITICAL: apprise.NotifyType.FAILURE,
     }
     try:
-        url: Secret = secrets.opened(channel, "url")
+        url: Secret = secrets.open_secret(channel, "url")
         made = notifier(url.reveal())
         body = f"{message.sentence}\n{message.link}"
         kind = apprise.NotifyType.SUCCESS if message.over else kinds[message.severity]
-        with connection_guard.only(guard_for(made)) as guard:
+        with connection_guard.limit_to(guard_for(made)) as guard:
             taken = made.notify(title=message.title, body=body, notify_type=kind)
     except (secrets.CannotOpen, safe_http.Refused) as error:
         return refused(str(error))

@@ -48,10 +48,10 @@ def recipients(channel: Channel) -> list[str]:
     """The addresses that get the channel's mails now."""
     if channel.built_in:
         return _emails(confirmed_people(_owners(channel)))
-    return mail_consent.agreed(channel.project_id, channel.addresses)
+    return mail_consent.consenting_addresses(channel.project_id, channel.addresses)
 
 
-def why_nobody(channel: Channel) -> str:
+def why_no_reader(channel: Channel) -> str:
     """Why no one gets the channel's mails now, and what to do. Empty if someone does."""
     if recipients(channel):
         return ""
@@ -76,10 +76,10 @@ def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Out
     if not can_send():
         return refused(NO_SERVER)
     if not channel.built_in:
-        mail_consent.ask(channel.project_id, channel.addresses, clock=clock)
+        mail_consent.request_consent(channel.project_id, channel.addresses, clock=clock)
     to = recipients(channel)
     if not to:
-        return refused(why_nobody(channel))
+        return refused(why_no_reader(channel))
     host = urlsplit(settings.STARLING_BASE_URL).hostname or "localhost"
     mail = EmailMultiAlternatives(
         subject=f"Starling: {' '.join(message.title.split())}",

@@ -25,15 +25,15 @@ _LATER = frozenset({408, 409, 425, 429})
 def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Outcome:
     """One attempt. Whatever the receiver answers but 2xx is a failure; redirects are not followed."""
     try:
-        url, key = secrets.opened(channel, "url"), secrets.opened(channel, "signing_key")
+        url, key = secrets.open_secret(channel, "url"), secrets.open_secret(channel, "signing_key")
         answer = safe_http.post(
             url.reveal(), message.body, headers(message, key, int(clock.now().timestamp()))
         )
     except (secrets.CannotOpen, safe_http.Refused) as error:
         return refused(str(error))
-    except safe_http.Away as error:
+    except safe_http.Unreachable as error:
         return later(str(error))
-    return _judged(answer)
+    return _outcome_of(answer)
 
 
 @sensitive_variables("key")
@@ -54,7 +54,7 @@ def signature(body: bytes, key: Secret, now_unix_s: int) -> str:
     return hmac.new(key.reveal().encode(), b"%d.%b" % (now_unix_s, body), hashlib.sha256).hexdigest()
 
 
-def _judged(answer: safe_http.Answer) -> Outcome:
+def _outcome_of(answer: safe_http.Answer) -> Outcome:
     status = answer.status
     if 200 <= status < 300:
         return Outcome(True, status=status)

@@ -58,23 +58,23 @@ class CommandRun:
         self._client, self._arguments = client, arguments
         self._row: Command = arguments.row
 
-    def done(self) -> int:
+    def run(self) -> int:
         """Run it. Returns the exit code; StarlingError if the request is refused."""
         row, arguments = self._row, self._arguments
         if row.name == ("jobs", "watch"):
-            return self._followed(arguments.job)
+            return self._follow(arguments.job)
         request = self._request()
         if request.file:
-            return self._saved(request)
+            return self._save(request)
         if request.method == "GET" and self._limit() is not None:
             return self._listed(request)
         key = uuid.uuid4().hex if row.once else ""
         answer = self._client.call(request.method, request.path, request.body, key, **request.query)
         if getattr(arguments, "watch", False):
             self._tell(answer)
-            return self._followed(answer["id"])
+            return self._follow(answer["id"])
         if getattr(arguments, "wait", False):
-            return self._waited(answer)
+            return self._poll(answer)
         self._tell(answer)
         return 0
 
@@ -92,23 +92,26 @@ class CommandRun:
         rest = {name: value for name, value in given.items() if name not in kept}
         if method in ("GET", "DELETE"):
             return _Request(method, path, None, rest, file[0].format(**given) if file else "")
-        body = {**row.sends, **{name: _IN_BODIES.get(name, _same)(value) for name, value in rest.items()}}
+        body = {
+            **row.sends,
+            **{name: _IN_BODIES.get(name, _unchanged)(value) for name, value in rest.items()},
+        }
         if row.spec == ".":
             body = self._spec()
         elif row.spec:
             body[row.spec] = self._spec()
         elif row.sets:
-            _put_all(body, self._asked.set)
+            _put_all(body, self._arguments.set)
         return _Request(method, path, body)
 
     def _given(self) -> dict[str, Any]:
         """The arguments, by the names under which they are sent."""
         kinds = {one.to: one.kind for one in self._row.options}
         names = [*(word.rstrip(".").lower() for word in self._row.given), *kinds]
-        found = {name: getattr(self._asked, name) for name in names}
+        found = {name: getattr(self._arguments, name) for name in names}
         try:
             return {
-                name: _READ.get(kinds.get(name, ""), _same)(value)
+                name: _READ.get(kinds.get(name, ""), _unchanged)(value)
                 for name, value in found.items()
                 if value is not None
             }
@@ -136,7 +139,7 @@ class CommandRun:
         """The number of rows to show. None if the response has no pages."""
         if all(one.name != "--limit" for one in self._row.options):
             return None
-        return max(1, _SHOWN if self._asked.limit is None else self._asked.limit)
+        return max(1, _SHOWN if self._arguments.limit is None else self._arguments.limit)
 
     def _listed(self, request: _Request) -> int:
         most = self._limit() or _SHOWN
@@ -149,13 +152,13 @@ class CommandRun:
             page = self._client.call("GET", path, **query)
             rows, following = [*rows, *page["results"]], page["next"]
         self._tell(rows[:most])
-        if (len(rows) > most or following is not None) and not self._asked.json:
+        if (len(rows) > most or following is not None) and not self._arguments.json:
             print(f"There are more: --limit {5 * most} shows some of them.", file=sys.stderr)
         return 0
 
-    def _saved(self, request: _Request) -> int:
+    def _save(self, request: _Request) -> int:
         """Save the response into that file, or under its own name into that folder, which is created."""
-        to = Path(self._asked.to)
+        to = Path(self._arguments.to)
         file = to if to.suffix and not to.is_dir() else to / request.file
         content = self._client.fetch(request.method, request.path, **request.query)
         try:
@@ -163,25 +166,25 @@ class CommandRun:
             file.write_bytes(content)
         except OSError as error:
             raise wrong(f"{file} cannot be written: {error.strerror}.", "Name another place.") from None
-        print(json.dumps({"file": str(file), "byte_count": len(content)}) if self._asked.json else file)
+        print(json.dumps({"file": str(file), "byte_count": len(content)}) if self._arguments.json else file)
         return 0
 
-    def _followed(self, job_id: str) -> int:
+    def _follow(self, job_id: str) -> int:
         for event in self._client.follow(job_id):
-            line = json.dumps(event) if self._asked.json else _words(event)
+            line = json.dumps(event) if self._arguments.json else _words(event)
             if line:
                 print(line, flush=True)
         job = self._client.job(job_id)
         self._tell(job)
         return 0 if job["state"] in _WELL else _FAILED_EXIT
 
-    def _waited(self, answer: dict[str, Any]) -> int:
+    def _poll(self, answer: dict[str, Any]) -> int:
         """Poll until it is over. Progress goes to stderr, so that output holds only responses."""
-        path = self._row.waits.format(**{**vars(self._asked), "id": answer["id"]})
+        path = self._row.waits.format(**{**vars(self._arguments), "id": answer["id"]})
         said = ""
         while answer["state"] not in _WELL | _BADLY:
             words = str(answer["sentence"] if "state_words" in answer else answer["state"])
-            if words != said and not self._asked.json:
+            if words != said and not self._arguments.json:
                 print(words, file=sys.stderr, flush=True)
             said = words
             time.sleep(_LOOKED_AGAIN_AFTER_S)
@@ -194,7 +197,7 @@ class CommandRun:
         """Print the response: as JSON, a line for each row, or as the row's table."""
         if isinstance(answer, dict) and "results" in answer:
             answer = answer["results"]
-        if self._asked.json:
+        if self._arguments.json:
             for one in answer if isinstance(answer, list) else [answer]:
                 print(json.dumps(one), flush=True)
         elif not self._row.shows:
@@ -205,7 +208,7 @@ class CommandRun:
             print(shown(answer, self._row.shows), flush=True)
 
 
-def _same(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 

@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command. Returns one of the exit codes that --help lists."""
     parsed = parser().parse_args(arguments)
     try:
-        return CommandRun(Starling(project=parsed.project), parsed).done()
+        return CommandRun(Starling(project=parsed.project), parsed).run()
     except StarlingError as error:
         return _report(error, parsed.json)
     except BrokenPipeError:  # the reader of a pipe has closed it

@@ -81,9 +81,9 @@ class Starling:
         """Launch once, also if the answer is lost and the request is sent again."""
         return self.call("POST", "/jobs", spec, key or uuid.uuid4().hex)
 
-    def act(self, job_id: str, deed: str) -> Any:
-        """deed: stop, pause or resume."""
-        return self.call("POST", f"/jobs/{job_id}/{deed}")
+    def act(self, job_id: str, action: str) -> Any:
+        """`action`: stop, pause or resume."""
+        return self.call("POST", f"/jobs/{job_id}/{action}")
 
     def follow(self, job_id: str, after: int = 0, every_s: float = 1.0) -> Iterator[dict[str, Any]]:
         """Yield events until the job is over or paused."""

@@ -12,7 +12,7 @@ from webapp.accounts.models import Project
 from webapp.alerts import channels, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, Delivery, Way
-from webapp.alerts.text import mail_readers, readers, standing
+from webapp.alerts.text import channel_status, mail_readers, readers
 from webapp.api.auth import Token
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import Cursor, Limit, Page, newest_first
@@ -172,7 +172,7 @@ def _form_data(channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _channel_fields(channel: Channel, may_see: bool = True) -> dict[str, Any]:
-    where = standing(channel)
+    where = channel_status(channel)
     return {
         "id": channel.pk,
         "way": channel.way,

@@ -29,7 +29,7 @@ from webapp.api.schemas.connections import (
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import account_setup, connection_test, forms, iam_documents, queries, services
 from webapp.connections.models import Connection, SealedSecret
-from webapp.connections.text import before_set_up, set_up_standing, standing
+from webapp.connections.text import before_set_up, connection_status, set_up_status
 
 router = ApiRouter(tags=["clouds"])
 _HINTS = Prefetch("secrets", SealedSecret.objects.only("field", "hint", "set_at", "connection_id"))
@@ -39,7 +39,7 @@ _HINTS = Prefetch("secrets", SealedSecret.objects.only("field", "hint", "set_at"
 def list_connections(member: Editor) -> list[ConnectionShape]:
     rows = queries.connections_of(member.project).select_related("created_by").prefetch_related(_HINTS)
     found = list(rows)
-    needed = queries.in_use(found)
+    needed = queries.unfinished_job_counts(found)
     return [_shape(one, member, needed.get(one.pk, 0)) for one in found]
 
 
@@ -79,7 +79,7 @@ def set_identity(member: Owner, connection_id: str, identity: Identity) -> Conne
     """It replaces the whole stored identity and its secrets. The last test is void, and a new one starts."""
     connection = queries.connection_in(member.project, connection_id)
     connection = services.set_identity(connection=connection, **_identity(connection, identity))
-    connection_test.ask_for_test(connection=connection)
+    connection_test.request_test(connection=connection)
     return _connection(member, connection_id)
 
 
@@ -91,7 +91,7 @@ def set_identity(member: Owner, connection_id: str, identity: Identity) -> Conne
 )
 def test_connection(member: Editor, connection_id: str) -> ConnectionShape:
     """The worker tests each right. Poll the connection until `test` is done."""
-    connection_test.ask_for_test(connection=queries.connection_in(member.project, connection_id))
+    connection_test.request_test(connection=queries.connection_in(member.project, connection_id))
     return _connection(member, connection_id)
 
 
@@ -117,7 +117,7 @@ def list_papers(project: EditorsProject, connection_id: str) -> list[PaperShape]
     connection = queries.connection_in(project, connection_id)
     return [
         PaperShape(key=one.key, title=one.title, file_name=one.file_name, document=json.loads(one.text))
-        for one in iam_documents.papers(connection).values()
+        for one in iam_documents.policy_documents(connection).values()
     ]
 
 
@@ -144,7 +144,7 @@ def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUp
     wanted = cleaned(
         forms.set_up_form(connection, given if azure else {"memory_mb": 1024, **given}), given=given
     )
-    ask: Any = account_setup.ask_for_containers if azure else account_setup.ask_for_set_up
+    ask: Any = account_setup.request_containers if azure else account_setup.request_set_up
     ask(connection=connection, **wanted)
     return _set_up(connection)
 
@@ -158,7 +158,7 @@ def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUp
 def take_down(project: OwnersProject, connection_id: str) -> SetUpShape:
     """The worker does it. No job starts there from now on. Refused while jobs need it (409)."""
     connection = queries.connection_in(project, connection_id)
-    account_setup.ask_for_removal(connection=connection)
+    account_setup.request_removal(connection=connection)
     return _set_up(connection)
 
 
@@ -171,7 +171,7 @@ def _made(project: Project, user: Any, wish: NewConnection) -> Connection:
         return services.create_connection(**fields)
     identity = _identity(Connection(kind=wish.kind), wish.identity)
     made = services.create_with_identity(**fields, **identity)
-    return connection_test.ask_for_test(connection=made)
+    return connection_test.request_test(connection=made)
 
 
 @sensitive_variables()
@@ -189,11 +189,11 @@ def _identity(connection: Connection, identity: Identity) -> dict[str, Any]:
 
 def _connection(member: Membership, connection_id: str) -> ConnectionShape:
     connection = queries.connection_in(member.project, connection_id)
-    return _shape(connection, member, queries.jobs_going_on(connection).count())
+    return _shape(connection, member, queries.unfinished_jobs(connection).count())
 
 
 def _shape(one: Connection, member: Membership, jobs: int) -> ConnectionShape:
-    where = standing(one, SYSTEM_CLOCK.now())
+    where = connection_status(one, SYSTEM_CLOCK.now())
     return ConnectionShape(
         id=one.pk,
         name=one.name,
@@ -231,7 +231,7 @@ def _stored(one: Connection) -> StoredIdentity:
 
 def _set_up(connection: Connection) -> SetUpShape:
     made = queries.set_up_of(connection)
-    where = set_up_standing(made, SYSTEM_CLOCK.now())
+    where = set_up_status(made, SYSTEM_CLOCK.now())
     return SetUpShape(
         aim=made.aim if made else None,
         state=made.state if made else "never",

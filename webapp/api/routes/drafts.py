@@ -12,10 +12,10 @@ from pydantic import BaseModel
 
 from webapp.accounts.models import Project, User
 from webapp.api.auth import Token, project_of
-from webapp.api.idempotency import once
+from webapp.api.idempotency import create_once
 from webapp.api.paging import RowId
 from webapp.api.problems import FieldError, Refused, spec_refused
-from webapp.api.router import ApiRouter, EditorsProject, Given, Person, ViewersProject, caller_of
+from webapp.api.router import ApiRouter, Dependency, EditorsProject, Person, ViewersProject, caller_of
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas.drafts import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
 from webapp.jobs.form import drafts
@@ -48,7 +48,7 @@ def _sheet_of(request: HttpRequest, slug: str, draft_id: RowId) -> FormState:
     return _sheet(project_of(request, slug, "editor"), caller_of(request), draft_id)
 
 
-_OwnSheet = Annotated[FormState, Given(_sheet_of)]
+_OwnSheet = Annotated[FormState, Dependency(_sheet_of)]
 
 
 @router.get("/projects/{slug}/drafts", response=list[DraftShape], summary="Your drafts of jobs")
@@ -87,7 +87,7 @@ def save_draft(
     def make() -> Draft:
         return _kept(sheet, draft)
 
-    made = once(project, "draft", idempotency_key, _Asked(person=person.pk, draft=draft), make)
+    made = create_once(project, "draft", idempotency_key, _Asked(person=person.pk, draft=draft), make)
     response["Location"] = reverse("api_v1:get_draft", args=[project.slug, made])
     return _detail(_sheet(project, person, int(made)))
 

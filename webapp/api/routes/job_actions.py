@@ -79,7 +79,7 @@ class AlertDeed(BaseModel):
     summary="Change a job's tags and note, or archive it",
 )
 def set_labels(done: Done, labels: Labels) -> JobShape:
-    def deed(*, job: Job, user: Any) -> None:
+    def change(*, job: Job, user: Any) -> None:
         if labels.archived is not None:
             (list_labels.archive if labels.archived else list_labels.unarchive)(job=job, user=user)
         if labels.note is not None:
@@ -87,7 +87,7 @@ def set_labels(done: Done, labels: Labels) -> JobShape:
         if labels.tags is not None:
             list_labels.set_tags(job=job, names=list_labels.tag_names(",".join(labels.tags)))
 
-    return done(deed)
+    return done(change)
 
 
 @router.put(
@@ -97,10 +97,10 @@ def set_labels(done: Done, labels: Labels) -> JobShape:
     summary="Change how many actors a job may have",
 )
 def set_actors(done: Done, bounds: ActorBounds) -> JobShape:
-    def deed(*, job: Job, user: Any) -> None:
+    def change(*, job: Job, user: Any) -> None:
         change_bounds(job=job, user=user, least=bounds.least, most=bounds.most)
 
-    return done(deed)
+    return done(change)
 
 
 @router.get("/projects/{slug}/alerts", response=Page[AlertShape], summary="Alerts, newest first")
@@ -125,13 +125,13 @@ def list_alerts(
     response=AlertShape,
     summary="Acknowledge, snooze or settle an alert",
 )
-def act_on_alert(project: EditorsProject, person: Person, alert_id: _Id, deed: AlertDeed) -> AlertShape:
+def act_on_alert(project: EditorsProject, person: Person, alert_id: _Id, action: AlertDeed) -> AlertShape:
     """An alert that is over stays as it is. A settled one is raised again if its condition persists."""
     alert = alerts.alert_for(person, project, alert_id)
-    if deed.do == "snooze":
-        services.snooze(alert=alert, user=person, how_long=deed.how_long)
+    if action.do == "snooze":
+        services.snooze(alert=alert, user=person, how_long=action.how_long)
     else:
-        {"acknowledge": services.acknowledge, "settle": services.settle}[deed.do](alert=alert, user=person)
+        {"acknowledge": services.acknowledge, "settle": services.settle}[action.do](alert=alert, user=person)
     return _alert(alerts.alert_for(person, project, alert_id))
 
 

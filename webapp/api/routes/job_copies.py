@@ -9,7 +9,7 @@ from django.urls import reverse
 from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.api.auth import Token
-from webapp.api.job_serialization import etag_of, job_shape
+from webapp.api.job_serialization import etag_of, serialize_job
 from webapp.api.problems import spec_refused
 from webapp.api.router import ApiRouter, EditorsJob, Person
 from webapp.api.routes.jobs import Key
@@ -82,7 +82,7 @@ def fork(
 
 
 def _made(response: HttpResponse, job: Job) -> JobShape:
-    shape = job_shape(job_in(job.project, job.pk))
+    shape = serialize_job(job_in(job.project, job.pk))
     response["Location"] = reverse("api_v1:get_job", args=[job.project.slug, job.pk])
     response["ETag"] = etag_of(shape)
     return shape

@@ -14,14 +14,14 @@ from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
-from webapp.api.job_serialization import etag_of, found_jobs, job_shape
+from webapp.api.job_serialization import etag_of, search_jobs, serialize_job
 from webapp.api.paging import Cursor, Limit, Page, Word
 from webapp.api.problems import Refused, spec_refused
 from webapp.api.router import (
     ApiRouter,
+    Dependency,
     EditorsJob,
     EditorsProject,
-    Given,
     Person,
     ViewersJob,
     ViewersProject,
@@ -67,12 +67,12 @@ class NewBudget(BaseModel):
     )
 
 
-def _done(
+def _apply(
     request: HttpRequest, response: HttpResponse, slug: str, job_id: str, if_match: IfMatch = ""
 ) -> Callable[[Any], JobShape]:
     """Apply the action and return the job. Refused if its ETag has changed, or if the action is not possible."""
     job = job_of(request, slug, job_id, "editor")
-    if if_match and if_match != "*" and etag_of(job_shape(job)) not in if_match:
+    if if_match and if_match != "*" and etag_of(serialize_job(job)) not in if_match:
         raise Refused(
             412,
             "changed",
@@ -81,23 +81,23 @@ def _done(
             "Read the job again, and send its ETag if you still want this.",
         )
 
-    def done(deed: Any) -> JobShape:
+    def done(change: Any) -> JobShape:
         try:
-            deed(job=job, user=caller_of(request))
+            change(job=job, user=caller_of(request))
         except services.SpecRefused as refusal:
             raise spec_refused(refusal.problems) from None
         except ValueError as refusal:  # the text says why, and what to do
             raise Refused(
                 409, "not-now", "Nothing was done.", str(refusal), "Read the job to see what it waits for."
             ) from None
-        shape = job_shape(job_in(job.project, job_id))
+        shape = serialize_job(job_in(job.project, job_id))
         response["ETag"] = etag_of(shape)
         return shape
 
     return done
 
 
-Done = Annotated[Callable[[Any], JobShape], Given(_done)]
+Done = Annotated[Callable[[Any], JobShape], Dependency(_apply)]
 
 
 @router.get("/projects/{slug}/jobs", response=Page[JobShape], summary="Jobs of a project, newest first")
@@ -125,7 +125,7 @@ def list_jobs(
         "algorithm": algorithm,
         "platform": platform,
     }
-    return found_jobs(project, q, filters, cursor, limit)
+    return search_jobs(project, q, filters, cursor, limit)
 
 
 @router.post(
@@ -146,7 +146,7 @@ def create_job(
     except services.SpecRefused as refusal:
         raise spec_refused(refusal.problems) from None
     _require_same(project, job, spec)
-    shape = job_shape(job_in(project, job.pk))
+    shape = serialize_job(job_in(project, job.pk))
     response["Location"] = reverse("api_v1:get_job", args=[project.slug, job.pk])
     response["ETag"] = etag_of(shape)
     return Status(200 if before is not None and before.pk == job.pk else 201, shape)
@@ -171,7 +171,7 @@ def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
     summary="One job",
 )
 def get_job(job: ViewersJob) -> JobShape:
-    return job_shape(job)
+    return serialize_job(job)
 
 
 @router.get("/projects/{slug}/jobs/{job_id}/spec", response=dict[str, Any], summary="A job's spec")
@@ -218,10 +218,10 @@ def raise_budget(done: Done, budget: NewBudget) -> JobShape:
     """Requires the scope “budget”, where the page requires a fresh sign-in. A job that its budget stopped
     resumes."""
 
-    def deed(*, job: Job, user: Any) -> Job:
+    def change(*, job: Job, user: Any) -> Job:
         return services.raise_budget(job=job, user=user, limit_usd=budget.limit_usd)
 
-    return done(deed)
+    return done(change)
 
 
 @router.delete(

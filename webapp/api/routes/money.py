@@ -74,13 +74,13 @@ def get_costs(
         first_day=first_day,
         last_day=last_day,
         prices=prices,
-        rows=[_row(row) for row in table.rows],
+        rows=[_cost_row(row) for row in table.rows],
         total_usd=exact_usd(table.total.cost),
         overlaps=table.overlaps,
     )
 
 
-def _row(row: Row) -> CostRow:
+def _cost_row(row: Row) -> CostRow:
     return CostRow(
         key=row.detail if row.detail.startswith("job_") else row.key,
         label=row.label,

@@ -8,7 +8,7 @@ from django.urls import reverse
 from cloud.profiling_runs import Plan
 from webapp.accounts.models import Project
 from webapp.api.auth import Token, project_of, require_scope
-from webapp.api.idempotency import once
+from webapp.api.idempotency import create_once
 from webapp.api.models import Scope
 from webapp.api.paging import Cursor, Limit, Page, RowId, newest_first
 from webapp.api.problems import Refused
@@ -73,7 +73,7 @@ def ask_for_profile(
             keep=profile.keep,
         )
 
-    made = once(project, f"profile of {connection_id}", idempotency_key, profile, make)
+    made = create_once(project, f"profile of {connection_id}", idempotency_key, profile, make)
     response["Location"] = reverse("api_v1:get_profile", args=[project.slug, connection_id, made])
     return _profile(queries.profile_in(project, connection, int(made)))
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from webapp.accounts.models import Project, User
 from webapp.api.auth import Token
-from webapp.api.idempotency import once
+from webapp.api.idempotency import create_once
 from webapp.api.paging import After, Cursor, Limit, NumberedPage, Page, RowId, newest_first, oldest_first
 from webapp.api.problems import spec_refused
 from webapp.api.router import ApiRouter, EditorsProject, OwnersProject, Person, ViewersProject
@@ -163,7 +163,7 @@ def _asked_for(
         return services.ask_for_training(project=project, user=person, asked=wanted)
 
     try:
-        made = once(project, "training", key, wanted, make)
+        made = create_once(project, "training", key, wanted, make)
     except services.TrainingRefused as refusal:
         raise spec_refused(refusal.problems) from None
     response["Location"] = reverse("api_v1:get_training", args=[project.slug, made])

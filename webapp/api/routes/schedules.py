@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
-from webapp.api.idempotency import once
+from webapp.api.idempotency import create_once
 from webapp.api.page_forms import cleaned
 from webapp.api.paging import RowId
 from webapp.api.problems import Refused
@@ -64,7 +64,9 @@ def add_schedule(
     def make() -> Schedule:
         return schedules.add_schedule(project=project, user=person, **fields)
 
-    made = queries.schedule_in(project, int(once(project, "schedule", idempotency_key, schedule, make)))
+    made = queries.schedule_in(
+        project, int(create_once(project, "schedule", idempotency_key, schedule, make))
+    )
     response["Location"] = reverse("api_v1:get_schedule", args=[project.slug, made.pk])
     return _schedule(made)
 

@@ -16,7 +16,7 @@ from cloud.platform_kinds import CLOUD_OF
 from training.environments import catalogue
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
-from webapp.connections.services import emulated
+from webapp.connections.services import is_emulated
 from webapp.jobs import seed_groups, services
 from webapp.jobs.clone_views import spec_file
 from webapp.jobs.form import drafts
@@ -85,7 +85,7 @@ def _page(
         "gone": drafts.unknown_fields(sheet.draft, form.fields) if sheet.draft else [],
         "action": sheet.address,
         "environments": catalogue.ENTRIES.values(),
-        "emulated_kinds": [kind for kind, cloud in CLOUD_OF.items() if emulated(cloud)],
+        "emulated_kinds": [kind for kind, cloud in CLOUD_OF.items() if is_emulated(cloud)],
         **sheet.beside,
         "checks": sheet.checks(looked_at),
         "seeds_problem": sheet.seeds_problem,

@@ -28,7 +28,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.sealing import CannotUnseal
-from webapp.gateway.coordinator import MailboxClosed, reached
+from webapp.gateway.coordinator import MailboxClosed, open_mailbox
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
 from webapp.jobs.events.event_log import LeaseLost
@@ -238,12 +238,12 @@ class _Run:
     def _connect(self, connection_id: str) -> AwsConnection | AzureConnection:
         """Return the project's connection, decrypted in this process only."""
         try:
-            return decrypt.opened(self._job.project_id, connection_id)
+            return decrypt.open_connection(self._job.project_id, connection_id)
         except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
             raise CannotRun(str(error)) from None
 
     def _reach(self) -> Reached:
-        return reached(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
+        return open_mailbox(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
 
     def _hold(self, connection_id: str) -> Holder:
         return self._holder_of(self._job, self._epoch, connection_id, self._clock)

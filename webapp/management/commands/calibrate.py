@@ -87,7 +87,7 @@ class Command(BaseCommand):
         from cloud.calibration.account import QUICK, SIZES, Effort, NotMeasured
         from cloud.calibration.report import numbers
         from cloud.profiling_runs import NoWeights
-        from webapp.connections.account_lease import NotBorrowed
+        from webapp.connections.account_lease import LeaseRefused
         from webapp.formatting import display_usd
         from webapp.profiling import account_calibration
         from webapp.profiling.budget_check import NoRoom
@@ -103,7 +103,7 @@ class Command(BaseCommand):
             found = account_calibration.calibrate_account(connection, effort, sizes, tell=self._tell)
         except ValidationError as error:
             raise CommandError(f"--memory: {error.errors()[0]['msg']}.", returncode=2) from None
-        except (NotBorrowed, NotMeasured, NoRoom, NoWeights, UnknownSku) as error:
+        except (LeaseRefused, NotMeasured, NoRoom, NoWeights, UnknownSku) as error:
             raise CommandError(f"Nothing was written. {error}", returncode=1) from None
         for line in numbers("profile", found.profile):
             self._tell(line)

@@ -201,7 +201,7 @@ def test_a_job_stopped_by_its_budget_names_it_and_claims_no_checkpoint_that_is_n
     assert "of the budget “March” is left" in ended.reason
     last = stopped("budget", rounds=0).model_copy(update={"reason": ended.reason})
     Recorder(job.pk, epoch, keep_checkpoints=3).finish(last)
-    assert sources.tell_ends(clock=SYSTEM_CLOCK) == 1
+    assert sources.raise_job_ends(clock=SYSTEM_CLOCK) == 1
     sentence = Alert.objects.get().sentence
     assert "before it had a checkpoint" in sentence
     assert "with a checkpoint" not in sentence
