@@ -29,7 +29,7 @@ _TOKENS_KEPT = 4096
 class Run(Protocol):
     """Calls a function of the store without holding up the loop."""
 
-    def __call__(self, work: Callable[..., Result], *arguments: object) -> Awaitable[Result]: ...
+    def __call__(self, work: Callable[..., Result], /, *arguments: object) -> Awaitable[Result]: ...
 
 
 class TooManyUnknown(Exception):

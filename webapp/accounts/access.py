@@ -35,6 +35,13 @@ def membership_for(user: User | AnonymousUser, slug: str, needs: str = "viewer")
     return membership
 
 
+def person_of(request: HttpRequest) -> User:
+    """The signed-in person of a request. PermissionDenied if no one is signed in."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied("Sign in first.")
+    return request.user
+
+
 def project_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") -> Project:
     """The project, if the person has at least the role `needs` there. Raises as `membership_for` does."""
     return membership_for(user, slug, needs).project
@@ -43,7 +50,9 @@ def project_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") ->
 def current_membership(request: HttpRequest) -> Membership | None:
     """The membership of the page's project. On other pages, of the project opened last."""
     if not hasattr(request, "membership"):
-        memberships = Membership.objects.select_related("project").filter(user=request.user).order_by("pk")
+        memberships = (
+            Membership.objects.select_related("project").filter(user_id=request.user.pk).order_by("pk")
+        )
         last = request.session.get(SESSION_KEY, "")
         request.membership = memberships.filter(project__slug=last).first() or memberships.first()  # type: ignore[attr-defined]
     membership: Membership | None = request.membership  # type: ignore[attr-defined]

@@ -24,6 +24,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from webapp.accounts.access import person_of
+
 LINK_GOOD_FOR_S = 3600.0
 _BY_LINK = "sign_in_link"
 View = Callable[..., Any]
@@ -31,7 +33,7 @@ View = Callable[..., Any]
 
 def is_fresh(request: HttpRequest) -> bool:
     """Whether this person gave the password in this session within the last minutes."""
-    return request.user.has_usable_password() and _within(
+    return person_of(request).has_usable_password() and _within(
         request, ("password",), app_settings.REAUTHENTICATION_TIMEOUT
     )
 

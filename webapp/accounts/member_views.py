@@ -12,7 +12,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts import invitations, queries, services
-from webapp.accounts.access import member_to_remove, project_page
+from webapp.accounts.access import member_to_remove, person_of, project_page
 from webapp.accounts.forms import MemberForm, RoleForm
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Invitation, Project, Role
@@ -40,7 +40,7 @@ def invite(request: HttpRequest, project: Project) -> HttpResponse:
     form = MemberForm(request.POST)
     if form.is_valid():
         try:
-            made, path = invitations.invite(project, by=request.user, **form.cleaned_data)
+            made, path = invitations.invite(project, by=person_of(request), **form.cleaned_data)
         except services.MembershipError as error:
             form.add_error("email", str(error))
         else:
@@ -108,7 +108,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         return _accept(request, invitation)
     context = {
         "invitation": invitation,
-        "must_confirm": request.user.is_authenticated and invitations.must_confirm_first(request.user),
+        "must_confirm": request.user.is_authenticated and invitations.must_confirm_first(person_of(request)),
         "sign_up_is_open": settings.STARLING_SIGNUP == "open",
     }
     return render(request, "accounts/join.html", context)
@@ -118,20 +118,22 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 @require_POST
 def accept(request: HttpRequest, invitation_id: int) -> HttpResponse:
     """Accept an invitation of an address that this person has confirmed. The account's page lists them."""
-    return _accept(request, get_object_or_404(invitations.invitations_of(request.user), pk=invitation_id))
+    return _accept(
+        request, get_object_or_404(invitations.invitations_of(person_of(request)), pk=invitation_id)
+    )
 
 
 @login_required
 @require_POST
 def decline(request: HttpRequest, invitation_id: int) -> HttpResponse:
-    invitations.withdraw(get_object_or_404(invitations.invitations_of(request.user), pk=invitation_id))
+    invitations.withdraw(get_object_or_404(invitations.invitations_of(person_of(request)), pk=invitation_id))
     messages.success(request, "You declined the invitation.")
     return redirect("accounts:account")
 
 
 def _accept(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     try:
-        membership = invitations.accept(invitation, request.user)
+        membership = invitations.accept(invitation, person_of(request))
     except services.MembershipError as error:
         messages.error(request, str(error))
         return redirect("accounts:account")

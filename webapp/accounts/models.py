@@ -57,6 +57,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     """Raised by a new password and by signing out everywhere. Sessions and tokens of an earlier epoch are invalid."""
 
     objects: ClassVar[UserManager] = UserManager()
+    _password: str | None
 
     USERNAME_FIELD = "email"
     EMAIL_FIELD = "email"
@@ -112,7 +113,9 @@ class Project(models.Model):
     name = models.CharField(max_length=80)
     slug = models.SlugField(max_length=60, unique=True)
     created_at = models.DateTimeField(default=timezone.now)
-    people = models.ManyToManyField(User, through="Membership", related_name="projects")
+    people: models.ManyToManyField[User, Membership] = models.ManyToManyField(
+        User, through="Membership", related_name="projects"
+    )
 
     def __str__(self) -> str:
         return self.name

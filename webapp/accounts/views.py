@@ -19,7 +19,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts import fresh_sign_in, queries, services
-from webapp.accounts.access import SESSION_KEY
+from webapp.accounts.access import SESSION_KEY, person_of
 from webapp.accounts.invitations import invitations_of
 
 SIGN_IN_BACKEND = "webapp.accounts.sign_in.AddressBackend"
@@ -30,9 +30,10 @@ _CHANGES_ADDRESSES = ("action_add", "action_primary", "action_remove")
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Redirect to the overview of the project that was opened last."""
-    projects = queries.projects_of(request.user)
+    person = person_of(request)
+    projects = queries.projects_of(person)
     project = projects.filter(slug=request.session.get(SESSION_KEY, "")).first() or projects.first()
-    project = project or services.ensure_personal_project(request.user)
+    project = project or services.ensure_personal_project(person)
     return redirect("overview:page", project.slug)
 
 
@@ -55,11 +56,12 @@ def one_time_sign_in(request: HttpRequest, token: str) -> HttpResponse:
 @login_required
 @require_safe
 def account(request: HttpRequest) -> HttpResponse:
+    person = person_of(request)
     context = {
         "section": "account",
-        "confirmed": queries.is_confirmed(request.user),
+        "confirmed": queries.is_confirmed(person),
         "mail_leaves": bool(settings.STARLING_SMTP_URL),
-        "invitations": invitations_of(request.user),
+        "invitations": invitations_of(person),
     }
     return render(request, "accounts/account.html", context)
 
@@ -68,10 +70,11 @@ def account(request: HttpRequest) -> HttpResponse:
 @require_POST
 def sign_out_everywhere(request: HttpRequest) -> HttpResponse:
     """End every session, socket and token of this person, including this browser's session."""
-    if not request.user.has_usable_password():
+    person = person_of(request)
+    if not person.has_usable_password():
         messages.info(request, "Set a password first: without one you could not sign in again.")
         return redirect("account_set_password")
-    request.user.end_access()
+    person.end_access()
     logout(request)
     messages.success(request, "You are signed out everywhere. Your tokens no longer work.")
     return redirect("account_login")
@@ -81,12 +84,14 @@ def sign_out_everywhere(request: HttpRequest) -> HttpResponse:
 def email(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
     """The page of a person's addresses. Changes require a fresh sign-in. Only a confirmed address becomes primary."""
     if request.method != "POST" or not any(name in request.POST for name in _CHANGES_ADDRESSES):
-        return allauth_views.email(request, *args, **kwargs)
+        page: HttpResponseBase = allauth_views.email(request, *args, **kwargs)
+        return page
     chosen = request.POST.get("email", "").lower()
-    if "action_primary" in request.POST and chosen not in queries.confirmed_addresses(request.user):
+    if "action_primary" in request.POST and chosen not in queries.confirmed_addresses(person_of(request)):
         messages.error(request, "Confirm this address first: then it can become the first one.")
         return redirect("account_email")
-    return _change_addresses(request, *args, **kwargs)
+    answer: HttpResponseBase = _change_addresses(request, *args, **kwargs)
+    return answer
 
 
 def confirm_email(request: HttpRequest, key: str) -> HttpResponseBase:
@@ -96,7 +101,8 @@ def confirm_email(request: HttpRequest, key: str) -> HttpResponseBase:
     """
     confirmation = EmailConfirmationHMAC.from_key(key)
     if confirmation is None or confirmation.email_address.user_id == request.user.pk:
-        return allauth_views.confirm_email(request, key=key)
+        page: HttpResponseBase = allauth_views.confirm_email(request, key=key)
+        return page
     if not request.user.is_authenticated:
         return redirect_to_login(request.path)
     context = {"address": confirmation.email_address.email}
@@ -110,10 +116,11 @@ _change_addresses = fresh_sign_in.fresh_sign_in(allauth_views.email)
 @login_required
 def set_password(request: HttpRequest) -> HttpResponseBase:
     """Set the first password. Only people who signed in by a link within the last hour may."""
-    if not request.user.has_usable_password() and not fresh_sign_in.may_set_first_password(request):
-        context = {"email": request.user.email}
+    person = person_of(request)
+    if not person.has_usable_password() and not fresh_sign_in.may_set_first_password(request):
+        context = {"email": person.email}
         return render(request, "accounts/link_wanted.html", context, status=403)
-    answer = allauth_views.password_set(request)
-    if request.user.has_usable_password() and request.method == "POST":
+    answer: HttpResponseBase = allauth_views.password_set(request)
+    if person.has_usable_password() and request.method == "POST":
         return fresh_sign_in.resume_request_after_password(request) or answer
     return answer

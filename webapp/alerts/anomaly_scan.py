@@ -115,7 +115,8 @@ def burn_rate(job: Job) -> float | None:
             last = (started_s + total_s, spent)
         span_s = last[0] - (started_s + total_s)
         if number >= _LEAST_ROUNDS and span_s >= anomalies.BURN_WINDOW_S:
-            return (last[1] - spent) / span_s
+            rate: float = (last[1] - spent) / span_s
+            return rate
     return None
 
 
@@ -131,7 +132,8 @@ def _spent_without_steps(job: Job, now: datetime) -> int:
     )
     if settled.filter(usage__env_steps__gt=0).exists():
         return 0
-    return settled.aggregate(total=Sum("settled_picodollars", default=0))["total"]
+    total: int = settled.aggregate(total=Sum("settled_picodollars", default=0))["total"]
+    return total
 
 
 def _open_anomalies() -> QuerySet[Alert]:

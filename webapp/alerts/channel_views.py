@@ -183,9 +183,7 @@ def _log(request: HttpRequest, channel: Channel) -> dict[str, Any]:
         "standing": channel_status(channel),
         "page": page,
         "rows": rows,
-        "waiting": any(
-            row["delivery"].state in (DeliveryState.WAITING, DeliveryState.SENDING) for row in rows
-        ),
+        "waiting": any(one.state in (DeliveryState.WAITING, DeliveryState.SENDING) for one in page),
     }
 
 

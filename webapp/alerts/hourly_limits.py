@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from webapp.alerts import services
 from webapp.alerts.models import Channel, HourlyUse
@@ -39,9 +40,9 @@ def take(project_id: int | None, what: str, count: int = 1, *, clock: Clock = SY
     """Use that much of the project's hourly limit, at most the whole limit. Raises OverLimit."""
     # One row of the project is the lock: two senders at once must not both take what is left.
     services.built_in_channel(project_id, clock)
-    Channel.objects.select_for_update(no_key=True).get(project_id=project_id, built_in=True)
+    Channel.objects.select_for_update(no_key=True).get(Q(project_id=project_id), built_in=True)
     now = clock.now()
-    mine = HourlyUse.objects.filter(project_id=project_id, what=what)
+    mine = HourlyUse.objects.filter(Q(project_id=project_id), what=what)
     mine.filter(at__lte=now - _HOUR).delete()
     count = min(count, LIMITS[what])
     used = list(mine.order_by("at").values_list("at", "count"))

@@ -18,7 +18,7 @@ from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage
 from django.core.validators import EmailValidator
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.template.loader import render_to_string
 from django.urls import reverse
 
@@ -60,7 +60,7 @@ def consenting_addresses(project_id: int | None, addresses: Iterable[str]) -> li
 
 def consents_of(project_id: int | None) -> list[MailConsent]:
     """All consents of the project: requested, about to be requested, and answered."""
-    return list(MailConsent.objects.filter(project_id=project_id).order_by("address"))
+    return list(MailConsent.objects.filter(Q(project_id=project_id)).order_by("address"))
 
 
 @transaction.atomic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -30,7 +31,7 @@ class Bell:
 
     new: int
     worst: str
-    alerts: list[Alert]
+    alerts: Sequence[Alert]
 
     @property
     def count(self) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from webapp import doorbell
 from webapp.alerts.models import (
@@ -166,7 +166,7 @@ def built_in_channel(project_id: int | None, clock: Clock = SYSTEM_CLOCK) -> Cha
 
 def _open_alert(project_id: int | None, dedupe_key: str) -> Alert | None:
     alerts = Alert.objects.select_for_update(of=("self",)).filter(
-        project_id=project_id, dedupe_key=dedupe_key
+        Q(project_id=project_id), dedupe_key=dedupe_key
     )
     return alerts.exclude(state=State.RESOLVED).first()
 
@@ -188,7 +188,7 @@ def _send_again(alert: Alert, now: datetime) -> None:
 def _send_out(alert: Alert, now: datetime) -> None:
     """Create a delivery for each channel that takes this alert, and ring the worker after the commit."""
     built_in_channel(alert.project_id)
-    channels = Channel.objects.filter(project_id=alert.project_id, on=True)
+    channels = Channel.objects.filter(Q(project_id=alert.project_id), on=True)
     wanted = [channel for channel in channels if _wants(channel, alert)]
     Delivery.objects.bulk_create(
         Delivery(alert=alert, channel=channel, turn=alert.turn, created_at=now, due_at=now)

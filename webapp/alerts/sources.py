@@ -6,6 +6,7 @@ Each look raises what was not raised yet. Two looks at once do no harm, and one 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
@@ -64,7 +65,7 @@ def _raise_crossing(row: Crossing, clock: Clock) -> None:
     project_id = one.job.project_id if isinstance(one, Account) else one.project_id
     forecast = row.kind == CrossingKind.FORECAST
     if not forecast:
-        for older in Alert.objects.filter(_about(_limit_key(row)), project_id=project_id).exclude(
+        for older in Alert.objects.filter(_about(_limit_key(row)), Q(project_id=project_id)).exclude(
             state=State.RESOLVED
         ):
             services.resolve_alert(
@@ -117,7 +118,7 @@ def raise_job_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
     return len(ended)
 
 
-def _jobs_without_alert(now: datetime) -> QuerySet[Job]:
+def _jobs_without_alert(now: datetime) -> QuerySet[Any]:
     """Jobs that ended without an alert so far. The epoch of the lease identifies a run."""
     key = Concat(
         Value(About.JOB.subject("")),

@@ -33,7 +33,7 @@ def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
     everything = queries.alerts_for(request.user, project)
     alerts = everything.filter(state__in=queries.FILTERS[chosen][1])
     page = Paginator(alerts, ALERTS_A_PAGE).get_page(request.GET.get("page"))
-    context = {
+    context: dict[str, Any] = {
         "page": page,
         "rows": [alert_row(alert) for alert in page],
         "state": chosen,

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from webapp.accounts.models import Project
 from webapp.accounts.queries import projects_of
 from webapp.api.models import Scope
 from webapp.api.tokens import DAYS_BY_DEFAULT
@@ -32,7 +33,11 @@ class TokenForm(forms.Form):
     name = forms.CharField(label="Name", max_length=60)
     ability = forms.ChoiceField(label="It may", choices=ABILITIES, initial=Scope.JOBS, required=False)
     project = forms.ModelChoiceField(
-        label="In", queryset=None, required=False, empty_label="All projects of yours", to_field_name="slug"
+        label="In",
+        queryset=Project.objects.none(),
+        required=False,
+        empty_label="All projects of yours",
+        to_field_name="slug",
     )
     days = forms.TypedChoiceField(label="Ends", choices=DAYS, coerce=int, initial=DAYS_BY_DEFAULT)
 

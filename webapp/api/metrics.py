@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db.models import Count, F, QuerySet, Sum
+from django.db.models.expressions import Combinable
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -120,13 +121,13 @@ def _calls() -> Iterable[Sample]:
 
 
 def _cost(what: str) -> Iterable[Sample]:
-    amount = F("account__reserved_picodollars")
+    amount: Combinable = F("account__reserved_picodollars")
     if what == "spent":
         amount = F("account__spent_picodollars") + F("account__overrun_picodollars")
     return [(_kind(row), exact_usd(row["sum"] or 0)) for row in _by_kind(Job.objects.all(), sum=Sum(amount))]
 
 
-def _by_kind(jobs: QuerySet[Job], **sums: Sum) -> QuerySet[Job]:
+def _by_kind(jobs: QuerySet[Job], **sums: Sum) -> QuerySet[Job, dict[str, Any]]:
     kinds = jobs.values("project__slug", "spec__platform__kind", "simulated", "emulated")
     return kinds.annotate(**sums).order_by()
 

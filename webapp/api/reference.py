@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -91,13 +92,15 @@ def models() -> dict[str, list[Parameter]]:
 def _scopes() -> dict[str, str]:
     """The scope that each operation requires, by its id."""
     return {
-        operation.operation_id or api.get_openapi_operation_id(operation): str(
-            operation.auth_callbacks[0].scope
-        )
+        operation.operation_id or api.get_openapi_operation_id(operation): _scope_of(operation.auth_callbacks)
         for bound in api._get_bound_routers()
         for view in bound.path_operations.values()
         for operation in view.operations
     }
+
+
+def _scope_of(authenticators: Sequence[Any]) -> str:
+    return str(authenticators[0].scope)
 
 
 def _answer(response: dict[str, Any]) -> str:

@@ -100,7 +100,8 @@ def _document(context: ValidationErrorContext[Any]) -> type[BaseModel] | None:
     if model.__ninja_param_source__ != "body":
         return None
     (field,) = model.model_fields.values()
-    return field.annotation
+    document: type[BaseModel] | None = field.annotation
+    return document
 
 
 def _inside(error: ValidationError, hidden: bool) -> ValidationError:

@@ -22,9 +22,10 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Header, Router
 from ninja.responses import Status
 
-from webapp.accounts.models import Membership, Project, User
+from webapp.accounts.models import Membership, Project
 from webapp.api.auth import member_of, project_of
 from webapp.api.job_serialization import etag_of
+from webapp.api.models import Caller
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 
@@ -60,7 +61,7 @@ def job_of(request: HttpRequest, slug: str, job_id: str, needs: str = "viewer") 
     return job_in(project_of(request, slug, needs), job_id)
 
 
-Person = Annotated[User, Dependency(caller_of)]
+Person = Annotated[Caller, Dependency(caller_of)]
 ViewersProject = Annotated[Project, Dependency(project_of, "viewer")]
 EditorsProject = Annotated[Project, Dependency(project_of, "editor")]
 OwnersProject = Annotated[Project, Dependency(project_of, "owner")]

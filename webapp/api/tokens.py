@@ -82,7 +82,8 @@ def caller_of_key(key: str, *, clock: Clock = SYSTEM_CLOCK) -> Caller | None:
         return None
     if token.last_used_at is None or now - token.last_used_at >= _USED_AGAIN_AFTER:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
-    caller = Caller.objects.get(pk=token.user_id)
+    callers: QuerySet[Caller] = QuerySet(Caller)
+    caller = callers.get(pk=token.user_id)
     caller.token = token
     return caller
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import ItemsView
 from typing import Any
 
 from django.http import HttpRequest
@@ -21,5 +22,5 @@ class ValueRedaction(SafeExceptionReporterFilter):
 
     def get_traceback_frame_variables(
         self, request: HttpRequest | None, tb_frame: Any
-    ) -> list[tuple[str, Any]]:
-        return [(name, HIDDEN) for name in tb_frame.f_locals]
+    ) -> ItemsView[str, Any]:
+        return dict.fromkeys(tb_frame.f_locals, HIDDEN).items()

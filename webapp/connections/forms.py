@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from typing import Any
 from uuid import UUID
 
@@ -65,7 +66,7 @@ class WriteOnlyForm(forms.Form):
         super().full_clean()
         if not self.is_bound or not any(isinstance(field, SecretField) for field in self.fields.values()):
             return
-        kept = self.data.copy()
+        kept: Any = copy(self.data)
         for name, field in self.fields.items():
             if isinstance(field, SecretField) or name in self.errors:
                 kept.pop(self.add_prefix(name), None)

@@ -49,7 +49,7 @@ def secrets_by_key() -> dict[str, int]:
     """How many stored secrets each master key seals."""
     counts: Counter[str] = Counter()
     for table in SealedRow.__subclasses__():
-        for row in table.objects.values("key_id").annotate(count=Count("pk")).order_by("key_id"):
+        for row in table._default_manager.values("key_id").annotate(count=Count("pk")).order_by("key_id"):
             counts[row["key_id"]] += row["count"]
     return dict(sorted(counts.items()))
 

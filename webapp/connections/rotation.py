@@ -42,7 +42,8 @@ def rotate(*, retire: bool = False) -> Rotation:
 
 
 def _rewrap_all() -> tuple[int, list[str]]:
-    rewrapped, unopened = 0, []
+    rewrapped = 0
+    unopened: list[str] = []
     for table in SealedRow.__subclasses__():
         done, left = _rewrap_table(table)
         rewrapped, unopened = rewrapped + done, unopened + left
@@ -50,11 +51,12 @@ def _rewrap_all() -> tuple[int, list[str]]:
 
 
 def _rewrap_table(table: type[SealedRow]) -> tuple[int, list[str]]:
-    ring, rewrapped, unopened, after = key_ring.ring(), 0, [], 0
+    ring, rewrapped, after = key_ring.ring(), 0, 0
+    unopened: list[str] = []
     while True:
         with transaction.atomic():
             rows = list(
-                table.objects.select_for_update(of=("self",))
+                table._default_manager.select_for_update(of=("self",))
                 .filter(pk__gt=after)
                 .exclude(key_id=ring.first.id)
                 .order_by("pk")[:_ROWS_AT_ONCE]

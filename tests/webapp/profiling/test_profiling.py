@@ -185,7 +185,7 @@ def test_one_that_was_overtaken_touches_nothing(connection: Connection, aws: Aws
     account_setup.request_removal(connection=connection, clock=clock)
     profile_run.run(profile.pk)
     profile.refresh_from_db()
-    assert "nothing was begun" in profile.problem
+    assert "Nothing was started" in profile.problem
     assert _alive(aws) == []
     assert SetUp.objects.get().state == CheckState.ASKED
 

@@ -31,7 +31,7 @@ def notifier(url: str) -> Any:
     from apprise.plugins import url_to_dict
 
     # Apprise's parse is checked, not the address, so that no address can be parsed in another way.
-    parsed = url_to_dict(url.strip())
+    parsed = url_to_dict(url.strip())  # type: ignore[no-untyped-call]  # Apprise has no types
     if not parsed:
         raise safe_http.Refused(
             f"This is no address of {SERVICE_NAMES}. Copy the whole webhook URL, or write an Apprise URL."

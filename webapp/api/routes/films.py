@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from django.http import FileResponse, Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from django.utils.http import content_disposition_header
 from ninja import Query
 
 from webapp.api.auth import Token
@@ -62,9 +61,8 @@ def get_film_file(job: ViewersJob, film_id: RowId, part: _Part = "film") -> Http
         file = films.film_path(film, still=part == "still").open("rb")
     except OSError:
         raise Http404("The film's file is gone.") from None
-    answer = FileResponse(file, content_type="image/webp")
     name = f"starling-{film.job_id}-round-{film.round_no}.webp"
-    answer["Content-Disposition"] = content_disposition_header(True, name)
+    answer = FileResponse(file, as_attachment=True, filename=name, content_type="image/webp")
     answer["Cache-Control"] = "no-store"
     return answer
 

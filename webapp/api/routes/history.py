@@ -181,6 +181,6 @@ def _round(row: Round) -> RoundShape:
 
 def _file(answer: HttpResponseBase, content_type: str, name: str) -> HttpResponseBase:
     answer["Content-Type"] = content_type
-    answer["Content-Disposition"] = content_disposition_header(True, name)
+    answer["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     answer["Cache-Control"] = "no-store"
     return answer

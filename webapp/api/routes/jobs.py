@@ -136,7 +136,7 @@ def list_jobs(
 )
 def create_job(
     project: EditorsProject, person: Person, response: HttpResponse, spec: JobSpec, idempotency_key: Key = ""
-) -> Status:
+) -> Status[JobShape]:
     """201 for a new job; 200 for the one that the same Idempotency-Key launched before."""
     before = Job.objects.filter(project=project, idempotency_key=idempotency_key or None).first()
     try:

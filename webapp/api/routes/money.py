@@ -9,7 +9,6 @@ from typing import Literal
 from django.http import FileResponse, Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from django.utils.http import content_disposition_header
 from pydantic import ValidationError
 
 from cloud.forecast import NoForecast
@@ -137,9 +136,8 @@ def get_report_file(project: ViewersProject, report_id: _Id) -> HttpResponseBase
     except OSError:
         raise Http404("The report's file is gone. Request it again.") from None
     chosen = FORMATS[report.format]
-    answer = FileResponse(file, content_type=chosen.content_type)
     name = chosen.name_of_file(Question.model_validate(report.question), project.slug)
-    answer["Content-Disposition"] = content_disposition_header(True, name)
+    answer = FileResponse(file, as_attachment=True, filename=name, content_type=chosen.content_type)
     answer["Cache-Control"] = "no-store"
     return answer
 
