@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 from collections.abc import MutableMapping
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpRequest
 from django.urls import Resolver404, resolve
 
 from webapp.accounts.access import membership_for
-from webapp.accounts.session_user import session_holder
 from webapp.api.auth import project_of, require_scope
 from webapp.api.models import Scope
 from webapp.api.problems import Refused
@@ -41,7 +45,7 @@ def upload_limit(scope: MutableMapping[str, Any]) -> int:
 
 
 def _may_by_session(request: HttpRequest, slug: str) -> bool:
-    person: Any = session_holder(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
+    person: Any = _person_of_session(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
     try:
         membership_for(person, slug, "owner")
     except (Http404, PermissionDenied):
@@ -61,3 +65,9 @@ def _may_by_token(request: HttpRequest, slug: str) -> bool:
     except (Refused, Http404, PermissionDenied):
         return False
     return True
+
+
+def _person_of_session(session_key: str | None) -> AbstractBaseUser | AnonymousUser:
+    """The person of the session in the database, before a middleware runs. Anonymous if it has ended."""
+    engine: Any = import_module(settings.SESSION_ENGINE)
+    return get_user(SimpleNamespace(session=engine.SessionStore(session_key)))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Pages of channels: the list, a new channel, and a channel with its settings and log."""
+"""Pages of channels: the list, a new channel, a channel with its settings and log, and the page of mail consent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.access import project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in, fresh_sign_in_for_secrets
 from webapp.accounts.models import Project
-from webapp.alerts import channels, queries, services
+from webapp.alerts import channels, mail_consent, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, DeliveryState, Way
 from webapp.alerts.senders import mail
@@ -149,6 +149,22 @@ def replay(request: HttpRequest, project: Project, delivery_id: str) -> HttpResp
     except channels.ChannelRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("alerts:channel", project.slug, delivery.channel_id)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def consent(request: HttpRequest, token: str) -> HttpResponse:
+    """The page that accepts or declines a project's mails. The link in the mail authorises it.
+
+    A GET changes nothing: programs that check mails open every link.
+    """
+    one = mail_consent.by_token(token)
+    if one is None:
+        raise Http404("This link is not complete. Copy the whole line from the mail.")
+    if request.method == "POST" and (said := request.POST.get("answer")) in ("yes", "no"):
+        mail_consent.answer(one, agrees=said == "yes")
+        return redirect("alerts:mail_consent", token)
+    return render(request, "alerts/consent.html", {"consent": one})
 
 
 @sensitive_variables("key")

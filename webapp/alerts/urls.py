@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.alerts import channel_views, consent_views, views
+from webapp.alerts import channel_views, views
 
 app_name = "alerts"
 _ALERTS = "p/<slug:slug>/alerts/"
@@ -21,6 +21,6 @@ urlpatterns = [
     path(f"{_CHANNELS}<str:channel_id>/test/", channel_views.channel_test, name="channel_test"),
     path(f"{_CHANNELS}<str:channel_id>/key/", channel_views.channel_key, name="channel_key"),
     path(f"{_CHANNELS}<str:channel_id>/remove/", channel_views.channel_remove, name="channel_remove"),
-    path("alerts/mail/<str:token>/", consent_views.consent, name="mail_consent"),
+    path("alerts/mail/<str:token>/", channel_views.consent, name="mail_consent"),
     path(f"{_ALERTS}deliveries/<str:delivery_id>/replay/", channel_views.replay, name="replay"),
 ]

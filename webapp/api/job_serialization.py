@@ -1,4 +1,4 @@
-"""Jobs as the API returns them, searched and filtered."""
+"""Jobs and their evaluations as the API returns them; search and filters."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pydantic import BaseModel
 from webapp.accounts.models import Project
 from webapp.api.paging import Page, newest_first
 from webapp.api.problems import Refused
-from webapp.api.schemas.jobs import JobShape
+from webapp.api.schemas.jobs import EvaluationShape, JobShape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import FILTERS, TERMINAL, Observed
 from webapp.jobs.billing.cost_csv import prices_of
 from webapp.jobs.list.run_table import FIRST, find_jobs
 from webapp.jobs.list.search_query import NotUnderstood, parse
-from webapp.jobs.models import Job
+from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.queries import job_list
 from webapp.jobs.reasons import look_of_job, reason_in_words
 from webapp.money.amounts import exact_usd
@@ -70,6 +70,25 @@ def serialize_job(job: Job) -> JobShape:
         free_usd=exact_usd(free),
         last_event=job.last_seq,
     )
+
+
+def evaluations_of(job: Job) -> list[EvaluationShape]:
+    """The job's evaluations by round, from its events."""
+    kinds = (EventKind.EVALUATION, EventKind.RESUMED)
+    rows = Event.objects.filter(job=job, kind__in=kinds, seq__lte=job.last_seq).order_by("seq")
+    by_round: dict[int, EvaluationShape] = {}
+    for kind, payload in rows.values_list("kind", "payload").iterator(chunk_size=500):
+        if kind == EventKind.EVALUATION:
+            by_round[payload["round_no"]] = EvaluationShape(
+                round_no=payload["round_no"],
+                env_steps=payload["total_env_steps"],
+                return_mean=payload["return_mean"],
+                return_std=payload["return_std"],
+                episode_returns=payload["episode_returns"],
+            )
+        else:
+            by_round = {known: row for known, row in by_round.items() if known <= payload["from_round"]}
+    return [by_round[number] for number in sorted(by_round)]
 
 
 def etag_of(shape: BaseModel) -> str:

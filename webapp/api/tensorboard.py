@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from webapp.api.evaluations import evaluations_of
 from webapp.api.event_records import file_version, record, scalars
+from webapp.api.job_serialization import evaluations_of
 from webapp.jobs.charts.figures import LINES
 from webapp.jobs.models import Job, Round
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +23,16 @@ from webapp.accounts.access import project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.api import reference, tokens
-from webapp.api.command_file import packed_command
 from webapp.api.forms import TokenForm
 from webapp.api.models import ApiToken, Deed
 from webapp.api.routes.history import tensorboard_file
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.queries import job_in
 
-CLIENT = Path(__file__).parent / "client" / "starling.py"
+FOLDER = Path(__file__).parent / "client"
+CLIENT = FOLDER / "starling.py"
+_FIRST_LINE = b"#!/usr/bin/env python3\n"
+_MAIN = "import sys\n\nfrom starling.main import main\n\nsys.exit(main())\n"
 _ENDED_SHOWN = 10
 _DEEDS_SHOWN = 5
 
@@ -111,3 +116,14 @@ def command(request: HttpRequest) -> HttpResponse:
 def job_tensorboard(request: HttpRequest, project: Project, job_id: str) -> HttpResponseBase:
     """The run as an event file of TensorBoard."""
     return tensorboard_file(job_in(project, job_id))
+
+
+@cache
+def packed_command() -> bytes:
+    """The file, the same bytes from the same sources. On the path, it also serves `from starling import Starling`."""
+    packed = io.BytesIO()
+    files = {f"starling/{path.name}": path.read_text("utf-8") for path in sorted(FOLDER.glob("*.py"))}
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in {**files, "__main__.py": _MAIN}.items():
+            archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
+    return _FIRST_LINE + packed.getvalue()

@@ -16,7 +16,6 @@ from cloud.pulled import Reached
 from training.ports import Delivery, Offer, Puller
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import notify, queries, services
-from webapp.gateway.leases import due, sweep
 from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
 
 log = logging.getLogger(__name__)
@@ -131,9 +130,9 @@ class DatabaseMailbox:
 
     def _found(self) -> list[Delivery]:
         now = self._now()
-        if self._calls.filter(due(now)).exists():
+        if self._calls.filter(services.due(now)).exists():
             with transaction.atomic():
-                sweep(self._job_id, now)
+                services.sweep(self._job_id, now)
         ends = self._calls.filter(state__in=(CallState.ANSWERED, CallState.USED_UP), taken=False)
         calls = list(ends.order_by("heard_unix_s", "pk"))
         answered = [call.pk for call in calls if call.state == CallState.ANSWERED]

@@ -28,10 +28,10 @@ class _LoopGateway:
     def __init__(self) -> None:
         self._readers = Readers()
         self.desk = Desk(DatabaseStore(), self._readers.read)
-        self._ear = asyncio.get_running_loop().create_task(self._listen())
+        self._listener = asyncio.get_running_loop().create_task(self._listen())
 
     async def close(self) -> None:
-        self._ear.cancel()
+        self._listener.cancel()
         await asyncio.to_thread(self._readers.close)
 
     async def _listen(self) -> None:

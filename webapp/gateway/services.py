@@ -1,4 +1,4 @@
-"""Mailboxes and their tokens. A run opens its box and closes it."""
+"""Mailboxes, their tokens, and leases that expire. A run opens its box and closes it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import secrets
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import notify
-from webapp.gateway.models import Box, BoxToken, HeldWeights, PulledCall, SeenPuller
+from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, PulledCall, SeenPuller
 from webapp.job_states import TERMINAL
 
 TOKENS_KEPT = 50
@@ -79,3 +80,23 @@ def tidy() -> int:
         close_box(job_id=job_id)
         BoxToken.objects.filter(box_id=job_id).delete()
     return len(found)
+
+
+def due(now_unix_s: float) -> Q:
+    """A filter for calls whose lease, or whose time to begin, has run out."""
+    lost = Q(state=CallState.LEASED, lease_until_unix_s__lte=now_unix_s)
+    return lost | Q(state=CallState.WAITING, begin_by_unix_s__lt=now_unix_s)
+
+
+def sweep(job_id: str, now_unix_s: float) -> None:
+    """Take back calls whose puller was lost. End calls that have no time or starts left.
+
+    Each change is one conditional UPDATE: a concurrent answer wins or loses as a whole.
+    """
+    for call in PulledCall.objects.filter(due(now_unix_s), box_id=job_id):
+        if call.begin_by_unix_s < now_unix_s or len(call.began) >= call.most_starts:
+            state = CallState.USED_UP
+        else:
+            state = CallState.WAITING
+        unchanged = PulledCall.objects.filter(due(now_unix_s), pk=call.pk, puller=call.puller)
+        unchanged.update(state=state, puller="")

@@ -16,9 +16,8 @@ from cloud.gateway import store as gateway
 from cloud.gateway.store import Caller, Given, HandOut
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import notify
-from webapp.gateway.leases import due, sweep
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
-from webapp.gateway.services import digest
+from webapp.gateway.services import digest, due, sweep
 from webapp.job_states import TERMINAL, Observed
 
 _SEEN_EVERY_S = 5.0

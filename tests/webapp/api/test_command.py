@@ -24,8 +24,8 @@ from webapp.api.client.commands import COMMANDS
 from webapp.api.client.execute import CommandRun
 from webapp.api.client.main import main, parser
 from webapp.api.client.tables import Part, shown, usd
-from webapp.api.command_file import FOLDER, packed_command
 from webapp.api.tokens import make_token
+from webapp.api.views import FOLDER, packed_command
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.money.models import Budget

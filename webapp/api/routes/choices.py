@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated
 
 from django.conf import settings
 from django.http import Http404
 from django.urls import reverse
 from ninja import Query
+from pydantic import BaseModel, Field
 
 from cloud.billing.price_book import PriceBook
 from training.environments import catalogue
 from webapp.accounts.models import Membership
 from webapp.api.router import ApiRouter, Person, Viewer
-from webapp.api.schemas.choices import EnvironmentShape, PresetShape, PriceShape
-from webapp.api.schemas.jobs import ProjectShape
+from webapp.api.schemas.jobs import ProjectShape, Usd
 from webapp.jobs.form.presets import presets
+from webapp.jobs.spec import JobSpec
 
 router = ApiRouter(tags=["places"])
 choices = ApiRouter(tags=["what there is"])
+
+
+class PresetShape(BaseModel):
+    name: str
+    title: str
+    description: str
+    spec: JobSpec
+
+
+class EnvironmentShape(BaseModel):
+    id: str
+    family: str
+    title: str
+    description: str
+    reference_return: float | None
+    reference: str
+
+
+class PriceShape(BaseModel):
+    sku: str
+    region: str
+    unit: str
+    usd: Usd | None = Field(description="US dollars for one unit; null: not known, never zero.")
+    from_quantity: int
+    valid_from: date | None
+    valid_to: date | None
+    as_of: date
+    kind: str
+    source: str
 
 
 @router.get("/projects", response=list[ProjectShape], summary="Your projects")

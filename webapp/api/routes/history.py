@@ -10,7 +10,7 @@ from django.utils.http import content_disposition_header
 from ninja import Query
 
 from training.checkpoints import CheckpointError
-from webapp.api.evaluations import evaluations_of
+from webapp.api.job_serialization import evaluations_of
 from webapp.api.paging import After, Limit, NumberedPage, oldest_first
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, ViewersJob
