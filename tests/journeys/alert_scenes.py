@@ -20,7 +20,7 @@ _ROWS: tuple[tuple[str, str, str, str, float], ...] = (
         "Cart pole, first try finished after 61,440 steps and a return of 493. Reached 475 three times.",
         4000,
     ),
-    ("channel", "warning", "channel", "Alerts do not get out by Ops webhook. It answered 503.", 190),
+    ("channel", "warning", "channel", "Ops webhook cannot send alerts. It answered 503.", 190),
     (
         "orphan",
         "critical",

@@ -141,7 +141,7 @@ def test_from_a_new_budget_to_the_files_for_finance(
         "[data-live=burn]:has-text('it meets the limit of “First tries”')", timeout=120_000
     )
     ada.gets_a_mail("50 % of its limit")
-    ada.gets_a_mail("is going to meet its limit")
+    ada.gets_a_mail("will reach its limit")
     page.wait_for_selector(".pill:has-text('Stopped by budget')", timeout=180_000)
     _drained_with_a_checkpoint(job)
     stopped_at = job.round_no

@@ -54,7 +54,7 @@ def invite(request: HttpRequest, project: Project) -> HttpResponse:
 def withdraw(request: HttpRequest, project: Project, invitation_id: int) -> HttpResponse:
     invitation = get_object_or_404(Invitation, pk=invitation_id, project=project)
     invitations.withdraw(invitation)
-    messages.success(request, f"The invitation of {invitation.email} is withdrawn. Its link opens nothing.")
+    messages.success(request, f"The invitation of {invitation.email} is withdrawn. Its link no longer works.")
     return redirect("accounts:members", project.slug)
 
 

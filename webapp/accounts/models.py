@@ -67,7 +67,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
     def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
-        # Django keeps the plain password of a new one until it is saved; a hash that is only made stronger has none.
+        # Django keeps a new plain password until it is saved. Rehashing an old password leaves `_password` None.
         if self._password is not None and not self._state.adding:
             self.access_epoch += 1
             update_fields = None if update_fields is None else {*update_fields, "access_epoch"}
@@ -108,7 +108,7 @@ class Role(models.TextChoices):
 
 
 class Project(models.Model):
-    """What jobs and money belong to. Its slug begins the address of everything in it."""
+    """A project owns jobs and money. The addresses of its pages begin with its slug."""
 
     name = models.CharField(max_length=80)
     slug = models.SlugField(max_length=60, unique=True)

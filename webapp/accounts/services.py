@@ -101,7 +101,7 @@ def _locked(membership: Membership) -> Membership:
     try:
         return Membership.objects.select_related("user").get(pk=membership.pk)
     except Membership.DoesNotExist:
-        raise MembershipError("This person is not a member any more.") from None
+        raise MembershipError("This person is no longer a member.") from None
 
 
 def _keep_an_owner(membership: Membership) -> None:

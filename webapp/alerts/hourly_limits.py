@@ -53,7 +53,7 @@ def take(project_id: int | None, what: str, count: int = 1, *, clock: Clock = SY
 
 
 def _room_at(used: Sequence[tuple[datetime, int]], count: int, limit: int) -> datetime | None:
-    """When so many more are within the limit, of what was used, oldest first; None: they are now."""
+    """When `count` more fit within the limit, given the uses, oldest first. None: now."""
     too_many, room_at = sum(many for _, many in used) + count - limit, None
     for at, many in used:
         if too_many <= 0:

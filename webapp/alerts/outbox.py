@@ -158,7 +158,7 @@ def _note_on_channel(channel: Channel, outcome: Outcome, now: datetime, clock: C
     if outcome.sent:
         row.update(failures=0, last_error="", last_sent_at=now)
         if channel.failures:
-            words = f"Alerts get out by {channel.name} again."
+            words = f"{channel.name} sends alerts again."
             services.resolve_alert(project_id=channel.project_id, dedupe_key=key, words=words, clock=clock)
         return
     row.update(failures=F("failures") + 1, last_error=outcome.words, last_failed_at=now)
@@ -168,7 +168,7 @@ def _note_on_channel(channel: Channel, outcome: Outcome, now: datetime, clock: C
             project_id=channel.project_id,
             kind=Kind.CHANNEL,
             subject=key,
-            sentence=f"Alerts do not get out by {channel.name}. {outcome.words}",
+            sentence=f"{channel.name} cannot send alerts. {outcome.words}",
             severity=Severity.WARNING,
             dedupe_key=key,
             clock=clock,

@@ -1,6 +1,6 @@
 """Writes to alerts: raise, end, and what people do about them. Each is one transaction.
 
-Whoever finds something raises it under a key, as often as it is found: it is told once, until it is over. Deliveries
+A source raises its condition under a key as often as it finds it. The alert is sent once, until it is over. Deliveries
 are rows of the same transaction; the message that hurries them follows on commit and may be lost.
 """
 
@@ -50,7 +50,7 @@ def raise_alert(
 ) -> Alert:
     """Raise an alert and send it once. Raising an open alert again only updates it.
 
-    An alert that grew worse is sent again, also after a snooze. Without a project it is for the installation's staff.
+    An alert that grew worse is sent again, also if acknowledged or snoozed. Without a project it is for the staff.
     """
     now, severity = clock.now(), Severity(severity).value
     facts: dict[str, Any] = {"sentence": sentence, "severity": severity, "last_at": now}

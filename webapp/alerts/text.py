@@ -79,7 +79,7 @@ def is_missing(channel: Channel) -> bool:
 
 def channel_status(channel: Channel) -> Status:
     if not channel.on:
-        return Status("waiting", "pause-fill", "Off", "Nothing goes out here until an owner turns it on.")
+        return Status("waiting", "pause-fill", "Off", "It sends nothing until an owner turns it on.")
     if channel.way == Way.EMAIL and not mail.can_send():
         return Status("warning", "exclamation-triangle-fill", "Missing", mail.NO_SERVER)
     if channel.way == Way.EMAIL and (why := mail.why_no_reader(channel)):
@@ -178,9 +178,9 @@ def end_sentence(job: Job) -> str:
             return f"{job.name} failed. {reason} Its page shows what led to it; a clone starts from the same settings."
         case Observed.PAUSED:
             if job.has_checkpoint:
-                then = "Raise that budget and it goes on from there."
+                then = "Raise that budget and it resumes from there."
                 return f"{job.name} stopped at its budget with a checkpoint. {reason} {then}"
-            then = "Raise that budget and it begins again."
+            then = "Raise that budget and it starts again."
             return f"{job.name} stopped at its budget before it had a checkpoint. {reason} {then}"
     steps = f"{job.env_steps:,} steps" if job.env_steps else "no steps"
     reached = (

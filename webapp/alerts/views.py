@@ -53,7 +53,7 @@ def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
 @require_safe
 @never_cache
 def bell(request: HttpRequest, project: Project) -> HttpResponse:
-    """The bell as it would be drawn now, for pages that stay open."""
+    """The bell as it is now, for pages that stay open."""
     return render(request, "alerts/bell.html", bell_context(request.user, project))
 
 
@@ -90,7 +90,7 @@ def settle(request: HttpRequest, project: Project, alert_id: int) -> HttpRespons
 
 
 def bell_context(user: Any, project: Project) -> dict[str, Any]:
-    """What the bell's template wants."""
+    """The context of the bell's template."""
     found = queries.bell_of(user, project)
     return {
         "bell": found,

@@ -92,9 +92,9 @@ def answer(request: HttpRequest, refused: Refused) -> HttpResponse:
 # Errors of services, which say why: problem type, what did not happen, what to do.
 _BY_SERVICES: dict[type[Exception], tuple[str, str, str]] = {
     BudgetRefused: ("budget", "Nothing was changed.", "Give a higher limit, or wait."),
-    ChannelRefused: ("channel", "Nothing was changed.", "Put that right, and send it again."),
+    ChannelRefused: ("channel", "Nothing was changed.", "Correct that, and send it again."),
     ConnectionRefused: ("connection", "Nothing was changed.", "Read the connection, and try again then."),
-    KeysUnusable: ("keys", "Nothing was stored.", "The operator puts that right; then send it again."),
+    KeysUnusable: ("keys", "Nothing was stored.", "Ask the operator to correct that; then send it again."),
     MembershipError: ("members", "Nothing was changed.", "See who is a member, and try again."),
     ProfileRefused: ("profile", "No memory is profiled.", "Change the request, or wait."),
 }

@@ -79,7 +79,7 @@ def _soon(token: ApiToken, now: Any) -> bool:
 def token_revoke(request: HttpRequest, token_id: str) -> HttpResponse:
     token = get_object_or_404(ApiToken, pk=token_id, user_id=request.user.pk)
     tokens.revoke_token(token=token)
-    messages.success(request, f"“{token.name}” opens nothing any more.")
+    messages.success(request, f"“{token.name}” no longer works.")
     return redirect("api:tokens")
 
 

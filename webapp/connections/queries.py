@@ -1,4 +1,4 @@
-"""What pages and jobs read of connections. Nothing here writes, and nothing here opens a secret."""
+"""Reads of connections for pages and jobs. Nothing here writes or decrypts a secret."""
 
 from __future__ import annotations
 

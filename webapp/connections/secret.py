@@ -45,7 +45,7 @@ class Secret:
             return NotImplemented
         return hmac.compare_digest(self.__plaintext.encode(), other.reveal().encode())
 
-    __hash__ = None  # type: ignore[assignment]  # a hash that lies about is a fingerprint of it
+    __hash__ = None  # type: ignore[assignment]  # a stored hash would be a fingerprint of the secret
 
     def __bool__(self) -> bool:
         return bool(self.__plaintext)

@@ -27,8 +27,8 @@ WAYS = (
     Way(
         Kind.AWS_ROLE,
         "AWS with a role",
-        "The best way. You make a role that trusts this installation; nothing secret is stored, and you take it back"
-        " whenever you like.",
+        "The best way. You make a role that trusts this installation; nothing secret is stored, and you can revoke it"
+        " at any time.",
         "shield-check",
     ),
     Way(

@@ -312,7 +312,7 @@ def test_the_list_filters_and_its_buttons_come_back_to_it() -> None:
     ada = make_user()
     project, clock = make_project(ada), FixedClock()
     client, path = _signed_in(ada), f"/p/{project.slug}/alerts/"
-    assert "Nothing has needed you yet" in client.get(path).content.decode()
+    assert "No alerts yet" in client.get(path).content.decode()
     alert = _raise(project, clock)
     assert "A function was left over." in client.get(path).content.decode()
     answer = client.post(f"{path}{alert.pk}/acknowledge/", {"back": f"{path}?state=open"})

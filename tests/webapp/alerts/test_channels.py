@@ -246,7 +246,7 @@ def test_a_failing_channel_is_told_by_the_others_once_and_over_when_it_works(
         outbox.send_due(clock=clock)
         clock.forward(400)
     alert = Alert.objects.get(kind=Kind.CHANNEL, subject=f"channel:{bad.pk}")
-    assert f"Alerts do not get out by {bad.name}. It answered 500." in alert.sentence
+    assert f"{bad.name} cannot send alerts. It answered 500." in alert.sentence
     assert not alert.deliveries.filter(channel=bad).exists()
     assert alert.deliveries.filter(channel=good).count() == 1
     receiver.status = 200

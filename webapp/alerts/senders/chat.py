@@ -95,7 +95,7 @@ def _require_service(parsed: dict[str, Any]) -> None:
     schema = str(parsed["schema"]).lower()
     service = SERVICES.get(schema)
     if service is None:
-        raise safe_http.Refused(f"Alerts do not go out by {schema}. Use {SERVICE_NAMES}.")
+        raise safe_http.Refused(f"Alerts cannot be sent by {schema}. Use {SERVICE_NAMES}.")
     if not service.hosts:
         _require_host(schema, str(parsed.get("host") or "").lower(), parsed.get("port"))
     if set(parsed.get("qsd", ())) - service.arguments:

@@ -66,7 +66,7 @@ SERVICES: dict[str, ChatService] = {
     "gotify": _GOTIFY,
     "gotifys": _GOTIFY,
 }
-"""By the word that an Apprise URL begins with."""
+"""By the scheme of an Apprise URL."""
 TEAMS_HOSTS = (".logic.azure.com", ".api.powerplatform.com")
 """The hosts of Microsoft's workflows. Each channel of Teams has one."""
 SERVICE_NAMES = (

@@ -31,5 +31,5 @@ def later(words: str, status: int | None = None, retry_after_s: float | None = N
 
 
 def postponed(words: str, wait_s: float) -> Outcome:
-    """Nothing was tried: its turn comes after so long."""
+    """No attempt was made. The delivery waits so long."""
     return Outcome(False, words, True, retry_after_s=wait_s, tried=False)

@@ -14,7 +14,7 @@ register = template.Library()
 
 @register.inclusion_tag("alerts/bell.html", takes_context=True)
 def bell(context: dict[str, Any]) -> dict[str, Any]:
-    """What is new in the project that the page belongs to; nothing for a person without one."""
+    """The bell of the page's project. It is empty for a person without a project."""
     membership = current_membership(context["request"])
     if membership is None:
         return {}

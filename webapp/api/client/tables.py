@@ -16,7 +16,7 @@ _NOTHING = "–"
 
 
 class Part(NamedTuple):
-    """What is shown of an answer: the whole, or what lies `at` a place in it. Without columns it is lines of text;
+    """A part of a response to show: the whole, or the value `at` a path. Without columns it is lines of text;
     `tall`: one thing, a line for each column."""
 
     columns: str = ""

@@ -1,4 +1,4 @@
-"""`manage.py starling …`: the command line that people take away, from the checkout."""
+"""`manage.py starling …`: the command line that people download, from the checkout."""
 
 from __future__ import annotations
 

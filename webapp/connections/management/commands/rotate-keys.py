@@ -20,7 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--new", action="store_true", help="print a new master key and do nothing else")
         parser.add_argument(
-            "--retire", action="store_true", help="also take keys away that nothing is sealed with any more"
+            "--retire", action="store_true", help="also remove keys that seal no secret any more"
         )
 
     def handle(self, **options: Any) -> None:
@@ -39,6 +39,6 @@ class Command(BaseCommand):
     def _tell(self, done: Rotation) -> None:
         self.stdout.write(f"{plural(done.rewrapped, 'secret')} sealed with the key {done.key_id} now.")
         if done.retired:
-            self.stdout.write(f"Taken away, as nothing needs them: {', '.join(done.retired)}.")
+            self.stdout.write(f"Removed, as nothing needs them: {', '.join(done.retired)}.")
         for line in done.unopened:
             self.stderr.write(line)
