@@ -51,7 +51,7 @@ def current_membership(request: HttpRequest) -> Membership | None:
     """The membership of the page's project. On other pages, of the project opened last."""
     if not hasattr(request, "membership"):
         memberships = (
-            Membership.objects.select_related("project").filter(user_id=request.user.pk).order_by("pk")
+            Membership.objects.select_related("project").filter(user=person_of(request)).order_by("pk")
         )
         last = request.session.get(SESSION_KEY, "")
         request.membership = memberships.filter(project__slug=last).first() or memberships.first()  # type: ignore[attr-defined]

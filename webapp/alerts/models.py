@@ -61,7 +61,7 @@ class Kind(models.TextChoices):
     BURN = "burn", "Spending too fast"
     RETRIES = "retries", "Calls keep failing"
     NO_STEPS = "no_steps", "Spending without steps"
-    ORPHAN = "orphan", "Left over in a cloud"
+    ORPHAN = "orphan", "Unused cloud resource"
     REPORT = "report", "Report"
     BILL = "bill", "Cloud's bill differs"
     CHANNEL = "channel", "Channel failing"

@@ -68,7 +68,7 @@ def test_a_mail_reaches_the_owners_without_any_set_up(project: Any, catcher: Mai
     (got,) = catcher.mails
     delivery = Delivery.objects.get()
     assert got.to == ["ada@example.org"]
-    assert got.message["Subject"] == "Starling: Left over in a cloud – Walking"
+    assert got.message["Subject"] == "Starling: Unused cloud resource – Walking"
     assert got.message["Message-ID"] == f"<{delivery.pk}@127.0.0.1>"
     text, page = (got.message.get_body((kind,)) for kind in ("plain", "html"))
     assert text is not None

@@ -77,7 +77,7 @@ def test_chat_reaches_a_host_that_the_operator_named(receiver: WebReceiver) -> N
     outbox.send_due()
     (post,) = receiver.posts
     told = json.loads(post.body)
-    assert told["title"] == "Left over in a cloud – Walking"
+    assert told["title"] == "Unused cloud resource – Walking"
     assert told["message"].startswith("Hopper is done.\n")
     receiver.status = 500
     make_alert(project)

@@ -248,7 +248,7 @@ def test_a_stranger_is_asked_once_and_gets_nothing_else_before_agreeing(
     anyone.post(path, {"answer": "yes"})
     make_alert(project, clock, sentence="Hopper is done.")
     _turn(clock)
-    assert _to(catcher, "eve@example.net")[1:] == ["Starling: Left over in a cloud – Walking"]
+    assert _to(catcher, "eve@example.net")[1:] == ["Starling: Unused cloud resource – Walking"]
     anyone.post(path, {"answer": "no"})
     make_alert(project, clock)
     _turn(clock)
@@ -292,7 +292,7 @@ def test_a_member_who_confirmed_the_address_needs_no_question(project: Any, catc
     channels.add_mail(project=project, name="All", addresses=["Ada@example.org"], clock=clock)
     make_alert(project, clock)
     _turn(clock)
-    assert _to(catcher, "Ada@example.org") == ["Starling: Left over in a cloud – Walking"]
+    assert _to(catcher, "Ada@example.org") == ["Starling: Unused cloud resource – Walking"]
     assert len(_to(catcher, "ada@example.org")) == 1, "and the built-in channel's"
 
 

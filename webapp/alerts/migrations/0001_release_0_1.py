@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
                             ("burn", "Spending too fast"),
                             ("retries", "Calls keep failing"),
                             ("no_steps", "Spending without steps"),
-                            ("orphan", "Left over in a cloud"),
+                            ("orphan", "Unused cloud resource"),
                             ("report", "Report"),
                             ("bill", "Cloud's bill differs"),
                             ("channel", "Channel failing"),

@@ -30,7 +30,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
 _BY_THEMSELVES = ("spec", "job", "draft", "to")
 # Words that stand for more than themselves, by where they are sent.
 _IN_PATHS: dict[str, Callable[[str], str]] = {"version": lambda key: key.replace(".", "/versions/")}
-_IN_BODIES: dict[str, Callable[[str], Any]] = {
+_IN_BODIES: dict[str, Callable[[Any], Any]] = {
     "count": lambda text: _whole(text),
     "environment": lambda name: {"id": name},
 }
