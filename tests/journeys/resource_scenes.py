@@ -12,13 +12,13 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Aim, Connection, SetUp
 from webapp.jobs.models import Job
 from webapp.money.ledger import DatabaseLedger
-from webapp.resources.scanner import look_at
+from webapp.resources.scanner import scan
 
 
 def functions_kept_ready(connection: Connection) -> Job:
-    """A job on Lambda with two functions kept ready, calls in flight, and some whose cost nobody has told."""
+    """A job on Lambda with two warm functions, calls in flight, and some calls of unknown cost."""
     SetUp.objects.create(connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), asked_mb=[MB])
-    look_at(connection, find=lambda there: PaperCloud())
+    scan(connection, find=lambda there: PaperCloud())
     Connection.objects.filter(pk=connection.pk).update(region="us-east-1")
     connection.refresh_from_db()
     job = held.make_lambda_job(connection, provisioned=2)
@@ -38,7 +38,7 @@ def functions_kept_ready(connection: Connection) -> Job:
 def an_account_that_lets_nobody_in(connection: Connection) -> None:
     """Its keys were taken away some minutes ago."""
     SetUp.objects.create(connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), asked_mb=[MB])
-    look_at(connection, find=lambda there: PaperCloud(fails=PermissionError("no")))
+    scan(connection, find=lambda there: PaperCloud(fails=PermissionError("no")))
 
 
 def _call(name: str) -> Any:

@@ -1,1 +1,1 @@
-"""What stands in people's accounts because of us: rows written before it is made, and looks at whether it is so."""
+"""Resources that Starling runs in cloud accounts: each has a row before it is created, and scans compare both."""

@@ -1,13 +1,17 @@
-"""What follows from a decision: each deed is one transaction on its row, and only then a request to the cloud."""
+"""Carries out the decisions of a scan: one transaction on the row first, then the request to the cloud."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import cast
 
-from django.db import connection, transaction
+from django.db import connection as database
+from django.db import transaction
 
 from cloud.reconciling import Decision, RegisteredResource
 from cloud.register import Finder, Found, run_of
+from cloud.register import Kind as RegisteredKind
+from cloud.register import State as RegisteredState
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job
@@ -17,31 +21,36 @@ from webapp.resources.register import held
 
 
 def carry_out(
-    decision: Decision, row: Holding | None, there: Connection, finder: Finder, *, clock: Clock = SYSTEM_CLOCK
+    decision: Decision,
+    row: Holding | None,
+    connection: Connection,
+    finder: Finder,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> None:
-    """Do what was decided, if the row still is as it was found. May raise what the cloud raises; then look again."""
+    """Do what was decided, unless the row has changed since. Raises what the cloud raises."""
     match decision.action:
         case "leave" | "wait":
-            _note_whether_seen(row, decision, clock)
+            _update_missing_since(row, decision, clock)
         case "stands":
-            _stands(row, decision, clock)
+            _mark_running(row, decision, clock)
         case "gone" | "lost":
-            _is_over(row, decision, clock)
+            _close(row, decision, clock)
             if decision.action == "gone" and row is not None and row.kind == HoldingKind.CONTAINER_GROUP:
-                # One that ended by itself costs nothing, and counts for the account's limits until it is deleted.
-                finder.end(Found(row.name, "container_group", row.provider_id, there.pk))
+                # An ended group costs nothing, but counts towards the account's limits until it is deleted.
+                finder.end(Found(row.name, "container_group", row.provider_id, connection.pk))
         case "end":
             assert decision.found is not None
-            if _is_to_end(row, decision, there, clock):
+            if _mark_ending(row, decision, connection, clock):
                 finder.end(decision.found)
 
 
 def registered_resource(row: Holding, is_held: bool) -> RegisteredResource:
-    """The row as the comparison wants it."""
+    """The row in the form that `compare` takes."""
     return RegisteredResource(
         name=row.name,
-        kind=HoldingKind(row.kind).value,
-        state=State(row.state).value,
+        kind=cast(RegisteredKind, row.kind),
+        state=cast(RegisteredState, row.state),
         held=is_held,
         intended_unix_s=row.intended_at.timestamp(),
         since_unix_s=row.since.timestamp(),
@@ -50,7 +59,7 @@ def registered_resource(row: Holding, is_held: bool) -> RegisteredResource:
     )
 
 
-def _note_whether_seen(row: Holding | None, decision: Decision, clock: Clock) -> None:
+def _update_missing_since(row: Holding | None, decision: Decision, clock: Clock) -> None:
     if row is None or row.state in OVER:
         return
     still = Holding.objects.filter(pk=row.pk, state=row.state)
@@ -60,7 +69,7 @@ def _note_whether_seen(row: Holding | None, decision: Decision, clock: Clock) ->
         still.filter(missing_since=None).update(missing_since=clock.now())
 
 
-def _stands(row: Holding | None, decision: Decision, clock: Clock) -> None:
+def _mark_running(row: Holding | None, decision: Decision, clock: Clock) -> None:
     assert row is not None
     assert decision.found is not None
     Holding.objects.filter(pk=row.pk, state=State.INTENDED).update(
@@ -72,8 +81,8 @@ def _stands(row: Holding | None, decision: Decision, clock: Clock) -> None:
 
 
 @transaction.atomic
-def _is_over(row: Holding | None, decision: Decision, clock: Clock) -> None:
-    """It is not there: what it cost beyond what was paid is booked to its job."""
+def _close(row: Holding | None, decision: Decision, clock: Clock) -> None:
+    """Close the row of a resource that is gone, and book to its job what it cost beyond what was paid."""
     assert row is not None
     locked = _locked(row)
     if locked is None or locked.state != row.state:
@@ -84,26 +93,28 @@ def _is_over(row: Holding | None, decision: Decision, clock: Clock) -> None:
     locked.reason, locked.since, locked.ended_at = decision.reason, now, now
     locked.save()
     late = 0 if never_came else late_rent.book(locked, locked.missing_since or now, clock=clock)
-    notices.is_over(locked, clock)
+    notices.resolve_unused(locked, clock)
     if decision.action == "lost":
-        notices.on_job(
-            locked, f"No longer in the cloud: {notices.called(locked)}. Nobody here ended it.", clock
+        notices.add_job_note(
+            locked, f"No longer in the cloud: {notices.describe(locked)}. Starling did not end it.", clock
         )
     elif late:
-        notices.on_job(
+        notices.add_job_note(
             locked,
-            f"Ended in the cloud: {notices.called(locked)}. What it cost after its run is on the bill.",
+            f"Ended in the cloud: {notices.describe(locked)}. Its cost after the run is on the bill.",
             clock,
         )
 
 
 @transaction.atomic
-def _is_to_end(row: Holding | None, decision: Decision, there: Connection, clock: Clock) -> bool:
-    """Write that its end is asked for; not if somebody came to want it meanwhile."""
+def _mark_ending(row: Holding | None, decision: Decision, connection: Connection, clock: Clock) -> bool:
+    """Mark the resource as ending and return True; return False if a run holds it by now."""
     now = clock.now()
     if row is None:
         assert decision.found is not None
-        notices.left_over(_stray(decision.found, decision.reason, there, now), decision.reason, clock)
+        notices.alert_unused(
+            _create_unregistered(decision.found, decision.reason, connection, now), decision.reason, clock
+        )
         return True
     locked = _locked(row)
     if locked is None or locked.state != row.state or _is_wanted(locked, now, clock):
@@ -115,7 +126,7 @@ def _is_to_end(row: Holding | None, decision: Decision, there: Connection, clock
         locked.provider_id = decision.found.provider_id
     locked.save()
     if orphan:
-        notices.left_over(locked, decision.reason, clock)
+        notices.alert_unused(locked, decision.reason, clock)
     return True
 
 
@@ -127,13 +138,13 @@ def _is_wanted(row: Holding, now: datetime, clock: Clock) -> bool:
     )
 
 
-def _stray(found: Found, reason: str, there: Connection, now: datetime) -> Holding:
-    """A row for what no row knew, under the run that its tags name, if that is one of this project's."""
+def _create_unregistered(found: Found, reason: str, connection: Connection, now: datetime) -> Holding:
+    """Create a row for a resource that has none. Its job is the one that its tags name, if that is in this project."""
     run = run_of(found.run)
-    job = Job.objects.filter(pk=run[0], project_id=there.project_id).first() if run else None
+    job = Job.objects.filter(pk=run[0], project_id=connection.project_id).first() if run else None
     created = datetime.fromtimestamp(found.created_unix_s, UTC) if found.created_unix_s else now
     return Holding.objects.create(
-        connection=there,
+        connection=connection,
         job=job,
         epoch=run[1] if run and job else 0,
         kind=found.kind,
@@ -150,6 +161,6 @@ def _stray(found: Found, reason: str, there: Connection, now: datetime) -> Holdi
 
 def _locked(row: Holding) -> Holding | None:
     rows = Holding.objects.filter(pk=row.pk).select_related("job", "connection")
-    if connection.features.has_select_for_update:
+    if database.features.has_select_for_update:
         rows = rows.select_for_update(of=("self",))
     return rows.first()

@@ -1,4 +1,4 @@
-"""What a thing cost that stood on after its run: the time it stood in all, less what that run has paid."""
+"""Rent of a resource that outlived its run: the rent of all its time, less what the run has paid."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from webapp.resources.models import Holding
 
 
 def book(holding: Holding, until: datetime, *, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Book what nobody has paid of its time up to `until`, once; the picodollars.
+    """Book the unpaid rent up to `until`, once. Returns the picodollars booked.
 
-    Its time counts from the intent: no provider counts from earlier.
+    Time counts from the intent: no provider counts from earlier.
     """
     standing, missing_ns = owed(holding, until)
     if standing is None or holding.job is None or not missing_ns:
@@ -42,7 +42,7 @@ def book(holding: Holding, until: datetime, *, clock: Clock = SYSTEM_CLOCK) -> i
 
 
 def owed(holding: Holding, until: datetime) -> tuple[StandingResource | None, int]:
-    """The nanoseconds of its time up to `until` that nobody has paid, and what such time costs."""
+    """Its rent by time, and the nanoseconds up to `until` that are unpaid."""
     standing = rent_of(holding)
     if standing is None:
         return None, 0
@@ -50,7 +50,7 @@ def owed(holding: Holding, until: datetime) -> tuple[StandingResource | None, in
 
 
 def unpaid_ns(standing: StandingResource, stood_ns: int, paid: int) -> int:
-    """How long of `stood_ns` the amount `paid` does not cover."""
+    """How much of `stood_ns` the amount `paid` does not cover."""
     due = total(standing.lines(stood_ns))
     # Slices are rounded one by one, the whole once: with started units a picodollar is no unit more.
     missing = due - paid - (2 if standing.round_up_s else 0)
@@ -60,7 +60,7 @@ def unpaid_ns(standing: StandingResource, stood_ns: int, paid: int) -> int:
 
 
 def rent_of(holding: Holding) -> StandingResource | None:
-    """What such a thing costs by the time, at the prices of the job that wanted it; None if nobody can say."""
+    """What the resource costs by time, at the prices of its job; None if that is unknown."""
     if holding.job is None:
         return None
     spec = holding.job.parsed_spec()
@@ -75,7 +75,7 @@ def rent_of(holding: Holding) -> StandingResource | None:
 
 
 def _paid(holding: Holding, standing: StandingResource) -> int:
-    """What its run has paid for it, or will have: open slices of a dead run are booked in full."""
+    """What its run has paid for it or will pay: open slices of a dead run are booked in full."""
     assert holding.job is not None
     charges = Charge.objects.filter(
         account=holding.job.account,

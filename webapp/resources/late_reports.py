@@ -1,8 +1,8 @@
-"""What lost calls really cost: assumed charges are looked up in the provider's log and corrected to what it bills.
+"""Real costs of lost calls: assumed charges are looked up in the provider's log and corrected to what it bills.
 
 A call whose process died, or whose answer was lost, is booked at its whole reservation until then, and the bill says
-so. The log comes some seconds late; a call that it does not tell of did not run, once it is too late for it to, and as
-long as every execution of that time says what call it was.
+so. The log comes some seconds late. A call that is missing there did not run, if it is too late for it to start and if
+every execution of that time names its call.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Open = Callable[[Job], AwsConnection]
 
 @dataclass(frozen=True)
 class Reading:
-    """What one look into the log came to."""
+    """What one reading of the log changed."""
 
     corrected: int = 0
     left: int = 0
@@ -61,7 +61,7 @@ class Reading:
 
 
 def due(now: datetime) -> list[str]:
-    """Jobs on AWS Lambda in whose log there may be something to find."""
+    """Ids of jobs on AWS Lambda whose log may hold more and is due to be read."""
     fresh = Q(finished_at=None) | Q(finished_at__gte=now - LOG_IS_KEPT)
     unread = Q(log_reading=None) | Q(log_reading__again_at__lte=now)
     begun = Q(account__spent_picodollars__gt=0)
@@ -70,7 +70,7 @@ def due(now: datetime) -> list[str]:
 
 
 def read(job_id: str, *, clock: Clock = SYSTEM_CLOCK, connect: Open | None = None) -> Reading:
-    """Correct what the log tells of, and plan the next look. Never raises for what the cloud says."""
+    """Correct the charges that the log explains, and plan the next reading. Errors of the cloud are not raised."""
     job = Job.objects.select_related("account").get(pk=job_id)
     charges = _assumed(job)
     if not charges:
@@ -95,7 +95,7 @@ def _connected(job: Job) -> AwsConnection:
 
 
 def _assumed(job: Job) -> list[Charge]:
-    """Calls booked by assumption, oldest first. Only names that hold the job's own are this job's alone."""
+    """Calls booked by assumption, oldest first. Only names that begin with the job's id are its own for certain."""
     rows = Charge.objects.filter(
         account=job.account,
         state=ChargeState.SETTLED,
@@ -151,7 +151,7 @@ class _Lookup:
         self.sentence = ""
 
     def settlements(self, charges: Sequence[Charge], now: datetime) -> dict[int, Settlement]:
-        """What is known by now, by the charge's key."""
+        """The settlements that the log explains by now, by the charge's key."""
         since_unix_s = min(one.opened_at for one in charges).timestamp() - _CLOCKS_DIFFER_S
         try:
             reports = aws_log.reports_of(
@@ -160,7 +160,7 @@ class _Lookup:
         except Exception as error:
             if code_of(error) != "ResourceNotFoundException":
                 raise
-            self.sentence = f"The log of {self._function} is not there any more."
+            self.sentence = f"The log of {self._function} no longer exists."
             return {}
         known = {one.pk: self._settlement(one, reports[one.name]) for one in charges if one.name in reports}
         absent = [one for one in charges if one.name not in reports]
@@ -168,7 +168,7 @@ class _Lookup:
         return known
 
     def _never_ran(self, absent: Sequence[Charge], now: datetime) -> list[Charge]:
-        """Those that the log would tell of by now if they had run."""
+        """The calls that the log would show by now if they had run."""
         late = self._longest + LOG_COMES_WITHIN
         over = [one for one in absent if one.opened_at + late <= now <= one.opened_at + LOG_IS_KEPT]
         if not over:
@@ -177,20 +177,21 @@ class _Lookup:
         until = max(one.opened_at for one in over) + self._longest
         unnamed = aws_log.unnamed(self._client, self._function, since, until.timestamp())
         if unnamed:
-            said = plural(len(unnamed), "execution in the log does", "executions in the log do")
+            executions = plural(len(unnamed), "execution in the log does", "executions in the log do")
             stay = plural(len(over), "call stays", "calls stay")
-            self.sentence = f"{said} not say what call it was, so {stay} assumed."
+            self.sentence = f"{executions} not name a call, so {stay} assumed."
             return []
         return over
 
     def _settlement(self, charge: Charge, executions: Sequence[Report]) -> Settlement:
-        """Each execution is billed, should there ever be two; with none it cost nothing."""
-        call = Call.model_construct(id=charge.name, where="actor", memory_mb=self._memory_mb)
+        """A settlement that bills each execution, also if there are two; without any it cost nothing."""
+        # Prices read no more of a call than this; what else it was is no longer known.
+        known: dict[str, Any] = {"id": charge.name, "where": "actor", "memory_mb": self._memory_mb}
+        call = Call.model_construct(**known)
         lines: tuple[PriceLine, ...] = ()
         for one in executions:
-            usage = Usage(billed_s=one.billed_s, provisioned=one.ready)
-            lines += self._price.lines(call, usage) or ()
-        usage = {
+            lines += self._price.lines(call, Usage(billed_s=one.billed_s, provisioned=one.ready)) or ()
+        usage: dict[str, object] = {
             "billed_s": sum(one.billed_s for one in executions),
             "memory_mb": self._memory_mb,
             "executions": len(executions),
@@ -200,7 +201,7 @@ class _Lookup:
 
 
 def _note(job: Job, reading: Reading, clock: Clock) -> None:
-    """Plan the next look: soon at first, seldom later; never again once a job is over and nothing is left."""
+    """Plan the next reading: soon at first, seldom later, none once the job has ended and no call is assumed."""
     now = clock.now()
     row = LogReading.objects.filter(job=job).first() or LogReading(job=job)
     ended = job.observed in TERMINAL
@@ -214,5 +215,5 @@ def _note(job: Job, reading: Reading, clock: Clock) -> None:
     if reading.corrected:
         calls = plural(reading.corrected, "call")
         left = f" {plural(reading.left, 'is', 'are')} assumed still." if reading.left else ""
-        sentence = f"AWS's log told what {calls} cost that had been assumed. The bill is corrected.{left}"
+        sentence = f"AWS's log shows what {calls} really cost, so the bill is corrected.{left}"
         append_events(job.pk, [note(sentence)], clock=clock)

@@ -1,4 +1,4 @@
-"""Who looks at an account: one finder for each cloud, with the connection opened for the moment."""
+"""Lists the billable resources of an account: one finder for each cloud, over a connection that is decrypted for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READ_TIMEOUT_S = 8.0
 
 @sensitive_variables()
 def finder_of(connection: Connection) -> Finder:
-    """Raises CannotOpen, CannotUnseal or KeysUnusable where it cannot be opened."""
+    """The finder of a connection. Raises CannotOpen, CannotUnseal or KeysUnusable if it cannot be decrypted."""
     if connection.cloud == "aws":
         made = queries.set_up_of(connection)
         return AwsFinder(decrypt.aws_connection(connection).open(), made.asked_mb if made else ())

@@ -1,5 +1,5 @@
-"""Tables of what stands in the clouds. Written only by `register`, `looking`, `deeds`,
-`late_reports`, `creates` and `notes`."""
+"""Tables of resources in cloud accounts. Written only by `register`, `scanner`, `actions`, `late_reports` and
+`rate_limit`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ class HoldingKind(models.TextChoices):
 
 
 class Holding(models.Model):
-    """One thing in an account that bills, from the intent to have it until a look found it gone.
+    """One billable resource in an account, from the intent to create it until a scan found it gone.
 
-    `job` and `epoch` name the run that wanted it; a stray one was found without any row and may have none. It may
-    stand until `expires_at`. `facts` say what it is (cloud.register.Register.intend). `missing_since`: looks have not
-    shown it since then.
+    `job` and `epoch` name its run; a resource that was found without a row may have none. It may run until
+    `expires_at`. `facts` describe it (cloud.register.Register.intend). `missing_since`: scans have not found it since.
     """
 
     connection = models.ForeignKey(
@@ -72,10 +71,10 @@ class Holding(models.Model):
 
 
 class Look(models.Model):
-    """The last look at an account that succeeded (`at`), and the last try; `sentence` says why that failed, if it did.
+    """The last scan of an account that succeeded (`at`), and the last try; `sentence` says why that failed, if it did.
 
-    Whoever looks claims it until `claimed_until`, so that two do not look at once. `others` names what stands there
-    and is not this connection's.
+    A scan claims the row until `claimed_until`, so that no two run at once. `others` names resources of the account
+    that are not this connection's.
     """
 
     connection = models.OneToOneField("connections.Connection", on_delete=models.CASCADE, related_name="look")
@@ -111,7 +110,7 @@ class LogReading(models.Model):
 
 
 class CreateTimes(models.Model):
-    """When an account was last asked to make something, by all jobs together: seconds of Unix time, in order."""
+    """When all jobs together last sent create requests to a place: seconds of Unix time, in order."""
 
     place = models.CharField(max_length=120, unique=True)
     moments = models.JSONField(default=list)
@@ -120,4 +119,4 @@ class CreateTimes(models.Model):
         db_table = "standing_asked"
 
     def __str__(self) -> str:
-        return f"{len(self.moments)} creates in {self.place}"
+        return f"{len(self.moments)} create requests to {self.place}"

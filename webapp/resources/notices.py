@@ -1,4 +1,4 @@
-"""What people are told of what stands: on the job's page, and as alerts to the project."""
+"""Messages about resources: notes on the job's page, and alerts to the project."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from webapp.resources.models import LIVE, Holding, HoldingKind
 FAILURES_BEFORE_ALERT = 3
 
 
-def left_over(row: Holding, reason: str, clock: Clock) -> None:
-    """Something was found standing that nobody is there to end; it is being ended."""
-    sentence = f"Left over in the cloud: {called(row)}. {reason} It is taken away."
-    on_job(row, sentence, clock)
+def alert_unused(row: Holding, reason: str, clock: Clock) -> None:
+    """Report a resource that no run uses any more. It is being ended."""
+    sentence = f"Unused cloud resource: {describe(row)}. {reason} It is being ended."
+    add_job_note(row, sentence, clock)
     raise_alert(
         project_id=_project(row),
         kind="orphan",
@@ -27,39 +27,42 @@ def left_over(row: Holding, reason: str, clock: Clock) -> None:
     )
 
 
-def is_over(row: Holding, clock: Clock) -> None:
-    """Whatever was said of it is so no longer."""
+def resolve_unused(row: Holding, clock: Clock) -> None:
+    """Resolve the alert about this resource: it is gone."""
     resolve_alert(project_id=_project(row), dedupe_key=f"standing:{row.pk}", clock=clock)
 
 
-def on_job(row: Holding, sentence: str, clock: Clock) -> None:
-    """A note among the events of the job that wanted it."""
+def add_job_note(row: Holding, sentence: str, clock: Clock) -> None:
+    """Add a note to the events of the resource's job, if it has one."""
     if row.job_id is not None:
         append_events(row.job_id, [note(sentence)], clock=clock)
 
 
-def account_seen(there: Connection, failures: int, sentence: str, clock: Clock) -> None:
-    """An account was looked at, or could not be for the `failures`-th time in a row while something stands there."""
-    key = f"unseen:{there.pk}"
+def report_scan(connection: Connection, failures: int, sentence: str, clock: Clock) -> None:
+    """Raise an alert after several failed scans of an account in which resources run; resolve it after a good scan."""
+    key = f"unseen:{connection.pk}"
     if not sentence:
-        resolve_alert(project_id=there.project_id, dedupe_key=key, clock=clock)
+        resolve_alert(project_id=connection.project_id, dedupe_key=key, clock=clock)
     elif (
         failures >= FAILURES_BEFORE_ALERT
-        and Holding.objects.filter(connection=there, state__in=LIVE).exists()
+        and Holding.objects.filter(connection=connection, state__in=LIVE).exists()
     ):
         raise_alert(
-            project_id=there.project_id,
+            project_id=connection.project_id,
             kind="orphan",
-            subject=About.CONNECTION.subject(there.pk),
-            sentence=f"Something of ours stands in {there.name} and cannot be looked after. {sentence}",
+            subject=About.CONNECTION.subject(connection.pk),
+            sentence=f"Starling runs resources in {connection.name} and cannot check them. {sentence}",
             severity="critical",
             dedupe_key=key,
             clock=clock,
         )
 
 
-def called(row: Holding) -> str:
-    return f"{HoldingKind(row.kind).label.lower()} ({row.name})"
+def describe(row: Holding) -> str:
+    kind = {HoldingKind.PROVISIONED: "warm functions", HoldingKind.CONTAINER_GROUP: "container group"}[
+        row.kind
+    ]
+    return f"{kind} ({row.name})"
 
 
 def _project(row: Holding) -> int | None:

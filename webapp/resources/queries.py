@@ -1,4 +1,4 @@
-"""What pages say of what stands: per project, per job, and what would become of a job if this server died now."""
+"""What pages read about running resources: of a project, of a job, and what a job costs if this server dies now."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from webapp.jobs.models import Job
 from webapp.money.models import Basis, ChargeKind, ChargeState
 from webapp.resources import late_rent
 from webapp.resources.models import LIVE, Holding, HoldingKind, Look
-from webapp.resources.scanner import watched
+from webapp.resources.scanner import scanned_connections
 
-DEEDS: dict[str, str] = {
+ACTION_WORDS: dict[str, str] = {
     "leave": "left",
     "wait": "looked at again",
     "stands": "there",
@@ -34,11 +34,11 @@ _ON_ACTORS = (ChargeKind.ROLLOUT, ChargeKind.EVALUATE)
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What stands in some accounts as far as we know, and since when we know it.
+class RunningResources:
+    """The resources that run in some accounts as of `checked_at`.
 
-    `checked_at` is that of the account that was looked at longest ago; None if one was never. `problems` say which
-    could not be looked at, and why.
+    `checked_at` is the oldest of the accounts' last scans; None if an account was never scanned. `problems` name the
+    accounts that could not be scanned, and why.
     """
 
     things: Sequence[Holding]
@@ -51,21 +51,21 @@ class Standing:
         return not self.things and not self.problems and self.checked_at is not None
 
 
-def in_project(project: Any) -> Standing:
-    """All accounts of the project in which something of ours may stand."""
-    return _standing([one for one in watched() if one.project_id == project.pk])
+def in_project(project: Any) -> RunningResources:
+    """The resources in all scanned accounts of the project."""
+    return _running([one for one in scanned_connections() if one.project_id == project.pk])
 
 
-def of_job(job: Job) -> Standing | None:
-    """Of what the job's own account holds for it; None for one that runs in nobody's account."""
+def of_job(job: Job) -> RunningResources | None:
+    """The job's resources in its account; None if it runs without an account."""
     name = job.spec["platform"].get("connection")
-    there = Connection.objects.filter(project_id=job.project_id, pk=name).first() if name else None
-    if there is None:
+    connection = Connection.objects.filter(project_id=job.project_id, pk=name).first() if name else None
+    if connection is None:
         return None
-    return _standing([there], job=job)
+    return _running([connection], job=job)
 
 
-def _standing(accounts: Sequence[Connection], **of: Any) -> Standing:
+def _running(accounts: Sequence[Connection], **of: Any) -> RunningResources:
     things = Holding.objects.filter(connection__in=accounts, state__in=LIVE, **of)
     looks = {one.connection_id: one for one in Look.objects.filter(connection__in=accounts)}
     moments = [looks[one.pk].at if one.pk in looks else None for one in accounts]
@@ -75,7 +75,7 @@ def _standing(accounts: Sequence[Connection], **of: Any) -> Standing:
         if one.pk in looks and looks[one.pk].sentence
     ]
     known = [moment for moment in moments if moment is not None]
-    return Standing(
+    return RunningResources(
         list(things.select_related("job").order_by("pk")),
         len(accounts),
         min(known) if known and len(known) == len(moments) else None,
@@ -83,18 +83,21 @@ def _standing(accounts: Sequence[Connection], **of: Any) -> Standing:
     )
 
 
-def if_left_alone(job: Job, now: datetime) -> UnattendedCost | None:
-    """What becomes of the job if this server dies now; None for one that does nothing at this moment."""
+def find_unattended_cost(job: Job, now: datetime) -> UnattendedCost | None:
+    """What the job still costs if this server dies now; None for a job that is not active."""
     if job.observed not in ACTIVE:
         return None
-    things = [_stands(one) for one in Holding.objects.filter(job=job, state__in=LIVE).select_related("job")]
+    things = [
+        _billing_resource(one)
+        for one in Holding.objects.filter(job=job, state__in=LIVE).select_related("job")
+    ]
     rent = job.account.charges.filter(state=ChargeState.OPEN, kind=ChargeKind.RENT)
     reserved = rent.aggregate(sum=Sum("reserved_picodollars", default=0))["sum"]
     return unattended_cost(now.timestamp(), _in_flight(job), reserved, things)
 
 
 def _in_flight(job: Job) -> list[ReservedCalls]:
-    """Open calls that run elsewhere than on this server, those alike together."""
+    """Open calls that run outside this server, grouped by their reservation."""
     spec = job.parsed_spec()
     options, memory_mb = spec.platform, spec.training.rollout.memory_mb
     if not isinstance(options, LambdaOptions):
@@ -117,7 +120,7 @@ def _in_flight(job: Job) -> list[ReservedCalls]:
     ]
 
 
-def _stands(thing: Holding) -> BillingResource:
+def _billing_resource(thing: Holding) -> BillingResource:
     rent, unpaid_ns = late_rent.owed(thing, thing.expires_at)
     if thing.kind == HoldingKind.CONTAINER_GROUP:
         until_then = total(rent.lines(unpaid_ns)) if rent is not None else 0
@@ -127,7 +130,7 @@ def _stands(thing: Holding) -> BillingResource:
 
 
 def assumed_in(job: Job) -> tuple[int, int]:
-    """How many calls of the job are booked by assumption, and for how much."""
+    """How many calls of the job are booked by assumption, and their sum."""
     rows = job.account.charges.filter(state=ChargeState.SETTLED, basis=Basis.ASSUMED)
     sums = rows.aggregate(count=Count("pk"), sum=Sum("settled_picodollars", default=0))
     return sums["count"], sums["sum"]

@@ -1,4 +1,4 @@
-"""How often an account was asked to make something lately, counted for all jobs: each is a process of its own."""
+"""Counts recent create requests to a subscription over all jobs, each of which is a process of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webapp.resources.models import CreateTimes
 class SubscriptionCreates:
     """Implements `cloud.register.CreateCounter` for the subscription and region of a connection. For any thread.
 
-    Projects that connect the same subscription share its count. What others ask there is not known here.
+    Projects that connect the same subscription share its count. Requests of other programs are unknown here.
     """
 
     def __init__(self, connection_id: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -42,7 +42,7 @@ class SubscriptionCreates:
 
 @contextmanager
 def no_connection_left() -> Iterator[None]:
-    """A platform's own threads end without a word; what they opened to the database would stay open."""
+    """Close the database connection of a platform's own thread when the block ends; nothing else would close it."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""The register of one run in one account, in the database. Each word is committed when it returns."""
+"""The register of one run's resources in one account, in the database. Each method commits before it returns."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from webapp.resources import late_rent
 from webapp.resources.models import LIVE, Holding, State
 from webapp.resources.rate_limit import SubscriptionCreates, no_connection_left
 
-_TAKEN_OVER = "Taken over by the run that came after."
+_TAKEN_OVER = "The next run of the job took its name."
 
 
 def held(now: datetime) -> Q:
-    """Holdings whose run goes on: by the database's clock, the lease of their job is held, and under their epoch."""
+    """Holdings whose run goes on: their job's lease is valid by the database's clock, under their epoch."""
     return Q(job__lease_epoch=F("epoch"), job__lease_expires_at__gt=now) & ~Q(job__lease_owner="")
 
 
 class DatabaseRegister:
-    """Implements `cloud.register.Register` for the run of `job_id` under `epoch`. May be used from any thread."""
+    """Implements `cloud.register.Register` for the run of `job_id` under `epoch`. Safe in any thread."""
 
     def __init__(self, connection_id: str, job_id: str, epoch: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._connection_id = connection_id
@@ -39,16 +39,16 @@ class DatabaseRegister:
                 self._require_run()
                 self._intend(name, kind, expires_unix_s, facts)
         except IntegrityError:
-            raise NameTaken(f"{name} is asked for by another run at this moment.") from None
+            raise NameTaken(f"Another run is creating {name} at this moment.") from None
         failpoints.reach("after_intent")
 
     def _intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
-        there = self._locked(Holding.objects.filter(connection_id=self._connection_id, name=name))
+        holding = self._locked(Holding.objects.filter(connection_id=self._connection_id, name=name))
         now = self._clock.now()
-        if there is not None and (there.job_id, there.epoch) == (self._job_id, self._epoch):
+        if holding is not None and (holding.job_id, holding.epoch) == (self._job_id, self._epoch):
             return
-        if there is not None:
-            self._take_over(there, now)
+        if holding is not None:
+            self._take_over(holding, now)
         Holding.objects.create(
             connection_id=self._connection_id,
             job_id=self._job_id,
@@ -62,16 +62,16 @@ class DatabaseRegister:
             expires_at=_moment(expires_unix_s),
         )
 
-    def _take_over(self, there: Holding, now: datetime) -> None:
-        """The name of a thing whose run is over may be used again at once; what it cost is that run's."""
-        if there.state == State.ENDING:
-            raise NameTaken(f"{there.name} is being taken away at this moment.")
-        if Holding.objects.filter(held(self._clock.shared_now()), pk=there.pk).exists():
-            assert there.job is not None
-            raise NameTaken(f"{there.name} is held by {there.job.name}.")
-        there.state, there.reason, there.ended_at, there.since = State.GONE, _TAKEN_OVER, now, now
-        there.save()
-        late_rent.book(there, now, clock=self._clock)
+    def _take_over(self, holding: Holding, now: datetime) -> None:
+        """Close the row of a run that has ended, so that its name is free. Its rent is booked to that run."""
+        if holding.state == State.ENDING:
+            raise NameTaken(f"{holding.name} is being ended at this moment.")
+        if Holding.objects.filter(held(self._clock.shared_now()), pk=holding.pk).exists():
+            assert holding.job is not None
+            raise NameTaken(f"{holding.name} is held by {holding.job.name}.")
+        holding.state, holding.reason, holding.ended_at, holding.since = State.GONE, _TAKEN_OVER, now, now
+        holding.save()
+        late_rent.book(holding, now, clock=self._clock)
 
     def made(self, name: str, provider_id: str) -> None:
         failpoints.reach("before_made")
@@ -88,7 +88,7 @@ class DatabaseRegister:
 
     def ending(self, name: str) -> None:
         rows = self._mine(name).exclude(state=State.ENDING)
-        rows.update(state=State.ENDING, since=self._clock.now(), reason="Its run gives it back.")
+        rows.update(state=State.ENDING, since=self._clock.now(), reason="Its run releases it.")
         failpoints.reach("after_ending")
 
     def gone(self, name: str) -> None:
@@ -123,7 +123,7 @@ def _moment(unix_s: float) -> datetime:
 
 
 def holder(job: Job, epoch: int, connection_id: str, clock: Clock) -> Holder:
-    """On whose behalf the run of `job` under `epoch` holds resources in the account of a connection."""
+    """The holder of resources that the run of `job` under `epoch` creates in the account of a connection."""
     register = DatabaseRegister(connection_id, job.pk, epoch, clock=clock)
     creates = SubscriptionCreates(connection_id, clock=clock)
     return Holder(register, connection_id, job.pk, epoch, job.project.slug, creates=creates)

@@ -1,7 +1,7 @@
-"""Looks at accounts: what is found is compared with what is believed, and what follows is done.
+"""Scans accounts: compares the resources found there with the rows, and carries out what follows.
 
-Each account for itself: whatever is wrong with one, the others are looked at. Two looks at one account at once do no
-harm, but the second is left out.
+Each account is scanned by itself, so an error in one does not hold up the others. Two scans of one account at once
+would do no harm, but the second is skipped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 EVERY = timedelta(seconds=10)
 SWEEP_EVERY = timedelta(seconds=60)
-"""Accounts in which nothing stands as far as we know are looked at as well: our rows may be what is wrong."""
+"""Accounts without a known resource are scanned too, less often: the rows may be wrong."""
 RECENT = timedelta(minutes=10)
 _LONGEST_PAUSE = timedelta(minutes=5)
 _CLAIMED_FOR = timedelta(seconds=90)
@@ -43,16 +43,16 @@ FinderOf = Callable[[Connection], Finder]
 
 
 @dataclass(frozen=True)
-class Sight:
-    """What a look came to: a decision for each thing, or the sentence that says why there was none."""
+class ScanResult:
+    """The result of a scan: a decision for each resource, or the sentence that says why it failed."""
 
     connection: Connection
     decisions: Sequence[Decision] = ()
     sentence: str = ""
 
 
-def watched() -> list[Connection]:
-    """Accounts in which something of ours may stand: it was set up or made there, or the cloud needs no set-up."""
+def scanned_connections() -> list[Connection]:
+    """Accounts that may hold resources of Starling: set up, or with holdings, or of a cloud that needs no set-up."""
     made = Q(set_up__isnull=False) & ~Q(set_up__asked_mb=[])
     azure = Q(kind="azure_principal", test_state=CheckState.DONE)
     rows = Connection.objects.filter(made | azure | Q(holdings__isnull=False)).distinct()
@@ -60,100 +60,113 @@ def watched() -> list[Connection]:
 
 
 def due(now: datetime) -> list[Connection]:
-    """Those of them whose next look has come."""
+    """The scanned accounts whose next scan is due."""
     busy_rows = Holding.objects.filter(Q(state__in=LIVE) | Q(ended_at__gte=now - RECENT))
     busy = set(busy_rows.values_list("connection_id", flat=True))
-    return [one for one in watched() if _is_due(one, now, EVERY if one.pk in busy else SWEEP_EVERY)]
+    return [
+        one for one in scanned_connections() if _is_due(one, now, EVERY if one.pk in busy else SWEEP_EVERY)
+    ]
 
 
-def _is_due(there: Connection, now: datetime, every: timedelta) -> bool:
-    look = Look.objects.filter(connection=there).first()
+def _is_due(connection: Connection, now: datetime, every: timedelta) -> bool:
+    look = Look.objects.filter(connection=connection).first()
     if look is None or look.tried_at is None:
         return True
-    return look.tried_at + min(every * 2 ** min(look.failures, 8), max(every, _LONGEST_PAUSE)) <= now
+    return look.tried_at + min(every * (1 << min(look.failures, 8)), max(every, _LONGEST_PAUSE)) <= now
 
 
-def look_at(
-    there: Connection,
+def scan(
+    connection: Connection,
     *,
     clock: Clock = SYSTEM_CLOCK,
     find: FinderOf | None = None,
     patience: Patience = PATIENCE,
     dry_run: bool = False,
-) -> Sight | None:
-    """Look, and do what follows; with `dry_run` only say what would. None if somebody looks already. Never raises."""
-    if not dry_run and not _claimed(there, clock.now()):
+) -> ScanResult | None:
+    """Scan an account and carry out the decisions; with `dry_run` only return them.
+
+    None if another scan of it is running. Never raises: the result says what went wrong.
+    """
+    if not dry_run and not _claimed(connection, clock.now()):
         return None
     try:
-        sight = _looked(there, clock, find or finder_of, patience, dry_run)
+        result = _compare(connection, clock, find or finder_of, patience, dry_run)
     except (CannotOpen, CannotUnseal, KeysUnusable) as error:
-        sight = Sight(there, sentence=str(error))
-    except Exception as error:  # whatever an SDK raises: other accounts are looked at all the same
-        log.warning("%s could not be looked at: %s", there.pk, type(error).__name__)
-        sight = Sight(there, sentence=_in_words(there, error))
+        result = ScanResult(connection, sentence=str(error))
+    except Exception as error:  # whatever an SDK raises: other accounts are scanned all the same
+        log.warning("%s could not be scanned: %s", connection.pk, type(error).__name__)
+        result = ScanResult(connection, sentence=_in_words(connection, error))
     if not dry_run:
-        _note(there, sight, clock)
-    return sight
+        _note(connection, result, clock)
+    return result
 
 
-def _looked(there: Connection, clock: Clock, find: FinderOf, patience: Patience, dry_run: bool) -> Sight:
-    finder, began = find(there), clock.now()
+def _compare(
+    connection: Connection, clock: Clock, find: FinderOf, patience: Patience, dry_run: bool
+) -> ScanResult:
+    finder, began = find(connection), clock.now()
     found = finder.found()
-    # Only now: an intent is committed before its request, so what was found has its row, if it is ours.
-    rows = _rows(there, began)
+    # Read after the listing: an intent is committed before its request, so each of our resources found has its row.
+    rows = _rows(connection, began)
     wanted = set(
-        Holding.objects.filter(held(clock.shared_now()), connection=there).values_list("pk", flat=True)
+        Holding.objects.filter(held(clock.shared_now()), connection=connection).values_list("pk", flat=True)
     )
     beliefs = [registered_resource(row, row.pk in wanted) for row in rows.values()]
-    decisions = compare(beliefs, found, now_unix_s=began.timestamp(), ours=there.pk, patience=patience)
-    trouble = "" if dry_run else _do(decisions, rows, there, finder, clock)
-    return Sight(there, decisions, trouble)
+    decisions = compare(beliefs, found, now_unix_s=began.timestamp(), ours=connection.pk, patience=patience)
+    trouble = "" if dry_run else _carry_out_all(decisions, rows, connection, finder, clock)
+    return ScanResult(connection, decisions, trouble)
 
 
-def _rows(there: Connection, now: datetime) -> dict[str, Holding]:
-    """The newest row of each name that is live or was so lately."""
+def _rows(connection: Connection, now: datetime) -> dict[str, Holding]:
+    """The newest row of each name that is live or ended recently."""
     rows = Holding.objects.filter(
-        Q(state__in=LIVE) | Q(state__in=OVER, ended_at__gte=now - RECENT), connection=there
+        Q(state__in=LIVE) | Q(state__in=OVER, ended_at__gte=now - RECENT), connection=connection
     )
     return {row.name: row for row in rows.order_by("pk")}
 
 
-def _do(
-    decisions: Sequence[Decision], rows: dict[str, Holding], there: Connection, finder: Finder, clock: Clock
+def _carry_out_all(
+    decisions: Sequence[Decision],
+    rows: dict[str, Holding],
+    connection: Connection,
+    finder: Finder,
+    clock: Clock,
 ) -> str:
-    """Every deed, whatever becomes of the others. What went wrong, in words."""
+    """Carry out each decision, also after one has failed. Returns what went wrong in a sentence, or nothing."""
     trouble = ""
     for decision in decisions:
         try:
-            carry_out(decision, rows.get(decision.name), there, finder, clock=clock)
+            carry_out(decision, rows.get(decision.name), connection, finder, clock=clock)
         except IntegrityError:
-            continue  # the row was written by somebody else just now: the next look sees it
+            continue  # another process wrote the row just now: the next scan sees it
         except Exception as error:
-            log.warning("%s in %s could not be ended: %s", decision.name, there.pk, type(error).__name__)
-            trouble = f"{decision.name} could not be taken away. {_in_words(there, error)}"
+            log.warning("%s in %s could not be ended: %s", decision.name, connection.pk, type(error).__name__)
+            trouble = f"{decision.name} could not be ended. {_in_words(connection, error)}"
     return trouble
 
 
-def _in_words(there: Connection, error: Exception) -> str:
-    why = aws_refusal(error) if there.cloud == "aws" else azure_refusal(error)
+def _in_words(connection: Connection, error: Exception) -> str:
+    why = aws_refusal(error) if connection.cloud == "aws" else azure_refusal(error)
     return f"{why.words} {why.fix}".strip()[:_SENTENCE_LETTERS]
 
 
-def _claimed(there: Connection, now: datetime) -> bool:
-    Look.objects.get_or_create(connection=there)
+def _claimed(connection: Connection, now: datetime) -> bool:
+    Look.objects.get_or_create(connection=connection)
     free = Q(claimed_until=None) | Q(claimed_until__lte=now)
-    rows = Look.objects.filter(free, connection=there)
+    rows = Look.objects.filter(free, connection=connection)
     return bool(rows.update(claimed_until=now + _CLAIMED_FOR, tried_at=now))
 
 
-def _note(there: Connection, sight: Sight, clock: Clock) -> None:
+def _note(connection: Connection, result: ScanResult, clock: Clock) -> None:
     now = clock.now()
-    row = Look.objects.get(connection=there)
+    row = Look.objects.get(connection=connection)
     row.claimed_until = None
-    row.sentence = sight.sentence[:_SENTENCE_LETTERS]
-    row.failures = row.failures + 1 if sight.sentence else 0
-    if sight.decisions or not sight.sentence:
+    row.sentence = result.sentence[:_SENTENCE_LETTERS]
+    row.failures = row.failures + 1 if result.sentence else 0
+    if result.decisions or not result.sentence:
         row.at = now
-        row.others = [one.name for one in sight.decisions if one.action == "leave" and one.registered is None]
+        row.others = [
+            one.name for one in result.decisions if one.action == "leave" and one.registered is None
+        ]
     row.save()
-    notices.account_seen(there, row.failures, row.sentence, clock)
+    notices.report_scan(connection, row.failures, row.sentence, clock)

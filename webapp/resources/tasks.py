@@ -1,4 +1,4 @@
-"""What the worker does about what stands. Messages carry ids only; each may come twice, late, or never."""
+"""The worker's tasks for resources. Messages carry ids only; each may come twice, late, or never."""
 
 import logging
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 @shared_task(name="webapp.resources.tasks.look")
 def look() -> None:
-    """Every ten seconds: a message for each account whose look has come, so that a slow one holds up no other."""
+    """Every ten seconds: send a message for each account that is due, so that a slow account holds up no other."""
     now = SYSTEM_CLOCK.now()
     wanted = [("webapp.resources.tasks.look_at", one.pk) for one in scanner.due(now)]
     wanted += [("webapp.resources.tasks.read_log", job_id) for job_id in late_reports.due(now)]
@@ -22,19 +22,19 @@ def look() -> None:
         try:
             celery_app.send_task(task, args=[argument], expires=10)
         except Exception as error:  # whatever the broker's client raises: the next turn tries again
-            log.warning("what stands is looked at later: %s", error)
+            log.warning("the scan of accounts waits: %s", error)
             return
 
 
 @shared_task(name="webapp.resources.tasks.look_at")
 def look_at(connection_id: str) -> None:
-    """Look at one account, if its look has come."""
-    there = Connection.objects.filter(pk=connection_id).first()
-    if there is not None:
-        scanner.look_at(there)
+    """Scan one account."""
+    connection = Connection.objects.filter(pk=connection_id).first()
+    if connection is not None:
+        scanner.scan(connection)
 
 
 @shared_task(name="webapp.resources.tasks.read_log")
 def read_log(job_id: str) -> None:
-    """Look a job's assumed charges up in its cloud's log."""
+    """Look up a job's assumed charges in its cloud's log."""
     late_reports.read(job_id)

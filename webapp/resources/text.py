@@ -1,4 +1,4 @@
-"""What stands, in sentences for pages."""
+"""Sentences about running resources, for pages."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from collections.abc import Sequence
 from cloud.unattended_cost import UnattendedCost
 from webapp.formatting import display_usd, format_time_limit, plural
 from webapp.resources.models import Holding, HoldingKind, State
-from webapp.resources.queries import Standing
+from webapp.resources.queries import RunningResources
 
 _THINGS: dict[str, tuple[str, str]] = {
-    HoldingKind.PROVISIONED: ("function kept ready", "functions kept ready"),
+    HoldingKind.PROVISIONED: ("warm function", "warm functions"),
     HoldingKind.CONTAINER_GROUP: ("container group", "container groups"),
 }
 
 
-def headline(standing: Standing, *, of_job: bool = False) -> str:
-    """The line in the window, without when it was checked."""
-    where = "for this job" if of_job else "in the clouds"
+def headline(standing: RunningResources, *, of_job: bool = False) -> str:
+    """The line on the page, without when it was checked."""
+    where = " for this job" if of_job else ""
     if standing.things:
-        return f"{_sums(standing.things)} {_verb(standing.things)} {where}"
+        return f"{_sums(standing.things)} {_verb(standing.things)} running{where}"
     if standing.problems:
-        return f"What stands {where} is not known"
+        return f"It is not known which cloud resources are running{where}"
     return (
-        "Nothing of this job stands in the clouds"
+        "No cloud resources are running for this job"
         if of_job
-        else "All clear: nothing of ours stands in the clouds"
+        else "All clear: no cloud resources are running"
     )
 
 
-def thing(row: Holding) -> str:
-    """One of them, for the list below."""
-    whose = f" for {row.job.name}" if row.job is not None else ", of a run that is not known"
-    ends = " · being taken away" if row.state == State.ENDING else ""
+def describe_resource(row: Holding) -> str:
+    """A resource, for the list below the headline."""
+    whose = f" for {row.job.name}" if row.job is not None else " of an unknown run"
+    ends = " · being ended" if row.state == State.ENDING else ""
     return f"{_sums([row]).capitalize()}{whose}{ends}"
 
 
-def last_will(will: UnattendedCost) -> str:
-    """If this server dies now."""
+def unattended_cost_sentence(will: UnattendedCost) -> str:
+    """What the job costs if this server dies now, and how long it takes to stop."""
     what = "everything stops by itself" if not will.endless else "its calls end by themselves"
     if not will.within_s and not will.picodollars:
-        sentence = "If this server dies now, nothing of this job goes on anywhere."
+        sentence = "If this server dies now, this job stops and costs nothing more."
         if will.endless:
-            sentence = "If this server dies now, no call of this job goes on anywhere."
+            sentence = "If this server dies now, no call of this job keeps running."
     else:
         when = f"within {format_time_limit(will.within_s)}" if will.within_s else "at once"
         noun = "costs" if not will.endless else "cost"
@@ -52,8 +52,8 @@ def last_will(will: UnattendedCost) -> str:
         )
     if not will.endless:
         return sentence
-    count = plural(will.endless, "function kept ready stands", "functions kept ready stand")
-    return f"{sentence} {count} on, at {display_usd(will.endless_per_hour)} an hour, until it is back."
+    count = plural(will.endless, "warm function keeps", "warm functions keep")
+    return f"{sentence} {count} running, at {display_usd(will.endless_per_hour)} an hour, until it is back."
 
 
 def _sums(rows: Sequence[Holding]) -> str:
@@ -65,7 +65,7 @@ def _sums(rows: Sequence[Holding]) -> str:
 
 
 def _verb(rows: Sequence[Holding]) -> str:
-    return "stands" if sum(map(_number, rows)) == 1 else "stand"
+    return "is" if sum(map(_number, rows)) == 1 else "are"
 
 
 def _number(row: Holding) -> int:
@@ -74,9 +74,9 @@ def _number(row: Holding) -> int:
 
 
 def assumed(calls: int, picodollars: int) -> str:
-    """Of calls whose cost nobody has told yet."""
+    """How many calls are booked by assumption, and at what amount."""
     one = calls == 1
     return (
         f"{calls:,} {'call is' if one else 'calls are'} booked at the most {'it' if one else 'they'} can have cost,"
-        f" {display_usd(picodollars)}, until the provider's log tells what {'it' if one else 'they'} did."
+        f" {display_usd(picodollars)}, until the provider's log shows what {'it' if one else 'they'} did."
     )

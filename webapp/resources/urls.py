@@ -1,4 +1,4 @@
-"""Addresses of the lines about what stands."""
+"""Addresses of the lines about running resources."""
 
 from django.urls import path
 

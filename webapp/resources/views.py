@@ -1,4 +1,4 @@
-"""The lines about what stands, fetched again by the pages that hold them."""
+"""The lines about running resources. Pages that show them fetch them again."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-/** The lines about what stands in the clouds: fetched again while somebody looks. */
+/** The lines about running cloud resources: fetched again while the page is visible. */
 const EVERY_MS = 5000;
 
 for (const place of document.querySelectorAll("[data-standing]")) keepFresh(place);

@@ -50,7 +50,7 @@ from webapp.money.models import Charge, ChargeKind
 from webapp.resources import late_reports
 from webapp.resources.listers import finder_of
 from webapp.resources.models import LIVE, Holding
-from webapp.resources.scanner import EVERY, look_at
+from webapp.resources.scanner import EVERY, scan
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
@@ -306,7 +306,7 @@ def crash(cloud: Lambda | Groups, victims: Victims, connection: Connection, seed
             break
         clock.forward(EVERY.total_seconds())
         time.sleep(_A_LOOK_S)
-        look_at(connection, clock=clock, find=lambda there: finder)
+        scan(connection, clock=clock, find=lambda there: finder)
     assert cloud.alive() == []
     assert not Holding.objects.filter(state__in=LIVE).exists()
     _assert_paid(cloud, job)
@@ -392,6 +392,6 @@ def test_a_jobs_own_process_registers_what_it_keeps_ready(
     (found,) = finder_of(connection).found()
     assert (found.deployment, found.run) == (connection.pk, f"{job.pk}/e1")
     _mourn(job)
-    look_at(connection)
+    scan(connection)
     assert cloud.alive() == []
     cloud.at_rest()

@@ -185,7 +185,7 @@ def test_what_a_killed_process_had_in_flight_is_billed_as_it_ran(
     assert corrected.usage["executions"] == 1
     assert sum(line["picodollars"] for line in corrected.lines) == corrected.settled_picodollars
     text = job.events.last().payload["text"]
-    assert text == f"AWS's log told what {assumed} calls cost that had been assumed. The bill is corrected."
+    assert text == f"AWS's log shows what {assumed} calls really cost, so the bill is corrected."
 
 
 def _assume(job: Job, name: str) -> None:
@@ -205,9 +205,7 @@ def test_an_execution_that_names_no_call_keeps_the_assumption(
     aws.logs.write(f"/aws/lambda/{FUNCTION}", log_of(killed, "$LATEST", 0.12, 100, ""))
     reading = late_reports.read(job.pk, clock=_at_last(job))
     assert (reading.corrected, reading.left) == (0, 1)
-    assert reading.sentence == (
-        "1 execution in the log does not say what call it was, so 1 call stays assumed."
-    )
+    assert reading.sentence == ("1 execution in the log does not name a call, so 1 call stays assumed.")
     assert queries.assumed_in(job) == (1, 10**9)
 
 
@@ -248,7 +246,7 @@ def test_a_log_that_cannot_be_read_is_said_and_read_again(
     _assume(job, f"{job.pk}-e1-c1")
     clock = FixedClock(SYSTEM_CLOCK.now())
     reading = late_reports.read(job.pk, clock=clock)
-    assert reading.sentence == f"The log of {FUNCTION} is not there any more."
+    assert reading.sentence == f"The log of {FUNCTION} no longer exists."
 
     def refused(job: Job) -> Any:
         raise late_reports.decrypt.CannotOpen("The lab has no credentials yet.")

@@ -120,7 +120,7 @@ def test_one_name_has_one_holder_at_a_time(scene: Scene) -> None:
     with pytest.raises(NameTaken, match=f"f:1 is held by {scene.job.name}"):
         _intend(second)
     first.ending("f:1")
-    with pytest.raises(NameTaken, match="is being taken away at this moment"):
+    with pytest.raises(NameTaken, match="is being ended at this moment"):
         _intend(second)
     first.gone("f:1")
     _intend(second)
@@ -132,7 +132,7 @@ def test_what_a_dead_run_holds_is_taken_over_by_the_next(scene: Scene) -> None:
     scene.clock.forward(LEASE_TTL.total_seconds())
     _intend(scene.register(scene.new_job()))
     old, new = Holding.objects.order_by("pk")
-    assert (old.state, old.reason) == (State.GONE, "Taken over by the run that came after.")
+    assert (old.state, old.reason) == (State.GONE, "The next run of the job took its name.")
     assert new.state == State.INTENDED
 
 

@@ -33,7 +33,7 @@ from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Charge
 from webapp.resources import scanner
 from webapp.resources.models import Holding, Look, State
-from webapp.resources.scanner import look_at
+from webapp.resources.scanner import scan
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +65,7 @@ def _paper(clock: FixedClock, connection: Connection, **platform: Any) -> tuple[
 
 
 def _look(connection: Connection, clock: FixedClock, paper: PaperCloud, **options: Any) -> Any:
-    return look_at(connection, clock=clock, find=lambda there: paper, **options)
+    return scan(connection, clock=clock, find=lambda there: paper, **options)
 
 
 def _keep_lease(job: Job, clock: FixedClock) -> None:
@@ -82,26 +82,26 @@ def test_a_killed_run_leaves_nothing_behind(
     ready = KeptReady(demo.by_keys.open().client("lambda"), 1, held.holder(connection, job, epoch))
     ready._buy(FUNCTION)
     assert ready.qualifier == "1"
-    sight = look_at(connection)
-    assert sight is not None
-    assert [(one.name, one.action) for one in sight.decisions] == [(NAME, "leave")]
+    result = scan(connection)
+    assert result is not None
+    assert [(one.name, one.action) for one in result.decisions] == [(NAME, "leave")]
     assert held.stand(aws) == [NAME]
     held.run_dies(job)
-    dry = look_at(connection, dry_run=True)
+    dry = scan(connection, dry_run=True)
     assert dry is not None
     assert [(one.action, one.orphaned) for one in dry.decisions] == [("end", True)]
     assert held.stand(aws) == [NAME]
-    look_at(connection)
+    scan(connection)
     assert held.stand(aws) == []
     row = Holding.objects.get()
     assert (row.state, row.reason) == (State.ENDING, "The process that created it is gone.")
     sentence = job.events.last().payload["text"]
     assert sentence == (
-        f"Left over in the cloud: functions kept ready ({NAME}). The process that created it is gone. It is taken away."
+        f"Unused cloud resource: warm functions ({NAME}). The process that created it is gone. It is being ended."
     )
     alert = Alert.objects.get()
     assert (alert.kind, alert.subject, alert.sentence) == ("orphan", f"job:{job.pk}", sentence)
-    look_at(connection)
+    scan(connection)
     assert Look.objects.get(connection=connection).sentence == ""
 
 
@@ -197,7 +197,7 @@ def test_nothing_is_forgotten_for_one_look_that_does_not_show_it(connection: Con
             assert Holding.objects.get().missing_since is None
     row = Holding.objects.get()
     assert row.state == State.LOST
-    assert "No longer in the cloud: functions kept ready" in job.events.last().payload["text"]
+    assert "No longer in the cloud: warm functions" in job.events.last().payload["text"]
 
 
 def test_a_delete_that_was_not_done_is_asked_for_again(connection: Connection) -> None:
@@ -261,13 +261,13 @@ def test_what_is_wanted_again_by_the_time_of_the_deed_is_left(
         return decisions
 
     monkeypatch.setattr(scanner, "compare", while_it_comes_back)
-    sight = _look(connection, clock, paper)
-    assert [one.action for one in sight.decisions] == ["end"]
+    result = _look(connection, clock, paper)
+    assert [one.action for one in result.decisions] == ["end"]
     assert paper.ended == []
     assert Holding.objects.get().state == State.STANDING
 
 
-def test_two_do_not_look_at_once(connection: Connection) -> None:
+def test_two_scans_do_not_run_at_once(connection: Connection) -> None:
     clock = FixedClock()
     paper = PaperCloud()
     inner: list[Any] = []
@@ -276,7 +276,7 @@ def test_two_do_not_look_at_once(connection: Connection) -> None:
         inner.append(_look(connection, clock, paper))
         return paper
 
-    assert look_at(connection, clock=clock, find=find) is not None
+    assert scan(connection, clock=clock, find=find) is not None
     assert inner == [None]
     # Whoever died while looking holds nobody up for long.
     Look.objects.update(claimed_until=clock.now() + timedelta(seconds=90))
@@ -301,14 +301,12 @@ def test_an_account_that_lets_nobody_in_is_said_and_asked_less_often(
         here = scanner.due(clock.now())
         due.append(connection in here)
         for one in here:
-            look_at(one, clock=clock, find=lambda there: paper if there == connection else PaperCloud())
+            scan(one, clock=clock, find=lambda there: paper if there == connection else PaperCloud())
         clock.forward(10)
     assert due == [True, False, True, False, False, False, True] + [False] * 5
     look = Look.objects.get(connection=connection)
     assert (look.at, look.failures) == (None, 3)
-    assert Alert.objects.get().sentence.startswith(
-        f"Something of ours stands in {connection.name} and cannot"
-    )
+    assert Alert.objects.get().sentence.startswith(f"Starling runs resources in {connection.name} and cannot")
     assert "secret text" not in look.sentence
     assert look.sentence.endswith(".")
     assert Look.objects.get(connection=other).failures == 0
@@ -330,8 +328,8 @@ def test_one_thing_that_cannot_be_ended_does_not_keep_the_next_standing(connecti
         end(found)
 
     paper.end = refuse_the_first  # type: ignore[method-assign]
-    sight = _look(connection, clock, paper)
-    assert sight.sentence.startswith("a:1 could not be taken away.")
+    result = _look(connection, clock, paper)
+    assert result.sentence.startswith("a:1 could not be ended.")
     assert paper.ended == [NAME]
     look = Look.objects.get(connection=connection)
     assert (look.at, look.failures) == (clock.now(), 1)
@@ -343,8 +341,8 @@ def test_accounts_are_watched_from_their_set_up_on(
     clock = FixedClock()
     fresh = held.connect(cloud[1])
     fresh.set_up.delete()
-    assert scanner.watched() == [connection]
-    look_at(connection, clock=clock, find=lambda there: PaperCloud())
+    assert scanner.scanned_connections() == [connection]
+    scan(connection, clock=clock, find=lambda there: PaperCloud())
     assert scanner.due(clock.now()) == []
     clock.forward(59)
     assert scanner.due(clock.now()) == []
@@ -352,7 +350,7 @@ def test_accounts_are_watched_from_their_set_up_on(
     assert scanner.due(clock.now()) == [connection]
     job = held.make_lambda_job(connection, clock)
     register = held.holder(connection, job, held.run_of(job, clock), clock).register
-    look_at(connection, clock=clock, find=lambda there: PaperCloud())
+    scan(connection, clock=clock, find=lambda there: PaperCloud())
     register.intend(NAME, "provisioned", clock.now().timestamp() + 60, {})
     clock.forward(10)
     assert scanner.due(clock.now()) == [connection]
@@ -363,11 +361,11 @@ def test_expired_sessions_and_throttling_do_not_break_a_look_on_the_emulated_clo
 ) -> None:
     aws, _ = cloud
     aws.faults.order("throttle", 10)
-    sight = look_at(connection)
-    assert sight is not None
-    assert sight.sentence
+    result = scan(connection)
+    assert result is not None
+    assert result.sentence
     aws.faults.end()
-    wait_until(lambda: look_at(connection), within_s=60, what="a look that works")
+    wait_until(lambda: scan(connection), within_s=60, what="a look that works")
     assert Look.objects.get(connection=connection).sentence == ""
 
 

@@ -29,7 +29,7 @@ from webapp.jobs.models import Job
 from webapp.money.ledger import DatabaseLedger
 from webapp.resources import queries, scanner, text
 from webapp.resources.models import Holding
-from webapp.resources.scanner import look_at
+from webapp.resources.scanner import scan
 
 pytestmark = pytest.mark.django_db
 
@@ -57,28 +57,28 @@ def test_the_line_of_a_project(connection: Connection) -> None:
     project = connection.project
     unknown = queries.in_project(project)
     assert (unknown.clear, unknown.checked_at, unknown.accounts) == (False, None, 1)
-    look_at(connection, clock=clock, find=lambda there: PaperCloud())
+    scan(connection, clock=clock, find=lambda there: PaperCloud())
     clear = queries.in_project(project)
     assert (clear.clear, clear.checked_at) == (True, clock.now())
-    assert text.headline(clear) == "All clear: nothing of ours stands in the clouds"
+    assert text.headline(clear) == "All clear: no cloud resources are running"
     job = _hold(connection, clock)
     standing = queries.in_project(project)
-    assert text.headline(standing) == "2 functions kept ready stand in the clouds"
-    assert text.thing(standing.things[0]) == f"2 functions kept ready for {job.name}"
+    assert text.headline(standing) == "2 warm functions are running"
+    assert text.describe_resource(standing.things[0]) == f"2 warm functions for {job.name}"
     Holding.objects.update(facts={"instances": 1}, state="ending")
-    assert text.headline(queries.in_project(project)) == "1 function kept ready stands in the clouds"
-    assert text.thing(Holding.objects.get()).endswith(" · being taken away")
+    assert text.headline(queries.in_project(project)) == "1 warm function is running"
+    assert text.describe_resource(Holding.objects.get()).endswith(" · being ended")
     assert queries.in_project(make_project()).accounts == 0
 
 
-def test_an_account_that_cannot_be_looked_at_is_not_clear(connection: Connection) -> None:
+def test_an_account_that_cannot_be_scanned_is_not_clear(connection: Connection) -> None:
     clock = FixedClock()
-    look_at(connection, clock=clock, find=lambda there: PaperCloud())
+    scan(connection, clock=clock, find=lambda there: PaperCloud())
     clock.forward(60)
-    look_at(connection, clock=clock, find=lambda there: PaperCloud(fails=TimeoutError("late")))
+    scan(connection, clock=clock, find=lambda there: PaperCloud(fails=TimeoutError("late")))
     standing = queries.in_project(connection.project)
     assert not standing.clear
-    assert text.headline(standing) == "What stands in the clouds is not known"
+    assert text.headline(standing) == "It is not known which cloud resources are running"
     assert standing.checked_at == clock.now() - timedelta(seconds=60)
     assert standing.problems[0].startswith("The lab: AWS answered with TimeoutError.")
 
@@ -86,7 +86,7 @@ def test_an_account_that_cannot_be_looked_at_is_not_clear(connection: Connection
 @pytest.mark.parametrize(
     ("will", "words"),
     [
-        (UnattendedCost(0.0, 0, 0, 0), "If this server dies now, nothing of this job goes on anywhere."),
+        (UnattendedCost(0.0, 0, 0, 0), "If this server dies now, this job stops and costs nothing more."),
         (
             UnattendedCost(42.1, 1_230_000_000, 0, 0),
             "If this server dies now, everything stops by itself within 43 s and costs at most $0.00123 more.",
@@ -102,17 +102,17 @@ def test_an_account_that_cannot_be_looked_at_is_not_clear(connection: Connection
         (
             UnattendedCost(30.0, 10**12, 2, 3 * 10**10),
             "If this server dies now, its calls end by themselves within 30 s and cost at most $1.00 more."
-            " 2 functions kept ready stand on, at $0.0300 an hour, until it is back.",
+            " 2 warm functions keep running, at $0.0300 an hour, until it is back.",
         ),
         (
             UnattendedCost(0.0, 0, 1, 10**10),
-            "If this server dies now, no call of this job goes on anywhere."
-            " 1 function kept ready stands on, at $0.0100 an hour, until it is back.",
+            "If this server dies now, no call of this job keeps running."
+            " 1 warm function keeps running, at $0.0100 an hour, until it is back.",
         ),
     ],
 )
 def test_if_this_server_dies_now(will: UnattendedCost, words: str) -> None:
-    assert text.last_will(will) == words
+    assert text.unattended_cost_sentence(will) == words
 
 
 def test_what_becomes_of_a_job_on_lambda_by_hand(connection: Connection) -> None:
@@ -132,19 +132,19 @@ def test_what_becomes_of_a_job_on_lambda_by_hand(connection: Connection) -> None
     ledger.reserve([Reservation(name, "rollout", 1, worst(20)) for name in ("a", "b")])
     ledger.reserve([Reservation("here", "update", 1, 0)])
     clock.forward(5)
-    will = queries.if_left_alone(job, clock.now())
+    will = queries.find_unattended_cost(job, clock.now())
     assert will is not None
     assert will.within_s == pytest.approx(max(30 + 60 - 50, 30 + 20 - 5), abs=0.01)
     assert will.picodollars == worst(60) + 2 * worst(20) + 9
     # 2 x 1 GB-h at the price book's 0.0000041667 USD a GB-s
     assert (will.endless, will.endless_per_hour) == (2, 2 * 3600 * 4_166_700)
     job.observed = Observed.SUCCEEDED
-    assert queries.if_left_alone(job, clock.now()) is None
+    assert queries.find_unattended_cost(job, clock.now()) is None
 
 
 def test_a_job_on_this_machine_ends_with_it() -> None:
     job = make_job()
-    assert queries.if_left_alone(job, SYSTEM_CLOCK.now()) == UnattendedCost(0.0, 0, 0, 0)
+    assert queries.find_unattended_cost(job, SYSTEM_CLOCK.now()) == UnattendedCost(0.0, 0, 0, 0)
     assert queries.of_job(job) is None
 
 
@@ -199,33 +199,31 @@ def _page(user: Any, address: str) -> str:
 def test_the_lines_on_the_pages(connection: Connection) -> None:
     project, owner = connection.project, connection.created_by
     clouds = f"/p/{project.slug}/clouds/"
-    assert "What stands in the clouds" not in _page(owner, f"/p/{make_project(owner).slug}/clouds/")
-    assert "stands in the clouds, not checked yet." in _page(owner, clouds)
-    look_at(connection, find=lambda there: PaperCloud())
-    assert "All clear: nothing of ours stands in the clouds, checked <time" in _page(
-        owner, f"{clouds}standing"
-    )
+    assert "Running cloud resources" not in _page(owner, f"/p/{make_project(owner).slug}/clouds/")
+    assert "resources are running, not checked yet." in _page(owner, clouds)
+    scan(connection, find=lambda there: PaperCloud())
+    assert "All clear: no cloud resources are running, checked <time" in _page(owner, f"{clouds}standing")
     job = _hold(connection)
     ledger = DatabaseLedger(job.account.pk, 1)
     ledger.reserve([Reservation("a", "rollout", 1, 10**9)])
     ledger.settle([Settlement("a", 10**9, "assumed", (), {})])
     for address in (f"/p/{project.slug}/jobs/{job.pk}/", f"/p/{project.slug}/jobs/{job.pk}/standing"):
         page = _page(owner, address)
-        assert "2 functions kept ready stand for this job, checked <time" in page
-        assert "2 functions kept ready stand on, at $0.0300 an hour, until it is back." in page
+        assert "2 warm functions are running for this job, checked <time" in page
+        assert "2 warm functions keep running, at $0.0300 an hour, until it is back." in page
         assert "1 call is booked at the most it can have cost, $0.00100, until the provider" in page
-    assert f"2 functions kept ready for {job.name}" in _page(owner, clouds)
+    assert f"2 warm functions for {job.name}" in _page(owner, clouds)
     assert "data-standing" not in _page(owner, f"/p/{project.slug}/jobs/{make_job(project, owner).pk}/")
 
 
 def test_who_only_looks_is_not_told_why_an_account_lets_nobody_in(connection: Connection) -> None:
     viewer = make_user()
     add_member(connection.project, viewer.email, "viewer")
-    look_at(connection, find=lambda there: PaperCloud(fails=TimeoutError("late")))
+    scan(connection, find=lambda there: PaperCloud(fails=TimeoutError("late")))
     address = f"/p/{connection.project.slug}/clouds/standing"
     assert "AWS answered with TimeoutError." in _page(connection.created_by, address)
     shown = _page(viewer, address)
-    assert "What stands in the clouds is not known" in shown
+    assert "It is not known which cloud resources are running" in shown
     assert "TimeoutError" not in shown
 
 
@@ -242,7 +240,7 @@ def test_a_container_group_ends_at_its_dead_man_time_and_is_paid_until_then(conn
     ledger = DatabaseLedger(job.account.pk, 1, clock=clock)
     ledger.reserve([Reservation("rent-actor_group-1-1", "rent", 1, _for_an_actor(60))])
     clock.forward(30)
-    will = queries.if_left_alone(job, clock.now())
+    will = queries.find_unattended_cost(job, clock.now())
     assert will is not None
     assert (will.within_s, will.endless) == (120.0, 0)
     # 150 s in all from the order on: the minute that is reserved, and 90 s that nobody has paid.

@@ -45,7 +45,7 @@ class Command(BaseCommand):
         """What a server that died left running is ended before anything new begins."""
         from webapp.resources import scanner
 
-        if scanner.watched():
+        if scanner.scanned_connections():
             try:
                 call_command("reconcile", within=_LOOK_WITHIN_S, stdout=self.stdout)
             except SystemExit:

@@ -1,4 +1,4 @@
-"""The lines about what stands, for pages that hold them and for fetching them again."""
+"""The lines about running resources, for the pages that show them and for fetching them again."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ register = template.Library()
 
 @register.inclusion_tag("resources/project.html", takes_context=True)
 def standing_of_project(context: Any) -> dict[str, Any]:
-    """What stands in the project's accounts. Whoever only looks is told no reason why it is not known."""
+    """The resources in the project's accounts. Viewers do not see why a scan failed."""
     membership = context["request"].membership
     standing = queries.in_project(membership.project)
     return {"slug": membership.project.slug, **_line(standing, membership.role)}
@@ -22,27 +22,27 @@ def standing_of_project(context: Any) -> dict[str, Any]:
 
 @register.inclusion_tag("resources/job.html", takes_context=True)
 def standing_of_job(context: Any, job: Job) -> dict[str, Any]:
-    """What stands for the job, and what becomes of it if this server dies now. Empty for one that needs no account."""
+    """The job's resources, and what it costs if this server dies now. Empty for a job without an account."""
     membership = context["request"].membership
     standing = queries.of_job(job)
     if standing is None:
         return {}
-    will = queries.if_left_alone(job, SYSTEM_CLOCK.now())
+    will = queries.find_unattended_cost(job, SYSTEM_CLOCK.now())
     assumed, amount = queries.assumed_in(job)
     return {
         "slug": membership.project.slug,
         "job": job,
-        "will": text.last_will(will) if will is not None else "",
+        "will": text.unattended_cost_sentence(will) if will is not None else "",
         "assumed": text.assumed(assumed, amount) if assumed else "",
         **_line(standing, membership.role),
         "headline": text.headline(standing, of_job=True),
     }
 
 
-def _line(standing: queries.Standing, role: str) -> dict[str, Any]:
+def _line(standing: queries.RunningResources, role: str) -> dict[str, Any]:
     return {
         "standing": standing,
         "headline": text.headline(standing),
-        "things": [{"words": text.thing(one), "job": one.job} for one in standing.things],
+        "things": [{"words": text.describe_resource(one), "job": one.job} for one in standing.things],
         "problems": standing.problems if Role(role).allows("editor") else (),
     }
