@@ -8,7 +8,7 @@ Here a request changes thread once, and the answer once more. Its body is taken 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, closing
 from typing import Any
@@ -88,7 +88,8 @@ class PageHandler(ASGIHandler):
         set_script_prefix(get_script_prefix(scope))
         signals.request_started.send(sender=self.__class__, scope=scope)
         request, refusal = self.create_request(scope, body)
-        answer: HttpResponseBase = self.get_response(request) if request is not None else refusal
+        answer = self.get_response(request) if request is not None else refusal
+        assert answer is not None  # a scope without a request has a refusal
         answer._handler_class = self.__class__  # type: ignore[attr-defined]
         if isinstance(answer, FileResponse):
             answer.block_size = self.chunk_size
@@ -109,7 +110,7 @@ class PageHandler(ASGIHandler):
         """A stream that blocks: each piece is fetched on a thread, and sent before the next one is asked for."""
         pieces = iter(answer)
 
-        async def fetched() -> AsyncIterator[bytes]:
+        async def fetched() -> AsyncGenerator[bytes, None]:
             while (piece := await self._on_thread(next, pieces, None)) is not None:
                 yield piece
 

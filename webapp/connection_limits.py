@@ -65,7 +65,8 @@ class LimitedHttp(HttpToolsProtocol):
     def _hang_up(self, words: str) -> None:
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete:
+        # Before the first request there is no cycle, though uvicorn types it as always there.
+        if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]
             self.send_400_response(words)
         else:
             self.transport.abort()  # an answer is under way: words would fall into its middle

@@ -24,7 +24,7 @@ class StaffSite(admin.AdminSite):
     index_title = "Read-only tables"
     enable_nav_sidebar = False
 
-    def admin_view(self, view: View, cacheable: bool = False) -> View:
+    def admin_view(self, view: View, cacheable: bool = False) -> Any:
         """The view for staff. Others get a 404, as do the reports of the whole installation."""
 
         @login_required
@@ -39,7 +39,7 @@ class StaffSite(admin.AdminSite):
         return for_staff
 
     def get_urls(self) -> list[Any]:
-        addresses = [
+        addresses: list[Any] = [
             path("", self.admin_view(self.index), name="index"),
             path("<slug:app_label>/", self.admin_view(self.app_index), name="app_list"),
         ]
@@ -49,7 +49,7 @@ class StaffSite(admin.AdminSite):
         return addresses
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django's class takes no type argument at run time
     """One table. `fields` names every column that a row's page shows: what is not named is not shown."""
 
     actions = None
@@ -69,7 +69,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
             path("<path:object_id>/change/", for_staff(self.change_view), name=f"{table}_change"),
         ]
 
-    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         # Django also filters by any other column of the table: that would tell one that is not shown, letter by letter.
         return lookup.partition("__")[0] in self.list_filter
 

@@ -8,7 +8,7 @@ import hashlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import AppDirectoriesFinder, BaseFinder, get_finders
@@ -47,7 +47,11 @@ class VendorFinder(BaseFinder):
     def check(self, **kwargs: Any) -> list[Any]:
         return []
 
-    def find(self, path: str, find_all: bool = False, **kwargs: Any) -> str | list[str]:
+    @overload
+    def find(self, path: str, find_all: Literal[False] = False) -> str | None: ...
+    @overload
+    def find(self, path: str, find_all: Literal[True]) -> list[str]: ...
+    def find(self, path: str, find_all: bool = False) -> Any:
         source = self.node_modules / VENDOR_FILES[path] if path in VENDOR_FILES else None
         if source is None or not source.is_file():
             return []  # not None: Django would list that as a match
@@ -63,7 +67,7 @@ class VendorFinder(BaseFinder):
                 yield source.name, storage
 
 
-class ManifestStorage(CompressedManifestStaticFilesStorage):
+class ManifestStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # WhiteNoise has no types
     """WhiteNoise's hashed and compressed files, with `import` lines of JavaScript modules rewritten as well."""
 
     support_js_module_import_aggregation = True

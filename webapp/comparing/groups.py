@@ -149,7 +149,8 @@ def _limited(found: Sequence[tuple[str, str, list[Job], JobGroup | None]], unkno
     left_out = []
     if unknown:
         left_out.append(f"{unknown} of what was picked is not in this project.")
-    kept, jobs = [], 0
+    kept: list[Side] = []
+    jobs = 0
     for key, name, members, group in found:
         jobs += len(members)
         if len(kept) < MOST_SIDES and jobs <= MOST_JOBS:

@@ -63,7 +63,14 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     horizontal = _scale(x_steps, _LEFT, WIDTH - _RIGHT)
     vertical = _scale(y_steps, HEIGHT - _BOTTOM, _TOP)
     dots = tuple(
-        Dot(one, horizontal(at), *(vertical(value) for value in one.iqm), _words(one))
+        Dot(
+            one,
+            horizontal(at),
+            vertical(one.iqm.value),
+            vertical(one.iqm.low),
+            vertical(one.iqm.high),
+            _words(one),
+        )
         for one, at in zip(known, across, strict=True)
         if one.iqm
     )

@@ -104,7 +104,8 @@ class Sweep:
             raise SweepRefused(f"{strange[0]} is no field of this job.")
         if self.way == "grid":
             return self._grid()
-        chance, found = random.Random(0), {}
+        chance = random.Random(0)
+        found: dict[tuple[str, ...], dict[str, str]] = {}
         for _ in range(20 * self.points):  # few values leave fewer points than were asked for
             one = {
                 axis.path: axis.drawn(chance, isinstance(known[axis.path].value, int)) for axis in self.axes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from webapp.comparing.figures import Comparison, SideFigures
@@ -33,7 +33,7 @@ def row(one: SideFigures, whole: Comparison, getting: Getting | None) -> dict[st
 class GettingWords(NamedTuple):
     """How many of its runs got to the goal, and what that took: dollars and time, "" where it is not known."""
 
-    count: str
+    reached: str
     lead: str
     usd: str = ""
     time: str = ""
@@ -131,7 +131,7 @@ def chart_sentence(whole: Comparison) -> str:
     return f"Return at the end: {', '.join(ends)}." if ends else "Return: no rounds yet."
 
 
-def member_rows(jobs: Sequence[Job]) -> list[dict[str, Any]]:
+def member_rows(jobs: Iterable[Job]) -> list[dict[str, Any]]:
     """The runs of a group."""
     return [
         {

@@ -162,7 +162,7 @@ def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
         return job
     wanted = {"desired": Desired.CANCELLED}
     draining = Reason.STOP_REQUESTED.change(user=user)
-    if is_idle(job, clock.shared_now()):
+    if is_idle(job.lease_expires_at, clock.shared_now()):
         append_events(job.pk, [note(draining.sentence)], clock=clock, changes=wanted)
         cancel_idle(job.pk, clock=clock)
     elif job.observed in (Observed.STARTING, Observed.RUNNING):
@@ -178,7 +178,11 @@ def cancel_idle(job_id: str, *, clock: Clock) -> bool:
     """End a job without a process that is to be cancelled, and book its open charges; False if that does not
     apply."""
     job = Job.objects.select_for_update().get(pk=job_id)
-    if job.desired != Desired.CANCELLED or job.observed in TERMINAL or not is_idle(job, clock.shared_now()):
+    if (
+        job.desired != Desired.CANCELLED
+        or job.observed in TERMINAL
+        or not is_idle(job.lease_expires_at, clock.shared_now())
+    ):
         return False
     close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
     changes = {"lease_owner": "", "lease_expires_at": None}

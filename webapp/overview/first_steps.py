@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,4 +104,5 @@ def _taken(project: Project) -> dict[str, bool]:
         "budget": Exists(Budget.objects.filter(**here, closed_at=None)),
         "launched": Exists(jobs.exclude(cloud__in=NO_ACCOUNT_NEEDED)),
     }
-    return Project.objects.filter(pk=project.pk).values(**asked).get()
+    taken: Mapping[str, Any] = Project.objects.filter(pk=project.pk).values(**asked).get()
+    return dict(taken)

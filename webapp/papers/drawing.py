@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -126,7 +126,7 @@ def panel(
 ) -> Panel:
     """Values that lie far apart and above zero are drawn logarithmically, which the axis says."""
     xs = [x for one in series for x, _ in one.points]
-    ys = [y for one in series for _, y in one.points] + [level] * (level is not None)
+    ys = [y for one in series for _, y in one.points] + ([] if level is None else [level])
     ys += [value for one in series for value in (*one.low, *one.high)]
     logarithmic = min(ys) > 0 and max(ys) / min(ys) > _LOG_FROM and not any(one.low for one in series)
     x_end = max(xs)
@@ -205,8 +205,8 @@ def _height_words(points: Points, x: float) -> str:
     return f"{points[0][1]:,.4g}"
 
 
-def _points(places: Sequence[tuple[float, float]] | object) -> str:
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)  # type: ignore[attr-defined]
+def _points(places: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
 def _short(value: float) -> str:

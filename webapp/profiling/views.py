@@ -84,13 +84,14 @@ def _page(
     form: ProfileForm,
     status: int = 200,
 ) -> HttpResponse:
-    latest, *earlier = queries.profiles_of(project, connection)[: _EARLIER_SHOWN + 1] or [None]
+    profiles = list(queries.profiles_of(project, connection)[: _EARLIER_SHOWN + 1])
+    latest = profiles[0] if profiles else None
     context = {
         "section": "clouds",
         "form": form,
         "environments": catalogue.ENTRIES.values(),
         "ready": connection is None or bool((connection.test_report or {}).get("ok")),
-        "earlier": [(one, result_of(one).choice) for one in earlier],
+        "earlier": [(one, result_of(one).choice) for one in profiles[1:]],
         "caution": caution(connection),
         **_cost(connection, form),
         **_result(project, connection, latest),

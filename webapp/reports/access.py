@@ -22,7 +22,7 @@ def staff_page(view: View) -> View:
     @login_required
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not request.user.is_staff:  # type: ignore[union-attr]
+        if not request.user.is_staff:
             raise Http404("There is no such page.")
         return view(request, None, *args, **kwargs)
 

@@ -42,11 +42,11 @@ class UtcDay(Func):
     on_sqlite = "substr(%(expressions)s, 1, 10)"
     on_postgresql = "to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 
-    def as_sqlite(self, compiler: Any, db: Any, **extra: Any) -> Any:
-        return self.as_sql(compiler, db, template=self.on_sqlite, **extra)
+    def as_sqlite(self, compiler: Any, connection: Any, **extra_context: Any) -> Any:
+        return self.as_sql(compiler, connection, template=self.on_sqlite, **extra_context)
 
-    def as_postgresql(self, compiler: Any, db: Any, **extra: Any) -> Any:
-        return self.as_sql(compiler, db, template=self.on_postgresql, **extra)
+    def as_postgresql(self, compiler: Any, connection: Any, **extra_context: Any) -> Any:
+        return self.as_sql(compiler, connection, template=self.on_postgresql, **extra_context)
 
 
 class UtcHour(UtcDay):

@@ -22,7 +22,9 @@ def schedule(request: HttpRequest, project: Project) -> HttpResponse:
         schedules.add_schedule(project=project, user=request.user, **form.cleaned_data)
         messages.success(request, "The report will come by itself, after each whole week or month (UTC).")
     else:
-        problems = "; ".join(f"{form[name].label}: {' '.join(found)}" for name, found in form.errors.items())
+        problems = "; ".join(
+            f"{form[name].label}: {' '.join(map(str, found))}" for name, found in form.errors.items()
+        )
         messages.error(request, f"Nothing was set up. {problems}")
     return redirect(f"{address('page', project)}#schedules")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from webapp.accounts.models import Project
 from webapp.alerts.models import Kind, Severity
@@ -57,7 +58,7 @@ def ask_for_file(
     """A report to be built. The same one that is still on its way is not asked for twice. Raises TooMany."""
     document = question.model_dump(mode="json")
     unfinished = ReportFile.objects.filter(
-        project_id=question.project, state__in=(FileState.QUEUED, FileState.BUILDING)
+        Q(project_id=question.project), state__in=(FileState.QUEUED, FileState.BUILDING)
     )
     same = unfinished.filter(question=document, format=format_key).first()
     if same is not None:

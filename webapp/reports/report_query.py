@@ -13,7 +13,7 @@ from webapp.reports.period import Period
 
 By = Literal["day", "month", "job", "project", "user", "cloud", "service", "tag", "call"]
 
-BY: dict[By, str] = {
+BY: dict[str, str] = {
     "day": "Day",
     "month": "Month",
     "job": "Job",

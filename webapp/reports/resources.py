@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cloud.aws.functions import function_name
-from cloud.connections import DEFAULT_PREFIX
+from cloud.provision.permissions import DEFAULT_PREFIX
 from webapp.reports.job_facts import JobFacts
 from webapp.resources.models import Holding, HoldingKind
 

@@ -178,8 +178,8 @@ def _post(schedule: Schedule, period: Period, clock: Clock) -> None:
         project=project.pk,
         first_day=period.first_day,
         last_day=period.last_day,
-        by=schedule.by,  # type: ignore[arg-type]
-        prices=schedule.prices,  # type: ignore[arg-type]
+        by=schedule.by,
+        prices=schedule.prices,
     )
     total = Costs(question).total
     letter = EmailMessage(

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
+from webapp.alerts.senders.mail import NO_SERVER
 from webapp.clock import SYSTEM_CLOCK
 from webapp.downloads import refused, unknown_words
 from webapp.reports import page as reports_page
@@ -32,7 +33,7 @@ from webapp.reports.period import PRESETS
 from webapp.reports.query_params import NAMES, Asked, asked, refusal, too_large
 from webapp.reports.report_builds import TooMany, ask_for_file, folder, whose_words
 from webapp.reports.report_query import BY, PRICES, Question
-from webapp.reports.schedules import NO_SERVER, can_send
+from webapp.reports.schedules import can_send
 from webapp.reports.table import Costs, choices
 
 
@@ -85,7 +86,7 @@ def _filters(costs: Costs, wanted: Asked) -> list[dict[str, Any]]:
         if chosen and chosen not in {value for value, _ in offered}:
             offered = [(chosen, chosen), *offered]
         if len(offered) > 1 or chosen:
-            found.append({"name": name, "word": BY[name], "chosen": chosen, "offered": offered})  # type: ignore[index]
+            found.append({"name": name, "word": BY[name], "chosen": chosen, "offered": offered})
     return found
 
 
@@ -126,8 +127,10 @@ async def _sent(pieces: Iterator[str]) -> AsyncIterator[bytes]:
 
 
 def _as_file(answer: HttpResponseBase, chosen: Format, name: str) -> HttpResponseBase:
-    answer["Content-Type"] = chosen.content_type or mimetypes.guess_type(name)[0]
-    answer["Content-Disposition"] = content_disposition_header(True, name)
+    answer["Content-Type"] = (
+        chosen.content_type or mimetypes.guess_type(name)[0] or "application/octet-stream"
+    )
+    answer["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     answer["Cache-Control"] = "no-store"
     return answer
 
@@ -141,8 +144,8 @@ def _build(request: HttpRequest, project: Project | None) -> HttpResponse:
     posted: QueryDict = request.POST
     wanted = asked(posted, project, SYSTEM_CLOCK.now().date())
     try:
-        if posted.get("format") in FORMATS:
-            ask_for_file(question=wanted.question, format_key=posted["format"], user=request.user)
+        if (format_key := str(posted.get("format", ""))) in FORMATS:
+            ask_for_file(question=wanted.question, format_key=format_key, user=request.user)
     except TooMany as problem:
         messages.error(request, str(problem))
     return redirect(f"{address('page', project)}?{wanted.query}#files")

@@ -77,7 +77,7 @@ def store_version(training: SchedulerTraining, epoch: int, *, clock: Clock = SYS
 def judged_scores(training: SchedulerTraining) -> dict[Agent, float]:
     """What the agents that were judged came to; empty where none was."""
     rows = training.episodes.filter(kind=EpisodeKind.JUDGED).values_list("number", "score")
-    return {JUDGED[number - 1]: score for number, score in rows}
+    return {JUDGED[number - 1]: score for number, score in rows if score is not None}
 
 
 def _chosen(training: SchedulerTraining, chosen: Agent, scores: dict[Agent, float]) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def stop_training(*, training: SchedulerTraining, clock: Clock = SYSTEM_CLOCK) -
     row = SchedulerTraining.objects.select_for_update().get(pk=training.pk)
     if row.state in ACTIVE:
         row.stop_asked = True
-        if is_idle(row, clock.shared_now()):  # nobody is there to hear it
+        if is_idle(row.lease_expires_at, clock.shared_now()):  # nobody is there to hear it
             row.state, row.reason = TrainingState.STOPPED, "Stopped on request."
             row.since = row.finished_at = clock.now()
         row.save(update_fields=["stop_asked", "state", "reason", "since", "finished_at"])

@@ -17,6 +17,7 @@ from webapp.schedulers import persist, queries, services
 from webapp.schedulers.documents import exported
 from webapp.schedulers.forms import training_form
 from webapp.schedulers.models import JUDGED, EpisodeKind, SchedulerTraining
+from webapp.schedulers.request import Asked
 from webapp.schedulers.text import chosen, dots, drawn, environment_title, gap, scale, standing
 
 _TRAININGS_SHOWN = 20
@@ -50,7 +51,9 @@ def training_new(request: HttpRequest, project: Project) -> HttpResponse:
     """The form; nothing is stored while anything in it is wrong."""
     form = training_form(project, request.POST if request.method == "POST" else None, request.GET)
     if request.method == "POST" and form.is_valid():
-        training = services.ask_for_training(project=project, user=request.user, asked=form.spec)
+        asked = form.spec
+        assert isinstance(asked, Asked)  # the model of this form
+        training = services.ask_for_training(project=project, user=request.user, asked=asked)
         return redirect("schedulers:training", project.slug, training.pk)
     context = {"section": "schedulers", "form": form, "group": form.tree}
     return render(request, "schedulers/new.html", context, status=422 if request.method == "POST" else 200)

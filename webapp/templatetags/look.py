@@ -69,7 +69,7 @@ def control(bound: BoundField, css: str = "") -> SafeString:
     if isinstance(kind, CheckboxInput):
         look = "form-check-input"
     # The label says it already; a text that vanishes while typing helps nobody.
-    attrs = {"class": f"{look} {css}".strip(), "placeholder": ""}
+    attrs: dict[str, str | bool] = {"class": f"{look} {css}".strip(), "placeholder": ""}
     described = [f"{bound.auto_id}-hint"] if bound.help_text else []
     if bound.errors:
         attrs["aria-invalid"] = "true"

@@ -162,7 +162,7 @@ def _wants_process(job_id: str) -> bool:
         job is not None
         and job.observed in ACTIVE
         and job.desired == Desired.RUN
-        and is_idle(job, SYSTEM_CLOCK.shared_now())
+        and is_idle(job.lease_expires_at, SYSTEM_CLOCK.shared_now())
     )
 
 

@@ -25,8 +25,8 @@ def idle(now: datetime) -> Q:
     return Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=now)
 
 
-def is_idle(job: Job, now: datetime) -> bool:
-    return job.lease_expires_at is None or job.lease_expires_at <= now
+def is_idle(lease_expires_at: datetime | None, now: datetime) -> bool:
+    return lease_expires_at is None or lease_expires_at <= now
 
 
 @transaction.atomic

@@ -41,7 +41,11 @@ def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 def pause_idle(job_id: str, *, clock: Clock) -> bool:
     """Pause a job without a process, and book its open charges. False if it runs or no pause was requested."""
     job = Job.objects.select_for_update().get(pk=job_id)
-    if job.desired != Desired.PAUSED or job.observed not in ACTIVE or not is_idle(job, clock.shared_now()):
+    if (
+        job.desired != Desired.PAUSED
+        or job.observed not in ACTIVE
+        or not is_idle(job.lease_expires_at, clock.shared_now())
+    ):
         return False
     close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
     changes = {"lease_owner": "", "lease_expires_at": None}

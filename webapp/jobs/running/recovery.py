@@ -112,7 +112,7 @@ def run_ended(
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.observed in TERMINAL or job.observed not in ACTIVE:
         return False
-    if (epoch is None or only_if_idle) and not is_idle(job, clock.shared_now()):
+    if (epoch is None or only_if_idle) and not is_idle(job.lease_expires_at, clock.shared_now()):
         return False
     if epoch is not None and job.lease_epoch != epoch:
         return False

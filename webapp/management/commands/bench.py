@@ -60,4 +60,5 @@ class Command(BaseCommand):
 def _figures(name: str, *, quick: bool) -> Iterator[Any]:
     measure = importlib.import_module(f"benchmarks.{name}").measure
     shortens = "quick" in inspect.signature(measure).parameters
-    return measure(quick=quick) if shortens else measure()
+    figures: Iterator[Any] = measure(quick=quick) if shortens else measure()
+    return figures

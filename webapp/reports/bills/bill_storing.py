@@ -48,6 +48,8 @@ class Attempt:
         """None if the bill does not wait, or while another of its project is read: both might hold the same lines."""
         with transaction.atomic():
             project_id = CloudBill.objects.filter(pk=bill_id).values_list("project_id", flat=True).first()
+            if project_id is None:
+                return None
             Project.objects.select_for_update().filter(pk=project_id).first()
             if CloudBill.objects.filter(project_id=project_id, state=FileState.BUILDING).exists():
                 return None

@@ -89,11 +89,11 @@ class Billed:
             weights = ours.get(scope, {})
             if not bill.is_ours and not any(weights.values()):
                 continue  # somebody else's use of that account
-            for job_id, amount in paid_by_job(bill.by_job, weights).items():
-                if job_id is not None and weights.get(job_id):
-                    self._paid[scope, job_id] = amount, weights[job_id]
+            for payer, amount in paid_by_job(bill.by_job, weights).items():
+                if payer is not None and weights.get(payer):
+                    self._paid[scope, payer] = amount, weights[payer]
                 else:
-                    self.unmetered.append(Unmetered(scope, bill.provider, job_id, amount))
+                    self.unmetered.append(Unmetered(scope, bill.provider, payer, amount))
         self.unmetered.sort(key=lambda one: (one.scope, one.job_id or ""))
 
     def __bool__(self) -> bool:

@@ -10,7 +10,7 @@ import uuid
 from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand
 
@@ -182,6 +182,6 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(figures, default=str) if self._as_json else words)
         self.stdout.flush()
 
-    def _wrong(self, sentence: str, code: int = WRONG_INPUT_EXIT) -> None:
+    def _wrong(self, sentence: str, code: int = WRONG_INPUT_EXIT) -> NoReturn:
         self.stderr.write(sentence)
         sys.exit(code)
